@@ -1,0 +1,20 @@
+#!/usr/bin/env node
+// In a checkout the sources run as they are (Node strips the types); in an installed package there are only the built files.
+import { existsSync } from 'node:fs';
+import { registerHooks } from 'node:module';
+
+const source = new URL('../src/main.ts', import.meta.url);
+if (Number(process.versions.node.split('.')[0]) < 24) {
+  process.stderr.write(
+    `signet-example-provider needs Node 24 or newer, this is ${process.versions.node}: run it through npx or npm run\n`,
+  );
+  process.exitCode = 2;
+} else if (existsSync(source)) {
+  registerHooks({
+    resolve: (specifier, context, next) =>
+      next(specifier, { ...context, conditions: [...context.conditions, '@signet/source'] }),
+  });
+  await import(source.href);
+} else {
+  await import('../dist/main.js');
+}

@@ -1,0 +1,27 @@
+/** The time as a parameter: everything that depends on it takes a `Clock`, so that tests own the time. */
+export interface Clock {
+  /** Milliseconds since the Unix epoch. */
+  now(): number;
+}
+
+/** The machine's clock. */
+export const systemClock: Clock = { now: () => Date.now() };
+
+/** Whole seconds since the Unix epoch, as JWTs count (RFC 7519 §2, NumericDate). */
+export function epochSeconds(clock: Clock): number {
+  return Math.floor(clock.now() / 1000);
+}
+
+/** UTC with three millisecond digits and `Z`, e.g. `2026-01-02T03:04:05.678Z`: the form of every timestamp in JSON. */
+export function formatTimestamp(milliseconds: number): string {
+  return new Date(milliseconds).toISOString();
+}
+
+const timestampGrammar = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
+
+/** Milliseconds since the epoch of an RFC 3339 time in UTC, or `undefined` when the text is none. */
+export function parseTimestamp(text: string): number | undefined {
+  if (!timestampGrammar.test(text)) return undefined;
+  const milliseconds = Date.parse(text);
+  return Number.isNaN(milliseconds) ? undefined : milliseconds;
+}

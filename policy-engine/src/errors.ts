@@ -1,0 +1,22 @@
+/** What can go wrong in this package outside a decision (a decision never throws, it answers a status). */
+export type PolicyEngineErrorCode =
+  | 'invalid-name'
+  | 'invalid-options'
+  | 'bundle-malformed'
+  | 'bundle-signature'
+  | 'bundle-key-unknown'
+  | 'bundle-domain'
+  | 'bundle-expired'
+  | 'bundle-rollback'
+  | 'keys-unavailable';
+
+/** Base of every error that this package throws. `code` is stable, `message` may be shown to anyone. */
+export class PolicyEngineError extends Error {
+  override readonly name: string = 'PolicyEngineError';
+  readonly code: PolicyEngineErrorCode;
+
+  constructor(code: PolicyEngineErrorCode, message: string, options?: ErrorOptions) {
+    super(message, options);
+    this.code = code;
+  }
+}

@@ -1,0 +1,122 @@
+import { PolicyEngineError } from '../errors.ts';
+
+/*
+ * The grammar of names (interface document, "String types"; its printed CompoundName is read as decision 1 settles it):
+ *   SimpleName    one segment: a letter, digit or `_`, then letters, digits, `_` and `-`
+ *   CompoundName  SimpleNames joined by dots, one at least
+ * The whole value must match. Names are case-insensitive: they are lower-cased (ASCII) after validation.
+ */
+const simpleName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*$/;
+const compoundName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_][a-zA-Z0-9_-]*)*$/;
+const pathElement = /^[a-zA-Z0-9\-\\._~=+@$,:]+$/;
+
+/** The longest name accepted, in characters (decision 2). */
+export const maxNameLength = 256;
+
+declare const brand: unique symbol;
+type Name<Kind extends string> = string & { readonly [brand]: Kind };
+
+/** A domain, e.g. `catalog` or `media.video`; unique in the system. */
+export type DomainName = Name<'DomainName'>;
+/** The short name of a role in its domain, e.g. `reader`. */
+export type RoleName = Name<'RoleName'>;
+/** The short name of a group in its domain. */
+export type GroupName = Name<'GroupName'>;
+/** The short name of a policy in its domain. */
+export type PolicyName = Name<'PolicyName'>;
+/** The short name of a service in its domain (a SimpleName), e.g. `api`. */
+export type ServiceName = Name<'ServiceName'>;
+/** An action, e.g. `read`. */
+export type ActionName = Name<'ActionName'>;
+/** Who acts: a service `domain.service`, a user `user.name`, or a group `domain:group.name` where that is stated. */
+export type PrincipalName = Name<'PrincipalName'>;
+/** The name of a key of a service; keeps its case. */
+export type KeyId = Name<'KeyId'>;
+/** A URI-safe path element such as an instance id; keeps its case. */
+export type PathElement = Name<'PathElement'>;
+
+/** A value that is no name of the kind asked for. The message names the field and the type, never the value. */
+export class InvalidNameError extends PolicyEngineError {
+  override readonly name = 'InvalidNameError';
+  readonly field: string;
+
+  constructor(field: string, type: string) {
+    super('invalid-name', `${field} is not a valid ${type}`);
+    this.field = field;
+  }
+}
+
+function isNameText(value: unknown, grammar: RegExp): value is string {
+  return typeof value === 'string' && value.length <= maxNameLength && grammar.test(value);
+}
+
+function parser<Kind extends string>(kind: Kind, grammar: RegExp, fold: boolean) {
+  /** `field` is how the caller calls the value in an error message. Throws `InvalidNameError`. */
+  return (value: unknown, field: string = kind): Name<Kind> => {
+    if (!isNameText(value, grammar)) throw new InvalidNameError(field, kind);
+    return (fold ? value.toLowerCase() : value) as Name<Kind>;
+  };
+}
+
+export const parseDomainName: (value: unknown, field?: string) => DomainName = parser('DomainName', compoundName, true);
+export const parseRoleName: (value: unknown, field?: string) => RoleName = parser('RoleName', compoundName, true);
+export const parseGroupName: (value: unknown, field?: string) => GroupName = parser('GroupName', compoundName, true);
+export const parsePolicyName: (value: unknown, field?: string) => PolicyName = parser('PolicyName', compoundName, true);
+export const parseServiceName: (value: unknown, field?: string) => ServiceName = parser(
+  'ServiceName',
+  simpleName,
+  true,
+);
+export const parseActionName: (value: unknown, field?: string) => ActionName = parser('ActionName', compoundName, true);
+export const parseKeyId: (value: unknown, field?: string) => KeyId = parser(
+  'KeyId',
+  /^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/,
+  false,
+);
+export const parsePathElement: (value: unknown, field?: string) => PathElement = parser(
+  'PathElement',
+  pathElement,
+  false,
+);
+
+/**
+ * A principal as access checks take it (decision 2): `domain.service`, `user.name` or `domain:group.name`; a value with
+ * no dot means `user.<value>`. Throws `InvalidNameError`.
+ */
+export function parsePrincipalName(value: unknown, field = 'principal'): PrincipalName {
+  if (typeof value === 'string') {
+    const colon = value.indexOf(':');
+    if (colon < 0) {
+      const full = value.includes('.') ? value : `user.${value}`;
+      if (isNameText(full, compoundName)) return full.toLowerCase() as PrincipalName;
+    } else if (value.length <= maxNameLength) {
+      const [domain, local] = [value.slice(0, colon), value.slice(colon + 1)];
+      if (compoundName.test(domain) && local.startsWith('group.') && compoundName.test(local.slice(6))) {
+        return value.toLowerCase() as PrincipalName;
+      }
+    }
+  }
+  throw new InvalidNameError(field, 'PrincipalName');
+}
+
+/** The principal name of a service. */
+export function servicePrincipal(domain: DomainName, service: ServiceName): PrincipalName {
+  return `${domain}.${service}` as PrincipalName;
+}
+
+/** Domain and service of a service principal, split at the last dot (decision 8); `undefined` for a group or a bare name. */
+export function splitPrincipal(principal: PrincipalName): { domain: DomainName; service: ServiceName } | undefined {
+  const dot = principal.lastIndexOf('.');
+  if (dot <= 0 || principal.includes(':')) return undefined;
+  return { domain: principal.slice(0, dot) as DomainName, service: principal.slice(dot + 1) as ServiceName };
+}
+
+/** `domain:role.name`, the full name of a role. */
+export function fullRoleName(domain: DomainName, role: RoleName): string {
+  return `${domain}:role.${role}`;
+}
+
+/** Lower-cases A to Z only: the folding of actions and resources (decision 33), the same on every machine. */
+export function foldAscii(text: string): string {
+  return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase()) : text;
+}

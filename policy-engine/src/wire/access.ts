@@ -1,0 +1,9 @@
+/** Answer of `GET /access/{action}` and of the role check (interface document, Access). */
+export interface Access {
+  granted: boolean;
+}
+
+/** Answer of `GET /access/domain/{domainName}/principal/{principal}`: short role names. */
+export interface RoleAccess {
+  roles: string[];
+}

@@ -1,0 +1,56 @@
+export type Effect = 'ALLOW' | 'DENY';
+
+/** One rule of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and `?`. */
+export interface WireAssertion {
+  id?: number;
+  role: string;
+  resource: string;
+  action: string;
+  effect?: Effect;
+  caseSensitive?: boolean;
+  /** Condition sets: each maps a key to an operator and a value. */
+  conditions?: WireConditions;
+}
+
+/** Conditions of an assertion as the management server of the field stores them: a list of maps, any of which may hold. */
+export interface WireConditions {
+  conditionsList: { id?: number; conditionsMap: Record<string, { operator: string; value: string }> }[];
+}
+
+export interface WirePolicy {
+  /** `domain:policy.name`. */
+  name: string;
+  modified: string;
+  version?: string;
+  active?: boolean;
+  caseSensitive?: boolean;
+  assertions: WireAssertion[];
+}
+
+/** Payload of a bundle: one domain's policies (decisions 28 and 29). Timestamps are RFC 3339 UTC with milliseconds. */
+export interface SignedPolicyData {
+  policyData: { domain: string; policies: WirePolicy[] };
+  /** When the domain was last changed. */
+  modified: string;
+  /** When this payload was made. */
+  issued: string;
+  expires: string;
+  /** Grows by one with each change of the domain. */
+  version: number;
+  /** Grows when a store is restored from a backup; a higher epoch wins over any version. */
+  epoch: number;
+}
+
+/** A bundle: flattened JWS JSON (RFC 7515 §7.2.2) over the exact bytes of a `SignedPolicyData`. */
+export interface JwsPolicyData {
+  payload: string;
+  protected: string;
+  header: { kid: string };
+  signature: string;
+}
+
+/** Body of `POST /domain/{domainName}/policy/signed`. */
+export interface SignedPolicyRequest {
+  policyVersions?: Record<string, string> | null;
+  signatureP1363Format?: boolean;
+}

@@ -1,0 +1,40 @@
+/** Answer of `POST /oauth2/token` (RFC 6749 §5.1; decision 11: `scope` is a space-separated string, always present). */
+export interface AccessTokenResponse {
+  access_token: string;
+  token_type: 'Bearer';
+  /** Seconds that the access token is valid. */
+  expires_in: number;
+  scope: string;
+  id_token?: string;
+}
+
+/** Claims of an access token (interface document, RFC 9068, decision 12). Times are Unix seconds. */
+export interface AccessTokenClaims {
+  ver: number;
+  iss: string;
+  aud: string;
+  sub: string;
+  uid: string;
+  client_id: string;
+  iat: number;
+  exp: number;
+  auth_time: number;
+  jti: string;
+  /** Short names of the granted roles. */
+  scp: string[];
+  /** The same names, joined by blanks. */
+  scope: string;
+  /** RFC 8705 §3.1: base64url SHA-256 of the DER certificate that the token is bound to. */
+  cnf?: { 'x5t#S256': string };
+}
+
+/** Claims of an ID token (interface document). Times are Unix seconds. */
+export interface IdTokenClaims {
+  ver: number;
+  iss: string;
+  aud: string;
+  sub: string;
+  iat: number;
+  exp: number;
+  auth_time: number;
+}
