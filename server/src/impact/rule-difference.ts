@@ -1,0 +1,107 @@
+import { type Atom, atomsOf } from './atoms.ts';
+
+/** One rule that applies to somebody: an effect on every action and resource that its patterns match. */
+export interface Rule {
+  readonly effect: 'ALLOW' | 'DENY';
+  readonly action: string;
+  readonly resource: string;
+}
+
+/** A set of texts in words: what all of them match, and what none of them does. */
+export interface TextSet {
+  /** The narrowest patterns that match every text of the set; empty means that no pattern does. */
+  readonly matching: readonly string[];
+  /** Patterns that overlap the set's but match none of its texts. */
+  readonly except: readonly string[];
+}
+
+/** A part of the space of requests whose answer changes. */
+export interface Flip {
+  readonly change: 'gain' | 'loss';
+  readonly action: TextSet;
+  readonly resource: TextSet;
+  readonly example: { readonly action: string; readonly resource: string };
+}
+
+/**
+ * Every (action, resource) whose answer differs between two rule sets, as disjoint parts with one example each: exact,
+ * whatever the wildcards. DENY wins, and what no rule allows is denied. Throws `PatternsTooComplexError`.
+ */
+export function differenceOf(before: readonly Rule[], after: readonly Rule[]): Flip[] {
+  const changed = symmetricDifference(before, after);
+  if (changed.length === 0) return [];
+  const actions = axis([...before, ...after], changed, 'action');
+  const resources = axis([...before, ...after], changed, 'resource');
+  const flips: Flip[] = [];
+  for (const action of actions.atoms) {
+    const near = { before: select(before, 'action', actions, action), after: select(after, 'action', actions, action) };
+    const moved = symmetricDifference(near.before, near.after);
+    if (moved.length === 0) continue;
+    for (const resource of resources.atoms) {
+      if (!moved.some((rule) => hits(resources, resource, rule.resource))) continue;
+      const was = allows(select(near.before, 'resource', resources, resource));
+      const is = allows(select(near.after, 'resource', resources, resource));
+      if (was === is) continue;
+      flips.push({
+        change: is ? 'gain' : 'loss',
+        action: actions.describe(action),
+        resource: resources.describe(resource),
+        example: { action: action.example, resource: resource.example },
+      });
+    }
+  }
+  return flips;
+}
+
+interface Axis {
+  readonly index: ReadonlyMap<string, number>;
+  readonly atoms: readonly Atom[];
+  describe(atom: Atom): TextSet;
+}
+
+/** Cuts one dimension into atoms, of which only those that a changed rule touches are kept. */
+function axis(rules: readonly Rule[], changed: readonly Rule[], dimension: 'action' | 'resource'): Axis {
+  const patterns = [...new Set(rules.map((rule) => rule[dimension]))];
+  const index = new Map(patterns.map((pattern, position) => [pattern, position]));
+  const touched = new Set(changed.map((rule) => index.get(rule[dimension])));
+  const atoms = atomsOf(patterns, { allowEmpty: dimension === 'resource' });
+  const kept = atoms.filter((atom) => [...atom.matches].some((position) => touched.has(position)));
+  return { index, atoms: kept, describe: (atom) => describe(patterns, atoms, atom) };
+}
+
+function describe(patterns: readonly string[], atoms: readonly Atom[], atom: Atom): TextSet {
+  const extent = (position: number) => atoms.filter((one) => one.matches.has(position));
+  const matched = [...atom.matches];
+  const isNarrowest = (position: number) => {
+    const own = extent(position);
+    return !matched.some((rival) => {
+      const theirs = extent(rival);
+      return theirs.length < own.length && theirs.every((one) => one.matches.has(position));
+    });
+  };
+  const narrowest = matched.filter(isNarrowest);
+  const inside = atoms.filter((one) => one !== atom && narrowest.every((position) => one.matches.has(position)));
+  const except = patterns.filter((_, position) => {
+    return !atom.matches.has(position) && inside.some((one) => one.matches.has(position));
+  });
+  return { matching: narrowest.map((position) => patterns[position] ?? ''), except };
+}
+
+function hits(along: Axis, atom: Atom, pattern: string): boolean {
+  const position = along.index.get(pattern);
+  return position !== undefined && atom.matches.has(position);
+}
+
+function select(rules: readonly Rule[], dimension: 'action' | 'resource', along: Axis, atom: Atom): readonly Rule[] {
+  return rules.filter((rule) => hits(along, atom, rule[dimension]));
+}
+
+function allows(rules: readonly Rule[]): boolean {
+  return rules.some((rule) => rule.effect === 'ALLOW') && !rules.some((rule) => rule.effect === 'DENY');
+}
+
+function symmetricDifference(before: readonly Rule[], after: readonly Rule[]): Rule[] {
+  const keyOf = (rule: Rule) => JSON.stringify([rule.effect, rule.action, rule.resource]);
+  const [left, right] = [new Set(before.map(keyOf)), new Set(after.map(keyOf))];
+  return [...before.filter((rule) => !right.has(keyOf(rule))), ...after.filter((rule) => !left.has(keyOf(rule)))];
+}
