@@ -1,0 +1,187 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { LineCounter, parseDocument } from 'yaml';
+import type { z } from 'zod';
+import { type ProfileRules, profiles } from '../profile.ts';
+import { type Environment, environmentName, readEnvironment } from './env.ts';
+import { nearestName } from './nearest-name.ts';
+import { type ConfigValues, configSchema, optionPaths } from './schema.ts';
+
+/** Where the value in force of an option came from. */
+export type Provenance = 'default' | 'file' | 'environment' | 'flag';
+
+/** The configuration of a server: checked, complete, with absolute paths, frozen. */
+export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys'> {
+  readonly profile: ProfileRules;
+  readonly anonymousKeys: boolean;
+  /** The file that relative paths are relative to. */
+  readonly file: string;
+  readonly storeFile: string;
+  readonly keysDir: string;
+  readonly provenance: ReadonlyMap<string, Provenance>;
+}
+
+/** A configuration that cannot be used. `problems` has one line for each thing that is wrong with it. */
+export class ConfigError extends Error {
+  override readonly name = 'ConfigError';
+  readonly problems: readonly string[];
+
+  constructor(file: string, problems: readonly string[]) {
+    super(`configuration \`${file}\` cannot be used: ${problems.join('; ')}`);
+    this.problems = problems;
+  }
+}
+
+/**
+ * Reads the file, then the environment, then the flags (option paths such as `listen.port`), each over the one before.
+ * Throws `ConfigError` with every problem at once: unknown options, wrong types, options that contradict each other.
+ */
+export function loadConfig(
+  file: string,
+  environment: Environment = {},
+  flags: Readonly<Record<string, unknown>> = {},
+): ServerConfig {
+  const path = resolve(file);
+  const problems: string[] = [];
+  const written = readYaml(path, problems);
+  const provenance = new Map<string, Provenance>(
+    optionPaths.map((option) => [option, valueAt(written, option) === undefined ? 'default' : 'file']),
+  );
+  for (const [option, value] of readEnvironment(environment, optionPaths)) {
+    setAt(written, option, value);
+    provenance.set(option, 'environment');
+  }
+  for (const [option, value] of Object.entries(flags)) {
+    if (value === undefined) continue;
+    setAt(written, option, value);
+    provenance.set(option, 'flag');
+  }
+  const parsed = configSchema.safeParse(written);
+  if (!parsed.success) problems.push(...parsed.error.issues.flatMap((issue) => describe(issue, provenance)));
+  else problems.push(...contradictions(parsed.data));
+  if (!parsed.success || problems.length > 0) throw new ConfigError(path, problems);
+  return complete(parsed.data, path, provenance);
+}
+
+type Tree = Record<string, unknown>;
+
+function readYaml(path: string, problems: string[]): Tree {
+  let text: string;
+  try {
+    text = readFileSync(path, 'utf8');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new ConfigError(path, [`the file cannot be read (${code})`]);
+  }
+  const document = parseDocument(text, { lineCounter: new LineCounter(), prettyErrors: true });
+  for (const error of document.errors) problems.push(error.message.split('\n')[0]?.replace(/:$/, '') ?? 'not YAML');
+  const value: unknown = document.errors.length > 0 ? {} : document.toJS();
+  if (isTree(value)) return value;
+  if (value !== null) problems.push('the file must be a mapping of options');
+  return {};
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function valueAt(tree: Tree, path: string): unknown {
+  return path
+    .split('.')
+    .reduce<unknown>((at, key) => (isTree(at) && Object.hasOwn(at, key) ? at[key] : undefined), tree);
+}
+
+function setAt(tree: Tree, path: string, value: unknown): void {
+  const keys = path.split('.');
+  const last = keys.pop() ?? path;
+  let at = tree;
+  for (const key of keys) {
+    const inner = at[key];
+    const next = isTree(inner) ? inner : {};
+    at[key] = next;
+    at = next;
+  }
+  at[last] = value;
+}
+
+function describe(issue: z.core.$ZodIssue, provenance: ReadonlyMap<string, Provenance>): string[] {
+  const path = issue.path.join('.');
+  if (issue.code !== 'unrecognized_keys') {
+    const origin = provenance.get(path) === 'environment' ? ` (from ${environmentName(path)})` : '';
+    return [`${path === '' ? 'the file' : path}${origin}: ${issue.message.replace(/^Invalid input: /, '')}`];
+  }
+  return issue.keys.map((key) => {
+    const full = path === '' ? key : `${path}.${key}`;
+    const near = nearestName(full, siblings(path));
+    return `unknown option \`${full}\`${near === undefined ? '' : `, did you mean \`${near}\`?`}`;
+  });
+}
+
+/** The options one level below `path`. */
+function siblings(path: string): string[] {
+  const depth = path === '' ? 1 : path.split('.').length + 1;
+  const inside = optionPaths.filter((option) => path === '' || option.startsWith(`${path}.`));
+  return [...new Set(inside.map((option) => option.split('.').slice(0, depth).join('.')))];
+}
+
+/** Rules between options. */
+function contradictions(values: ConfigValues): string[] {
+  const problems: string[] = [];
+  if (values.tokens.defaultExpirySeconds > values.tokens.maxExpirySeconds) {
+    problems.push('tokens.defaultExpirySeconds must not exceed tokens.maxExpirySeconds');
+  }
+  // A verifier may hold the old key list for maxAgeSeconds, learn it from a server one refresh behind, and be 300 s off.
+  const least = values.keys.maxAgeSeconds + Math.ceil(values.snapshot.refreshIntervalMs / 1000) + 300;
+  if (values.keys.prepublishSeconds < least) {
+    problems.push(
+      `keys.prepublishSeconds must be at least ${least}: keys.maxAgeSeconds, one snapshot refresh and 300 s`,
+    );
+  }
+  return problems;
+}
+
+function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<string, Provenance>): ServerConfig {
+  const at = (path: string) => resolve(dirname(file), path);
+  const dataDir = at(values.dataDir);
+  const profile = profiles[values.profile];
+  const tls = { certificate: at(values.tls.certificate), key: at(values.tls.key), clientCa: at(values.tls.clientCa) };
+  return Object.freeze({
+    ...values,
+    profile,
+    anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
+    dataDir,
+    tls,
+    file,
+    storeFile: resolve(dataDir, 'signet.db'),
+    keysDir: resolve(dataDir, 'keys'),
+    provenance,
+  });
+}
+
+/** The addresses of a server: `port` is the one it listens on, which a configured port 0 only becomes then. */
+export interface Addresses {
+  /** Without a final slash. */
+  readonly baseUrl: string;
+  /** Exactly as configured, compared by verifiers character by character. */
+  readonly issuer: string;
+  /** The path of `baseUrl`, `''` or like `/v1`. */
+  readonly basePath: string;
+}
+
+/** Base URL, issuer and base path once the port is known. */
+export function addressesOf(config: ServerConfig, port: number): Addresses {
+  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host;
+  const fallback = `https://${host}:${port}${config.profile.basePath}`;
+  const baseUrl = (config.baseUrl ?? fallback).replace(/\/+$/, '');
+  return { baseUrl, issuer: config.issuer ?? baseUrl, basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') };
+}
+
+/** Every option with the value in force and where it came from, for `signet config check`. */
+export function explainConfig(config: ServerConfig): { option: string; value: unknown; from: Provenance }[] {
+  const values: Tree = { ...config, profile: config.profile.name };
+  return optionPaths.map((option) => ({
+    option,
+    value: valueAt(values, option) ?? null,
+    from: config.provenance.get(option) ?? 'default',
+  }));
+}

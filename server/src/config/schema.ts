@@ -1,0 +1,103 @@
+import { z } from 'zod';
+
+const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
+const day = 86_400;
+
+/** An address that others use: `https`, no user, no query and no fragment (RFC 8414 §2 for the issuer). */
+const httpsAddress = z.string().refine((text) => {
+  const url = URL.parse(text);
+  return (
+    url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '' && url.password === ''
+  );
+}, 'must be an https address without user, query and fragment');
+
+/** Every option of the server, with its default where it has one. Paths are relative to the file that names them. */
+export const configSchema = z.strictObject({
+  /** `signet` follows the interface document, `athenz` its unmodified clients. */
+  profile: z.enum(['signet', 'athenz']).default('signet'),
+  listen: z
+    .strictObject({ host: z.string().min(1).default('127.0.0.1'), port: z.int().min(0).max(65_535).default(4443) })
+    .prefault({}),
+  /** What clients call; its path is the base path. Default: `https://<host>:<port>` and the profile's base path. */
+  baseUrl: httpsAddress.optional(),
+  /** `iss` of the tokens. Default: `baseUrl`. */
+  issuer: httpsAddress.optional(),
+  dataDir: z.string().min(1).default('data'),
+  tls: z.strictObject({
+    certificate: z.string().min(1),
+    key: z.string().min(1),
+    /** PEM certificates that client certificates must chain to. */
+    clientCa: z.string().min(1),
+  }),
+  /** Processes that share the port. */
+  workers: z.int().min(1).max(256).default(1),
+  /** Opens the public keys and the metadata to callers without a certificate. Default: as the profile says. */
+  anonymousKeys: z.boolean().optional(),
+  tokens: z
+    .strictObject({
+      defaultExpirySeconds: seconds(1, 30 * day).default(7200),
+      maxExpirySeconds: seconds(1, 30 * day).default(30 * day),
+      /** Whether tokens carry the thumbprint of the caller's certificate (RFC 8705). */
+      bound: z.boolean().default(true),
+      idTokens: z.boolean().default(true),
+    })
+    .prefault({}),
+  snapshot: z.strictObject({ refreshIntervalMs: z.int().min(50).max(60_000).default(2000) }).prefault({}),
+  bundles: z
+    .strictObject({
+      lifetimeSeconds: seconds(3600, 90 * day).default(7 * day),
+      /** How long a cache may answer a bundle without asking again. */
+      maxAgeSeconds: seconds(0, 3600).default(30),
+    })
+    .prefault({}),
+  keys: z
+    .strictObject({
+      /** How long a cache may keep the public keys. */
+      maxAgeSeconds: seconds(0, day).default(300),
+      /** How long a new key is published before it signs. */
+      prepublishSeconds: seconds(0, 30 * day).default(3600),
+    })
+    .prefault({}),
+  accessChecks: z
+    .strictObject({
+      /** Ask about another principal only with `access_check` on `<domain>:principal.<principal>`. */
+      restricted: z.boolean().default(false),
+    })
+    .prefault({}),
+  limits: z
+    .strictObject({
+      urlBytes: z.int().min(256).max(65_536).default(8192),
+      headerBytes: z.int().min(1024).max(65_536).default(16_384),
+      bodyBytes: z.int().min(1024).max(1_048_576).default(65_536),
+    })
+    .prefault({}),
+  timeouts: z
+    .strictObject({
+      /** For the TLS handshake, then for all headers of a request, then for the whole request. */
+      requestMs: z.int().min(1000).max(120_000).default(20_000),
+      /** How long an idle connection is kept. */
+      keepAliveMs: z.int().min(1000).max(3_600_000).default(120_000),
+      /** How long requests in flight may take after the order to stop. */
+      drainMs: z.int().min(0).max(60_000).default(9000),
+    })
+    .prefault({}),
+  log: z
+    .strictObject({
+      level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info'),
+      /** Whether each request answered below 500 is a line at level `info`. */
+      requests: z.boolean().default(true),
+    })
+    .prefault({}),
+});
+
+/** The options as written, defaults filled in. */
+export type ConfigValues = z.output<typeof configSchema>;
+
+/** The dotted path of every option, e.g. `tokens.bound`. */
+export const optionPaths: readonly string[] = leafPaths(configSchema, '');
+
+function leafPaths(schema: z.ZodType, prefix: string): string[] {
+  const inner = schema instanceof z.ZodPrefault ? schema.unwrap() : schema;
+  if (!(inner instanceof z.ZodObject)) return [prefix.slice(0, -1)];
+  return Object.entries(inner.shape).flatMap(([key, value]) => leafPaths(value as z.ZodType, `${prefix}${key}.`));
+}
