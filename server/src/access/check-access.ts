@@ -1,0 +1,67 @@
+import type { ActionName, DomainName, PrincipalName } from '@signet/policy-engine/names';
+import { type Decision, decideInDomain } from '@signet/policy-engine/policy';
+import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+
+export interface AccessQuery {
+  readonly principal: PrincipalName;
+  readonly action: ActionName;
+  /** `domain:entity`. */
+  readonly resource: string;
+  /** For `assume_role`: the domain whose policy says who may assume the role that `resource` names. */
+  readonly trustDomain?: DomainName;
+}
+
+export interface AccessAnswer {
+  readonly granted: boolean;
+  readonly decision: Decision;
+}
+
+/**
+ * Whether the principal may do the action on the resource at `now` (milliseconds): the roles that it holds, put to the same decision
+ * function as on a provider host. DENY wins. Throws `UnknownDomainError` when the domain of the resource, or the trust domain
+ * of an `assume_role` check, does not exist, `InvalidRequestError` when the resource names no domain.
+ */
+export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number): AccessAnswer {
+  const decision =
+    query.action === 'assume_role' && query.trustDomain !== undefined
+      ? decideAssumeRole(snapshot, query, query.trustDomain, now)
+      : decideInOwnDomain(snapshot, query, now);
+  return { granted: decision.status === 'ALLOW', decision };
+}
+
+function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decision {
+  const domain = existing(snapshot, resourceDomain(query.resource));
+  const roles = grantedRoles(snapshot, domain, query.principal, now).map((role) => role.name);
+  return decideWithRoles(domain, roles, query);
+}
+
+/** Only who is listed in a role of the trust domain counts: delegation has one hop. */
+function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decision {
+  const domain = existing(snapshot, trustDomain);
+  const roles = directRoles(snapshot, domain, query.principal, now).map((role) => role.name);
+  if (resourceDomain(query.resource) === domain.name || roles.length === 0) {
+    return decideWithRoles(domain, roles, query);
+  }
+  if (domain.foreignPolicy === undefined) return { status: 'DENY_NO_MATCH' };
+  return decideInDomain(domain.foreignPolicy, roles, query.action, query.resource);
+}
+
+/** Somebody without any role is an answer ("no rule matches"), not a malformed question as it is for a token. */
+function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decision {
+  if (roles.length === 0) return { status: 'DENY_NO_MATCH' };
+  return decideInDomain(domain.policy, roles, query.action, query.resource);
+}
+
+function resourceDomain(resource: string): DomainName {
+  const colon = resource.indexOf(':');
+  if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
+  return resource.slice(0, colon).toLowerCase() as DomainName;
+}
+
+function existing(snapshot: Snapshot, name: DomainName): DomainSnapshot {
+  const domain = snapshot.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  return domain;
+}

@@ -1,0 +1,156 @@
+/** What can go wrong in the server that a caller may be told. The list is closed: each code has one HTTP status and one exit status. */
+export type DomainErrorCode =
+  | 'invalid-request'
+  | 'invalid-scope'
+  | 'unsupported-grant'
+  | 'unauthenticated'
+  | 'forbidden'
+  | 'no-granted-roles'
+  | 'unknown-domain'
+  | 'not-found'
+  | 'conflict'
+  | 'precondition-failed'
+  | 'invalid-document'
+  | 'store-unavailable'
+  | 'store-refused'
+  | 'too-large';
+
+export interface DomainErrorOptions extends ErrorOptions {
+  /** For the log only: never sent to a caller. Holds no secrets. */
+  readonly detail?: Readonly<Record<string, unknown>>;
+}
+
+/** Base of every expected failure of the server. `message` is safe to show to anyone, `detail` is for the log. */
+export abstract class DomainError extends Error {
+  abstract readonly code: DomainErrorCode;
+  readonly detail: Readonly<Record<string, unknown>> | undefined;
+
+  constructor(message: string, options: DomainErrorOptions = {}) {
+    super(message, options);
+    this.detail = options.detail;
+  }
+}
+
+/** The request is malformed; the message names the field or the rule. */
+export class InvalidRequestError extends DomainError {
+  override readonly name = 'InvalidRequestError';
+  readonly code = 'invalid-request';
+}
+
+/** The scope cannot be read, mixes domains or asks for what cannot be given (decision 5). */
+export class InvalidScopeError extends DomainError {
+  override readonly name = 'InvalidScopeError';
+  readonly code = 'invalid-scope';
+}
+
+/** A grant type other than `client_credentials`. */
+export class UnsupportedGrantError extends DomainError {
+  override readonly name = 'UnsupportedGrantError';
+  readonly code = 'unsupported-grant';
+}
+
+/** Nobody, or nobody we know, is calling. The reason goes to the log (`detail`), not to the caller. */
+export class UnauthenticatedError extends DomainError {
+  override readonly name = 'UnauthenticatedError';
+  readonly code = 'unauthenticated';
+}
+
+/** The caller is known and may not do this. */
+export class ForbiddenError extends DomainError {
+  override readonly name = 'ForbiddenError';
+  readonly code = 'forbidden';
+}
+
+/** The principal holds none of the roles asked for; the same text whether a role exists or not (decision 15). */
+export class NoGrantedRolesError extends DomainError {
+  override readonly name = 'NoGrantedRolesError';
+  readonly code = 'no-granted-roles';
+
+  constructor(domain: string, options?: DomainErrorOptions) {
+    super(`principal has no access to any of the roles asked for in domain \`${domain}\``, options);
+  }
+}
+
+/** No such domain, or a disabled one: the two are not told apart. */
+export class UnknownDomainError extends DomainError {
+  override readonly name = 'UnknownDomainError';
+  readonly code = 'unknown-domain';
+
+  constructor(domain: string, options?: DomainErrorOptions) {
+    super(`domain \`${domain}\` does not exist`, options);
+  }
+}
+
+/** Something other than a domain does not exist. */
+export class NotFoundError extends DomainError {
+  override readonly name = 'NotFoundError';
+  readonly code = 'not-found';
+}
+
+/** The change does not fit what is there. */
+export class ConflictError extends DomainError {
+  override readonly name = 'ConflictError';
+  readonly code = 'conflict';
+}
+
+/** The store moved on since the caller read the version that the change is based on. */
+export class PreconditionFailedError extends DomainError {
+  override readonly name = 'PreconditionFailedError';
+  readonly code = 'precondition-failed';
+}
+
+/** A body, name or list over its limit. */
+export class TooLargeError extends DomainError {
+  override readonly name = 'TooLargeError';
+  readonly code = 'too-large';
+}
+
+/** Where in which document what is wrong. Line and column count from 1. */
+export interface DocumentProblem {
+  readonly file: string;
+  readonly line: number;
+  readonly column: number;
+  /** The path of the field, e.g. `roles.reader.members[0]`; empty for the document as a whole. */
+  readonly field: string;
+  readonly message: string;
+}
+
+/** `file:line:column: field: message`, the form that editors understand. */
+export function formatProblem(problem: DocumentProblem): string {
+  const field = problem.field === '' ? '' : `${problem.field}: `;
+  return `${problem.file}:${problem.line}:${problem.column}: ${field}${problem.message}`;
+}
+
+/** Documents that are refused as a whole; `problems` lists everything that is wrong with them. */
+export class InvalidDocumentError extends DomainError {
+  override readonly name = 'InvalidDocumentError';
+  readonly code = 'invalid-document';
+  readonly problems: readonly DocumentProblem[];
+
+  constructor(problems: readonly DocumentProblem[], options?: DomainErrorOptions) {
+    super(problems.map(formatProblem).join('\n'), options);
+    this.problems = problems;
+  }
+}
+
+/** The store cannot be read or written now (locked, full disk, gone): changes wait, reads go on from the snapshot. */
+export class StoreUnavailableError extends DomainError {
+  override readonly name = 'StoreUnavailableError';
+  readonly code = 'store-unavailable';
+}
+
+/** Why a store is not opened at all. */
+export type StoreRefusal = 'not-a-file' | 'symlink' | 'owner' | 'mode' | 'corrupt' | 'newer-schema' | 'missing';
+
+/** The store is not fit to be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */
+export class StoreRefusedError extends DomainError {
+  override readonly name = 'StoreRefusedError';
+  readonly code = 'store-refused';
+  readonly exitStatus = 78;
+  readonly reason: StoreRefusal;
+
+  constructor(reason: StoreRefusal, message: string, options?: DomainErrorOptions) {
+    super(message, options);
+    this.reason = reason;
+  }
+}

@@ -1,0 +1,77 @@
+import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { matchesPattern } from '@signet/policy-engine/policy';
+import { visitGrants } from '../snapshot/membership-index.ts';
+import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+
+/**
+ * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
+ * or a group, through an `assume_role` assertion of the domain itself, and through roles that trust another domain. Names are
+ * compared exactly (decision 18). Every entry counts, so an expired one never hides a valid one. A service that is switched off
+ * holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
+ */
+export function grantedRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): readonly RoleSnapshot[] {
+  if (principalState(snapshot, principal) === 'disabled') return [];
+  const granted = listedRoles(snapshot, domain, principal, now);
+  addOwnAssumedRoles(domain, granted);
+  addDelegatedRoles(snapshot, domain, principal, now, granted);
+  return granted.size < 2 ? [...granted] : [...granted].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** The roles that list the principal, without delegation. */
+export function directRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): readonly RoleSnapshot[] {
+  if (principalState(snapshot, principal) === 'disabled') return [];
+  return [...listedRoles(snapshot, domain, principal, now)];
+}
+
+function listedRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): Set<RoleSnapshot> {
+  const roles = new Set<RoleSnapshot>();
+  const groupIndexOf = (name: DomainName) => snapshot.domain(name)?.membership;
+  visitGrants(domain.membership, groupIndexOf, principal, now, (role) => roles.add(role));
+  return roles;
+}
+
+/** One hop only: a role gained here gives no further one. */
+function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>): void {
+  if (domain.membership.assumable.size === 0) return;
+  const prefix = `${domain.name}:role.`;
+  for (const held of [...granted]) {
+    for (const target of domain.membership.assumable.get(held.name) ?? []) {
+      if (!target.startsWith(prefix)) continue;
+      const role = domain.roles.get(target.slice(prefix.length) as RoleName);
+      if (role !== undefined) granted.add(role);
+    }
+  }
+}
+
+function addDelegatedRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+  granted: Set<RoleSnapshot>,
+): void {
+  for (const [trusted, roles] of domain.membership.trusting) {
+    const partner = snapshot.domain(trusted);
+    if (partner === undefined || partner.membership.assumable.size === 0) continue;
+    for (const held of listedRoles(snapshot, partner, principal, now)) {
+      for (const pattern of partner.membership.assumable.get(held.name) ?? []) {
+        for (const role of roles) if (matchesPattern(pattern, fullRoleName(domain.name, role.name))) granted.add(role);
+      }
+    }
+  }
+}

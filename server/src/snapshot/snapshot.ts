@@ -1,0 +1,98 @@
+import type { KeyObject } from 'node:crypto';
+import { type DomainName, type KeyId, type PrincipalName, type RoleName, type ServiceName, splitPrincipal } from '@signet/policy-engine/names';
+import type { DomainPolicy } from '@signet/policy-engine/policy';
+import type { Jwk, KeyPurpose, WirePolicy } from '@signet/policy-engine/wire';
+import type { MembershipIndex } from './membership-index.ts';
+
+/** One entry of a role: a principal, a group `domain:group.name`, or a pattern `*`, `media.*`, `media.play*`. */
+export interface Member {
+  readonly name: string;
+  /** Milliseconds since the epoch; absent: never. */
+  readonly expires?: number;
+  readonly disabled: boolean;
+}
+
+export interface RoleSnapshot {
+  readonly name: RoleName;
+  /** The domain that decides who is in this role (delegated role). */
+  readonly trust?: DomainName;
+  readonly members: readonly Member[];
+  readonly tokenExpirySeconds?: number;
+  readonly certExpirySeconds?: number;
+}
+
+export interface ServiceSnapshot {
+  readonly name: ServiceName;
+  readonly enabled: boolean;
+  readonly publicKeys: ReadonlyMap<KeyId, KeyObject>;
+  readonly providerEndpoint?: string;
+  readonly hosts: readonly string[];
+}
+
+/** Upper bounds in seconds; absent: only the server's own ceiling counts. */
+export interface DomainLimits {
+  readonly tokenExpirySeconds?: number;
+  readonly serviceCertExpirySeconds?: number;
+  readonly roleCertExpirySeconds?: number;
+}
+
+/** One enabled domain, compiled. */
+export interface DomainSnapshot {
+  readonly name: DomainName;
+  readonly version: number;
+  /** Milliseconds since the epoch. */
+  readonly modified: number;
+  readonly roles: ReadonlyMap<RoleName, RoleSnapshot>;
+  readonly services: ReadonlyMap<ServiceName, ServiceSnapshot>;
+  /** Every version of every policy, as bundles and exports carry them. */
+  readonly policies: readonly WirePolicy[];
+  /** The active versions, compiled. */
+  readonly policy: DomainPolicy;
+  /** Assertions about resources of other domains, with full names; absent when there are none (facts of `assume_role`). */
+  readonly foreignPolicy?: DomainPolicy;
+  readonly limits: DomainLimits;
+  readonly awsAccount?: string;
+  /** Who is in which role and group, ready to be looked up. */
+  readonly membership: MembershipIndex;
+}
+
+export interface SigningKeyRecord {
+  /** RFC 7638 thumbprint. */
+  readonly kid: string;
+  readonly purpose: KeyPurpose;
+  readonly algorithm: 'ES256';
+  readonly publicJwk: Jwk;
+  /** Times in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly activateAt: number;
+  readonly compromisedAt?: number;
+}
+
+/** Everything that reads need, at one instant of the store; never changed, only replaced. */
+export interface Snapshot {
+  /** Grows when a store is restored from a backup. */
+  readonly epoch: number;
+  /** Grows by one with every change of the store. */
+  readonly counter: number;
+  /** The enabled domain of that name. */
+  domain(name: DomainName): DomainSnapshot | undefined;
+  readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
+  /** Domains that exist and are switched off: their services are nobody. */
+  readonly disabledDomains: ReadonlySet<DomainName>;
+  readonly signingKeys: readonly SigningKeyRecord[];
+}
+
+/**
+ * What the snapshot knows of a principal (decision 9): a service that is registered and enabled is `active`; one that is switched
+ * off, or whose domain is, `disabled`; everything else (deleted, never registered, a user) `unknown`.
+ */
+export type PrincipalState = 'active' | 'disabled' | 'unknown';
+
+export function principalState(snapshot: Snapshot, principal: PrincipalName): PrincipalState {
+  const name = splitPrincipal(principal);
+  if (name === undefined) return 'unknown';
+  if (snapshot.disabledDomains.has(name.domain)) return 'disabled';
+  const service = snapshot.domain(name.domain)?.services.get(name.service);
+  if (service === undefined) return 'unknown';
+  return service.enabled ? 'active' : 'disabled';
+}
