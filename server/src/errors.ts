@@ -12,6 +12,7 @@ export type DomainErrorCode =
   | 'precondition-failed'
   | 'invalid-document'
   | 'store-unavailable'
+  | 'service-unavailable'
   | 'store-refused'
   | 'too-large';
 
@@ -153,4 +154,10 @@ export class StoreRefusedError extends DomainError {
     super(message, options);
     this.reason = reason;
   }
+}
+
+/** Another service that this one depends on cannot be asked now; trying again later may help. */
+export class ServiceUnavailableError extends DomainError {
+  override readonly name = 'ServiceUnavailableError';
+  readonly code = 'service-unavailable';
 }

@@ -1,0 +1,88 @@
+import { AssumeRoleCommand, type Credentials, STSClient, STSServiceException } from '@aws-sdk/client-sts';
+import { InvalidRequestError, ServiceUnavailableError } from '../errors.ts';
+import type { AssumeRole } from './credentials-cache.ts';
+import type { RoleSession, TemporaryCredentials } from './role-session.ts';
+
+export interface StsOptions {
+  /** Region of the endpoint, e.g. `eu-central-1`. */
+  readonly region: string;
+  /** Another endpoint than the region's own, e.g. of a private link. */
+  readonly endpoint?: string;
+  /** Milliseconds for one attempt, connecting included. Default 5000. */
+  readonly timeoutMs?: number;
+}
+
+/** Codes that say that this server's own credentials or rate are at fault, not the caller's request. */
+const ownFaults: ReadonlySet<string> = new Set([
+  'ExpiredToken',
+  'ExpiredTokenException',
+  'InvalidClientTokenId',
+  'UnrecognizedClientException',
+  'SignatureDoesNotMatch',
+  'IncompleteSignature',
+  'RequestExpired',
+  'Throttling',
+  'ThrottlingException',
+  'RequestLimitExceeded',
+  'TooManyRequestsException',
+]);
+
+/**
+ * AssumeRole over the AWS SDK, with the credentials of its standard provider chain (environment, files, container or
+ * instance role) and at most one retry. `close` frees the connections.
+ */
+export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(): void } {
+  const timeout = options.timeoutMs ?? 5000;
+  const client = new STSClient({
+    region: options.region,
+    ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
+    maxAttempts: 2,
+    requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true },
+  });
+  return {
+    assumeRole: async (session) => {
+      try {
+        const answer = await client.send(new AssumeRoleCommand(toInput(session)));
+        return toCredentials(answer.Credentials);
+      } catch (error) {
+        throw translate(error);
+      }
+    },
+    close: () => client.destroy(),
+  };
+}
+
+function toInput(session: RoleSession) {
+  return {
+    RoleArn: session.roleArn,
+    RoleSessionName: session.sessionName,
+    SourceIdentity: session.sourceIdentity,
+    Tags: session.tags.map(({ key, value }) => ({ Key: key, Value: value })),
+    ...(session.durationSeconds !== undefined && { DurationSeconds: session.durationSeconds }),
+    ...(session.externalId !== undefined && { ExternalId: session.externalId }),
+  };
+}
+
+function toCredentials(credentials: Credentials | undefined): TemporaryCredentials {
+  const { AccessKeyId, SecretAccessKey, SessionToken, Expiration } = credentials ?? {};
+  if (!AccessKeyId || !SecretAccessKey || !SessionToken || Expiration === undefined) {
+    throw new ServiceUnavailableError('the cloud answered without credentials');
+  }
+  return {
+    accessKeyId: AccessKeyId,
+    secretAccessKey: SecretAccessKey,
+    sessionToken: SessionToken,
+    expiration: Expiration.getTime(),
+  };
+}
+
+/** The cloud's own words go to the caller only when the cloud refused; the rest is for the log. */
+function translate(error: unknown): Error {
+  if (error instanceof ServiceUnavailableError) return error;
+  if (error instanceof STSServiceException && error.$fault === 'client' && !ownFaults.has(error.name)) {
+    const reason = error.message.replace(/[\p{Cc}]+/gu, ' ').slice(0, 500);
+    return new InvalidRequestError(`the cloud refused the role: ${error.name}: ${reason}`);
+  }
+  const name = error instanceof Error ? error.name : 'unknown';
+  return new ServiceUnavailableError('the cloud cannot be asked now', { detail: { cause: name } });
+}
