@@ -1,0 +1,312 @@
+import {
+  type DomainName,
+  InvalidNameError,
+  type PathElement,
+  type PrincipalName,
+  parsePathElement,
+  type RoleName,
+  type ServiceName,
+} from '@signet/policy-engine/names';
+import { InvalidRequestError } from '../errors.ts';
+import type { CertificateRequest } from './csr.ts';
+import { type RelativeName, relativeName } from './distinguished-name.ts';
+import { instanceIdName, isDnsName, type NamingRules, roleSpiffeId, serviceSpiffeId, suffixesOf } from './naming.ts';
+import { oids } from './oids.ts';
+import { type IssuedAltName, maxCommonNameLength } from './profile.ts';
+import type { AltName } from './subject-alt-names.ts';
+
+/*
+ * Which names a request may ask for, in one place (decision 22). A name that the caller may not hold is refused with the rule that
+ * forbids it; the names that every certificate of a kind has (its SPIFFE id, an instance's id) may be left out of the request.
+ */
+
+/** The names that go into a certificate. */
+export interface GrantedNames {
+  readonly commonName: string;
+  readonly subject: readonly Uint8Array[];
+  readonly altNames: readonly IssuedAltName[];
+}
+
+function refuse(rule: string): never {
+  throw new InvalidRequestError(`csr ${rule}`);
+}
+
+const copiedAttributes = new Set<RelativeName['attribute']>([
+  'country',
+  'stateOrProvince',
+  'locality',
+  'organization',
+  'organizationalUnit',
+]);
+
+function grantSubject(request: CertificateRequest, commonName: string, rules: NamingRules): readonly Uint8Array[] {
+  if (commonName.length > maxCommonNameLength) {
+    refuse(`common name would have more than ${maxCommonNameLength} characters: \`${commonName}\``);
+  }
+  const same = rules.athenz
+    ? request.commonName.toLowerCase() === commonName.toLowerCase()
+    : request.commonName === commonName;
+  if (!same) refuse(`common name must be \`${commonName}\``);
+  const seen = new Set<string>();
+  return request.subject.map(({ attribute, element }) => {
+    if (attribute === 'commonName') return relativeName(oids.commonName, commonName);
+    if (!rules.athenz || !copiedAttributes.has(attribute)) refuse('subject may hold only the common name');
+    if (seen.has(attribute)) refuse('subject may hold each attribute once');
+    seen.add(attribute);
+    return element;
+  });
+}
+
+function refuseDuplicates(names: readonly AltName[]): void {
+  const seen = new Set<string>();
+  for (const { kind, value } of names) {
+    const key = `${kind}:${value}`;
+    if (seen.has(key)) refuse(`asks for the ${kind} name \`${value}\` twice`);
+    seen.add(key);
+  }
+}
+
+function quoted(name: AltName): string {
+  return name.value === '' ? '' : ` \`${name.value.slice(0, 256)}\``;
+}
+
+function checkDnsForm(name: string): void {
+  if (!isDnsName(name)) refuse(`dns name \`${name.slice(0, 256)}\` is not a valid host name`);
+}
+
+/** What the caller may hold beside the names that follow from who it is. */
+export interface ServiceGrants {
+  /** Whether the provider of the instance may give DNS names below this suffix (no leading dot). */
+  mayUseSuffix(suffix: string): boolean;
+  /** The host name that the request states, when its provider may vouch for it. */
+  readonly hostname?: string | undefined;
+  /** The caller's address, four or sixteen octets in hexadecimal. */
+  readonly address?: string | undefined;
+  /** DNS names that the presented certificate holds. */
+  readonly heldDnsNames?: ReadonlySet<string> | undefined;
+}
+
+export interface ServiceSubject {
+  readonly domain: DomainName;
+  readonly service: ServiceName;
+}
+
+export interface InstanceSubject extends ServiceSubject {
+  readonly provider: string;
+  /** From the path of a refresh, or from a field of the body; the request's own must agree with it. */
+  readonly instanceId?: PathElement | undefined;
+}
+
+const idMarker = '.instanceid.';
+
+/** The instance id that a DNS name carries, if it is such a name. */
+function idFromDns(name: string, rules: NamingRules, grants: ServiceGrants): string | undefined {
+  const at = name.indexOf(idMarker);
+  if (at <= 0) return undefined;
+  const rest = name.slice(at + idMarker.length);
+  const suffix = rules.athenz && rest.startsWith('athenz.') ? rest.slice('athenz.'.length) : rest;
+  if (suffix !== rules.dnsSuffix && !(rules.athenz && suffix !== rest && grants.mayUseSuffix(suffix))) return undefined;
+  checkDnsForm(name);
+  return name.slice(0, at);
+}
+
+function idFromUri(uri: string, provider: string): string {
+  const [owner = '', ...rest] = uri.slice('athenz://instanceid/'.length).split('/');
+  if (owner.toLowerCase() !== provider) refuse(`uri name \`${uri}\` is of another provider than \`${provider}\``);
+  return rest.join('/');
+}
+
+function isServiceDnsName(name: string, subject: ServiceSubject, rules: NamingRules): boolean {
+  const isIdDomain = subject.domain === 'instanceid' || subject.domain.endsWith('.instanceid');
+  return name === `${subject.service}.${subject.domain}.${rules.dnsSuffix}` && !isIdDomain;
+}
+
+function mayHoldDns(name: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+  if (grants.heldDnsNames?.has(name) === true || name === grants.hostname) return true;
+  if (isServiceDnsName(name, subject, rules)) return true;
+  const own = `${subject.service}.${subject.domain.replaceAll('.', '-')}.`;
+  const wild = `*.${own}`;
+  if (name.startsWith(own)) return grants.mayUseSuffix(name.slice(own.length));
+  if (!rules.athenz) return false;
+  if (name.startsWith(wild)) return grants.mayUseSuffix(name.slice(wild.length));
+  return !name.startsWith('*') && suffixesOf(name).some((suffix) => grants.mayUseSuffix(suffix));
+}
+
+function checkServiceUri(name: AltName, subject: ServiceSubject, rules: NamingRules): void {
+  const expected = serviceSpiffeId(rules, subject.domain, subject.service);
+  if (name.value === expected) return;
+  const older = `spiffe://${subject.domain}/sa/${subject.service}`;
+  const { value } = name;
+  if (rules.athenz && (value.toLowerCase() === expected || value.toLowerCase() === older)) return;
+  refuse(`uri name${quoted(name)} is not \`${expected}\``);
+}
+
+function checkServiceName(name: AltName, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): void {
+  switch (name.kind) {
+    case 'uri':
+      checkServiceUri(name, subject, rules);
+      break;
+    case 'dns':
+      checkDnsForm(name.value);
+      if (!mayHoldDns(name.value, subject, rules, grants)) {
+        refuse(`dns name${quoted(name)} is not one that \`${subject.domain}.${subject.service}\` may hold`);
+      }
+      break;
+    case 'ip':
+      if (name.value !== grants.address) refuse('ip name is not the address that the request comes from');
+      break;
+    case 'email':
+      refuse(`email name${quoted(name)} is not for services`);
+      break;
+    case 'other':
+      refuse('asks for an alternative name of a kind that is never given');
+      break;
+    default:
+      name satisfies never;
+  }
+}
+
+function issued(names: readonly AltName[]): readonly IssuedAltName[] {
+  return names.filter((name): name is IssuedAltName => name.kind !== 'other');
+}
+
+function isSpiffe(name: AltName): boolean {
+  return name.kind === 'uri' && name.value.toLowerCase().startsWith('spiffe:');
+}
+
+/* Exactly one URI makes the certificate an X509-SVID (SPIFFE X509-SVID §2); the profile `athenz` copies what it is sent. */
+function withSpiffeId(names: readonly AltName[], id: string, rules: NamingRules): readonly IssuedAltName[] {
+  if (names.filter(isSpiffe).length > 1) refuse('asks for more than one spiffe uri');
+  const given = issued(names);
+  return rules.athenz || given.some(isSpiffe) ? given : [{ kind: 'uri', value: id }, ...given];
+}
+
+/** The names of a service's own certificate. Throws `InvalidRequestError` naming the rule. */
+export function grantServiceNames(
+  request: CertificateRequest,
+  subject: ServiceSubject,
+  rules: NamingRules,
+  grants: ServiceGrants,
+): GrantedNames {
+  const commonName = `${subject.domain}.${subject.service}`;
+  const relativeNames = grantSubject(request, commonName, rules);
+  refuseDuplicates(request.altNames);
+  for (const name of request.altNames) checkServiceName(name, subject, rules, grants);
+  const id = serviceSpiffeId(rules, subject.domain, subject.service);
+  return { commonName, subject: relativeNames, altNames: withSpiffeId(request.altNames, id, rules) };
+}
+
+interface InstanceNames {
+  readonly ids: readonly string[];
+  readonly others: readonly AltName[];
+}
+
+function splitInstanceNames(
+  request: CertificateRequest,
+  subject: InstanceSubject,
+  rules: NamingRules,
+  grants: ServiceGrants,
+): InstanceNames {
+  const ids: string[] = [];
+  const others: AltName[] = [];
+  for (const name of request.altNames) {
+    const fromDns = name.kind === 'dns' ? idFromDns(name.value, rules, grants) : undefined;
+    if (fromDns !== undefined) ids.push(fromDns);
+    else if (rules.athenz && name.kind === 'uri' && name.value.startsWith('athenz://instanceid/')) {
+      ids.push(idFromUri(name.value, subject.provider));
+    } else if (rules.athenz && name.kind === 'uri' && name.value.startsWith('athenz://instancename/')) continue;
+    else others.push(name);
+  }
+  return { ids, others };
+}
+
+function oneInstanceId(ids: readonly string[], subject: InstanceSubject): PathElement {
+  const [first = subject.instanceId] = ids;
+  if (first === undefined) refuse('must carry the instance id as a dns name');
+  const id = instanceIdFrom(first);
+  if (subject.instanceId !== undefined && id !== subject.instanceId) {
+    refuse(`instance id \`${id}\` is not \`${subject.instanceId}\``);
+  }
+  if (ids.some((other) => other !== id)) refuse('names more than one instance id');
+  return id;
+}
+
+function instanceIdFrom(text: string): PathElement {
+  try {
+    return parsePathElement(text, 'instance id');
+  } catch (cause) {
+    if (cause instanceof InvalidNameError) return refuse(`instance id is not a valid PathElement`);
+    throw cause;
+  }
+}
+
+function checkHostnameUri(names: readonly AltName[], grants: ServiceGrants): readonly AltName[] {
+  return names.filter((name) => {
+    if (name.kind !== 'uri' || !name.value.startsWith('athenz://hostname/')) return true;
+    if (name.value !== `athenz://hostname/${grants.hostname}`)
+      refuse(`uri name${quoted(name)} is not the stated host name`);
+    return false;
+  });
+}
+
+/** The names of an instance's certificate and the id that it carries. Throws `InvalidRequestError` naming the rule. */
+export function grantInstanceNames(
+  request: CertificateRequest,
+  subject: InstanceSubject,
+  rules: NamingRules,
+  grants: ServiceGrants,
+): GrantedNames & { readonly instanceId: PathElement } {
+  const commonName = `${subject.domain}.${subject.service}`;
+  const relativeNames = grantSubject(request, commonName, rules);
+  refuseDuplicates(request.altNames);
+  const { ids, others } = splitInstanceNames(request, subject, rules, grants);
+  const instanceId = oneInstanceId(ids, subject);
+  for (const name of rules.athenz ? checkHostnameUri(others, grants) : others) {
+    checkServiceName(name, subject, rules, grants);
+  }
+  const id = serviceSpiffeId(rules, subject.domain, subject.service);
+  const asked = withSpiffeId(request.altNames, id, rules);
+  const idName = instanceIdName(rules, instanceId);
+  const altNames: readonly IssuedAltName[] = ids.length > 0 ? asked : [...asked, { kind: 'dns', value: idName }];
+  if (ids.length === 0) checkDnsForm(idName);
+  return { commonName, subject: relativeNames, altNames, instanceId };
+}
+
+export interface RoleSubject {
+  readonly domain: DomainName;
+  readonly role: RoleName;
+  readonly principal: PrincipalName;
+}
+
+function checkRoleUri(name: AltName, subject: RoleSubject, rules: NamingRules): void {
+  const id = roleSpiffeId(rules, subject.domain, subject.role);
+  if (name.value === id) return;
+  const value = name.value.toLowerCase();
+  const older = `spiffe://${subject.domain}/ra/${subject.role}`;
+  if (rules.athenz && (value === older || value === `athenz://principal/${subject.principal}`)) return;
+  refuse(`uri name${quoted(name)} is not \`${id}\``);
+}
+
+function checkRoleName(name: AltName, subject: RoleSubject, rules: NamingRules, heldDns: ReadonlySet<string>): void {
+  const own = `${subject.principal}@${rules.dnsSuffix}`;
+  if (name.kind === 'uri') checkRoleUri(name, subject, rules);
+  else if (name.kind === 'email' && name.value !== own) refuse(`email name${quoted(name)} is not \`${own}\``);
+  else if (name.kind !== 'email' && !(name.kind === 'dns' && rules.athenz && heldDns.has(name.value))) {
+    refuse(`${name.kind} name${quoted(name)} is not for role certificates`);
+  }
+}
+
+/** The names of a role certificate. Throws `InvalidRequestError` naming the rule. */
+export function grantRoleNames(
+  request: CertificateRequest,
+  subject: RoleSubject,
+  rules: NamingRules,
+  heldDnsNames: ReadonlySet<string>,
+): GrantedNames {
+  const commonName = `${subject.domain}:role.${subject.role}`;
+  const relativeNames = grantSubject(request, commonName, rules);
+  refuseDuplicates(request.altNames);
+  for (const name of request.altNames) checkRoleName(name, subject, rules, heldDnsNames);
+  const id = roleSpiffeId(rules, subject.domain, subject.role);
+  return { commonName, subject: relativeNames, altNames: withSpiffeId(request.altNames, id, rules) };
+}

@@ -1,0 +1,58 @@
+import { DerError, DerReader, tags } from './der-reader.ts';
+import { element, sequence } from './der-writer.ts';
+
+/** A subject alternative name, typed: text forms of certificates are never parsed. */
+export type AltName =
+  | { readonly kind: 'dns' | 'uri' | 'email'; readonly value: string }
+  /** Four or sixteen octets in hexadecimal. */
+  | { readonly kind: 'ip'; readonly value: string }
+  /** A kind that no certificate of ours holds. */
+  | { readonly kind: 'other'; readonly value: string };
+
+const contextTags = { email: 0x81, dns: 0x82, uri: 0x86, ip: 0x87 } as const;
+
+/** More names than this are refused before any of them is looked at. */
+export const maxAltNames = 64;
+const maxAltNameLength = 2048;
+
+function printable(content: Buffer): string {
+  for (const octet of content) {
+    if (octet < 0x21 || octet > 0x7e) throw new DerError('an alternative name holds a character that no name has');
+  }
+  return content.toString('latin1');
+}
+
+function altName(tag: number, content: Buffer): AltName {
+  if (content.length === 0 || content.length > maxAltNameLength) {
+    throw new DerError('an alternative name is empty or too long');
+  }
+  if (tag === contextTags.dns) return { kind: 'dns', value: printable(content) };
+  if (tag === contextTags.uri) return { kind: 'uri', value: printable(content) };
+  if (tag === contextTags.email) return { kind: 'email', value: printable(content) };
+  if (tag !== contextTags.ip) return { kind: 'other', value: '' };
+  if (content.length !== 4 && content.length !== 16) throw new DerError('an IP address has four or sixteen octets');
+  return { kind: 'ip', value: content.toString('hex') };
+}
+
+/** Reads the value of a subjectAltName extension (RFC 5280 §4.2.1.6). Throws `DerError`. */
+export function readAltNames(value: Buffer): readonly AltName[] {
+  const outer = new DerReader(value);
+  const reader = outer.enter(tags.sequence, 'the alternative names');
+  outer.finish('the alternative names');
+  if (reader.done) throw new DerError('the alternative names are an empty list');
+  const names: AltName[] = [];
+  while (!reader.done) {
+    if (names.length >= maxAltNames) throw new DerError(`there are more than ${maxAltNames} alternative names`);
+    const { tag, content } = reader.any('an alternative name');
+    names.push(altName(tag, content));
+  }
+  return names;
+}
+
+/** The value of a subjectAltName extension with these names in this order. */
+export function writeAltNames(names: readonly Exclude<AltName, { kind: 'other' }>[]): Buffer {
+  const parts = names.map(({ kind, value }) =>
+    element(contextTags[kind], Buffer.from(value, kind === 'ip' ? 'hex' : 'latin1')),
+  );
+  return sequence(...parts);
+}
