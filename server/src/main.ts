@@ -1,0 +1,24 @@
+import { readFileSync } from 'node:fs';
+import { createProgram, runProgram } from './cli/program.ts';
+import { describeError } from './cli/run.ts';
+
+/** The version of this package: one place says it. */
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const known = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
+  return known ? String(manifest.version) : 'unknown';
+}
+
+// A reader that stops early, as in `signet keys list | head -n 1`, is no failure of ours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exitCode = 1;
+  });
+}
+
+try {
+  process.exitCode = await runProgram(createProgram(packageVersion()), process.argv.slice(2));
+} catch (error) {
+  process.stderr.write(`signet: ${describeError(error)}\n`);
+  process.exitCode = 1;
+}
