@@ -1,0 +1,157 @@
+import { PolicyEngineError } from '../errors.ts';
+import { foldAscii } from '../names/index.ts';
+import type { Effect, WireConditions } from '../wire/index.ts';
+import { type Conditions, compileConditions, conditionsHold, type DecisionContext } from './conditions.ts';
+import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
+import { compilePattern, type Pattern } from './pattern.ts';
+
+/** One rule: who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
+export interface AssertionInput {
+  id?: number;
+  /** `ALLOW` when absent. */
+  effect?: Effect;
+  /** `reader`, `role.reader` or `catalog:role.reader`. */
+  role: string;
+  action: string;
+  /** `movie` or `catalog:movie`. */
+  resource: string;
+  conditions?: WireConditions;
+}
+
+/** A named list of rules. */
+export interface PolicyInput {
+  name: string;
+  assertions: readonly AssertionInput[];
+}
+
+/** An assertion made ready for comparison. */
+export interface CompiledAssertion {
+  /** Place in the order of the search: of two that match, the one with the smaller rank decides. */
+  rank: number;
+  readonly effect: Effect;
+  /** Short role name or pattern, in the case given. */
+  readonly role: string;
+  readonly action: Pattern;
+  readonly resource: Pattern;
+  readonly conditions: Conditions | undefined;
+  readonly policy: string;
+  readonly source: AssertionInput;
+  /** Made when it is first needed. */
+  decision: Decision | undefined;
+}
+
+/** The outcome of making an assertion ready: `foreign` ones name another domain and can never match. */
+export type PreparedAssertion = { kind: 'ready'; assertion: CompiledAssertion } | { kind: 'foreign'; problem: string };
+
+export interface PrepareOptions {
+  readonly domain: string;
+  readonly qualified: boolean;
+  /** Equal patterns share one object, which keeps large policies small. */
+  readonly patterns: Map<string, Pattern>;
+}
+
+/** Throws `PolicyEngineError('bundle-malformed')` for an assertion that must make the whole policy invalid. */
+export function prepareAssertion(
+  input: AssertionInput,
+  policy: string,
+  rank: number,
+  options: PrepareOptions,
+): PreparedAssertion {
+  checkTexts(input, policy);
+  const effect = input.effect ?? 'ALLOW';
+  if (effect !== 'ALLOW' && effect !== 'DENY') throw malformed(policy, 'has an effect other than ALLOW and DENY');
+  const conditions = compileConditions(input.conditions);
+  if (conditions.kind === 'unknown' && effect === 'ALLOW') {
+    throw malformed(policy, 'allows under a condition that this version does not know');
+  }
+  const role = shortRole(input.role, options.domain);
+  const resource = options.qualified ? foldAscii(input.resource) : shortResource(input.resource, options.domain);
+  if (role === undefined) return foreign(policy, 'role', input.role);
+  if (resource === undefined) return foreign(policy, 'resource', input.resource);
+  return {
+    kind: 'ready',
+    assertion: {
+      rank,
+      effect,
+      role,
+      action: shared(foldAscii(input.action), options.patterns),
+      resource: shared(resource, options.patterns),
+      conditions: conditions.kind === 'known' ? conditions.sets : undefined,
+      policy,
+      source: input,
+      decision: undefined,
+    },
+  };
+}
+
+function checkTexts(input: AssertionInput, policy: string): void {
+  for (const field of ['role', 'action', 'resource'] as const) {
+    if (typeof input[field] !== 'string') throw malformed(policy, `has an assertion whose ${field} is no text`);
+  }
+}
+
+function malformed(policy: string, what: string): PolicyEngineError {
+  return new PolicyEngineError('bundle-malformed', `policy \`${policy}\` ${what}`);
+}
+
+function foreign(policy: string, field: string, value: string): PreparedAssertion {
+  return {
+    kind: 'foreign',
+    problem: `policy \`${policy}\`: ${field} \`${value}\` names another domain and never matches`,
+  };
+}
+
+/** The domain is compared as written, `role.` is cut off once (decision 33). `undefined` when it names another domain. */
+function shortRole(role: string, domain: string): string | undefined {
+  const local = withoutDomain(role, domain);
+  return local?.startsWith('role.') ? local.slice('role.'.length) : local;
+}
+
+function shortResource(resource: string, domain: string): string | undefined {
+  return withoutDomain(foldAscii(resource), domain);
+}
+
+/** The text after `domain:`, the whole text when there is no colon, `undefined` when another domain stands before it. */
+export function withoutDomain(text: string, domain: string): string | undefined {
+  const colon = text.indexOf(':');
+  if (colon < 0) return text;
+  return colon === domain.length && text.startsWith(domain) ? text.slice(colon + 1) : undefined;
+}
+
+function shared(text: string, patterns: Map<string, Pattern>): Pattern {
+  const known = patterns.get(text);
+  if (known !== undefined) return known;
+  const pattern = compilePattern(text);
+  patterns.set(text, pattern);
+  return pattern;
+}
+
+/** Whether the conditions let the assertion count in this context. */
+export function countsIn(assertion: CompiledAssertion, context: DecisionContext | undefined): boolean {
+  return (
+    assertion.conditions === undefined || conditionsHold(assertion.conditions, context, assertion.effect === 'DENY')
+  );
+}
+
+/** The assertion as it was written, without its conditions. */
+export function describeAssertion(assertion: CompiledAssertion): DecidingAssertion {
+  const { id, role, action, resource } = assertion.source;
+  return Object.freeze({ ...(id !== undefined && { id }), effect: assertion.effect, role, action, resource });
+}
+
+/** The decision that this assertion makes; the same object each time. */
+export function decisionOf(
+  assertion: CompiledAssertion,
+  domain: string,
+  revision: PolicyRevision | undefined,
+): Decision {
+  assertion.decision ??= Object.freeze({
+    status: assertion.effect === 'ALLOW' ? 'ALLOW' : 'DENY',
+    domain,
+    ...(revision !== undefined && { revision }),
+    role: assertion.role,
+    policy: assertion.policy,
+    assertion: describeAssertion(assertion),
+  });
+  return assertion.decision;
+}

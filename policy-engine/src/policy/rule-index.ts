@@ -1,0 +1,66 @@
+import type { CompiledAssertion } from './assertion.ts';
+import type { Pattern } from './pattern.ts';
+import { PatternIndex, type Steps, sliceLength } from './pattern-index.ts';
+import { type Query, RuleList, type Rules } from './rules.ts';
+
+/** Up to here a plain list is faster than an index (see bench/). */
+const longestList = 12;
+
+/** Rules found by a pattern over the resource, and under each resource by one over the action. */
+class IndexedRules implements Rules {
+  readonly rank: number;
+  readonly #index: PatternIndex;
+  readonly #dimension: 'resource' | 'action';
+
+  constructor(rank: number, index: PatternIndex, dimension: 'resource' | 'action') {
+    this.rank = rank;
+    this.#index = index;
+    this.#dimension = dimension;
+  }
+
+  find(query: Query, best: CompiledAssertion | undefined): CompiledAssertion | undefined {
+    return this.#index.find(this.#dimension === 'resource' ? query.resource : query.action, query, best);
+  }
+}
+
+/** The rules of one role. `assertions` is one at least, sorted by rank. */
+export function* indexRules(assertions: readonly CompiledAssertion[]): Steps<Rules> {
+  if (assertions.length <= longestList) return new RuleList(assertions, { action: true, resource: true });
+  return yield* indexBy(assertions, 'resource');
+}
+
+function* indexBy(assertions: readonly CompiledAssertion[], dimension: 'resource' | 'action'): Steps<Rules> {
+  const entries: [Pattern, Rules][] = [];
+  for (const [pattern, group] of yield* groupBy(assertions, dimension)) {
+    entries.push([pattern, dimension === 'resource' ? yield* actionsOf(group) : done(group)]);
+    if (entries.length % sliceLength === 0) yield;
+  }
+  const index = yield* PatternIndex.build(entries);
+  return new IndexedRules(assertions[0]?.rank ?? 0, index, dimension);
+}
+
+/** Groups by pattern object: equal patterns of one domain are one object. */
+function* groupBy(
+  assertions: readonly CompiledAssertion[],
+  dimension: 'resource' | 'action',
+): Steps<Map<Pattern, CompiledAssertion[]>> {
+  const groups = new Map<Pattern, CompiledAssertion[]>();
+  let count = 0;
+  for (const assertion of assertions) {
+    const group = groups.get(assertion[dimension]);
+    if (group === undefined) groups.set(assertion[dimension], [assertion]);
+    else group.push(assertion);
+    count += 1;
+    if (count % sliceLength === 0) yield;
+  }
+  return groups;
+}
+
+function* actionsOf(group: readonly CompiledAssertion[]): Steps<Rules> {
+  if (group.length <= longestList) return new RuleList(group, { action: true, resource: false });
+  return yield* indexBy(group, 'action');
+}
+
+function done(group: readonly CompiledAssertion[]): Rules {
+  return new RuleList(group, { action: false, resource: false });
+}

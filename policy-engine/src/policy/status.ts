@@ -1,0 +1,44 @@
+/** The closed list of answers of the engine (decision 32), in the order of the documents. */
+export const statuses = [
+  'ALLOW',
+  'DENY',
+  'DENY_NO_MATCH',
+  'DENY_INVALID_PARAMETERS',
+  'DENY_TOKEN_INVALID',
+  'DENY_TOKEN_EXPIRED',
+  'DENY_DOMAIN_MISMATCH',
+  'DENY_DOMAIN_NOT_FOUND',
+  'DENY_DOMAIN_EMPTY',
+  'DENY_DOMAIN_EXPIRED',
+  'DENY_CERT_HASH_MISMATCH',
+  'DENY_CERT_MISMATCH_ISSUER',
+  'DENY_CERT_MISSING_SUBJECT',
+  'DENY_CERT_MISSING_DOMAIN',
+  'DENY_CERT_MISSING_ROLE_NAME',
+] as const;
+
+/** What a decision answers. Only `ALLOW` grants. */
+export type Status = (typeof statuses)[number];
+
+const meanings: Readonly<Record<Status, string>> = {
+  ALLOW: 'an assertion allows the action and none denies it',
+  DENY: 'an assertion denies the action',
+  DENY_NO_MATCH: 'no assertion of the domain fits the roles, the action and the resource',
+  DENY_INVALID_PARAMETERS: 'the action or the resource is missing or is no text',
+  DENY_TOKEN_INVALID: 'the token is malformed, not signed by a trusted key, or names no domain or no role',
+  DENY_TOKEN_EXPIRED: 'the token is past its expiry',
+  DENY_DOMAIN_MISMATCH: 'the resource belongs to another domain than the token',
+  DENY_DOMAIN_NOT_FOUND: 'there is no policy for the domain of the token',
+  DENY_DOMAIN_EMPTY: 'the policy of the domain holds no assertion',
+  DENY_DOMAIN_EXPIRED: 'the policy of the domain is past its expiry',
+  DENY_CERT_HASH_MISMATCH: 'the token is not bound to the certificate of the connection',
+  DENY_CERT_MISMATCH_ISSUER: 'the role certificate was issued by somebody who is not accepted',
+  DENY_CERT_MISSING_SUBJECT: 'the role certificate has no common name',
+  DENY_CERT_MISSING_DOMAIN: 'the common name of the role certificate has no domain',
+  DENY_CERT_MISSING_ROLE_NAME: 'the common name of the role certificate has no role',
+};
+
+/** One plain sentence for a status, fit for a log or an operator. */
+export function statusMeaning(status: Status): string {
+  return meanings[status];
+}
