@@ -1,0 +1,80 @@
+import { extension } from './build-certificate.ts';
+import { writeTime } from './certificate-times.ts';
+import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';
+import { type Issuer, signAs, signatureOf } from './issuer.ts';
+import { oids } from './oids.ts';
+
+/** Why a certificate was taken back (RFC 5280 §5.3.1), as far as we tell them apart. */
+export type RevocationReason =
+  | 'unspecified'
+  | 'key-compromise'
+  | 'affiliation-changed'
+  | 'superseded'
+  | 'cessation-of-operation';
+
+/** One certificate that was taken back. */
+export interface RevokedCertificate {
+  /** Hexadecimal. */
+  readonly serial: string;
+  /** Seconds since the epoch. */
+  readonly revokedAt: number;
+  readonly reason: RevocationReason;
+}
+
+const reasonCodes: Readonly<Record<RevocationReason, number>> = {
+  unspecified: 0,
+  'key-compromise': 1,
+  'affiliation-changed': 3,
+  superseded: 4,
+  'cessation-of-operation': 5,
+};
+
+function reasonExtensions(code: number): Buffer {
+  return sequence(extension(oids.crlReason, false, element(0x0a, Uint8Array.of(code))));
+}
+
+/* The reason `unspecified` is told by leaving the extension out (RFC 5280 §5.3.1). */
+const reasonParts = new Map<RevocationReason, Buffer>(
+  (['key-compromise', 'affiliation-changed', 'superseded', 'cessation-of-operation'] as const).map((reason) => [
+    reason,
+    reasonExtensions(reasonCodes[reason]),
+  ]),
+);
+
+function entry(revoked: RevokedCertificate): Buffer {
+  const reason = reasonParts.get(revoked.reason);
+  const serial = unsigned(
+    Buffer.from(revoked.serial.padStart(revoked.serial.length + (revoked.serial.length % 2), '0'), 'hex'),
+  );
+  const at = writeTime(revoked.revokedAt);
+  return reason === undefined ? sequence(serial, at) : sequence(serial, at, reason);
+}
+
+const version2 = element(0x02, Uint8Array.of(1));
+
+export interface CrlInput {
+  readonly revoked: readonly RevokedCertificate[];
+  /** Grows with every list of an issuer (RFC 5280 §5.2.3). */
+  readonly number: number;
+  /** Seconds since the epoch. */
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
+}
+
+/** A signed certificate revocation list of version 2 (RFC 5280 §5) in DER. */
+export function buildCrl(issuer: Issuer, input: CrlInput): Buffer {
+  const { algorithm } = signatureOf[issuer.kind];
+  const parts = [version2, algorithm, issuer.name, writeTime(input.thisUpdate), writeTime(input.nextUpdate)];
+  /* The list is absent, not empty, when nothing is revoked (§5.1.2.6). */
+  if (input.revoked.length > 0) parts.push(sequence(...input.revoked.map(entry)));
+  const authority = extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier)));
+  const number = extension(oids.crlNumber, false, smallInteger(input.number));
+  parts.push(element(0xa0, sequence(authority, number)));
+  const tbs = sequence(...parts);
+  return sequence(tbs, algorithm, bitString(signAs(issuer, tbs)));
+}
+
+/** A DER revocation list in PEM form. */
+export function crlToPem(der: Buffer): string {
+  return `-----BEGIN X509 CRL-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END X509 CRL-----\n`;
+}

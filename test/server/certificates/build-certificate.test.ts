@@ -1,0 +1,195 @@
+import { X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
+import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/certificates/build-certificate';
+import { certificateToPem, readCertificate } from '@signet/server/certificates/certificate-reader';
+import { buildCrl, crlToPem } from '@signet/server/certificates/crl';
+import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import { relativeName } from '@signet/server/certificates/distinguished-name';
+import { CertificateMismatchError, inspectCertificate } from '@signet/server/certificates/inspect';
+import { issuerFromPem } from '@signet/server/certificates/issuer-files';
+import { oids } from '@signet/server/certificates/oids';
+import type { CertificateProfile } from '@signet/server/certificates/profile';
+import test from 'ava';
+import { type AuthorityKind, makeAuthority } from '#support/authority';
+import { openssl } from '#support/openssl';
+import { ecPair, requestPem } from '#support/requests';
+import { temporaryFolder } from '#support/temp';
+
+const now = epochSeconds(systemClock);
+const pair = ecPair();
+const { subjectKey } = parseCertificateRequest(requestPem(pair, { commonNames: ['catalog.api'] }));
+const profile: CertificateProfile = {
+  kind: 'instance',
+  commonName: 'catalog.api',
+  subject: [relativeName(oids.commonName, 'catalog.api')],
+  altNames: [
+    { kind: 'uri', value: 'spiffe://signet.test/ns/default/sa/catalog.api' },
+    { kind: 'dns', value: 'i-1.instanceid.signet.test' },
+    { kind: 'ip', value: '7f000001' },
+  ],
+  usage: 'both',
+  notBefore: now - 3600,
+  notAfter: now + 86_400,
+};
+const serial = serialFrom(Buffer.from('ff00112233445566778899aabbccddee', 'hex'));
+
+for (const kind of ['P-256', 'P-384', 'rsa'] satisfies AuthorityKind[]) {
+  test(`a certificate and a revocation list of an authority with ${kind} pass openssl`, async (t) => {
+    const folder = temporaryFolder(t);
+    const authority = await makeAuthority(folder, kind);
+    const issuer = issuerFromPem(authority.certificatePem, authority.keyPem);
+    t.is(issuer.kind, kind);
+    const der = signCertificate(buildTbsCertificate(profile, subjectKey, issuer, serial), issuer);
+    inspectCertificate(der, { profile, subjectKey, issuer, serial: serial.toString('hex') });
+    writeFileSync(join(folder, 'leaf.pem'), certificateToPem(der));
+    for (const purpose of ['sslclient', 'sslserver']) {
+      const answer = await openssl(
+        folder,
+        'verify',
+        '-x509_strict',
+        '-purpose',
+        purpose,
+        '-CAfile',
+        'test.root.pem',
+        '-untrusted',
+        'test.ca.pem',
+        'leaf.pem',
+      );
+      t.deepEqual(answer, { ok: true, output: 'leaf.pem: OK\n' });
+    }
+    const text = await openssl(
+      folder,
+      'x509',
+      '-in',
+      'leaf.pem',
+      '-noout',
+      '-serial',
+      '-subject',
+      '-ext',
+      'basicConstraints,keyUsage,extendedKeyUsage,subjectAltName',
+    );
+    t.is(
+      text.output,
+      `serial=7F00112233445566778899AABBCCDDEE
+subject=CN = catalog.api
+X509v3 Basic Constraints: critical
+    CA:FALSE
+X509v3 Key Usage: critical
+    Digital Signature
+X509v3 Extended Key Usage: 
+    TLS Web Server Authentication, TLS Web Client Authentication
+X509v3 Subject Alternative Name: 
+    URI:spiffe://signet.test/ns/default/sa/catalog.api, DNS:i-1.instanceid.signet.test, IP Address:127.0.0.1
+`,
+    );
+    const known = new X509Certificate(der);
+    t.true(known.checkIssued(new X509Certificate(authority.certificatePem)));
+
+    for (const [revoked, expected] of [
+      [[], 'leaf.pem: OK'],
+      [
+        [{ serial: serial.toString('hex'), revokedAt: now - 60, reason: 'key-compromise' as const }],
+        'certificate revoked',
+      ],
+    ] as const) {
+      const crl = buildCrl(issuer, {
+        revoked,
+        number: revoked.length + 1,
+        thisUpdate: now - 60,
+        nextUpdate: now + 3600,
+      });
+      writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
+      const checked = await openssl(
+        folder,
+        'verify',
+        '-x509_strict',
+        '-crl_check',
+        '-CRLfile',
+        'list.pem',
+        '-CAfile',
+        'test.root.pem',
+        '-untrusted',
+        'test.ca.pem',
+        'leaf.pem',
+      );
+      t.true(checked.output.includes(expected), checked.output);
+      const shown = await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-crlnumber');
+      t.is(shown.output, `crlNumber=0x${String(revoked.length + 1).padStart(2, '0')}\n`);
+    }
+  });
+}
+
+test('times from 2050 on are written in the longer form', async (t) => {
+  const folder = temporaryFolder(t);
+  const authority = await makeAuthority(folder, 'P-256', 'test', 18_000);
+  const issuer = issuerFromPem(authority.certificatePem, authority.keyPem);
+  const late = { ...profile, notAfter: 2_556_144_000 };
+  const der = signCertificate(buildTbsCertificate(late, subjectKey, issuer, serial), issuer);
+  t.is(new X509Certificate(der).validTo, 'Jan  1 00:00:00 2051 GMT');
+  t.is(readCertificate(der).notAfter, 2_556_144_000);
+});
+
+test('a certificate that differs from what was meant is caught', async (t) => {
+  const folder = temporaryFolder(t);
+  const authority = await makeAuthority(folder);
+  const issuer = issuerFromPem(authority.certificatePem, authority.keyPem);
+  const other = parseCertificateRequest(requestPem(ecPair(), { commonNames: ['catalog.api'] })).subjectKey;
+  const meant = { profile, subjectKey, issuer, serial: serial.toString('hex') };
+  const der = signCertificate(buildTbsCertificate(profile, subjectKey, issuer, serial), issuer);
+  t.notThrows(() => inspectCertificate(der, meant));
+  const wrongs: readonly (readonly [string, typeof meant])[] = [
+    ['common name', { ...meant, profile: { ...profile, commonName: 'catalog.apx' } }],
+    ['subject', { ...meant, profile: { ...profile, subject: [] } }],
+    ['alternative name', { ...meant, profile: { ...profile, altNames: profile.altNames.slice(0, 2) } }],
+    ['extension', { ...meant, profile: { ...profile, altNames: [] } }],
+    ['extended key usage', { ...meant, profile: { ...profile, usage: 'client' } }],
+    ['notAfter', { ...meant, profile: { ...profile, notAfter: now } }],
+    ['notAfter', { ...meant, issuer: { ...issuer, notAfter: now } }],
+    ['notBefore', { ...meant, profile: { ...profile, notBefore: now } }],
+    ['serial number', { ...meant, serial: '01' }],
+    ['public key', { ...meant, subjectKey: other }],
+    ['issuer', { ...meant, issuer: { ...issuer, name: Buffer.of(0x30, 0) } }],
+    ['authority key identifier', { ...meant, issuer: { ...issuer, keyIdentifier: Buffer.alloc(20) } }],
+  ];
+  for (const [what, wrong] of wrongs) {
+    const error = t.throws(() => inspectCertificate(der, wrong), { instanceOf: CertificateMismatchError });
+    t.true(error.message.endsWith(what), error.message);
+  }
+});
+
+test('a list of 20,000 revoked certificates takes well under five seconds', async (t) => {
+  const folder = temporaryFolder(t);
+  const authority = await makeAuthority(folder);
+  const issuer = issuerFromPem(authority.certificatePem, authority.keyPem);
+  const revoked = Array.from({ length: 20_000 }, (_, i) => ({
+    serial: (2n ** 126n + BigInt(i)).toString(16),
+    revokedAt: now - i,
+    reason: 'cessation-of-operation' as const,
+  }));
+  const start = performance.now();
+  const crl = buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
+  t.true(performance.now() - start < 5000);
+  writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
+  const text = await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'test.ca.pem');
+  t.is(text.output.match(/Serial Number/g)?.length, 20_000);
+  t.true(text.output.includes('verify OK'));
+});
+
+test('an issuer with the key of another, with a chain out of order or with a leaf in place of it is refused', async (t) => {
+  const folder = temporaryFolder(t);
+  const one = await makeAuthority(folder, 'P-256', 'one');
+  const two = await makeAuthority(folder, 'P-256', 'two');
+  t.throws(() => issuerFromPem(one.certificatePem, two.keyPem), {
+    message: 'its private key is not the one of its certificate',
+  });
+  t.throws(() => issuerFromPem(one.certificatePem + two.rootPem, one.keyPem), { message: /its chain is not in order/ });
+  t.throws(() => issuerFromPem('', one.keyPem), { message: /no certificate/ });
+  t.throws(() => issuerFromPem(one.certificatePem, 'x'), { message: 'its private key cannot be read' });
+  const issuer = issuerFromPem(one.certificatePem, one.keyPem);
+  const der = signCertificate(buildTbsCertificate(profile, subjectKey, issuer, serial), issuer);
+  const leafKey = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  t.throws(() => issuerFromPem(certificateToPem(der), leafKey), { message: /no authority/ });
+  t.is(issuerFromPem(one.certificatePem + one.rootPem, one.keyPem).chainPem, one.certificatePem);
+});
