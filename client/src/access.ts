@@ -1,0 +1,87 @@
+import { parseActionName, parseDomainName, parsePrincipalName, parseRoleName } from '@signet/policy-engine/names';
+import { parseArguments } from './arguments.ts';
+import { booleanMember, decodeObject, stringsMember } from './decode.ts';
+import { SignetClientError } from './errors.ts';
+import type { Http } from './http/http.ts';
+
+export interface AccessQuery {
+  readonly action: string;
+  /** `domain:entity`, e.g. `catalog:movie`. */
+  readonly resource: string;
+  /** About whom is asked; without it about the caller, which is the principal of `principalToken` where one is sent. */
+  readonly principal?: string;
+  /** The trust domain of an `assume_role` check. */
+  readonly trustDomain?: string;
+  /** A client's principal token to pass on (header `Svc-Principal-Auth`). */
+  readonly principalToken?: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface RolesQuery {
+  readonly domain: string;
+  readonly principal: string;
+  readonly signal?: AbortSignal;
+}
+
+export interface InRoleQuery extends RolesQuery {
+  /** Short name of the role. */
+  readonly role: string;
+}
+
+/** The central access checks. They ask the server each time: for decisions at request rate use the policy engine. */
+export class Access {
+  readonly #http: Http;
+
+  constructor(http: Http) {
+    this.#http = http;
+  }
+
+  /** `GET /access/{action}`: whether the principal may do the action on the resource. Throws `refused` with 404 for an unknown domain. */
+  async check(query: AccessQuery): Promise<boolean> {
+    const { action, principal, trustDomain } = parseArguments(() => ({
+      action: parseActionName(query.action, 'action'),
+      principal: query.principal === undefined ? undefined : parsePrincipalName(query.principal, 'principal'),
+      trustDomain: query.trustDomain === undefined ? undefined : parseDomainName(query.trustDomain, 'trustDomain'),
+    }));
+    const { body } = await this.#http.send({
+      method: 'GET',
+      path: ['access', action],
+      query: { resource: query.resource, principal, domain: trustDomain },
+      headers: principalTokenHeader(query.principalToken),
+      signal: query.signal,
+    });
+    return booleanMember(decodeObject(body), 'granted');
+  }
+
+  /** `GET /access/domain/{domainName}/principal/{principal}`: short names of the roles that the principal has in the domain. */
+  async roles(query: RolesQuery): Promise<readonly string[]> {
+    const [domain, principal] = parseArguments(() => [
+      parseDomainName(query.domain, 'domain'),
+      parsePrincipalName(query.principal, 'principal'),
+    ]);
+    const path = ['access', 'domain', domain, 'principal', principal];
+    const { body } = await this.#http.send({ method: 'GET', path, signal: query.signal });
+    return stringsMember(decodeObject(body), 'roles');
+  }
+
+  /** `GET /access/domain/{domainName}/role/{roleName}/principal/{principal}`: whether the principal is in the role. */
+  async inRole(query: InRoleQuery): Promise<boolean> {
+    const [domain, role, principal] = parseArguments(() => [
+      parseDomainName(query.domain, 'domain'),
+      parseRoleName(query.role, 'role'),
+      parsePrincipalName(query.principal, 'principal'),
+    ]);
+    const path = ['access', 'domain', domain, 'role', role, 'principal', principal];
+    const { body } = await this.#http.send({ method: 'GET', path, signal: query.signal });
+    return booleanMember(decodeObject(body), 'granted');
+  }
+}
+
+function principalTokenHeader(token: string | undefined): Record<string, string> {
+  if (token === undefined) return {};
+  // nothing that could end the header: the text comes from a client of our caller
+  if (!/^[\x21-\x7e]{1,8192}$/.test(token)) {
+    throw new SignetClientError('invalid-argument', 'principalToken holds characters that no header may hold');
+  }
+  return { 'svc-principal-auth': token };
+}

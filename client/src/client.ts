@@ -1,0 +1,124 @@
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import { Access } from './access.ts';
+import { wholeNumber } from './arguments.ts';
+import { Bundles } from './bundles.ts';
+import { SignetClientError } from './errors.ts';
+import { Agents } from './http/agents.ts';
+import { Http } from './http/http.ts';
+import { fetchKeys, fetchMetadata, type Metadata, type PublishedKeys } from './published-keys.ts';
+import { Tokens } from './tokens/tokens.ts';
+
+/** Options of `createClient`. Times are in milliseconds, sizes in bytes. */
+export interface ClientOptions {
+  /** `https` URL of the API, e.g. `https://localhost:4443/v1`. */
+  readonly baseUrl: string;
+  /** The client's certificate chain: a file name, or PEM text. Files are read again when they change. */
+  readonly certificate: string;
+  /** The key of the certificate: a file name, or PEM text. */
+  readonly key: string;
+  /** The CA certificates that the server's certificate must chain to, and no others: a file name, or PEM text. */
+  readonly caBundle: string;
+  /** Default 30,000. */
+  readonly connectTimeoutMs?: number;
+  /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
+  readonly readTimeoutMs?: number;
+  /** How often the identity files are looked at, on use. Default 1,000. */
+  readonly reloadIntervalMs?: number;
+  /** Connections at once. Default 32; requests beyond that wait. */
+  readonly maxConnections?: number;
+  /** Tokens kept at most. Default 1,000. */
+  readonly tokenCacheSize?: number;
+  /** Largest bundle accepted. Default 8 MiB. */
+  readonly maxBundleBytes?: number;
+  /** URL of a proxy that tunnels (CONNECT); none by default, the environment is not read. */
+  readonly proxy?: string;
+  /** Hosts reached without the proxy, comma-separated, as in `NO_PROXY`. */
+  readonly noProxy?: string;
+  readonly clock?: Clock;
+}
+
+/** The certificate that the client shows. */
+export interface ClientIdentity {
+  /** Base64url SHA-256 of the certificate; tokens are bound to it (RFC 8705 §3.1). */
+  readonly thumbprint: string;
+  readonly subject: string;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
+  /** Why the files on disk are not what is in use, when they have changed and cannot be used. */
+  readonly problem: SignetClientError | undefined;
+}
+
+/** A connection to a Signet server; a service makes one and keeps it. Every method throws only `SignetClientError`. */
+export interface SignetClient extends AsyncDisposable {
+  readonly tokens: Tokens;
+  readonly access: Access;
+  readonly bundles: Bundles;
+  /** The keys that verify tokens and bundles, with the curve names of RFC 7518. Asks the server each time. */
+  keys(options?: { readonly signal?: AbortSignal }): Promise<PublishedKeys>;
+  /** The server's metadata document. Asks the server each time. */
+  metadata(options?: { readonly signal?: AbortSignal }): Promise<Metadata>;
+  /** The certificate in use, after looking at the files when that is due. */
+  identity(): Promise<ClientIdentity>;
+  /** Ends every connection; calls under way end with `closed`. */
+  close(): Promise<void>;
+}
+
+function parseBaseUrl(text: string): string {
+  const url = URL.parse(text);
+  if (url === null || url.protocol !== 'https:') {
+    throw new SignetClientError('invalid-argument', 'baseUrl is not an https URL');
+  }
+  if (url.username !== '' || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new SignetClientError('invalid-argument', 'baseUrl holds more than host, port and path');
+  }
+  return `${url.origin}${url.pathname.replace(/\/+$/, '')}`;
+}
+
+function parseProxy(text: string | undefined): { readonly proxy?: string } {
+  if (text === undefined) return {};
+  const url = URL.parse(text);
+  if (url !== null && (url.protocol === 'http:' || url.protocol === 'https:')) return { proxy: text };
+  // the text is not quoted: it may hold a password
+  throw new SignetClientError('invalid-argument', 'proxy is not an http or https URL');
+}
+
+const day = 86_400_000;
+
+/** Makes a client. Reads the identity at once: throws `invalid-identity` or `invalid-argument`. Connects on first use. */
+export function createClient(options: ClientOptions): SignetClient {
+  const baseUrl = parseBaseUrl(options.baseUrl);
+  const clock = options.clock ?? systemClock;
+  const connectTimeoutMs = wholeNumber(options.connectTimeoutMs ?? 30_000, 'connectTimeoutMs', 1, day);
+  const readTimeoutMs = wholeNumber(options.readTimeoutMs ?? 30_000, 'readTimeoutMs', 1, day);
+  const agents = new Agents({
+    source: { certificate: options.certificate, key: options.key, caBundle: options.caBundle },
+    clock,
+    connectTimeoutMs,
+    readTimeoutMs,
+    reloadIntervalMs: wholeNumber(options.reloadIntervalMs ?? 1000, 'reloadIntervalMs', 0, day),
+    maxConnections: wholeNumber(options.maxConnections ?? 32, 'maxConnections', 1, 10_000),
+    ...parseProxy(options.proxy),
+    ...(options.noProxy === undefined ? {} : { noProxy: options.noProxy }),
+  });
+  const http = new Http({ agents, baseUrl, connectTimeoutMs, readTimeoutMs });
+  const thumbprint = async () => {
+    await agents.refresh();
+    return agents.identity.thumbprint;
+  };
+  const cacheSize = wholeNumber(options.tokenCacheSize ?? 1000, 'tokenCacheSize', 1, 1_000_000);
+  const maxBundleBytes = wholeNumber(options.maxBundleBytes ?? 8 << 20, 'maxBundleBytes', 1, 1 << 30);
+  return {
+    tokens: new Tokens({ http, clock, thumbprint, cacheSize }),
+    access: new Access(http),
+    bundles: new Bundles(http, maxBundleBytes),
+    keys: (call) => fetchKeys(http, call?.signal),
+    metadata: (call) => fetchMetadata(http, call?.signal),
+    identity: async () => {
+      await agents.refresh();
+      const { thumbprint: id, subject, notAfter } = agents.identity;
+      return { thumbprint: id, subject, notAfter, problem: agents.problem };
+    },
+    close: () => agents.close(),
+    [Symbol.asyncDispose]: () => agents.close(),
+  };
+}

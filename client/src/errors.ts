@@ -1,0 +1,64 @@
+/**
+ * What can go wrong in this package; a closed list.
+ *
+ * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
+ * - `invalid-identity`: the certificate, key or CA files cannot be read, or the key is not the certificate's.
+ * - `unreachable`: no connection, or it broke before the whole answer was in (DNS, refused, reset).
+ * - `timed-out`: the connection or the answer took longer than the time-out.
+ * - `tls`: the handshake failed: the server's certificate is not trusted, or is for another name, or ours was refused.
+ * - `aborted`: the caller's `AbortSignal` fired.
+ * - `closed`: the client was closed.
+ * - `refused`: the server answered 4xx; `status`, `serverMessage` and, on the token endpoint, `serverError` say why.
+ * - `server-error`: the server answered 5xx or 429; `retryAfterSeconds` when it said when to come back.
+ * - `redirected`: the server answered 3xx; redirects are never followed.
+ * - `response-too-large`: the answer is larger than the limit of the operation.
+ * - `response-malformed`: the answer is not what the operation announces.
+ */
+export type SignetClientErrorCode =
+  | 'invalid-argument'
+  | 'invalid-identity'
+  | 'unreachable'
+  | 'timed-out'
+  | 'tls'
+  | 'aborted'
+  | 'closed'
+  | 'refused'
+  | 'server-error'
+  | 'redirected'
+  | 'response-too-large'
+  | 'response-malformed';
+
+/** What the server said in an answer that is no success. */
+export interface ServerAnswer {
+  readonly status: number;
+  /** `code` of the body (the HTTP status again, interface document "Errors"), when the body had one. */
+  readonly serverCode?: number;
+  /** `message` of the body. */
+  readonly serverMessage?: string;
+  /** `error` of the body of the token endpoint (RFC 6749 §5.2). */
+  readonly serverError?: string;
+  /** Seconds of the `Retry-After` header. */
+  readonly retryAfterSeconds?: number;
+}
+
+/** Every error that this package throws. `code` is stable; no message or field holds a token or a key. */
+export class SignetClientError extends Error {
+  override readonly name = 'SignetClientError';
+  readonly code: SignetClientErrorCode;
+  /** HTTP status, when there was an answer. */
+  readonly status: number | undefined;
+  readonly serverCode: number | undefined;
+  readonly serverMessage: string | undefined;
+  readonly serverError: string | undefined;
+  readonly retryAfterSeconds: number | undefined;
+
+  constructor(code: SignetClientErrorCode, message: string, options?: ErrorOptions & { answer?: ServerAnswer }) {
+    super(message, options);
+    this.code = code;
+    this.status = options?.answer?.status;
+    this.serverCode = options?.answer?.serverCode;
+    this.serverMessage = options?.answer?.serverMessage;
+    this.serverError = options?.answer?.serverError;
+    this.retryAfterSeconds = options?.answer?.retryAfterSeconds;
+  }
+}

@@ -1,0 +1,138 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
+import { SignetClientError } from '../errors.ts';
+import { type Identity, type IdentitySource, identityStamp, readIdentity, readIdentitySync } from './identity.ts';
+
+export interface AgentOptions {
+  readonly source: IdentitySource;
+  readonly clock: Clock;
+  readonly connectTimeoutMs: number;
+  readonly readTimeoutMs: number;
+  /** The identity files are looked at on use, at most this often. */
+  readonly reloadIntervalMs: number;
+  readonly maxConnections: number;
+  /** `http://` or `https://` URL of a proxy that tunnels (CONNECT). */
+  readonly proxy?: string;
+  /** Hosts that are reached without the proxy, as in the environment variable `NO_PROXY`. */
+  readonly noProxy?: string;
+}
+
+/** A server may close an idle connection earlier and says so (`Keep-Alive: timeout=…`). */
+const keepAliveMs = 120_000;
+
+function createDispatcher(identity: Identity, options: AgentOptions): Dispatcher {
+  const tls = {
+    cert: identity.certificate,
+    key: identity.key,
+    ca: identity.caBundle,
+    minVersion: 'TLSv1.2' as const,
+    timeout: options.connectTimeoutMs,
+  };
+  const common = {
+    connect: tls,
+    connections: options.maxConnections,
+    pipelining: 1,
+    allowH2: false,
+    headersTimeout: options.readTimeoutMs,
+    bodyTimeout: options.readTimeoutMs,
+    keepAliveTimeout: keepAliveMs,
+    keepAliveMaxTimeout: keepAliveMs,
+  };
+  if (options.proxy === undefined) return new Agent(common);
+  return new EnvHttpProxyAgent({
+    ...common,
+    httpProxy: options.proxy,
+    httpsProxy: options.proxy,
+    noProxy: options.noProxy ?? '',
+    requestTls: tls,
+  });
+}
+
+/**
+ * The pool of connections with the client's present certificate. When the files change, new requests go over a new pool
+ * and the old one ends after its last answer, so that no request fails. Files that do not fit together (half rotated) or
+ * cannot be read leave the old pair in use; they are looked at again at the next interval.
+ */
+export class Agents {
+  readonly #options: AgentOptions;
+  #identity: Identity;
+  #dispatcher: Dispatcher;
+  #stamp: string | undefined;
+  #lookedAt: number;
+  #looking: Promise<void> | undefined;
+  #problem: SignetClientError | undefined;
+  #closed = false;
+  readonly #retiring = new Set<Promise<void>>();
+
+  constructor(options: AgentOptions) {
+    this.#options = options;
+    this.#identity = readIdentitySync(options.source);
+    this.#dispatcher = createDispatcher(this.#identity, options);
+    this.#lookedAt = Number.NEGATIVE_INFINITY;
+  }
+
+  /** The identity in use. */
+  get identity(): Identity {
+    return this.#identity;
+  }
+
+  /** Why the files on disk are not the identity in use, when they cannot be used. */
+  get problem(): SignetClientError | undefined {
+    return this.#problem;
+  }
+
+  /** The pool to send on. INVARIANT: the request is dispatched before anything else is awaited. */
+  get dispatcher(): Dispatcher {
+    if (this.#closed) throw new SignetClientError('closed', 'the client is closed');
+    return this.#dispatcher;
+  }
+
+  /** Takes up changed files, when it is time to look. */
+  async refresh(): Promise<void> {
+    const now = this.#options.clock.now();
+    // a clock that stepped back must not stop the looking
+    const due = now - this.#lookedAt >= this.#options.reloadIntervalMs || now < this.#lookedAt;
+    if (this.#looking === undefined && due) {
+      this.#lookedAt = now;
+      this.#looking = this.#look().finally(() => {
+        this.#looking = undefined;
+      });
+    }
+    await this.#looking;
+  }
+
+  async #look(): Promise<void> {
+    // stamped before reading: a file that changes meanwhile is read again the next time
+    const stamp = await identityStamp(this.#options.source);
+    if (stamp === this.#stamp) return;
+    try {
+      const identity = await readIdentity(this.#options.source);
+      this.#stamp = stamp;
+      this.#problem = undefined;
+      this.#swap(identity);
+    } catch (error) {
+      if (!(error instanceof SignetClientError)) throw error;
+      this.#problem = error;
+    }
+  }
+
+  #swap(identity: Identity): void {
+    const old = this.#identity;
+    const same =
+      identity.certificate === old.certificate && identity.key === old.key && identity.caBundle === old.caBundle;
+    if (this.#closed || same) return;
+    const retired = this.#dispatcher;
+    this.#dispatcher = createDispatcher(identity, this.#options);
+    this.#identity = identity;
+    const retiring = retired.close().finally(() => this.#retiring.delete(retiring));
+    this.#retiring.add(retiring);
+  }
+
+  /** Ends every connection; requests in flight end with `closed`. */
+  async close(): Promise<void> {
+    if (this.#closed) return;
+    this.#closed = true;
+    await this.#dispatcher.destroy();
+    await Promise.all(this.#retiring);
+  }
+}

@@ -1,0 +1,56 @@
+import { type ServerAnswer, SignetClientError } from '../errors.ts';
+
+/** Longest text of a server that goes into an error. */
+const maxText = 500;
+
+/** Text of the server made safe for one line of a log: bounded, without control characters. */
+function plain(value: unknown): string | undefined {
+  if (typeof value !== 'string' || value === '') return undefined;
+  return value.slice(0, maxText).replace(/\p{Cc}+/gu, ' ');
+}
+
+function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder().decode(body.subarray(0, 65_536)));
+  } catch {
+    return {};
+  }
+  if (typeof json !== 'object' || json === null) return {};
+  const code = 'code' in json && typeof json.code === 'number' ? json.code : undefined;
+  const message = 'message' in json ? plain(json.message) : undefined;
+  const error = 'error' in json ? plain(json.error) : undefined;
+  return {
+    ...(code === undefined ? {} : { serverCode: code }),
+    ...(message === undefined ? {} : { serverMessage: message }),
+    ...(error === undefined ? {} : { serverError: error }),
+  };
+}
+
+/** Seconds of a `Retry-After` header (RFC 9110 §10.2.3), at most a day; its form as a date is not read. */
+function retryAfter(value: string | undefined): number | undefined {
+  if (value === undefined || !/^\d{1,9}$/.test(value)) return undefined;
+  return Math.min(Number(value), 86_400);
+}
+
+/** The error for an answer that is no success (interface document, "Errors": `{ code, message }`). */
+export function answerError(
+  status: number,
+  headers: Readonly<Record<string, string | undefined>>,
+  body: Uint8Array,
+): SignetClientError {
+  if (status >= 300 && status < 400) {
+    return new SignetClientError('redirected', `the server answered ${status}, redirects are not followed`, {
+      answer: { status },
+    });
+  }
+  const retryAfterSeconds = retryAfter(headers['retry-after']);
+  const answer: ServerAnswer = {
+    status,
+    ...bodyMembers(body),
+    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+  };
+  const code = status >= 500 || status === 429 ? 'server-error' : 'refused';
+  const reason = answer.serverMessage === undefined ? '' : `: ${answer.serverMessage}`;
+  return new SignetClientError(code, `the server answered ${status}${reason}`, { answer });
+}

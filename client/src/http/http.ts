@@ -1,0 +1,156 @@
+import type { Dispatcher } from 'undici';
+import { SignetClientError } from '../errors.ts';
+import type { Agents } from './agents.ts';
+import { answerError } from './answer-error.ts';
+import { isBrokenConnection, transportError } from './transport-error.ts';
+
+export interface HttpRequest {
+  readonly method: 'GET' | 'POST';
+  /** Path segments below the base URL, not escaped. */
+  readonly path: readonly string[];
+  readonly query?: Readonly<Record<string, string | undefined>>;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string;
+  /** Largest answer accepted, in bytes. */
+  readonly maxResponseBytes?: number;
+  readonly signal?: AbortSignal | undefined;
+}
+
+export interface HttpResponse {
+  /** 200 to 299, or 304 when the request was conditional. */
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | undefined>>;
+  readonly body: Uint8Array;
+}
+
+export interface HttpOptions {
+  readonly agents: Agents;
+  /** `https` URL, without a slash at the end. */
+  readonly baseUrl: string;
+  readonly connectTimeoutMs: number;
+  readonly readTimeoutMs: number;
+}
+
+const defaultMaxResponseBytes = 1 << 20;
+
+/** HTTP over the client's mutual TLS: time-outs, limits, and one error for each kind of failure. Every request may be repeated. */
+export class Http {
+  readonly #options: HttpOptions;
+  readonly #host: string;
+
+  constructor(options: HttpOptions) {
+    this.#options = options;
+    this.#host = new URL(options.baseUrl).host;
+  }
+
+  /** Sends a request. Throws `SignetClientError` for every answer that is neither 2xx nor an expected 304. */
+  async send(request: HttpRequest): Promise<HttpResponse> {
+    await this.#options.agents.refresh();
+    try {
+      return await this.#exchange(request);
+    } catch (error) {
+      if (!isBrokenConnection(error)) throw this.#explain(error, request);
+    }
+    // a kept-alive connection that the server closed while we wrote: once more, on another one
+    try {
+      return await this.#exchange(request);
+    } catch (error) {
+      throw this.#explain(error, request);
+    }
+  }
+
+  #explain(error: unknown, request: HttpRequest): SignetClientError {
+    if (error instanceof SignetClientError) return error;
+    if (request.signal?.aborted) {
+      return new SignetClientError('aborted', 'the request was aborted by the caller', {
+        cause: request.signal.reason,
+      });
+    }
+    return transportError(error, this.#host);
+  }
+
+  async #exchange(request: HttpRequest): Promise<HttpResponse> {
+    request.signal?.throwIfAborted();
+    const { connectTimeoutMs, readTimeoutMs } = this.#options;
+    const deadline = new AbortController();
+    const expire = () =>
+      deadline.abort(new SignetClientError('timed-out', `no whole answer from \`${this.#host}\` in time`));
+    // undici's own time-outs restart with every byte; these two do not
+    let timer = setTimeout(expire, connectTimeoutMs + readTimeoutMs);
+    try {
+      const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal;
+      const response = await this.#options.agents.dispatcher.request(this.#undiciRequest(request, signal));
+      clearTimeout(timer);
+      timer = setTimeout(expire, readTimeoutMs);
+      return await this.#read(response, request);
+    } finally {
+      clearTimeout(timer);
+    }
+  }
+
+  #undiciRequest(request: HttpRequest, signal: AbortSignal): Dispatcher.RequestOptions {
+    const url = new URL(`${this.#options.baseUrl}/${request.path.map(encodeURIComponent).join('/')}`);
+    for (const [name, value] of Object.entries(request.query ?? {})) {
+      if (value !== undefined) url.searchParams.set(name, value);
+    }
+    const headers = { accept: 'application/json', 'accept-encoding': 'identity', ...request.headers };
+    return {
+      origin: url.origin,
+      path: url.pathname + url.search,
+      method: request.method,
+      headers,
+      body: request.body ?? null,
+      signal,
+    };
+  }
+
+  async #read(response: Dispatcher.ResponseData, request: HttpRequest): Promise<HttpResponse> {
+    const status = response.statusCode;
+    const headers = firstValues(response.headers);
+    const limit = request.maxResponseBytes ?? defaultMaxResponseBytes;
+    const body = await readLimited(response, headers, limit);
+    const conditional = request.headers?.['if-none-match'] !== undefined;
+    if ((status >= 200 && status < 300) || (status === 304 && conditional)) return { status, headers, body };
+    throw answerError(status, headers, body);
+  }
+}
+
+function firstValues(
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+): Record<string, string | undefined> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, Array.isArray(value) ? value[0] : value]),
+  );
+}
+
+/** The whole body, given up on as soon as it is known to be larger than `limit`. */
+async function readLimited(
+  response: Dispatcher.ResponseData,
+  headers: Readonly<Record<string, string | undefined>>,
+  limit: number,
+): Promise<Uint8Array> {
+  try {
+    const encoding = headers['content-encoding'] ?? 'identity';
+    if (encoding !== 'identity') {
+      // we ask for none, so a small answer cannot grow beyond the limit when it is unpacked
+      throw new SignetClientError('response-malformed', 'the answer is compressed though that was not asked for');
+    }
+    const chunks: Buffer[] = [];
+    let size = Number(headers['content-length'] ?? 0) > limit ? limit + 1 : 0;
+    if (size === 0) {
+      for await (const chunk of response.body) {
+        if (!(chunk instanceof Uint8Array)) continue;
+        size += chunk.length;
+        if (size > limit) break;
+        chunks.push(Buffer.from(chunk));
+      }
+    }
+    if (size > limit) {
+      throw new SignetClientError('response-too-large', `the answer is larger than ${limit} bytes`);
+    }
+    return Buffer.concat(chunks);
+  } finally {
+    // ends the connection when the answer was not read to its end
+    response.body.once('error', () => undefined).destroy();
+  }
+}

@@ -1,0 +1,103 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { readFile, stat } from 'node:fs/promises';
+import { SignetClientError } from '../errors.ts';
+
+/** Where the client's certificate chain, its key and the trusted CA certificates come from: file names, or PEM text. */
+export interface IdentitySource {
+  readonly certificate: string;
+  readonly key: string;
+  readonly caBundle: string;
+}
+
+/** A certificate chain and its key, which belong together, and the CA certificates that the server is checked against. */
+export interface Identity {
+  readonly certificate: string;
+  readonly key: string;
+  readonly caBundle: string;
+  /** Base64url SHA-256 of the leaf certificate: what tokens are bound to (RFC 8705 §3.1). */
+  readonly thumbprint: string;
+  /** RFC 2253-like text of the leaf's subject. */
+  readonly subject: string;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
+}
+
+const parts = ['certificate', 'key', 'caBundle'] as const;
+
+function isPem(value: string): boolean {
+  return value.includes('-----BEGIN ');
+}
+
+function unreadable(part: string, cause: unknown): SignetClientError {
+  return new SignetClientError('invalid-identity', `${part} cannot be read`, { cause });
+}
+
+/** Checks that the three texts are what they should be and that the key is the certificate's. */
+function parseIdentity(certificate: string, key: string, caBundle: string): Identity {
+  let leaf: X509Certificate;
+  try {
+    leaf = new X509Certificate(certificate);
+  } catch (cause) {
+    throw new SignetClientError('invalid-identity', 'certificate is not a PEM certificate', { cause });
+  }
+  try {
+    new X509Certificate(caBundle);
+  } catch (cause) {
+    throw new SignetClientError('invalid-identity', 'caBundle holds no PEM certificate', { cause });
+  }
+  let matches: boolean;
+  try {
+    matches = leaf.checkPrivateKey(createPrivateKey(key));
+  } catch {
+    // no cause: the parser's error could quote the key
+    throw new SignetClientError('invalid-identity', 'key is not a PEM private key');
+  }
+  if (!matches) throw new SignetClientError('invalid-identity', 'key is not the key of the certificate');
+  const thumbprint = Buffer.from(leaf.fingerprint256.replaceAll(':', ''), 'hex').toString('base64url');
+  return { certificate, key, caBundle, thumbprint, subject: leaf.subject, notAfter: leaf.validToDate.getTime() };
+}
+
+/** Reads and checks an identity. Throws `invalid-identity`. */
+export function readIdentitySync(source: IdentitySource): Identity {
+  const [certificate, key, caBundle] = parts.map((part) => {
+    if (isPem(source[part])) return source[part];
+    try {
+      return readFileSync(source[part], 'utf8');
+    } catch (cause) {
+      throw unreadable(part, cause);
+    }
+  });
+  return parseIdentity(certificate ?? '', key ?? '', caBundle ?? '');
+}
+
+/** The same without blocking. Throws `invalid-identity`. */
+export async function readIdentity(source: IdentitySource): Promise<Identity> {
+  const [certificate, key, caBundle] = await Promise.all(
+    parts.map(async (part) => {
+      if (isPem(source[part])) return source[part];
+      try {
+        return await readFile(source[part], 'utf8');
+      } catch (cause) {
+        throw unreadable(part, cause);
+      }
+    }),
+  );
+  return parseIdentity(certificate ?? '', key ?? '', caBundle ?? '');
+}
+
+/** Text that differs when one of the files was written, replaced or removed; constant for PEM text. */
+export async function identityStamp(source: IdentitySource): Promise<string> {
+  const stamps = await Promise.all(
+    parts.map(async (part) => {
+      if (isPem(source[part])) return '';
+      try {
+        const { ino, size, mtimeNs } = await stat(source[part], { bigint: true });
+        return `${ino}:${size}:${mtimeNs}`;
+      } catch {
+        return 'missing';
+      }
+    }),
+  );
+  return stamps.join(' ');
+}

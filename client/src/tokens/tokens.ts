@@ -1,0 +1,189 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import {
+  type DomainName,
+  fullRoleName,
+  parseDomainName,
+  parseRoleName,
+  parseServiceName,
+  type RoleName,
+} from '@signet/policy-engine/names';
+import { parseArguments, wholeNumber } from '../arguments.ts';
+import { BoundedMap } from '../bounded-map.ts';
+import { decodeObject, malformed, stringMember } from '../decode.ts';
+import type { Http } from '../http/http.ts';
+import { SharedFlights } from '../shared-flights.ts';
+import { isReusable } from './is-reusable.ts';
+
+export interface TokenQuery {
+  /** The domain that the token is for (its audience). */
+  readonly domain: string;
+  /** Short names of roles in that domain; without them the token carries all roles that the caller holds there. */
+  readonly roles?: readonly string[];
+  /** Asked-for life in seconds; without it, or 0, the server's default (two hours). */
+  readonly expiresIn?: number;
+  /** Aborts this call; other callers that wait for the same token are not affected. */
+  readonly signal?: AbortSignal;
+}
+
+export interface IdTokenQuery extends TokenQuery {
+  /** Short name of the service in `domain` that the ID token is for. */
+  readonly service: string;
+}
+
+/** An access token (RFC 6749 §5.1). */
+export interface AccessToken {
+  readonly accessToken: string;
+  readonly tokenType: 'Bearer';
+  /** Full names of the granted roles, e.g. `catalog:role.reader`; may be fewer than were asked for (decision 11). */
+  readonly scope: readonly string[];
+  /** Milliseconds since the epoch, by the client's clock: the time of asking plus the life that the server granted. */
+  readonly expiresAt: number;
+}
+
+/** An ID token with the access token that always comes with it. */
+export interface IdToken extends AccessToken {
+  readonly idToken: string;
+}
+
+export interface TokensDeps {
+  readonly http: Http;
+  readonly clock: Clock;
+  /** What the token will be bound to: the thumbprint of the certificate in use. */
+  readonly thumbprint: () => Promise<string>;
+  /** Tokens kept at most. */
+  readonly cacheSize: number;
+}
+
+interface ParsedQuery {
+  readonly domain: DomainName;
+  /** Sorted, each once; empty means all. */
+  readonly roles: readonly RoleName[];
+  /** 0: the server's default. */
+  readonly expiresInSeconds: number;
+  readonly service: string | undefined;
+}
+
+interface CachedToken {
+  readonly token: AccessToken & { readonly idToken?: string };
+  /** The asked-for life, or the granted one when nothing was asked for. */
+  readonly lifetimeMs: number;
+}
+
+/** The longest life of an ID token (decision 14), after which a kept one is of no use. */
+const idTokenSeconds = 3600;
+
+/**
+ * Tokens of the token endpoint, kept and reused only while at least a quarter of the asked-for life remains (interface
+ * document, "Limits"): 30 minutes of the default two hours. One request a key is under way at most; failures are not kept.
+ */
+export class Tokens {
+  readonly #deps: TokensDeps;
+  readonly #cache: BoundedMap<CachedToken>;
+  readonly #flights = new SharedFlights<CachedToken>();
+
+  constructor(deps: TokensDeps) {
+    this.#deps = deps;
+    this.#cache = new BoundedMap(deps.cacheSize);
+  }
+
+  /**
+   * An access token, from the cache or from `POST /oauth2/token`. Throws `refused` with status 403 when the caller holds
+   * none of the roles, 404 for an unknown domain, 400 and 401 as the interface document says.
+   */
+  async get(query: TokenQuery): Promise<AccessToken> {
+    const { idToken: _, ...token } = await this.#obtain(parseQuery(query, undefined), query.signal);
+    return token;
+  }
+
+  /** An ID token for `domain.service`, with an access token. Throws as `get`, and `refused` (404) for an unknown service. */
+  async getId(query: IdTokenQuery): Promise<IdToken> {
+    const token = await this.#obtain(parseQuery(query, query.service), query.signal);
+    if (token.idToken === undefined) throw malformed('`id_token` is missing');
+    return { ...token, idToken: token.idToken };
+  }
+
+  /** Forgets every kept token; calls under way still get theirs. */
+  clear(): void {
+    this.#cache.clear();
+  }
+
+  async #obtain(query: ParsedQuery, signal: AbortSignal | undefined): Promise<CachedToken['token']> {
+    const thumbprint = await this.#deps.thumbprint();
+    const key = JSON.stringify([thumbprint, query.domain, query.roles, query.expiresInSeconds, query.service]);
+    const kept = this.#cache.get(key);
+    if (kept !== undefined) {
+      if (isReusable(this.#deps.clock.now(), kept.token.expiresAt, kept.lifetimeMs)) return kept.token;
+      this.#cache.delete(key);
+    }
+    const fetched = await this.#flights.run(
+      key,
+      async (shared) => {
+        const fresh = await this.#fetch(query, shared);
+        this.#cache.set(key, fresh);
+        return fresh;
+      },
+      signal,
+    );
+    return fetched.token;
+  }
+
+  async #fetch(query: ParsedQuery, signal: AbortSignal): Promise<CachedToken> {
+    // the time of asking, so that a slow answer never makes a token look younger than it is
+    const askedAt = this.#deps.clock.now();
+    const { body } = await this.#deps.http.send({
+      method: 'POST',
+      path: ['oauth2', 'token'],
+      headers: { 'content-type': 'application/x-www-form-urlencoded' },
+      body: formBody(query),
+      signal,
+    });
+    const { token, expiresInSeconds } = decodeToken(body, askedAt);
+    const grantedSeconds = query.service === undefined ? expiresInSeconds : Math.min(expiresInSeconds, idTokenSeconds);
+    return {
+      token: { ...token, expiresAt: askedAt + grantedSeconds * 1000 },
+      lifetimeMs: 1000 * lifetimeSeconds(query, grantedSeconds),
+    };
+  }
+}
+
+/** The life that the quarter is of. */
+function lifetimeSeconds(query: ParsedQuery, grantedSeconds: number): number {
+  if (query.expiresInSeconds === 0) return grantedSeconds;
+  return query.service === undefined ? query.expiresInSeconds : Math.min(query.expiresInSeconds, idTokenSeconds);
+}
+
+function parseQuery(query: TokenQuery, service: string | undefined): ParsedQuery {
+  return parseArguments(() => ({
+    domain: parseDomainName(query.domain, 'domain'),
+    roles: [...new Set((query.roles ?? []).map((role) => parseRoleName(role, 'roles')))].sort(),
+    expiresInSeconds: wholeNumber(query.expiresIn ?? 0, 'expiresIn', 0, 2_147_483_647),
+    service: service === undefined ? undefined : parseServiceName(service, 'service'),
+  }));
+}
+
+function formBody(query: ParsedQuery): string {
+  const scopes = query.roles.map((role) => fullRoleName(query.domain, role));
+  if (scopes.length === 0) scopes.push(`${query.domain}:domain`);
+  if (query.service !== undefined) scopes.push('openid', `${query.domain}:service.${query.service}`);
+  const form = new URLSearchParams({ grant_type: 'client_credentials', scope: scopes.join(' ') });
+  if (query.expiresInSeconds > 0) form.set('expires_in', String(query.expiresInSeconds));
+  return form.toString();
+}
+
+function decodeToken(body: Uint8Array, askedAt: number): { token: CachedToken['token']; expiresInSeconds: number } {
+  const json = decodeObject(body);
+  if (stringMember(json, 'token_type').toLowerCase() !== 'bearer') throw malformed('`token_type` is not Bearer');
+  const expiresInSeconds = json['expires_in'];
+  if (typeof expiresInSeconds !== 'number' || !Number.isSafeInteger(expiresInSeconds) || expiresInSeconds <= 0) {
+    throw malformed('`expires_in` is no positive number of seconds');
+  }
+  const scope = json['scope'] === undefined ? '' : stringMember(json, 'scope');
+  const token = {
+    accessToken: stringMember(json, 'access_token'),
+    tokenType: 'Bearer' as const,
+    scope: scope.split(' ').filter((name) => name !== ''),
+    expiresAt: askedAt + expiresInSeconds * 1000,
+    ...(json['id_token'] === undefined ? {} : { idToken: stringMember(json, 'id_token') }),
+  };
+  return { token, expiresInSeconds };
+}
