@@ -1,0 +1,331 @@
+import {
+  type DomainName,
+  parseDomainName,
+  parsePathElement,
+  parsePrincipalName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import {
+  grantInstanceNames,
+  grantRoleNames,
+  grantServiceNames,
+  type ServiceGrants,
+} from '@signet/server/certificates/csr-rules';
+import { relativeName } from '@signet/server/certificates/distinguished-name';
+import type { NamingRules } from '@signet/server/certificates/naming';
+import { oids } from '@signet/server/certificates/oids';
+import { InvalidRequestError } from '@signet/server/errors';
+import test from 'ava';
+import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/requests';
+
+const pair = ecPair();
+const rules: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+const athenz: NamingRules = { ...rules, athenz: true };
+const domain = parseDomainName('media.video');
+const service = parseServiceName('player');
+const grants: ServiceGrants = {
+  mayUseSuffix: (suffix) => suffix === 'prov.example.com',
+  hostname: 'h1.hosts.example.com',
+  address: '0a000001',
+};
+const spiffe: AskedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
+const id: AskedName = ['dns', 'i-1.instanceid.signet.test'];
+
+function request(shape: RequestShape) {
+  return parseCertificateRequest(requestPem(pair, { commonNames: ['media.video.player'], ...shape }));
+}
+
+function instance(shape: RequestShape, given: NamingRules = rules, instanceId?: string) {
+  return grantInstanceNames(
+    request(shape),
+    {
+      domain,
+      service,
+      provider: 'sys.cloud',
+      instanceId: instanceId === undefined ? undefined : parsePathElement(instanceId),
+    },
+    given,
+    grants,
+  );
+}
+
+const accepted: readonly (readonly [
+  name: string,
+  asked: readonly AskedName[] | undefined,
+  expected: readonly string[],
+  given?: NamingRules,
+  id?: string,
+])[] = [
+  [
+    'the two names of every instance',
+    [spiffe, id],
+    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+  ],
+  [
+    'the id alone: the SPIFFE id is put first',
+    [id],
+    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+  ],
+  [
+    'no names, and the id from elsewhere',
+    undefined,
+    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+    rules,
+    'i-1',
+  ],
+  [
+    'the service below the suffixes of server and provider, the stated host, the own address',
+    [
+      spiffe,
+      id,
+      ['dns', 'player.media.video.signet.test'],
+      ['dns', 'player.media-video.prov.example.com'],
+      ['dns', 'h1.hosts.example.com'],
+      ['ip', Buffer.of(10, 0, 0, 1)],
+    ],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.instanceid.signet.test',
+      'dns:player.media.video.signet.test',
+      'dns:player.media-video.prov.example.com',
+      'dns:h1.hosts.example.com',
+      'ip:0a000001',
+    ],
+  ],
+  [
+    'athenz: the id as a uri, a wildcard and any name below the suffix of the provider',
+    [
+      ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+      ['dns', '*.player.media-video.prov.example.com'],
+      ['dns', 'x.prov.example.com'],
+    ],
+    ['uri:athenz://instanceid/sys.cloud/i-1', 'dns:*.player.media-video.prov.example.com', 'dns:x.prov.example.com'],
+    athenz,
+  ],
+  [
+    'athenz: the older SPIFFE form',
+    [
+      ['uri', 'spiffe://media.video/sa/player'],
+      ['dns', 'i-1.instanceid.athenz.prov.example.com'],
+    ],
+    ['uri:spiffe://media.video/sa/player', 'dns:i-1.instanceid.athenz.prov.example.com'],
+    athenz,
+  ],
+];
+for (const [name, asked, expected, given, instanceId] of accepted) {
+  test(`instance: ${name}`, (t) => {
+    const granted = instance(asked === undefined ? {} : { altNames: asked }, given, instanceId);
+    t.deepEqual(
+      granted.altNames.map(({ kind, value }) => `${kind}:${value}`),
+      expected,
+    );
+    t.is(granted.instanceId, 'i-1' as typeof granted.instanceId);
+    t.is(granted.commonName, 'media.video.player');
+  });
+}
+
+const refused: readonly (readonly [
+  name: string,
+  shape: RequestShape,
+  rule: string | RegExp,
+  given?: NamingRules,
+  id?: string,
+])[] = [
+  [
+    'another common name',
+    { commonNames: ['media.video.admin'], altNames: [spiffe, id] },
+    'csr common name must be `media.video.player`',
+  ],
+  [
+    'a common name in capitals',
+    { commonNames: ['media.video.PLAYER'], altNames: [spiffe, id] },
+    'csr common name must be `media.video.player`',
+  ],
+  [
+    'more in the subject',
+    { moreSubject: [relativeName(oids.organization, 'Evil')], altNames: [spiffe, id] },
+    'csr subject may hold only the common name',
+  ],
+  ['no instance id', { altNames: [spiffe] }, 'csr must carry the instance id as a dns name'],
+  [
+    'two instance ids',
+    { altNames: [id, ['dns', 'i-2.instanceid.signet.test']] },
+    'csr names more than one instance id',
+  ],
+  ['another instance id than the path', { altNames: [id] }, 'csr instance id `i-1` is not `i-2`', rules, 'i-2'],
+  [
+    'an instance id below another suffix',
+    { altNames: [['dns', 'i-1.instanceid.evil.test']] },
+    /^csr must carry the instance id|may hold$/,
+  ],
+  [
+    'an instance id that is no name',
+    { altNames: [['dns', '*.instanceid.signet.test']] },
+    'csr instance id is not a valid PathElement',
+  ],
+  [
+    'an instance id with an empty label',
+    { altNames: [['dns', 'a..b.instanceid.signet.test']] },
+    'csr dns name `a..b.instanceid.signet.test` is not a valid host name',
+  ],
+  [
+    'a SPIFFE id of another service',
+    { altNames: [['uri', 'spiffe://signet.test/ns/default/sa/media.video.admin'], id] },
+    /is not `spiffe:\/\/signet.test\/ns\/default\/sa\/media.video.player`$/,
+  ],
+  [
+    'a SPIFFE id of another trust domain',
+    { altNames: [['uri', 'spiffe://evil.test/ns/default/sa/media.video.player'], id] },
+    /is not `spiffe/,
+  ],
+  [
+    'a SPIFFE id in capitals',
+    { altNames: [['uri', 'spiffe://Signet.test/ns/default/sa/media.video.player'], id] },
+    /is not `spiffe/,
+  ],
+  ['a second SPIFFE id', { altNames: [spiffe, ['uri', 'spiffe://media.video/sa/player'], id] }, /is not `spiffe/],
+  ['the same name twice', { altNames: [spiffe, spiffe, id] }, /^csr asks for the uri name .* twice$/],
+  [
+    'athenz: two SPIFFE ids',
+    { altNames: [spiffe, ['uri', 'spiffe://media.video/sa/player'], ['dns', 'i-1.instanceid.athenz.signet.test']] },
+    'csr asks for more than one spiffe uri',
+    athenz,
+  ],
+  ['an athenz uri', { altNames: [spiffe, id, ['uri', 'athenz://instanceid/sys.cloud/i-1']] }, /is not `spiffe/],
+  [
+    'athenz: an id of another provider',
+    { altNames: [['uri', 'athenz://instanceid/sys.other/i-1']] },
+    'csr uri name `athenz://instanceid/sys.other/i-1` is of another provider than `sys.cloud`',
+    athenz,
+  ],
+  ['a DNS name of another service', { altNames: [spiffe, id, ['dns', 'admin.media.video.signet.test']] }, /may hold$/],
+  [
+    'a DNS name that only ends like the suffix',
+    { altNames: [spiffe, id, ['dns', 'player.media-video.evilprov.example.com']] },
+    /may hold$/,
+  ],
+  [
+    'a DNS name with the suffix in the middle',
+    { altNames: [spiffe, id, ['dns', 'player.media-video.prov.example.com.evil.com']] },
+    /may hold$/,
+  ],
+  ['any name below the suffix of the provider', { altNames: [spiffe, id, ['dns', 'x.prov.example.com']] }, /may hold$/],
+  ['a wildcard', { altNames: [spiffe, id, ['dns', '*.player.media-video.prov.example.com']] }, /may hold$/],
+  [
+    'athenz: a wildcard over a whole suffix',
+    {
+      altNames: [
+        ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+        ['dns', '*.prov.example.com'],
+      ],
+    },
+    /may hold$/,
+    athenz,
+  ],
+  [
+    'another address',
+    { altNames: [spiffe, id, ['ip', Buffer.of(10, 0, 0, 2)]] },
+    'csr ip name is not the address that the request comes from',
+  ],
+  ['an email address', { altNames: [spiffe, id, ['email', 'a@b.c']] }, 'csr email name `a@b.c` is not for services'],
+  [
+    'a directory name',
+    { altNames: [spiffe, id, ['directory', Buffer.from('3000', 'hex')]] },
+    'csr asks for an alternative name of a kind that is never given',
+  ],
+];
+for (const [name, shape, rule, given, instanceId] of refused) {
+  test(`instance refused: ${name}`, (t) => {
+    const expected = typeof rule === 'string' ? { message: rule } : { message: rule };
+    t.throws(() => instance(shape, given, instanceId), { instanceOf: InvalidRequestError, ...expected });
+  });
+}
+
+test('a common name of 65 characters is refused, one of 64 is not', (t) => {
+  for (const [length, ok] of [
+    [64, true],
+    [65, false],
+  ] as const) {
+    const long = 'd'.repeat(length - 2) as DomainName;
+    const act = () =>
+      grantServiceNames(
+        request({ commonNames: [`${long}.s`] }),
+        { domain: long, service: parseServiceName('s') },
+        rules,
+        grants,
+      );
+    if (ok) t.is(act().commonName.length, 64);
+    else t.throws(act, { message: /^csr common name would have more than 64 characters/ });
+  }
+});
+
+test('no service gets a DNS name that could be an instance id', (t) => {
+  const act = () =>
+    grantServiceNames(
+      request({ commonNames: ['instanceid.i-1'], altNames: [['dns', 'i-1.instanceid.signet.test']] }),
+      { domain: parseDomainName('instanceid'), service: parseServiceName('i-1') },
+      rules,
+      grants,
+    );
+  t.throws(act, { message: /may hold$/ });
+});
+
+const subject = {
+  domain: parseDomainName('catalog'),
+  role: parseRoleName('reader'),
+  principal: parsePrincipalName('media.player'),
+};
+const roleCases: readonly (readonly [
+  name: string,
+  shape: RequestShape,
+  outcome: readonly string[] | RegExp,
+  given?: NamingRules,
+])[] = [
+  ['the common name alone', {}, ['uri:spiffe://signet.test/ns/catalog/ra/reader']],
+  [
+    'the id and the holder',
+    {
+      altNames: [
+        ['uri', 'spiffe://signet.test/ns/catalog/ra/reader'],
+        ['email', 'media.player@signet.test'],
+      ],
+    },
+    ['uri:spiffe://signet.test/ns/catalog/ra/reader', 'email:media.player@signet.test'],
+  ],
+  [
+    'athenz: the holder as a uri',
+    {
+      altNames: [
+        ['uri', 'spiffe://catalog/ra/reader'],
+        ['uri', 'athenz://principal/media.player'],
+      ],
+    },
+    ['uri:spiffe://catalog/ra/reader', 'uri:athenz://principal/media.player'],
+    athenz,
+  ],
+  ['another role', { commonNames: ['catalog:role.admin'] }, /^csr common name must be `catalog:role.reader`$/],
+  ['another holder', { altNames: [['email', 'media.admin@signet.test']] }, /is not `media.player@signet.test`$/],
+  ['athenz: another holder', { altNames: [['uri', 'athenz://principal/media.admin']] }, /is not `spiffe/, athenz],
+  ['athenz: a proxy', { altNames: [['uri', 'athenz://proxyuser/media.player']] }, /is not `spiffe/, athenz],
+  [
+    'the SPIFFE id of a service',
+    { altNames: [['uri', 'spiffe://signet.test/ns/default/sa/media.player']] },
+    /is not `spiffe/,
+  ],
+  ['a DNS name', { altNames: [['dns', 'player.media.signet.test']] }, /^csr dns name .* is not for role certificates$/],
+  ['an address', { altNames: [['ip', Buffer.alloc(4)]] }, /^csr ip name .* is not for role certificates$/],
+];
+for (const [name, shape, outcome, given = rules] of roleCases) {
+  test(`role: ${name}`, (t) => {
+    const act = () =>
+      grantRoleNames(request({ commonNames: ['catalog:role.reader'], ...shape }), subject, given, new Set());
+    if (outcome instanceof RegExp) t.throws(act, { instanceOf: InvalidRequestError, message: outcome });
+    else
+      t.deepEqual(
+        act().altNames.map(({ kind, value }) => `${kind}:${value}`),
+        outcome,
+      );
+  });
+}
