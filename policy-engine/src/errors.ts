@@ -2,12 +2,16 @@
 export type PolicyEngineErrorCode =
   | 'invalid-name'
   | 'invalid-options'
+  | 'invalid-json'
   | 'bundle-malformed'
   | 'bundle-signature'
   | 'bundle-key-unknown'
   | 'bundle-domain'
   | 'bundle-expired'
+  | 'bundle-not-yet-valid'
   | 'bundle-rollback'
+  | 'bundle-unreadable'
+  | 'keys-malformed'
   | 'keys-unavailable';
 
 /** Base of every error that this package throws. `code` is stable, `message` may be shown to anyone. */

@@ -1,0 +1,79 @@
+const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
+const invalid = 255;
+
+/** From a character code to its six bits. */
+const sextets: Uint8Array = (() => {
+  const table = new Uint8Array(128).fill(invalid);
+  for (let value = 0; value < alphabet.length; value += 1) table[alphabet.charCodeAt(value)] = value;
+  return table;
+})();
+
+/** base64url without padding (RFC 7515 §2). */
+export function encodeBase64url(bytes: Uint8Array): string {
+  let text = '';
+  for (let i = 0; i < bytes.length; i += 3) {
+    const [a = 0, b = 0, c = 0] = [bytes[i], bytes[i + 1], bytes[i + 2]];
+    const group = (a << 16) | (b << 8) | c;
+    const left = bytes.length - i;
+    text += alphabet.charAt(group >> 18) + alphabet.charAt((group >> 12) & 63);
+    if (left > 1) text += alphabet.charAt((group >> 6) & 63);
+    if (left > 2) text += alphabet.charAt(group & 63);
+  }
+  return text;
+}
+
+/**
+ * The bytes of a base64url text without padding, or `undefined`. There is one text for every byte sequence: padding, line
+ * ends, other characters and bits that would be thrown away are refused.
+ */
+export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
+  const steps = decodeBase64urlInSteps(text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+/** Characters between two yields: some tenths of a millisecond. */
+const sliceLength = 65_536;
+
+/** `decodeBase64url` in slices, for long texts. */
+export function* decodeBase64urlInSteps(text: string): Generator<void, Uint8Array<ArrayBuffer> | undefined> {
+  if (text.length % 4 === 1) return undefined;
+  const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
+  for (let from = 0; from < text.length; from += sliceLength) {
+    if (!decodeSlice(text, from, Math.min(from + sliceLength, text.length), bytes)) return undefined;
+    if (from + sliceLength < text.length) yield;
+  }
+  return bytes;
+}
+
+/** `from` is a multiple of four. */
+function decodeSlice(text: string, from: number, end: number, bytes: Uint8Array): boolean {
+  let out = (from / 4) * 3;
+  for (let i = from; i < end; i += 4) {
+    const group = decodeGroup(text, i, end);
+    if (group < 0) return false;
+    const left = bytes.length - out;
+    if (left < 3 && (group & (left === 1 ? 0xffff : 0xff)) !== 0) return false;
+    // Writes behind the end of a typed array are ignored.
+    bytes[out] = group >> 16;
+    bytes[out + 1] = group >> 8;
+    bytes[out + 2] = group;
+    out += 3;
+  }
+  return true;
+}
+
+/** Up to four characters as 24 bits; negative when one is not of the alphabet. */
+function decodeGroup(text: string, at: number, end: number): number {
+  const a = sextet(text, at);
+  const b = sextet(text, at + 1);
+  const c = at + 2 < end ? sextet(text, at + 2) : 0;
+  const d = at + 3 < end ? sextet(text, at + 3) : 0;
+  return (a | b | c | d) > 63 ? -1 : (a << 18) | (b << 12) | (c << 6) | d;
+}
+
+function sextet(text: string, at: number): number {
+  return sextets[text.charCodeAt(at)] ?? invalid;
+}

@@ -1,0 +1,27 @@
+import { formatTimestamp } from '../clock.ts';
+import type { SignedPolicyData, WirePolicy } from '../wire/index.ts';
+
+export interface BundleInput {
+  domain: string;
+  /** Grows when a store is restored from a backup. */
+  epoch: number;
+  /** Grows by one with each change of the domain. */
+  version: number;
+  /** When the domain was last changed, in milliseconds since the epoch, as the two below. */
+  modified: number;
+  issued: number;
+  expires: number;
+  policies: readonly WirePolicy[];
+}
+
+/** The payload of a bundle: what is signed. Pure. */
+export function buildBundle(input: BundleInput): SignedPolicyData {
+  return {
+    policyData: { domain: input.domain, policies: [...input.policies] },
+    modified: formatTimestamp(input.modified),
+    issued: formatTimestamp(input.issued),
+    expires: formatTimestamp(input.expires),
+    version: input.version,
+    epoch: input.epoch,
+  };
+}

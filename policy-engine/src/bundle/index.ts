@@ -1,0 +1,13 @@
+export { PolicyEngineError } from '../errors.ts';
+export { type KeySource, staticKeys } from '../keys/index.ts';
+export { type BundleInput, buildBundle } from './build.ts';
+export type { BundlePayload } from './decode-payload.ts';
+export { type BundleSigningKey, signBundle } from './sign.ts';
+export {
+  type BundleVersion,
+  isOlder,
+  maxBundleBytes,
+  type VerifiedBundle,
+  type VerifyBundleOptions,
+  verifyBundle,
+} from './verify.ts';

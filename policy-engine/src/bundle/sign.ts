@@ -1,0 +1,61 @@
+import type { KeyObject } from 'node:crypto';
+import { encodeBase64url } from '../base64url.ts';
+import { PolicyEngineError } from '../errors.ts';
+import type { CryptoKey } from '../keys/index.ts';
+import type { JwsPolicyData, SignedPolicyData } from '../wire/index.ts';
+
+/** A P-256 private key and the name under which its public half is published. */
+export interface BundleSigningKey {
+  kid: string;
+  privateKey: KeyObject | CryptoKey;
+}
+
+/**
+ * Signs a payload as flattened JWS JSON with ES256 (decision 28). The protected header is exactly `{"kid":…,"alg":"ES256"}`.
+ * `form` is that of the signature: `p1363` (r and s, as RFC 7518 §3.4 wants it) or `der`, for old readers.
+ * Throws `PolicyEngineError('invalid-options')` for a key that is not on P-256.
+ */
+export async function signBundle(
+  data: SignedPolicyData,
+  key: BundleSigningKey,
+  form: 'p1363' | 'der' = 'p1363',
+): Promise<JwsPolicyData> {
+  const encoder = new TextEncoder();
+  const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify({ kid: key.kid, alg: 'ES256' })));
+  const payload = encodeBase64url(encoder.encode(JSON.stringify(data)));
+  const signature = new Uint8Array(
+    await crypto.subtle.sign(
+      { name: 'ECDSA', hash: 'SHA-256' },
+      signingKey(key.privateKey),
+      encoder.encode(`${protectedHeader}.${payload}`),
+    ),
+  );
+  return {
+    payload,
+    protected: protectedHeader,
+    header: { kid: key.kid },
+    signature: encodeBase64url(form === 'der' ? derSignature(signature) : signature),
+  };
+}
+
+function signingKey(key: KeyObject | CryptoKey): CryptoKey {
+  try {
+    return 'toCryptoKey' in key ? key.toCryptoKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign']) : key;
+  } catch (cause) {
+    throw new PolicyEngineError('invalid-options', 'the signing key is no P-256 private key', { cause });
+  }
+}
+
+/** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`; both are short enough for one-byte lengths. */
+function derSignature(p1363: Uint8Array): Uint8Array {
+  const r = derInteger(p1363.subarray(0, p1363.length / 2));
+  const s = derInteger(p1363.subarray(p1363.length / 2));
+  return Uint8Array.from([0x30, r.length + s.length, ...r, ...s]);
+}
+
+function derInteger(unsigned: Uint8Array): number[] {
+  const start = unsigned.findIndex((byte) => byte !== 0);
+  const bytes = start < 0 ? [0] : [...unsigned.subarray(start)];
+  if ((bytes[0] ?? 0) > 0x7f) bytes.unshift(0);
+  return [0x02, bytes.length, ...bytes];
+}

@@ -1,0 +1,193 @@
+import { decodeBase64url, decodeBase64urlInSteps } from '../base64url.ts';
+import { PolicyEngineError } from '../errors.ts';
+import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
+import type { CryptoKey, KeySource } from '../keys/index.ts';
+import type { DomainName } from '../names/index.ts';
+import { type BundlePayload, decodePayload } from './decode-payload.ts';
+
+/** Which of two bundles is newer: the higher epoch, and within it the higher version. */
+export interface BundleVersion {
+  readonly epoch: number;
+  readonly version: number;
+}
+
+/** A bundle that was found good. The times are milliseconds since the epoch. */
+export interface VerifiedBundle extends BundlePayload {
+  readonly domain: DomainName;
+  /** The key that signed it. */
+  readonly kid: string;
+}
+
+export interface VerifyBundleOptions {
+  /** The domain that was asked for; a bundle of another one is refused. */
+  domain: DomainName;
+  keys: KeySource;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** The newest bundle ever accepted: an older one is refused. */
+  floor?: BundleVersion;
+  /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
+  acceptExpired?: boolean;
+  /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
+  pause?: () => Promise<void>;
+}
+
+/** The largest bundle that is looked at, in bytes. */
+export const maxBundleBytes = 33_554_432;
+
+/** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
+const issuedSkew = 300_000;
+
+/** Whether `a` is older than `b`. */
+export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
+  return a.epoch < b.epoch || (a.epoch === b.epoch && a.version < b.version);
+}
+
+/**
+ * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s), key of purpose `bundle`, signature,
+ * then domain, times and version. Nothing that stands outside the signed part is used.
+ * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
+ */
+export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
+  const run = runner(options.pause);
+  const jws = readJws(await run(parseJson(decodeText(bytes))));
+  const kid = readHeader(jws);
+  await verifySignature(jws, await findKey(options.keys, kid));
+  const payload = await run(decodeBase64urlInSteps(jws.payload));
+  if (payload === undefined) throw malformed('`payload` is no base64url');
+  const data = await run(decodePayload(await run(parseJson(decodeText(payload)))));
+  checkClaims(data, options);
+  return { ...data, domain: options.domain, kid };
+}
+
+interface Jws {
+  readonly payload: string;
+  readonly protected: string;
+  readonly signature: string;
+  readonly outerKid: unknown;
+}
+
+function decodeText(bytes: Uint8Array | string): string {
+  if (bytes.length > maxBundleBytes) throw malformed('it is larger than 32 MiB');
+  if (typeof bytes === 'string') {
+    if (!bytes.isWellFormed()) throw malformed('it is no well-formed text');
+    return bytes;
+  }
+  try {
+    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
+  } catch (cause) {
+    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: it is no UTF-8', { cause });
+  }
+}
+
+function* parseJson(text: string): Generator<void, unknown> {
+  try {
+    return yield* parseInSteps(text);
+  } catch (cause) {
+    const problem = cause instanceof PolicyEngineError ? cause.message : 'it is no JSON';
+    throw new PolicyEngineError('bundle-malformed', `bundle is malformed: ${problem}`, { cause });
+  }
+}
+
+function readJws(value: unknown): Jws {
+  if (!isRecord(value)) throw malformed('it is no object');
+  const { payload, protected: protectedHeader, signature, header, signatures } = value;
+  if (typeof payload !== 'string' || typeof protectedHeader !== 'string' || typeof signature !== 'string') {
+    throw malformed('`payload`, `protected` or `signature` is missing');
+  }
+  if (signatures !== undefined) throw malformed('it has more than one signature');
+  if (header !== undefined && !isRecord(header)) throw malformed('`header` is no object');
+  return { payload, protected: protectedHeader, signature, outerKid: header?.['kid'] };
+}
+
+/** The members that a protected header may have; anything else could change what the signature means. */
+const headerMembers: ReadonlySet<string> = new Set(['kid', 'alg', 'typ']);
+
+/** The `kid` of the protected header, after the header was found to be one that we understand. */
+function readHeader(jws: Jws): string {
+  const bytes = jws.protected.length > 1024 ? undefined : decodeBase64url(jws.protected);
+  if (bytes === undefined) throw malformed('`protected` is no base64url');
+  const header = parseHeader(bytes);
+  if (!isRecord(header) || Object.keys(header).some((member) => !headerMembers.has(member))) {
+    throw malformed('the protected header has members that are not understood');
+  }
+  const { alg, kid } = header;
+  if (alg !== 'ES256') throw new PolicyEngineError('bundle-signature', 'bundle is not signed with ES256');
+  if (typeof kid !== 'string' || kid === '') throw malformed('the protected header has no `kid`');
+  if (jws.outerKid !== undefined && jws.outerKid !== kid) throw malformed('the two headers name different keys');
+  return kid;
+}
+
+function parseHeader(bytes: Uint8Array): unknown {
+  try {
+    return parseStrictJson(decodeText(bytes));
+  } catch (cause) {
+    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: the protected header is no JSON', { cause });
+  }
+}
+
+async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
+  let key: CryptoKey | undefined;
+  try {
+    key = await keys.find(kid, 'bundle');
+  } catch (cause) {
+    throw new PolicyEngineError('keys-unavailable', 'the keys that verify bundles cannot be had', { cause });
+  }
+  if (key === undefined) {
+    throw new PolicyEngineError('bundle-key-unknown', `bundle is signed by the unknown key \`${kid.slice(0, 64)}\``);
+  }
+  return key;
+}
+
+async function verifySignature(jws: Jws, key: CryptoKey): Promise<void> {
+  const signature = decodeBase64url(jws.signature);
+  const isP256 =
+    key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && key.algorithm.namedCurve === 'P-256';
+  const signed = new TextEncoder().encode(`${jws.protected}.${jws.payload}`);
+  const isGood =
+    isP256 &&
+    signature?.length === 64 &&
+    (await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, signature, signed));
+  if (!isGood) throw new PolicyEngineError('bundle-signature', 'signature of the bundle is not valid');
+}
+
+function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
+  if (data.domain !== options.domain) {
+    throw new PolicyEngineError('bundle-domain', `bundle is of another domain than \`${options.domain}\``);
+  }
+  if (data.issued > options.now + issuedSkew) {
+    throw new PolicyEngineError(
+      'bundle-not-yet-valid',
+      'bundle was issued in the future; is the clock of this host right?',
+    );
+  }
+  if (options.floor !== undefined && isOlder(data, options.floor)) {
+    const { epoch, version } = options.floor;
+    throw new PolicyEngineError(
+      'bundle-rollback',
+      `bundle is older (epoch ${data.epoch}, version ${data.version}) than one accepted before (epoch ${epoch}, version ${version})`,
+    );
+  }
+  if (options.acceptExpired !== true && data.expires <= options.now) {
+    throw new PolicyEngineError('bundle-expired', 'bundle is past its expiry; is the clock of this host right?');
+  }
+}
+
+/** Runs work that yields; without `pause` in one go. */
+function runner(pause: (() => Promise<void>) | undefined): <T>(steps: Generator<void, T>) => Promise<T> {
+  return async (steps) => {
+    for (;;) {
+      const step = steps.next();
+      if (step.done) return step.value;
+      if (pause !== undefined) await pause();
+    }
+  };
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function malformed(what: string): PolicyEngineError {
+  return new PolicyEngineError('bundle-malformed', `bundle is malformed: ${what}`);
+}

@@ -1,0 +1,204 @@
+import { PolicyEngineError } from '../errors.ts';
+
+/** Text that is no strict JSON. The message says what and where, never the text itself. */
+export class JsonSyntaxError extends PolicyEngineError {
+  override readonly name = 'JsonSyntaxError';
+
+  constructor(problem: string, at: number) {
+    super('invalid-json', `${problem} at character ${at}`);
+  }
+}
+
+/** Values between two yields. */
+const sliceLength = 512;
+/** Objects and lists inside each other. */
+const deepest = 32;
+
+/**
+ * Parses JSON as RFC 8259 wants it and as every other reader must understand it too: duplicate members, lone surrogates,
+ * numbers too large for a double, a byte order mark and more than 32 levels are refused. Throws `JsonSyntaxError`.
+ */
+export function parseStrictJson(text: string): unknown {
+  const steps = parseInSteps(text);
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return step.value;
+  }
+}
+
+type Container = { kind: 'object'; members: Record<string, unknown>; key: string } | { kind: 'list'; items: unknown[] };
+
+/** `parseStrictJson` in slices, for large documents. */
+export function* parseInSteps(text: string): Generator<void, unknown> {
+  const reader = new JsonReader(text);
+  const open: Container[] = [];
+  for (let count = 1; ; count += 1) {
+    if (count % sliceLength === 0) yield;
+    const begun = reader.open();
+    if (begun !== undefined) {
+      open.push(begun);
+      if (open.length > deepest) throw reader.error('more levels than 32');
+      continue;
+    }
+    const value = finish(reader.closesEmpty(open) ? closed(open.pop()) : reader.scalar(), open, reader);
+    if (open.length === 0) return reader.end(value);
+  }
+}
+
+/** Attaches a value, and closes what ends behind it. Answers the outermost value once nothing is open. */
+function finish(value: unknown, open: Container[], reader: JsonReader): unknown {
+  let finished = value;
+  for (;;) {
+    const container = open.at(-1);
+    if (container === undefined) return finished;
+    attach(container, finished, reader);
+    if (reader.more(container)) return finished;
+    finished = closed(open.pop());
+  }
+}
+
+function closed(container: Container | undefined): unknown {
+  return container?.kind === 'object' ? container.members : container?.items;
+}
+
+function attach(container: Container, value: unknown, reader: JsonReader): void {
+  if (container.kind === 'list') {
+    container.items.push(value);
+  } else if (Object.hasOwn(container.members, container.key)) {
+    throw reader.error('a member twice');
+  } else if (container.key === '__proto__') {
+    Object.defineProperty(container.members, container.key, { value, enumerable: true });
+  } else {
+    container.members[container.key] = value;
+  }
+}
+
+const escapes: ReadonlyMap<string, string> = new Map([
+  ['"', '"'],
+  ['\\', '\\'],
+  ['/', '/'],
+  ['b', '\b'],
+  ['f', '\f'],
+  ['n', '\n'],
+  ['r', '\r'],
+  ['t', '\t'],
+]);
+
+class JsonReader {
+  readonly #text: string;
+  #at = 0;
+  /** Sticky expressions over the text; none of them is built from input. */
+  readonly #blank = /[ \t\n\r]*/y;
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them inside strings
+  readonly #plain = /[^"\\\u0000-\u001f]*/y;
+  readonly #number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
+  readonly #word = /true|false|null/y;
+  readonly #unicode = /u[0-9a-fA-F]{4}/y;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  error(problem: string): JsonSyntaxError {
+    return new JsonSyntaxError(problem, this.#at);
+  }
+
+  /** Takes `{` and the first key, or `[`. */
+  open(): Container | undefined {
+    this.#match(this.#blank);
+    if (this.#take('[')) return { kind: 'list', items: [] };
+    if (!this.#take('{')) return undefined;
+    this.#match(this.#blank);
+    return { kind: 'object', members: {}, key: this.#peek() === '}' ? '' : this.#key() };
+  }
+
+  /** Takes the bracket that closes the container just opened. */
+  closesEmpty(open: readonly Container[]): boolean {
+    const container = open.at(-1);
+    if (container === undefined) return false;
+    if (container.kind === 'list') return container.items.length === 0 && this.#take(']');
+    return container.key === '' && this.#previous() === '{' && this.#take('}');
+  }
+
+  /** Takes a comma (and the next key), or the bracket that closes the container: then there is no more. */
+  more(container: Container): boolean {
+    this.#match(this.#blank);
+    if (this.#take(container.kind === 'list' ? ']' : '}')) return false;
+    if (!this.#take(',')) throw this.error('no comma');
+    if (container.kind === 'object') {
+      this.#match(this.#blank);
+      container.key = this.#key();
+    }
+    return true;
+  }
+
+  scalar(): unknown {
+    if (this.#peek() === '"') return this.#string();
+    const word = this.#match(this.#word);
+    if (word !== '') return word === 'null' ? null : word === 'true';
+    const digits = this.#match(this.#number);
+    const number = Number(digits);
+    if (digits === '' || !Number.isFinite(number)) throw this.error('no value');
+    return number;
+  }
+
+  end(value: unknown): unknown {
+    this.#match(this.#blank);
+    if (this.#at < this.#text.length) throw this.error('more text than one value');
+    return value;
+  }
+
+  #key(): string {
+    const key = this.#string();
+    this.#match(this.#blank);
+    if (!this.#take(':')) throw this.error('no colon');
+    return key;
+  }
+
+  #string(): string {
+    if (!this.#take('"')) throw this.error('no string');
+    let value = this.#match(this.#plain);
+    let escaped = false;
+    while (!this.#take('"')) {
+      if (!this.#take('\\')) throw this.error('a character that a string may not hold');
+      value += this.#escape() + this.#match(this.#plain);
+      escaped = true;
+    }
+    if (escaped && !value.isWellFormed()) throw this.error('half a surrogate pair');
+    return value;
+  }
+
+  #escape(): string {
+    const unicode = this.#match(this.#unicode);
+    if (unicode !== '') return String.fromCharCode(Number.parseInt(unicode.slice(1), 16));
+    const character = escapes.get(this.#peek());
+    if (character === undefined) throw this.error('no escape');
+    this.#at += 1;
+    return character;
+  }
+
+  #peek(): string {
+    return this.#text.charAt(this.#at);
+  }
+
+  /** The last character before here that is no blank. */
+  #previous(): string {
+    let at = this.#at - 1;
+    while (at >= 0 && ' \t\n\r'.includes(this.#text.charAt(at))) at -= 1;
+    return this.#text.charAt(at);
+  }
+
+  #take(character: string): boolean {
+    if (this.#peek() !== character) return false;
+    this.#at += 1;
+    return true;
+  }
+
+  #match(expression: RegExp): string {
+    expression.lastIndex = this.#at;
+    const match = expression.exec(this.#text);
+    if (match === null) return '';
+    this.#at += match[0].length;
+    return match[0];
+  }
+}

@@ -1,0 +1,2 @@
+export type { CryptoKey } from 'jose';
+export { decodeJwkList, type KeySource, staticKeys } from './key-source.ts';
