@@ -1,8 +1,10 @@
 import { Command, CommanderError } from 'commander';
+import { accessCommand } from './access.ts';
 import { exitStatus } from './run.ts';
+import { tokenCommand } from './token.ts';
 
 /** Every command of `signet`, in the order of the help text. */
-const commands: readonly (() => Command)[] = [];
+const commands: readonly (() => Command)[] = [tokenCommand, accessCommand];
 
 /** The command line: what it takes, and nothing of what it does. */
 export function createProgram(version: string): Command {

@@ -1,0 +1,69 @@
+import type { ResourceError } from '@signet/policy-engine/wire';
+import Koa, { type Context, type Middleware } from 'koa';
+import type { Logger } from 'pino';
+import type { Endpoint } from './endpoints.ts';
+import { AccessRefusedError, HttpError } from './http-error.ts';
+
+export interface AppDeps {
+  readonly endpoints: readonly Endpoint[];
+  /** For `GET /healthz`: what this service has to say of its policy. */
+  readonly health: () => unknown;
+  readonly logger: Logger;
+}
+
+/**
+ * The HTTP side: errors, health, and the endpoints. An endpoint that does not exist is 404 for everyone, a method that it does not have
+ * 405, before any credential is looked at; then its pattern lets the request pass or not.
+ */
+export function createApp(deps: AppDeps): Koa {
+  const app = new Koa();
+  app.use(answerErrors(deps.logger));
+  app.use(health(deps.health));
+  app.use(dispatch(deps.endpoints));
+  app.on('error', (error: Error) => deps.logger.error({ err: error }, 'request failed'));
+  return app;
+}
+
+/** The one place that turns an error into an answer. Each refusal is a line in the log, with the reason that the caller is not told. */
+function answerErrors(logger: Logger): Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (error) {
+      const known = error instanceof HttpError ? error : new HttpError(500, 'internal error');
+      if (error instanceof AccessRefusedError) logRefusal(logger, ctx, error);
+      else if (known.status === 500) logger.error({ err: error, method: ctx.method, path: ctx.path }, 'request failed');
+      ctx.status = known.status;
+      ctx.set({ ...known.headers });
+      ctx.body = { code: known.status, message: known.message } satisfies ResourceError;
+    }
+  };
+}
+
+function logRefusal(logger: Logger, ctx: Context, error: AccessRefusedError): void {
+  const { method, path, ip } = ctx;
+  logger.warn({ event: 'refused', status: error.status, reason: error.reason, method, path, ip }, 'access refused');
+}
+
+function health(report: () => unknown): Middleware {
+  return async (ctx, next) => {
+    if (ctx.path !== '/healthz') return next();
+    if (ctx.method !== 'GET') throw methodNotAllowed(['GET']);
+    ctx.body = { status: 'ok', policy: report() };
+  };
+}
+
+function dispatch(endpoints: readonly Endpoint[]): Middleware {
+  const byPath = Map.groupBy(endpoints, (endpoint) => endpoint.path);
+  return async (ctx) => {
+    const here = byPath.get(ctx.path);
+    if (here === undefined) throw new HttpError(404, 'unknown endpoint');
+    const endpoint = here.find(({ method }) => method === ctx.method);
+    if (endpoint === undefined) throw methodNotAllowed(here.map(({ method }) => method));
+    await endpoint.requireAccess(ctx, async () => endpoint.handle(ctx, async () => undefined));
+  };
+}
+
+function methodNotAllowed(methods: readonly string[]): HttpError {
+  return new HttpError(405, 'method not allowed', { Allow: methods.join(', ') });
+}

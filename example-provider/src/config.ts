@@ -1,0 +1,48 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { parse } from 'yaml';
+import { z } from 'zod';
+
+const schema = z.strictObject({
+  listen: z.strictObject({
+    host: z.string().min(1).default('127.0.0.1'),
+    /** 0: a free port. */
+    port: z.int().min(0).max(65_535),
+  }),
+  tls: z.strictObject({
+    /** PEM: this service's certificate and what leads to the root. Also shown to the token server. */
+    certificate: z.string().min(1),
+    key: z.string().min(1),
+    /** PEM: who may have issued the certificates of clients. */
+    clientCa: z.string().min(1),
+  }),
+  /** The domain whose resources this service protects. */
+  domain: z.string().transform((text) => parseDomainName(text, 'domain')),
+  /** Where the updater writes policy. */
+  policyDir: z.string().min(1),
+  /** The token server, for the two centralized patterns. */
+  server: z.strictObject({ baseUrl: z.url({ protocol: /^https$/ }), caBundle: z.string().min(1) }),
+  log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
+});
+
+/** The configuration: checked, complete, with absolute paths. */
+export type ProviderConfig = Readonly<z.output<typeof schema>>;
+
+/** Reads `provider.yaml`; relative paths are relative to it. Throws an `Error` that names every field that is wrong. */
+export function loadProviderConfig(file: string): ProviderConfig {
+  const path = resolve(file);
+  const parsed = schema.safeParse(parse(readFileSync(path, 'utf8')));
+  if (!parsed.success) {
+    const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'the file'}: ${issue.message}`);
+    throw new Error(`configuration \`${path}\` cannot be used: ${problems.join('; ')}`);
+  }
+  const at = (name: string) => resolve(dirname(path), name);
+  const { tls, server, policyDir, ...rest } = parsed.data;
+  return {
+    ...rest,
+    policyDir: at(policyDir),
+    tls: { certificate: at(tls.certificate), key: at(tls.key), clientCa: at(tls.clientCa) },
+    server: { baseUrl: server.baseUrl, caBundle: at(server.caBundle) },
+  };
+}

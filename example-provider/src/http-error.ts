@@ -1,0 +1,33 @@
+/** A request that is refused. `message` goes to the caller, `reason` to the log. */
+export class HttpError extends Error {
+  override readonly name: string = 'HttpError';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+
+  constructor(status: number, message: string, headers: Readonly<Record<string, string>> = {}) {
+    super(message);
+    this.status = status;
+    this.headers = headers;
+  }
+}
+
+/** Why a request may not do what it asks for. */
+export interface Refusal {
+  /** For the log: a status of the policy engine, or what was missing. Never sent to the caller. */
+  readonly reason: string;
+  /** What the caller is told. */
+  readonly message: string;
+  /** Set where an access token was missing or bad (RFC 6750 §3): a new token may help. */
+  readonly challenge?: 'Bearer' | 'Bearer error="invalid_token"';
+}
+
+/** 403 for every refusal (interface document, "Consumer patterns"). */
+export class AccessRefusedError extends HttpError {
+  override readonly name = 'AccessRefusedError';
+  readonly reason: string;
+
+  constructor({ reason, message, challenge }: Refusal) {
+    super(403, message, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+    this.reason = reason;
+  }
+}

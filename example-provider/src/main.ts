@@ -1,0 +1,71 @@
+import { createClient } from '@signet/client';
+import { PolicyEngine } from '@signet/policy-engine';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command, CommanderError } from 'commander';
+import { pino } from 'pino';
+import { createApp } from './app.ts';
+import { Catalogue } from './catalogue.ts';
+import { createCertificateReader } from './client-certificate.ts';
+import { loadProviderConfig, type ProviderConfig } from './config.ts';
+import { protectedEndpoints } from './endpoints.ts';
+import type { AskServer } from './require-access/ask-server.ts';
+import { centralCertificate } from './require-access/central-certificate.ts';
+import { centralToken } from './require-access/central-token.ts';
+import { localEngine } from './require-access/local-engine.ts';
+import { createTlsServer, drain, listen } from './tls-server.ts';
+
+/** How long requests in flight may take after the order to stop. */
+const graceMs = 8000;
+
+interface Options {
+  readonly config: string;
+  readonly json?: boolean;
+}
+
+/** Runs until SIGINT or SIGTERM; everything that it opens is closed again. */
+async function serve(options: Options): Promise<void> {
+  const config = loadProviderConfig(options.config);
+  const logger = pino({ level: config.log.level, base: null }, pino.destination({ dest: 2, sync: true }));
+  const stopped = new Promise<void>((resolve) => {
+    for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => resolve());
+  });
+  await using engine = await PolicyEngine.open({ policyDir: config.policyDir });
+  await using client = createClient({ ...config.tls, ...config.server });
+  const certificateOf = createCertificateReader(systemClock);
+  const ask: AskServer = async (question) => ({ granted: await client.access.check(question) });
+  const patterns = {
+    local: localEngine({ engine, certificateOf }),
+    centralToken: centralToken({ ask }),
+    centralCertificate: centralCertificate({ ask, certificateOf }),
+  };
+  const endpoints = protectedEndpoints(config.domain, patterns, new Catalogue());
+  const app = createApp({ endpoints, health: () => engine.health(), logger });
+  const server = createTlsServer(config.tls, app);
+  announce(await listen(server, config.listen), config, options);
+  await stopped;
+  await drain(server, graceMs);
+}
+
+function announce(url: string, config: ProviderConfig, options: Options): void {
+  const line =
+    options.json === true ? JSON.stringify({ url, pid: process.pid }) : `protecting ${config.domain} at ${url}`;
+  process.stdout.write(`${line}\n`);
+}
+
+const program = new Command('signet-example-provider')
+  .description('a service that protects its endpoints in each of the consumer patterns of Signet')
+  .requiredOption('--config <file>', 'provider.yaml')
+  .option('--json', 'print one line of JSON when ready')
+  .exitOverride()
+  .action(serve);
+
+try {
+  await program.parseAsync();
+} catch (error) {
+  if (error instanceof CommanderError) {
+    process.exitCode = error.exitCode === 0 ? 0 : 2;
+  } else {
+    process.stderr.write(`signet-example-provider: ${error instanceof Error ? error.message : 'unknown failure'}\n`);
+    process.exitCode = 1;
+  }
+}

@@ -1,0 +1,58 @@
+import type { IncomingMessage } from 'node:http';
+import type { PolicyEngine } from '@signet/policy-engine';
+import type { Status } from '@signet/policy-engine/policy';
+import type { Middleware } from 'koa';
+import type { CertificateReader } from '../client-certificate.ts';
+import { AccessRefusedError } from '../http-error.ts';
+import type { Need } from './need.ts';
+
+/** Statuses that speak of the token and not of the policy: with a new token the request may succeed. */
+const tokenFaults: ReadonlySet<Status> = new Set<Status>([
+  'DENY_TOKEN_INVALID',
+  'DENY_TOKEN_EXPIRED',
+  'DENY_DOMAIN_MISMATCH',
+  'DENY_CERT_HASH_MISMATCH',
+]);
+
+/**
+ * The decentralized pattern: the caller sends an access token, and the policy engine decides in this process, from policy that the
+ * updater brought. Works while the token server is down.
+ *
+ * The token comes in `Svc-Role-Auth` or in `Authorization`; both with different values are refused. The engine gets the
+ * certificate of the connection, because a token is good only with the certificate that asked for it.
+ */
+export function localEngine(deps: {
+  engine: Pick<PolicyEngine, 'decide'>;
+  certificateOf: CertificateReader;
+}): (need: Need) => Middleware {
+  return ({ action, resource }) =>
+    async (ctx, next) => {
+      const token = accessToken(ctx.req);
+      const certificate = deps.certificateOf(ctx.req)?.certificate;
+      const decision = await deps.engine.decide({ token, action, resource, ...(certificate && { certificate }) });
+      if (decision.status !== 'ALLOW') {
+        const message = 'access is not granted';
+        if (!tokenFaults.has(decision.status)) throw new AccessRefusedError({ reason: decision.status, message });
+        throw new AccessRefusedError({ reason: decision.status, message, challenge: 'Bearer error="invalid_token"' });
+      }
+      await next();
+    };
+}
+
+/** The one token of a request, without the scheme word. Throws `AccessRefusedError` when there is none or more than one. */
+function accessToken(request: IncomingMessage): string {
+  const { 'svc-role-auth': own = [], authorization = [] } = request.headersDistinct;
+  const tokens = new Set([...own, ...authorization].map((value) => value.replace(/^bearer +/i, '').trim()));
+  const [token, ...others] = tokens;
+  if (token === undefined || token === '') {
+    throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', challenge: 'Bearer' });
+  }
+  if (others.length > 0) {
+    throw new AccessRefusedError({
+      reason: 'several tokens',
+      message: 'more than one access token was sent',
+      challenge: 'Bearer error="invalid_token"',
+    });
+  }
+  return token;
+}

@@ -1,0 +1,48 @@
+import { constants } from 'node:crypto';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import type Koa from 'koa';
+import type { ProviderConfig } from './config.ts';
+
+/**
+ * HTTPS that asks every client for a certificate. A connection without one, or with one that the CA did not issue, is served all the
+ * same, so that it gets an answer (403) in place of a broken handshake: `socket.authorized` says which is which.
+ */
+export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
+  return createServer(
+    {
+      cert: readFileSync(tls.certificate),
+      key: readFileSync(tls.key),
+      ca: readFileSync(tls.clientCa),
+      requestCert: true,
+      rejectUnauthorized: false,
+      minVersion: 'TLSv1.2',
+      // A resumed session would skip the check of the certificate.
+      secureOptions: constants.SSL_OP_NO_TICKET,
+      handshakeTimeout: 20_000,
+      headersTimeout: 20_000,
+      requestTimeout: 30_000,
+      keepAliveTimeout: 60_000,
+    },
+    app.callback(),
+  );
+}
+
+/** Starts to listen and answers the address as a URL. */
+export async function listen(server: Server, { host, port }: ProviderConfig['listen']): Promise<string> {
+  server.listen(port, host);
+  await once(server, 'listening');
+  const { port: actual } = server.address() as AddressInfo;
+  return `https://${host.includes(':') ? `[${host}]` : host}:${actual}`;
+}
+
+/** Takes no new request, lets those in flight end within `graceMs`, then ends them. */
+export async function drain(server: Server, graceMs: number): Promise<void> {
+  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
+  server.closeIdleConnections();
+  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
+  await closed;
+  clearTimeout(timer);
+}

@@ -1,0 +1,71 @@
+import { relative } from 'node:path';
+import type { DevState } from './state.ts';
+
+interface Step {
+  readonly about: string;
+  readonly command: string;
+}
+
+/** The block of commands that work, as they stand, in another terminal in the same folder. */
+export function announcement(state: DevState, dataFolder: string, workingFolder: string): string {
+  const steps = stepsFor(state, dataFolder, workingFolder);
+  const lines = steps.flatMap(({ about, command }) => [`# ${about}`, command, '']);
+  const heading = [
+    `Signet is running: token server ${state.baseUrl}, example provider ${state.providerUrl}`,
+    'Try it in another terminal, in this folder; Ctrl-C here stops everything.',
+  ];
+  return [...heading, '', ...lines].join('\n');
+}
+
+function stepsFor(state: DevState, dataFolder: string, workingFolder: string): Step[] {
+  const short = (path: string) => quote(shorter(path, workingFolder));
+  const data = short(dataFolder) === '.signet' ? '' : ` --data ${short(dataFolder)}`;
+  const config = data === '' ? '' : ` --config ${short(`${dataFolder}/signet.yaml`)}`;
+  const curlAs = (service: string) => {
+    const { cert = '', key = '' } = state.identities[service] ?? {};
+    return `curl --silent --show-error --cert ${short(cert)} --key ${short(key)} --cacert ${short(state.caBundle)}`;
+  };
+  const status = `--write-out '%{http_code}\\n'`;
+  return [
+    {
+      about: 'an access token for media.player in the domain catalog, with this command',
+      command: `npx signet token get${data} --as media.player --domain catalog`,
+    },
+    {
+      about: 'the same with curl',
+      command: `${curlAs('media.player')} ${state.baseUrl}/oauth2/token --data 'grant_type=client_credentials&scope=catalog:domain'`,
+    },
+    {
+      about: 'what is in it, and whether its signature holds',
+      command: `TOKEN=$(npx signet token get${data} --as media.player --domain catalog)\nnpx signet token inspect${data} "$TOKEN"`,
+    },
+    {
+      about: 'the provider lets a reader read: 200',
+      command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" ${state.providerUrl}/movie`,
+    },
+    {
+      about: 'and not write: 403',
+      command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" -X PUT -d '{}' ${state.providerUrl}/movie`,
+    },
+    {
+      about: 'a service without a role gets no token: exit status 1',
+      command: `npx signet token get${data} --as media.guest --domain catalog`,
+    },
+    {
+      about: 'the token server answers access checks too',
+      command: `npx signet access check${data} --as media.player read catalog:movie\nnpx signet access check${data} --as media.player write catalog:movie`,
+    },
+    { about: 'the keys that sign', command: `npx signet keys list${config}` },
+    { about: 'change policies/, then', command: `npx signet apply${config} policies` },
+  ];
+}
+
+function shorter(path: string, folder: string): string {
+  const short = relative(folder, path);
+  return short === '' || short.startsWith('..') ? path : short;
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}
