@@ -1,0 +1,141 @@
+import Router from '@koa/router';
+import Koa from 'koa';
+import type { Logger } from '../logger.ts';
+import { type AuthenticationDeps, authentication } from './authentication.ts';
+import type { AppContext, Middleware, RequestState } from './context.ts';
+import { errorAnswer, errorBody } from './error-response.ts';
+import { TransportError } from './transport-error.ts';
+
+export interface AppDeps extends AuthenticationDeps {
+  readonly logger: Logger;
+  /** Whether requests answered below 500 are logged. */
+  readonly logRequests: boolean;
+  readonly limits: { readonly urlBytes: number; readonly bodyBytes: number };
+  /** The path whose errors carry the members of RFC 6749 as well. */
+  readonly tokenPath: string;
+  /** Puts the routes of the operations on the router. */
+  readonly routes: (router: Router<RequestState>) => void;
+  /** Whether the server is stopping: answers then tell clients to open no further request on their connection. */
+  readonly isDraining: () => boolean;
+  /** The first part of every request id: unique to this process. */
+  readonly idPrefix: string;
+}
+
+/** More header lines than any client sends. */
+const maxHeaderLines = 100;
+
+/** The middlewares in the order of decision 6: request id, access log, error boundary, size, authentication, router. */
+export function createApp(deps: AppDeps): Koa<RequestState> {
+  const app = new Koa<RequestState>();
+  const router = new Router<RequestState>({ sensitive: true, strict: true });
+  deps.routes(router);
+  app.use(accessLog(deps));
+  app.use(errorBoundary(deps));
+  app.use(transportRules(deps));
+  app.use(authentication(deps));
+  app.use(router.routes());
+  app.use(unmatched);
+  // Reached when an answer cannot be written any more: the caller is gone.
+  app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'answer was not delivered'));
+  return app;
+}
+
+function accessLog(deps: AppDeps): Middleware {
+  let count = 0;
+  return async (ctx, next) => {
+    count += 1;
+    const started = performance.now();
+    ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
+    await next();
+    const { status } = ctx;
+    if (status < 500 && !deps.logRequests) return;
+    deps.logger[status < 500 ? 'info' : 'error'](
+      {
+        id: ctx.state.requestId,
+        method: ctx.method,
+        // The route, not what was sent: paths are the caller's text.
+        route: ctx['_matchedRoute'] ?? null,
+        status,
+        ms: Math.round((performance.now() - started) * 1000) / 1000,
+        principal: ctx.state.principal?.name,
+        ...ctx.state.errorDetail,
+      },
+      'request',
+    );
+  };
+}
+
+/** Turns whatever was thrown into an answer, once, here. */
+function errorBoundary(deps: AppDeps): Middleware {
+  return async (ctx, next) => {
+    const { res } = ctx;
+    res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
+    res.setHeader('Cache-Control', 'no-store');
+    if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
+    if (deps.isDraining()) res.setHeader('Connection', 'close');
+    try {
+      await next();
+    } catch (error) {
+      answerError(deps, ctx, error);
+    }
+  };
+}
+
+function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
+  const answer = errorAnswer(error);
+  if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
+  ctx.state.errorDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
+  for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
+  ctx.set('Cache-Control', 'no-store');
+  ctx.set('X-Request-Id', ctx.state.requestId);
+  for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
+  if (answer.status === 401) ctx.set('WWW-Authenticate', deps.profile.challenge);
+  // A body that was not read may be without end: say that nothing more is taken from this connection.
+  if (hasBody(ctx) && !ctx.req.complete) ctx.set('Connection', 'close');
+  ctx.status = answer.status;
+  ctx.type = 'application/json';
+  ctx.res.setHeader('Content-Type', 'application/json');
+  ctx.body = JSON.stringify(errorBody(answer, ctx.path === deps.tokenPath));
+}
+
+function hasBody(ctx: AppContext): boolean {
+  const { 'content-length': length, 'transfer-encoding': encoding } = ctx.req.headers;
+  return encoding !== undefined || (length !== undefined && length !== '0');
+}
+
+/** What Node's parser lets pass and decision 6 does not. */
+function transportRules(deps: AppDeps): Middleware {
+  const { urlBytes, bodyBytes } = deps.limits;
+  return (ctx, next) => {
+    const { req } = ctx;
+    if ((req.url?.length ?? 0) > urlBytes)
+      throw new TransportError(431, 'the URL is too long', { Connection: 'close' });
+    if (req.rawHeaders.length > 2 * maxHeaderLines) {
+      throw new TransportError(431, 'too many headers', { Connection: 'close' });
+    }
+    if (req.headers.host === undefined && req.httpVersion === '1.1') {
+      throw new TransportError(400, 'the Host header is missing', { Connection: 'close' });
+    }
+    if (Number(req.headers['content-length'] ?? 0) > bodyBytes) {
+      throw new TransportError(413, 'the body is too large', { Connection: 'close' });
+    }
+    if (deps.profile.mergesSlashes && ctx.path.includes('//')) ctx.path = ctx.path.replace(/\/{2,}/g, '/');
+    return next();
+  };
+}
+
+/** After the router: a known path with another method is 405, everything else 404 (decision 4). */
+const unmatched: Middleware = (ctx) => {
+  if (ctx['_matchedRoute'] !== undefined) return;
+  const layers: unknown = ctx['matched'];
+  const methods = new Set<string>();
+  for (const layer of Array.isArray(layers) ? layers : []) {
+    for (const method of layer.methods) methods.add(String(method));
+  }
+  if (methods.size === 0) throw new TransportError(404, 'there is nothing at this path');
+  throw new TransportError(405, 'the method is not allowed at this path', { Allow: [...methods].sort().join(', ') });
+};
+
+function describe(error: unknown): unknown {
+  return error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : String(error);
+}

@@ -1,0 +1,73 @@
+import bodyParser from 'koa-bodyparser';
+import { InvalidRequestError, TooLargeError } from '../errors.ts';
+import type { AppContext, Middleware, RouteContext } from './context.ts';
+import { TransportError } from './transport-error.ts';
+
+const formType = 'application/x-www-form-urlencoded';
+const jsonType = 'application/json';
+
+/**
+ * Reads a form body of at most `limitBytes` as text. Only the raw text is taken from the parser: parameters are flat here, and
+ * it would build nested objects. Throws 415 for another type, charset or a compressed body, 413 and 400 while reading.
+ */
+export function readForm(limitBytes: number): Middleware {
+  return readText(formType, limitBytes);
+}
+
+/** Reads a JSON body of at most `limitBytes` as text, with the same errors as `readForm`. */
+export function readJson(limitBytes: number): Middleware {
+  return readText(jsonType, limitBytes);
+}
+
+function readText(type: string, limitBytes: number): Middleware {
+  const read = bodyParser({
+    enableTypes: ['text'],
+    extendTypes: { text: [type] },
+    textLimit: String(limitBytes),
+    onerror: (error) => {
+      throw readingError(error);
+    },
+  });
+  return (ctx, next) => {
+    checkType(ctx, type);
+    return read(ctx, next);
+  };
+}
+
+/** The text that `readForm` or `readJson` has read; empty when there was no body. */
+export function bodyText(ctx: AppContext | RouteContext): string {
+  return typeof ctx.request.rawBody === 'string' ? ctx.request.rawBody : '';
+}
+
+/** The value of a JSON body. Throws `InvalidRequestError`. */
+export function bodyJson(ctx: AppContext | RouteContext): unknown {
+  try {
+    return JSON.parse(bodyText(ctx));
+  } catch {
+    throw new InvalidRequestError('the body is not JSON');
+  }
+}
+
+function checkType(ctx: AppContext, type: string): void {
+  const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
+  if (given !== type && !isTypeInUtf8(given, type)) {
+    throw new TransportError(415, `content type must be \`${type}\``);
+  }
+  if (encoding.toLowerCase() !== 'identity') throw new TransportError(415, 'a compressed body is not accepted');
+}
+
+/** The type alone, or with `charset=utf-8`; nothing else may follow it. */
+function isTypeInUtf8(given: string, type: string): boolean {
+  const [name = '', parameter, ...more] = given.toLowerCase().split(';');
+  if (name.trim() !== type || more.length > 0) return false;
+  return parameter === undefined || /^\s*(charset="?utf-8"?)?\s*$/.test(parameter);
+}
+
+function readingError(error: Error): Error {
+  const type = 'type' in error ? error.type : undefined;
+  if (type === 'entity.too.large') return new TooLargeError('the body is too large');
+  if (type === 'request.size.invalid' || type === 'request.aborted') {
+    return new InvalidRequestError('the body is not as long as announced');
+  }
+  return error;
+}

@@ -1,0 +1,38 @@
+import type { RouterContext } from '@koa/router';
+import type Koa from 'koa';
+import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
+import type { Principal } from '../principal.ts';
+
+/** What the middlewares leave for the handlers. */
+export interface RequestState {
+  requestId: string;
+  /** Who calls; absent only where a request needs no certificate. */
+  principal?: Principal;
+  /** For the access log. */
+  errorDetail?: Readonly<Record<string, unknown>>;
+}
+
+export type AppContext = Koa.ParameterizedContext<RequestState>;
+export type Middleware = Koa.Middleware<RequestState>;
+export type RouteContext = RouterContext<RequestState>;
+
+/** Who calls. Throws `UnauthenticatedError` when nobody was authenticated. */
+export function requirePrincipal(ctx: { state: RequestState }): Principal {
+  const { principal } = ctx.state;
+  if (principal === undefined) throw new UnauthenticatedError('a client certificate is required');
+  return principal;
+}
+
+/** The service or user who calls. Throws `ForbiddenError` for a role certificate (decision 8). */
+export function requireIdentity(ctx: { state: RequestState }): Extract<Principal, { kind: 'identity' }> {
+  const principal = requirePrincipal(ctx);
+  if (principal.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');
+  return principal;
+}
+
+/** Answers a JSON text. */
+export function answerJson(ctx: AppContext | RouteContext, json: string): void {
+  // Set before the body: Koa then leaves the type alone.
+  ctx.res.setHeader('Content-Type', 'application/json');
+  ctx.body = json;
+}

@@ -1,0 +1,65 @@
+import { PolicyEngineError } from '@signet/policy-engine';
+import type { ResourceError } from '@signet/policy-engine/wire';
+import { DomainError, type DomainErrorCode } from '../errors.ts';
+import { TransportError } from './transport-error.ts';
+
+/** An error as it leaves the server. `detail` is for the log only; `unexpected` marks a fault of ours. */
+export interface ErrorAnswer {
+  readonly status: number;
+  readonly message: string;
+  readonly headers: Readonly<Record<string, string>>;
+  /** RFC 6749 §5.2, for the token endpoint. */
+  readonly oauthError: string;
+  readonly detail?: Readonly<Record<string, unknown>>;
+  readonly unexpected: boolean;
+}
+
+/** The one place that knows which status and which OAuth code a failure has (decisions 4 and 5). */
+const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthError: string]>> = {
+  'invalid-request': [400, 'invalid_request'],
+  'invalid-scope': [400, 'invalid_scope'],
+  'unsupported-grant': [400, 'unsupported_grant_type'],
+  'invalid-document': [400, 'invalid_request'],
+  unauthenticated: [401, 'invalid_client'],
+  forbidden: [403, 'unauthorized_client'],
+  'no-granted-roles': [403, 'invalid_scope'],
+  'unknown-domain': [404, 'invalid_scope'],
+  'not-found': [404, 'invalid_scope'],
+  conflict: [409, 'invalid_request'],
+  'precondition-failed': [412, 'invalid_request'],
+  'too-large': [413, 'invalid_request'],
+  'store-unavailable': [503, 'temporarily_unavailable'],
+  'store-refused': [503, 'temporarily_unavailable'],
+};
+
+/** How `error` is answered. What is no expected failure is a fault of ours: 500 and a fixed text. */
+export function errorAnswer(error: unknown): ErrorAnswer {
+  if (error instanceof DomainError) {
+    const [status, oauthError] = answers[error.code];
+    return {
+      status,
+      oauthError,
+      message: error.message,
+      headers: {},
+      unexpected: false,
+      ...(error.detail !== undefined && { detail: error.detail }),
+    };
+  }
+  if (error instanceof TransportError) {
+    const { status, message, headers } = error;
+    return { status, message, headers, oauthError: 'invalid_request', unexpected: false };
+  }
+  if (error instanceof PolicyEngineError && error.code === 'invalid-name') {
+    return { status: 400, message: error.message, headers: {}, oauthError: 'invalid_request', unexpected: false };
+  }
+  return { status: 500, message: 'internal error', headers: {}, oauthError: 'server_error', unexpected: true };
+}
+
+/** The body of an error: `ResourceError`, with the members of RFC 6749 §5.2 on the token endpoint (decision 5). */
+export function errorBody(answer: ErrorAnswer, withOauthMembers: boolean): ResourceError {
+  const body: ResourceError = { code: answer.status, message: answer.message };
+  if (!withOauthMembers) return body;
+  // RFC 6749 §5.2: error_description has no quotes, no backslash and nothing outside printable ASCII.
+  const description = answer.message.replace(/[^\x20-\x21\x23-\x5b\x5d-\x7e]/g, "'");
+  return { ...body, error: answer.oauthError, error_description: description };
+}

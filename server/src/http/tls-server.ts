@@ -1,0 +1,122 @@
+import { constants } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { Duplex } from 'node:stream';
+import { createSecureContext } from 'node:tls';
+
+/** PEM files of the server's certificate (chain), its key, and the CAs of client certificates. */
+export interface TlsFiles {
+  readonly certificate: string;
+  readonly key: string;
+  readonly clientCa: string;
+}
+
+export interface TlsServerOptions {
+  readonly files: TlsFiles;
+  readonly headerBytes: number;
+  readonly requestMs: number;
+  readonly keepAliveMs: number;
+  /** Told of handshakes that fail and requests that cannot be parsed. */
+  readonly onFailure: (stage: 'handshake' | 'request', reason: string) => void;
+}
+
+/** Authenticated encryption and forward secrecy only (TLS 1.3 suites, then those of TLS 1.2). */
+const ciphers = [
+  'TLS_AES_128_GCM_SHA256',
+  'TLS_AES_256_GCM_SHA384',
+  'TLS_CHACHA20_POLY1305_SHA256',
+  'ECDHE-ECDSA-AES128-GCM-SHA256',
+  'ECDHE-RSA-AES128-GCM-SHA256',
+  'ECDHE-ECDSA-AES256-GCM-SHA384',
+  'ECDHE-RSA-AES256-GCM-SHA384',
+  'ECDHE-ECDSA-CHACHA20-POLY1305',
+  'ECDHE-RSA-CHACHA20-POLY1305',
+].join(':');
+
+function secureOptions(files: TlsFiles) {
+  return {
+    cert: readFileSync(files.certificate),
+    key: readFileSync(files.key),
+    ca: readFileSync(files.clientCa),
+    minVersion: 'TLSv1.2',
+    ciphers,
+    honorCipherOrder: true,
+    // A resumed session would stay "authorized" past the end of the client's certificate: there are no tickets to resume with.
+    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+  } as const;
+}
+
+/**
+ * HTTP/1.1 over TLS 1.2 and 1.3 that asks every client for a certificate; whether the one it gets will do is decided for each
+ * request. It answers what never becomes a request (malformed, too large, too slow) itself. Throws when a file is unfit.
+ */
+export function createTlsServer(options: TlsServerOptions): Server {
+  const server = createServer({
+    ...secureOptions(options.files),
+    requestCert: true,
+    rejectUnauthorized: false,
+    handshakeTimeout: options.requestMs,
+    headersTimeout: options.requestMs,
+    requestTimeout: options.requestMs,
+    connectionsCheckingInterval: 1000,
+    keepAliveTimeout: options.keepAliveMs,
+    maxHeaderSize: options.headerBytes,
+    // Missing and wrong hosts are answered by the application, with a body.
+    requireHostHeader: false,
+  });
+  server.maxHeadersCount = 0;
+  server.on('clientError', (error, socket) => {
+    const code = 'code' in error ? String(error.code) : 'unknown';
+    options.onFailure('request', code);
+    answerUnparsable(code, socket);
+  });
+  server.on('tlsClientError', (error, socket) => {
+    options.onFailure('handshake', 'code' in error ? String(error.code) : error.message);
+    socket.destroy();
+  });
+  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+    const body = resourceError(417, 'the expectation cannot be met');
+    response.writeHead(417, { 'Content-Type': 'application/json', Connection: 'close' }).end(body);
+  });
+  server.on('connect', (_request, socket) => {
+    writeRaw(socket, 405, 'Method Not Allowed', 'the method is not allowed at this path');
+  });
+  return server;
+}
+
+/** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they are unfit. */
+export function reloadTls(server: Server, files: TlsFiles): void {
+  const options = secureOptions(files);
+  createSecureContext(options);
+  server.setSecureContext(options);
+}
+
+function answerUnparsable(code: string, socket: Duplex): void {
+  if (!socket.writable || code === 'ECONNRESET') {
+    socket.destroy();
+  } else if (code === 'HPE_HEADER_OVERFLOW') {
+    writeRaw(socket, 431, 'Request Header Fields Too Large', 'the headers are too large');
+  } else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
+    writeRaw(socket, 408, 'Request Timeout', 'the request took too long');
+  } else {
+    writeRaw(socket, 400, 'Bad Request', 'the request is not HTTP');
+  }
+}
+
+function resourceError(code: number, message: string): string {
+  return JSON.stringify({ code, message });
+}
+
+function writeRaw(socket: Duplex, status: number, phrase: string, message: string): void {
+  const body = resourceError(status, message);
+  const head = [
+    `HTTP/1.1 ${status} ${phrase}`,
+    'Content-Type: application/json',
+    `Content-Length: ${body.length}`,
+    'Cache-Control: no-store',
+    ...(status === 405 ? ['Allow: GET, HEAD, POST'] : []),
+    'Connection: close',
+  ];
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy());
+}

@@ -1,0 +1,75 @@
+import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
+import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+
+/** `next` is published and does not sign yet, `active` signs, `retired` only verifies, `withdrawn` does neither. */
+export type KeyState = 'next' | 'active' | 'retired' | 'withdrawn';
+
+/** How long what a key signed can be valid, in milliseconds: a retired key is published that long (and the skew). */
+export type SignatureLife = Readonly<Record<KeyPurpose, number>>;
+
+/** Clocks of verifiers may be this far off, in milliseconds. */
+export const keySkewMs = 300_000;
+
+/** The records of one purpose that may be used, the one that signs last first. */
+function usable(records: readonly SigningKeyRecord[], purpose: KeyPurpose): SigningKeyRecord[] {
+  return records
+    .filter((record) => record.purpose === purpose && record.compromisedAt === undefined)
+    .sort((one, other) => other.activateAt - one.activateAt || (one.kid < other.kid ? 1 : -1));
+}
+
+/**
+ * The records that may sign now, best first: the one with the greatest `activateAt` that is not in the future, then its
+ * predecessors, for a server that does not hold the private key of the best.
+ */
+export function signingOrder(
+  records: readonly SigningKeyRecord[],
+  purpose: KeyPurpose,
+  now: number,
+): readonly SigningKeyRecord[] {
+  return usable(records, purpose).filter((record) => record.activateAt <= now);
+}
+
+/** The state of every record at `now`; a pure function of time, so that every server and process agrees. */
+export function keyStates(
+  records: readonly SigningKeyRecord[],
+  now: number,
+  life: SignatureLife,
+): ReadonlyMap<string, KeyState> {
+  const states = new Map<string, KeyState>(records.map((record) => [record.kid, 'withdrawn']));
+  for (const purpose of ['token', 'bundle'] as const) {
+    let successor: SigningKeyRecord | undefined;
+    for (const record of usable(records, purpose)) {
+      states.set(record.kid, stateOf(record, successor, now, life[purpose]));
+      if (record.activateAt <= now) successor = record;
+    }
+  }
+  return states;
+}
+
+function stateOf(
+  record: SigningKeyRecord,
+  successor: SigningKeyRecord | undefined,
+  now: number,
+  lifeMs: number,
+): KeyState {
+  if (record.activateAt > now) return 'next';
+  if (successor === undefined) return 'active';
+  return now < successor.activateAt + lifeMs + keySkewMs ? 'retired' : 'withdrawn';
+}
+
+/** The public keys to publish at `now`: next, active and retired ones, each with its purpose. */
+export function publishedKeys(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): readonly Jwk[] {
+  const states = keyStates(records, now, life);
+  return records
+    .filter((record) => states.get(record.kid) !== 'withdrawn')
+    .map((record) => ({ ...record.publicJwk, purpose: record.purpose }));
+}
+
+/** When the answer of the functions above changes next, by time alone; Infinity when it never does. */
+export function nextKeyChange(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): number {
+  const moments = records.flatMap((record) => [
+    record.activateAt,
+    record.activateAt + life[record.purpose] + keySkewMs,
+  ]);
+  return Math.min(Number.POSITIVE_INFINITY, ...moments.filter((moment) => moment > now));
+}

@@ -1,0 +1,59 @@
+import type { DomainName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
+import type { AccessTokenClaims, IdTokenClaims } from '@signet/policy-engine/wire';
+
+/** Version of both kinds of token (interface document, Versioning). */
+const tokenVersion = 1;
+
+/** What an access token says. `now` and `lifeSeconds` in whole seconds, `thumbprint` of the caller's certificate when bound. */
+export interface AccessTokenFacts {
+  readonly issuer: string;
+  readonly principal: PrincipalName;
+  readonly domain: DomainName;
+  readonly roles: readonly RoleName[];
+  readonly now: number;
+  readonly lifeSeconds: number;
+  readonly tokenId: string;
+  readonly thumbprint?: string;
+}
+
+/** Claims of an access token (interface document, decision 12; RFC 9068 §2.2). */
+export function accessTokenClaims(facts: AccessTokenFacts): AccessTokenClaims {
+  const claims: AccessTokenClaims = {
+    ver: tokenVersion,
+    iss: facts.issuer,
+    aud: facts.domain,
+    sub: facts.principal,
+    uid: facts.principal,
+    client_id: facts.principal,
+    iat: facts.now,
+    exp: facts.now + facts.lifeSeconds,
+    auth_time: facts.now,
+    jti: facts.tokenId,
+    scp: [...facts.roles],
+    scope: facts.roles.join(' '),
+  };
+  if (facts.thumbprint !== undefined) claims.cnf = { 'x5t#S256': facts.thumbprint };
+  return claims;
+}
+
+export interface IdTokenFacts {
+  readonly issuer: string;
+  readonly principal: PrincipalName;
+  readonly domain: DomainName;
+  readonly service: ServiceName;
+  readonly now: number;
+  readonly lifeSeconds: number;
+}
+
+/** Claims of an ID token for a service (interface document, ID token). */
+export function idTokenClaims(facts: IdTokenFacts): IdTokenClaims {
+  return {
+    ver: tokenVersion,
+    iss: facts.issuer,
+    aud: `${facts.domain}.${facts.service}`,
+    sub: facts.principal,
+    iat: facts.now,
+    exp: facts.now + facts.lifeSeconds,
+    auth_time: facts.now,
+  };
+}

@@ -1,0 +1,100 @@
+import { type KeyObject, verify } from 'node:crypto';
+import {
+  type KeyId,
+  type PrincipalName,
+  parseDomainName,
+  parseKeyId,
+  parseServiceName,
+  servicePrincipal,
+} from '@signet/policy-engine/names';
+import { UnauthenticatedError } from './errors.ts';
+import { isKnownIdentity } from './principal.ts';
+import type { Snapshot } from './snapshot/snapshot.ts';
+
+/** The fields of a principal token that count here. Times in seconds since the epoch. */
+interface PrincipalTokenFields {
+  readonly principal: PrincipalName;
+  readonly key: KeyObject | undefined;
+  readonly issuedAt: number;
+  readonly expiresAt: number;
+}
+
+const skewSeconds = 300;
+const maxLifeSeconds = 30 * 86_400;
+const maxTokenLength = 8192;
+const signedToken = /^[a-zA-Z0-9\\._%=:;,-]+$/;
+const seconds = /^\d{1,12}$/;
+
+/**
+ * The principal of a principal token (interface document, Authentication; decision 10): `v=S1;d=…;n=…;…;s=<signature>`, signed by
+ * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
+ */
+export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: number): PrincipalName {
+  const signatureAt = token.lastIndexOf(';s=');
+  if (token.length > maxTokenLength || signatureAt < 0 || !signedToken.test(token)) throw refused('malformed');
+  const signed = token.slice(0, signatureAt);
+  const fields = readFields(signed, snapshot);
+  const nowSeconds = Math.floor(now / 1000);
+  if (fields.issuedAt > nowSeconds + skewSeconds) throw refused('issued in the future', fields.principal);
+  if (fields.expiresAt < nowSeconds) throw refused('expired', fields.principal);
+  if (fields.expiresAt > nowSeconds + maxLifeSeconds + skewSeconds) throw refused('lives too long', fields.principal);
+  if (!isKnownIdentity(fields.principal, snapshot)) throw refused('service is not enabled', fields.principal);
+  const signature = fromYBase64(token.slice(signatureAt + 3));
+  if (fields.key === undefined) throw refused('key is not registered', fields.principal);
+  if (signature === undefined || !isSignedBy(fields.key, signed, signature)) {
+    throw refused('signature does not fit', fields.principal);
+  }
+  return fields.principal;
+}
+
+function refused(reason: string, claimed?: PrincipalName): UnauthenticatedError {
+  return new UnauthenticatedError('principal token is not valid', { detail: { reason, claimed } });
+}
+
+function readFields(signed: string, snapshot: Snapshot): PrincipalTokenFields {
+  const items = new Map<string, string>();
+  for (const item of signed.split(';')) {
+    const equals = item.indexOf('=');
+    const name = item.slice(0, equals);
+    // INVARIANT: a field that stands twice could be read in two ways by two readers.
+    if (equals <= 0 || items.has(name)) throw refused('malformed');
+    items.set(name, item.slice(equals + 1));
+  }
+  // `b` and the fields after it are a second signature by another service, `z` a key of the management service: not taken here.
+  if (items.get('v') !== 'S1' || items.has('b') || items.has('bs') || items.has('z')) throw refused('kind of token');
+  const [issued, expires] = [items.get('t') ?? '', items.get('e') ?? ''];
+  if (!seconds.test(issued) || !seconds.test(expires)) throw refused('malformed');
+  return { ...readService(items, snapshot), issuedAt: Number(issued), expiresAt: Number(expires) };
+}
+
+function readService(items: ReadonlyMap<string, string>, snapshot: Snapshot) {
+  let domain: ReturnType<typeof parseDomainName>;
+  let service: ReturnType<typeof parseServiceName>;
+  let keyId: KeyId;
+  try {
+    domain = parseDomainName(items.get('d'));
+    service = parseServiceName(items.get('n'));
+    keyId = parseKeyId(items.get('k') ?? '0');
+  } catch {
+    throw refused('malformed');
+  }
+  const key = snapshot.domain(domain)?.services.get(service)?.publicKeys.get(keyId);
+  return { principal: servicePrincipal(domain, service), key };
+}
+
+/** Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`; undefined when it is not in that form exactly. */
+function fromYBase64(text: string): Buffer | undefined {
+  if (text.length % 4 !== 0 || !/^[a-zA-Z0-9._]+-{0,2}$/.test(text)) return undefined;
+  const standard = text.replaceAll('.', '+').replaceAll('_', '/').replaceAll('-', '=');
+  const bytes = Buffer.from(standard, 'base64');
+  return bytes.toString('base64') === standard ? bytes : undefined;
+}
+
+function isSignedBy(key: KeyObject, text: string, signature: Uint8Array): boolean {
+  if (key.asymmetricKeyType !== 'rsa' && key.asymmetricKeyType !== 'ec') return false;
+  try {
+    return verify('sha256', Buffer.from(text, 'latin1'), key, signature);
+  } catch {
+    return false;
+  }
+}

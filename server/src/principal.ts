@@ -1,0 +1,102 @@
+import type { X509Certificate } from 'node:crypto';
+import {
+  type DomainName,
+  maxNameLength,
+  type PrincipalName,
+  parseDomainName,
+  parsePrincipalName,
+  parseRoleName,
+  parseServiceName,
+  type RoleName,
+  servicePrincipal,
+} from '@signet/policy-engine/names';
+import { certificateThumbprint } from '@signet/policy-engine/token';
+import { UnauthenticatedError } from './errors.ts';
+import { principalState, type Snapshot } from './snapshot/snapshot.ts';
+
+/** Who is calling: a service or user, or the holder of a role certificate, who is no identity (decision 8). */
+export type Principal =
+  | { readonly kind: 'identity'; readonly name: PrincipalName; readonly thumbprint?: string }
+  | { readonly kind: 'role'; readonly name: string; readonly domain: DomainName; readonly role: RoleName };
+
+/** A verified client certificate, read once a connection. Times in milliseconds since the epoch. */
+export interface ClientCertificate {
+  readonly principal: Principal;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** Why a certificate is nobody's; for the log. */
+export type CertificateFault = 'authority' | 'usage' | 'subject' | 'name';
+
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+
+/**
+ * The principal of a client certificate whose chain TLS has verified: the one Subject CN, `domain.service` split at the
+ * last dot or `domain:role.name`. The subject is read as decoded by OpenSSL, never in its text form, in which one value can
+ * look like two. A fault when it is no leaf for client authentication or its name is missing, double or not in the grammar.
+ */
+export function readClientCertificate(certificate: X509Certificate): ClientCertificate | CertificateFault {
+  if (certificate.ca) return 'authority';
+  if (certificate.keyUsage?.includes(clientAuth) !== true) return 'usage';
+  const subject: Readonly<Record<string, unknown>> = { ...certificate.toLegacyObject().subject };
+  const commonName = subject['CN'];
+  if (typeof commonName !== 'string' || commonName.length > maxNameLength) return 'subject';
+  const principal = principalOf(commonName, certificateThumbprint(certificate.raw));
+  if (principal === undefined) return 'name';
+  return {
+    principal,
+    notBefore: certificate.validFromDate.getTime(),
+    notAfter: certificate.validToDate.getTime(),
+  };
+}
+
+function principalOf(commonName: string, thumbprint: string): Principal | undefined {
+  try {
+    const colon = commonName.indexOf(':');
+    if (colon >= 0) {
+      if (!commonName.startsWith('role.', colon + 1)) return undefined;
+      const domain = parseDomainName(commonName.slice(0, colon));
+      const role = parseRoleName(commonName.slice(colon + 6));
+      return { kind: 'role', name: `${domain}:role.${role}`, domain, role };
+    }
+    const dot = commonName.lastIndexOf('.');
+    const domain = parseDomainName(commonName.slice(0, dot));
+    const service = parseServiceName(commonName.slice(dot + 1));
+    return { kind: 'identity', name: parsePrincipalName(servicePrincipal(domain, service)), thumbprint };
+  } catch {
+    return undefined;
+  }
+}
+
+/**
+ * Checks what can change while a connection lives: the certificate's dates and the state of who it names.
+ * Throws `UnauthenticatedError`.
+ */
+export function checkClientCertificate(certificate: ClientCertificate, snapshot: Snapshot, now: number): Principal {
+  const { principal } = certificate;
+  if (now < certificate.notBefore || now > certificate.notAfter) {
+    throw new UnauthenticatedError('client certificate is not valid now', { detail: { claimed: principal.name } });
+  }
+  if (!isKnown(principal, snapshot)) {
+    throw new UnauthenticatedError('client certificate names no enabled service', {
+      detail: { claimed: principal.name },
+    });
+  }
+  return principal;
+}
+
+/**
+ * Decision 9. A service must be registered and enabled, and its domain enabled; users (`user.<name>`) are not kept here, their
+ * certificate alone speaks for them; for a role certificate, the domain must be enabled.
+ */
+function isKnown(principal: Principal, snapshot: Snapshot): boolean {
+  if (principal.kind === 'role') return snapshot.domain(principal.domain) !== undefined;
+  return isKnownIdentity(principal.name, snapshot);
+}
+
+/** Whether a service or user may act at all. */
+export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolean {
+  const state = principalState(snapshot, name);
+  return state === 'active' || (state === 'unknown' && /^user\.[^.]+$/.test(name));
+}
