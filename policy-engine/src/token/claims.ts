@@ -1,0 +1,122 @@
+import { decodeBase64url } from '../base64url.ts';
+
+/** An access token whose signature, issuer, type and claims were found good. */
+export interface VerifiedAccessToken {
+  /** The one audience: the domain whose roles the token carries. */
+  readonly domain: string;
+  /** Short names of the roles (`scp`). Data: a `*` in one is no wildcard. */
+  readonly roles: readonly string[];
+  readonly issuer: string;
+  readonly subject: string;
+  /** Who asked for the token; the same as the subject in tokens of a Signet server. */
+  readonly clientId: string | undefined;
+  /** `jti`: what to log in place of the token. */
+  readonly tokenId: string | undefined;
+  /** Seconds since the epoch. The token is good before this instant. */
+  readonly expires: number;
+  /** The key that signed it. */
+  readonly kid: string;
+  /** Base64url SHA-256 of the certificate that the token is bound to; absent in an unbound token. */
+  readonly thumbprint: string | undefined;
+}
+
+/** Why a token was not accepted, for logs. It says nothing that the sender of the token did not know. */
+export type TokenFault =
+  | 'not-text'
+  | 'too-large'
+  | 'malformed'
+  | 'algorithm'
+  | 'type'
+  | 'unknown-key'
+  | 'keys-unavailable'
+  | 'signature'
+  | 'issuer'
+  | 'audience'
+  | 'claims'
+  | 'not-yet-valid'
+  | 'roles'
+  | 'confirmation';
+
+export interface ClaimRules {
+  readonly issuers: ReadonlySet<string>;
+  /** Domains that are accepted as audience; every domain when absent. */
+  readonly audiences: ReadonlySet<string> | undefined;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  /** How far ahead of the own clock `nbf` and `iat` may be. */
+  readonly skewSeconds: number;
+}
+
+/** The last second of the year 9999: no honest claim is later. */
+const latestTime = 253_402_300_799;
+const maxRoles = 1000;
+
+/** Checks the claims of a token whose signature was verified; the expiry is left to the caller. */
+export function readClaims(
+  claims: Readonly<Record<string, unknown>>,
+  kid: string,
+  rules: ClaimRules,
+): VerifiedAccessToken | TokenFault {
+  const { iss, sub, exp, nbf, iat, jti, client_id } = claims;
+  if (typeof iss !== 'string' || !rules.issuers.has(iss)) return 'issuer';
+  const domain = audience(claims['aud']);
+  if (domain === undefined || rules.audiences?.has(domain) === false) return 'audience';
+  if (typeof sub !== 'string' || sub === '' || !isTime(exp)) return 'claims';
+  if (!isOptionalText(jti) || !isOptionalText(client_id)) return 'claims';
+  if (!isPast(nbf, rules) || !isPast(iat, rules)) return isTimeOrAbsent(nbf, iat) ? 'not-yet-valid' : 'claims';
+  const roles = readRoles(claims['scp']);
+  if (roles === undefined) return 'roles';
+  const thumbprint = readConfirmation(claims['cnf']);
+  if (thumbprint === null) return 'confirmation';
+  return Object.freeze({
+    domain,
+    roles,
+    issuer: iss,
+    subject: sub,
+    clientId: client_id,
+    tokenId: jti,
+    expires: exp,
+    kid,
+    thumbprint,
+  });
+}
+
+/** One text, or a list of exactly one: with two audiences nobody could say whose roles these are. */
+function audience(value: unknown): string | undefined {
+  const only: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
+  return typeof only === 'string' && only !== '' ? only : undefined;
+}
+
+function readRoles(value: unknown): readonly string[] | undefined {
+  if (!Array.isArray(value) || value.length === 0 || value.length > maxRoles) return undefined;
+  const roles: string[] = [];
+  for (const role of value as readonly unknown[]) {
+    if (typeof role !== 'string' || role === '') return undefined;
+    roles.push(role);
+  }
+  return Object.freeze(roles);
+}
+
+/** The thumbprint, `undefined` without `cnf`, `null` for a confirmation that we cannot check (RFC 7800 §3.1). */
+function readConfirmation(cnf: unknown): string | undefined | null {
+  if (cnf === undefined) return undefined;
+  if (typeof cnf !== 'object' || cnf === null || Object.keys(cnf).length !== 1) return null;
+  const thumbprint: unknown = 'x5t#S256' in cnf ? cnf['x5t#S256'] : undefined;
+  return typeof thumbprint === 'string' && decodeBase64url(thumbprint)?.length === 32 ? thumbprint : null;
+}
+
+function isTime(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= latestTime;
+}
+
+function isTimeOrAbsent(...values: unknown[]): boolean {
+  return values.every((value) => value === undefined || isTime(value));
+}
+
+function isPast(value: unknown, rules: ClaimRules): boolean {
+  return value === undefined || (isTime(value) && value * 1000 <= rules.now + rules.skewSeconds * 1000);
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
+}

@@ -1,0 +1,11 @@
+export { PolicyEngineError } from '../errors.ts';
+export { type CryptoKey, type KeySource, staticKeys } from '../keys/index.ts';
+export type { TokenFault, VerifiedAccessToken } from './claims.ts';
+export { type CertificateInput, certificateThumbprint } from './thumbprint.ts';
+export {
+  isExpired,
+  maxTokenLength,
+  type TokenOutcome,
+  type VerifyAccessTokenOptions,
+  verifyAccessToken,
+} from './verify.ts';

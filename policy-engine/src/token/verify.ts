@@ -1,0 +1,123 @@
+import { compactVerify } from 'jose';
+import { decodeBase64url } from '../base64url.ts';
+import { parseStrictJson } from '../json/strict-json.ts';
+import type { CryptoKey, KeySource } from '../keys/index.ts';
+import { readClaims, type TokenFault, type VerifiedAccessToken } from './claims.ts';
+
+export interface VerifyAccessTokenOptions {
+  keys: KeySource;
+  /** Issuers that are trusted, compared exactly. */
+  issuers: readonly string[] | ReadonlySet<string>;
+  /** Milliseconds since the epoch. */
+  now: number;
+  /** Domains that are accepted as audience. Default: every one, for callers that look the domain up themselves. */
+  audiences?: ReadonlySet<string>;
+  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60. The expiry has no allowance. */
+  skewSeconds?: number;
+  /** Also accept `typ` `JWT` and tokens without `typ`, as older servers write them. Default false: only `at+jwt`. */
+  legacyTypes?: boolean;
+}
+
+/** What became of a token. `expired` tokens are good in every other respect. */
+export type TokenOutcome =
+  | { readonly kind: 'valid'; readonly token: VerifiedAccessToken }
+  | { readonly kind: 'expired'; readonly token: VerifiedAccessToken }
+  | { readonly kind: 'invalid'; readonly fault: TokenFault };
+
+/** The longest token that is looked at, in characters. */
+export const maxTokenLength = 16_384;
+
+const algorithms = ['RS256', 'RS384', 'RS512', 'ES256', 'ES384', 'ES512'];
+
+/** Members that would have the token choose its own key, or mean something else than it says (RFC 8725 §3.10). */
+const refusedMembers = ['crit', 'b64', 'zip', 'jku', 'jwk', 'x5u', 'x5c'] as const;
+
+/**
+ * Verifies an access token (RFC 9068 §4): signature by a key of purpose `token`, algorithm bound to that key, `typ`, issuer,
+ * audience, times, roles, and the form of `cnf`. Whether the caller holds the certificate that `cnf` names is not checked here.
+ * Never throws: whatever is passed has an outcome.
+ */
+export async function verifyAccessToken(text: unknown, options: VerifyAccessTokenOptions): Promise<TokenOutcome> {
+  if (typeof text !== 'string') return invalid('not-text');
+  if (text.length > maxTokenLength) return invalid('too-large');
+  const header = readHeader(text, options.legacyTypes ?? false);
+  if (typeof header === 'string') return invalid(header);
+  const key = await findKey(options.keys, header.kid);
+  if (typeof key === 'string') return invalid(key);
+  const claims = await verifiedClaims(text, key);
+  if (typeof claims === 'string') return invalid(claims);
+  const token = readClaims(claims, header.kid, {
+    issuers: new Set(options.issuers),
+    audiences: options.audiences,
+    now: options.now,
+    skewSeconds: options.skewSeconds ?? 60,
+  });
+  if (typeof token === 'string') return invalid(token);
+  return { kind: isExpired(token, options.now) ? 'expired' : 'valid', token };
+}
+
+/** Whether the token is past its expiry; no allowance for clocks. `now` in milliseconds since the epoch. */
+export function isExpired(token: VerifiedAccessToken, now: number): boolean {
+  return now >= token.expires * 1000;
+}
+
+/** Takes `Bearer` (in any case) off a header value. */
+export function withoutScheme(value: string): string {
+  const scheme = /^bearer[ \t]+/i.exec(value);
+  return scheme === null ? value : value.slice(scheme[0].length).trimEnd();
+}
+
+function readHeader(text: string, legacyTypes: boolean): { kid: string } | TokenFault {
+  const parts = text.split('.');
+  if (parts.length !== 3) return 'malformed';
+  const [first, ...others] = parts.map(decodeBase64url);
+  if (first === undefined || others.includes(undefined)) return 'malformed';
+  const header = parseObject(first);
+  if (header === undefined) return 'malformed';
+  if (refusedMembers.some((member) => Object.hasOwn(header, member))) return 'malformed';
+  const { alg, typ, kid } = header;
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm';
+  if (!isAccessTokenType(typ, legacyTypes)) return 'type';
+  return typeof kid === 'string' && kid !== '' ? { kid } : 'unknown-key';
+}
+
+function isAccessTokenType(typ: unknown, legacyTypes: boolean): boolean {
+  if (typ === undefined) return legacyTypes;
+  if (typeof typ !== 'string') return false;
+  const type = typ.toLowerCase().replace(/^application\//, '');
+  return type === 'at+jwt' || (legacyTypes && type === 'jwt');
+}
+
+async function findKey(keys: KeySource, kid: string): Promise<CryptoKey | TokenFault> {
+  try {
+    return (await keys.find(kid, 'token')) ?? 'unknown-key';
+  } catch {
+    return 'keys-unavailable';
+  }
+}
+
+async function verifiedClaims(text: string, key: CryptoKey): Promise<Record<string, unknown> | TokenFault> {
+  try {
+    const { payload } = await compactVerify(text, key, { algorithms });
+    return parseObject(payload) ?? 'malformed';
+  } catch {
+    return 'signature';
+  }
+}
+
+function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
+  try {
+    const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+    return isRecord(value) ? value : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function isRecord(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function invalid(fault: TokenFault): TokenOutcome {
+  return { kind: 'invalid', fault };
+}
