@@ -3,8 +3,8 @@
  *
  * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
  * - `invalid-identity`: the certificate, key or CA files cannot be read, or the key is not the certificate's.
- * - `unreachable`: no connection, or it broke before the whole answer was in (DNS, refused, reset).
- * - `timed-out`: the connection or the answer took longer than the time-out.
+ * - `unreachable`: no connection (DNS, refused, no handshake in time), or it broke before the whole answer was in.
+ * - `timed-out`: the answer took longer than the time-out.
  * - `tls`: the handshake failed: the server's certificate is not trusted, or is for another name, or ours was refused.
  * - `aborted`: the caller's `AbortSignal` fired.
  * - `closed`: the client was closed.

@@ -1,6 +1,6 @@
 import { SignetClientError } from '../errors.ts';
 
-const timeOuts = new Set(['UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT', 'ETIMEDOUT']);
+const timeOuts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
 
 /** OpenSSL's verification results and the codes of Node's TLS layer. */
 const tlsCode =

@@ -1,0 +1,52 @@
+import { SignetClientError } from '@signet/client';
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import { configFile, loadConfig, type UpdaterConfig } from '../config/config.ts';
+import { type Environment, readEnvironment } from '../config/env.ts';
+import { UpdaterError } from '../errors.ts';
+import { type ExitStatus, exitStatus, statusOfError } from '../exit-status.ts';
+
+/** What a command works with. */
+export interface CommandContext {
+  readonly config: UpdaterConfig;
+  readonly clock: Clock;
+  readonly json: boolean;
+  /** A line on standard output. */
+  print(line: string): void;
+  /** A line on standard error. */
+  complain(line: string): void;
+  /** Fires when the program is asked to end. */
+  readonly signal: AbortSignal;
+  /** Calls `listener` when the program is told to run now. */
+  onWakeUp(listener: () => void): void;
+}
+
+export interface CommandOptions {
+  readonly config?: string;
+  readonly json?: boolean;
+}
+
+/** What the process gives to every command. */
+export type ProcessContext = Pick<CommandContext, 'print' | 'complain' | 'signal' | 'onWakeUp'>;
+
+/** Loads the configuration, runs a command, and turns an expected error into a line and an exit status. */
+export async function runCommand(
+  command: (context: CommandContext) => Promise<ExitStatus>,
+  options: CommandOptions,
+  around: ProcessContext,
+  env: Environment = readEnvironment(),
+): Promise<ExitStatus> {
+  try {
+    const config = loadConfig(configFile(options.config, env), env);
+    return await command({ ...around, config, clock: systemClock, json: options.json === true });
+  } catch (error) {
+    if (error instanceof UpdaterError) {
+      around.complain(error.message);
+      return statusOfError(error.code);
+    }
+    if (error instanceof SignetClientError) {
+      around.complain(error.message);
+      return exitStatus.usage;
+    }
+    throw error;
+  }
+}

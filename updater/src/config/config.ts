@@ -1,0 +1,119 @@
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import { parse as parseYaml, YAMLParseError } from 'yaml';
+import { z } from 'zod';
+import { UpdaterError } from '../errors.ts';
+import { type Environment, variables } from './env.ts';
+
+const domainName = z.string().transform((text, context): DomainName => {
+  try {
+    return parseDomainName(text);
+  } catch {
+    context.addIssue({ code: 'custom', message: 'not a domain name' });
+    return z.NEVER;
+  }
+});
+
+const path = z.string().min(1);
+const milliseconds = z.int().min(1).max(600_000);
+export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
+
+const configSchema = z.strictObject({
+  baseUrl: z.url({ protocol: /^https$/, error: 'not an https URL' }),
+  caBundle: path,
+  certificate: path,
+  key: path,
+  policyDir: path,
+  domains: z
+    .array(domainName)
+    .min(1)
+    .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' }),
+  issuer: z.string().min(1).optional(),
+  maxBundleBytes: z.int().min(1024).max(33_554_432).default(8_388_608),
+  connectTimeoutMs: milliseconds.default(30_000),
+  readTimeoutMs: milliseconds.default(30_000),
+  logLevel: z.enum(logLevels).default('info'),
+});
+
+/** The configuration, with absolute paths. Times are milliseconds. */
+export type UpdaterConfig = Readonly<z.infer<typeof configSchema>> & {
+  /** Proxy of the environment (`HTTPS_PROXY`), with the hosts that are reached without it (`NO_PROXY`). */
+  readonly proxy?: string;
+  readonly noProxy?: string;
+};
+
+/** Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. */
+export function configFile(option: string | undefined, env: Environment): string {
+  return resolve(option ?? env[variables.config] ?? '.signet/updater.yaml');
+}
+
+function problem(message: string, cause?: unknown): UpdaterError {
+  return new UpdaterError('configuration', message, { cause });
+}
+
+/**
+ * Reads the configuration: file, then the environment over it. Relative paths are relative to the file; those of the
+ * environment to the working directory. Throws `UpdaterError('configuration')` that names every problem.
+ */
+export function loadConfig(file: string, env: Environment): UpdaterConfig {
+  const merged = { ...fileSettings(file), ...environmentSettings(env) };
+  const result = configSchema.safeParse(merged);
+  if (!result.success) {
+    const problems = result.error.issues.map(({ path: at, message }) => `${at.join('.') || 'the file'}: ${message}`);
+    throw problem(`configuration \`${file}\`: ${problems.join('; ')}`);
+  }
+  const folder = dirname(file);
+  const { caBundle, certificate, key, policyDir } = result.data;
+  return {
+    ...result.data,
+    caBundle: resolve(folder, caBundle),
+    certificate: resolve(folder, certificate),
+    key: resolve(folder, key),
+    policyDir: resolve(folder, policyDir),
+    ...proxySettings(env),
+  };
+}
+
+function fileSettings(file: string): Record<string, unknown> {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (cause) {
+    throw problem(`configuration \`${file}\` cannot be read`, cause);
+  }
+  try {
+    const content: unknown = parseYaml(text);
+    if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content };
+  } catch (cause) {
+    if (!(cause instanceof YAMLParseError)) throw cause;
+    throw problem(`configuration \`${file}\` is no YAML: line ${cause.linePos?.[0].line ?? '?'}`, cause);
+  }
+  throw problem(`configuration \`${file}\` is no map of settings`);
+}
+
+function environmentSettings(env: Environment): Record<string, unknown> {
+  const known = new Set<string>(Object.values(variables));
+  const unknown = Object.keys(env).find((name) => name.startsWith('SIGNET_UPDATER_') && !known.has(name));
+  if (unknown !== undefined) throw problem(`environment variable \`${unknown}\` is not known`);
+  const settings: Record<string, unknown> = {};
+  for (const [name, variable] of Object.entries(variables)) {
+    const value = env[variable];
+    if (name === 'config' || value === undefined) continue;
+    settings[name] = environmentValue(name, value);
+  }
+  return settings;
+}
+
+function environmentValue(name: string, value: string): unknown {
+  if (name === 'domains') return value.split(',').map((domain) => domain.trim());
+  if (name === 'maxBundleBytes') return Number(value);
+  return ['caBundle', 'certificate', 'key', 'policyDir'].includes(name) && value !== '' ? resolve(value) : value;
+}
+
+function proxySettings(env: Environment): { proxy?: string; noProxy?: string } {
+  const proxy = env['HTTPS_PROXY'] ?? env['https_proxy'];
+  const noProxy = env['NO_PROXY'] ?? env['no_proxy'];
+  if (proxy === undefined || proxy === '') return {};
+  return { proxy, ...(noProxy === undefined ? {} : { noProxy }) };
+}

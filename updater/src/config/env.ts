@@ -1,0 +1,20 @@
+/** The variables that this program reads; the only place that reads the environment. */
+export const variables = {
+  config: 'SIGNET_UPDATER_CONFIG',
+  baseUrl: 'SIGNET_UPDATER_BASE_URL',
+  caBundle: 'SIGNET_UPDATER_CA_BUNDLE',
+  certificate: 'SIGNET_UPDATER_CERTIFICATE',
+  key: 'SIGNET_UPDATER_KEY',
+  policyDir: 'SIGNET_UPDATER_POLICY_DIR',
+  domains: 'SIGNET_UPDATER_DOMAINS',
+  issuer: 'SIGNET_UPDATER_ISSUER',
+  maxBundleBytes: 'SIGNET_UPDATER_MAX_BUNDLE_BYTES',
+  logLevel: 'SIGNET_UPDATER_LOG_LEVEL',
+} as const;
+
+export type Environment = Readonly<Record<string, string | undefined>>;
+
+/** The environment of this process. */
+export function readEnvironment(): Environment {
+  return process.env;
+}

@@ -1,0 +1,60 @@
+import type { UpdaterErrorCode } from './errors.ts';
+import type { Outcome } from './outcome.ts';
+
+/** What the exit status says; the closed list of the README. */
+export const exitStatus = {
+  /** Every domain has fresh policy. */
+  ok: 0,
+  /** Stale or missing policy, or the server answered and refused. */
+  refused: 1,
+  /** Command line, configuration, identity files, unsafe policy directory. */
+  usage: 2,
+  /** No trusted connection to the server, or no answer in time. */
+  unreachable: 3,
+  /** The disk refused, or another updater holds the policy directory. */
+  storage: 4,
+  /** A bundle is not acceptable: signature, key, domain, expiry, form, or older than one accepted before. */
+  rejected: 5,
+} as const;
+
+export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
+
+const ofOutcome: Readonly<Record<Outcome['kind'], ExitStatus>> = {
+  updated: exitStatus.ok,
+  unchanged: exitStatus.ok,
+  refused: exitStatus.refused,
+  postponed: exitStatus.refused,
+  unreachable: exitStatus.unreachable,
+  'not-stored': exitStatus.storage,
+  rejected: exitStatus.rejected,
+};
+
+const ofError: Readonly<Record<UpdaterErrorCode, ExitStatus>> = {
+  configuration: exitStatus.usage,
+  'unsafe-directory': exitStatus.usage,
+  locked: exitStatus.storage,
+  storage: exitStatus.storage,
+};
+
+/** Which of several failures is told: the one that most needs a person. */
+const bySeverity: readonly ExitStatus[] = [
+  exitStatus.usage,
+  exitStatus.storage,
+  exitStatus.rejected,
+  exitStatus.unreachable,
+  exitStatus.refused,
+];
+
+/** The exit status for several results: the most severe one. */
+export function worst(statuses: Iterable<ExitStatus>): ExitStatus {
+  const present = new Set(statuses);
+  return bySeverity.find((status) => present.has(status)) ?? exitStatus.ok;
+}
+
+export function statusOfOutcome(outcome: Outcome): ExitStatus {
+  return ofOutcome[outcome.kind];
+}
+
+export function statusOfError(code: UpdaterErrorCode): ExitStatus {
+  return ofError[code];
+}

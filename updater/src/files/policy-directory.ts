@@ -1,0 +1,102 @@
+import { join } from 'node:path';
+import type { DomainName } from '@signet/policy-engine/names';
+import { systemCode, UpdaterError } from '../errors.ts';
+import type { FileFacts, FileSystem } from './file-system.ts';
+import { temporaryName, writeAtomically } from './write-atomically.ts';
+
+/** Names of the files beside the bundles. */
+export const fileNames = { keys: 'keys.json', state: 'state.json', status: 'status.json' } as const;
+
+/** Name of a domain's bundle. A domain name holds no separator and does not begin with a dot. */
+export function bundleName(domain: DomainName): string {
+  return `${domain}.pol`;
+}
+
+const worldWritable = 0o002;
+
+/** The directory that the updater writes and the policy engine reads. Every failure is an `UpdaterError`. */
+export class PolicyDirectory {
+  readonly path: string;
+  readonly #files: FileSystem;
+  readonly #uid: number | undefined;
+
+  /** `uid`: the user that must own the directory; not checked where users have no numbers. */
+  constructor(path: string, files: FileSystem, uid: number | undefined) {
+    this.path = path;
+    this.#files = files;
+    this.#uid = uid;
+  }
+
+  /** Makes the directory when there is none, and refuses one that others could plant files in. */
+  async prepare(): Promise<void> {
+    await this.#guard('make', () => this.#files.makeDirectory(this.path, 0o755));
+    await this.check();
+  }
+
+  /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and every file of ours is a plain file. */
+  async check(): Promise<void> {
+    const facts = await this.#guard('look at', () => this.#files.facts(this.path));
+    if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is no directory (or a symbolic link to one)');
+    this.#checkOwner(facts);
+    for (const name of await this.list()) {
+      if (name.endsWith('.pol') || name.endsWith('.json')) await this.#checkFile(name);
+    }
+  }
+
+  #checkOwner(facts: FileFacts): void {
+    if (this.#uid !== undefined && facts.uid !== this.#uid) throw this.#unsafe('belongs to another user');
+    if ((facts.mode & worldWritable) !== 0) throw this.#unsafe('can be written by everyone');
+  }
+
+  async #checkFile(name: string): Promise<void> {
+    const facts = await this.#guard('look at', () => this.#files.facts(join(this.path, name)));
+    if (facts !== undefined && !facts.isFile) throw this.#unsafe(`holds \`${name}\`, which is no plain file`);
+  }
+
+  #unsafe(what: string): UpdaterError {
+    return new UpdaterError('unsafe-directory', `policy directory \`${this.path}\` ${what}`);
+  }
+
+  async list(): Promise<readonly string[]> {
+    return this.#guard('list', () => this.#files.list(this.path));
+  }
+
+  /** Removes what an earlier run left when it was killed. INVARIANT: only while the lock is held and nothing is written. */
+  async removeLeftovers(): Promise<void> {
+    for (const name of await this.list()) {
+      if (temporaryName.test(name)) await this.#guard('clean', () => this.#files.remove(join(this.path, name)));
+    }
+  }
+
+  /** The content of a file, `undefined` when there is none. Throws `storage` when it is larger than `limit` bytes. */
+  async read(name: string, limit: number): Promise<Buffer | undefined> {
+    return this.#guard(`read \`${name}\` in`, async () => {
+      const file = await this.#files.openToRead(join(this.path, name)).catch((error: unknown) => {
+        if (systemCode(error) === 'ENOENT') return undefined;
+        throw error;
+      });
+      if (file === undefined) return undefined;
+      try {
+        return await file.read(limit);
+      } finally {
+        await file.close();
+      }
+    });
+  }
+
+  /** Replaces a file in one step. */
+  async write(name: string, bytes: Uint8Array): Promise<void> {
+    await this.#checkFile(name);
+    await this.#guard(`write \`${name}\` in`, () => writeAtomically(this.#files, join(this.path, name), bytes));
+  }
+
+  async #guard<Result>(what: string, act: () => Promise<Result>): Promise<Result> {
+    try {
+      return await act();
+    } catch (cause) {
+      if (cause instanceof UpdaterError) throw cause;
+      const code = systemCode(cause) ?? (cause instanceof RangeError ? 'too large' : 'failed');
+      throw new UpdaterError('storage', `cannot ${what} policy directory \`${this.path}\` (${code})`, { cause });
+    }
+  }
+}

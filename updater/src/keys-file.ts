@@ -1,0 +1,45 @@
+import type { JwkList } from '@signet/policy-engine/wire';
+import { z } from 'zod';
+import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
+
+const text = z.string().min(1);
+const member = text.exactOptional();
+const keysFileSchema = z.object({
+  issuer: text,
+  keys: z.array(
+    z.object({
+      kty: z.enum(['EC', 'RSA']),
+      kid: text,
+      alg: text,
+      use: z.literal('sig'),
+      crv: member,
+      x: member,
+      y: member,
+      n: member,
+      e: member,
+      purpose: z.enum(['token', 'bundle']).exactOptional(),
+    }),
+  ),
+});
+
+/** What `keys.json` holds: the policy engine takes keys and issuer from there. */
+export interface KeysFile extends JwkList {
+  readonly issuer: string;
+}
+
+const maxKeysBytes = 1 << 20;
+
+/** The keys of the last good fetch; `undefined` when there is no such file or it cannot be read as one. */
+export async function readKeysFile(directory: PolicyDirectory): Promise<KeysFile | undefined> {
+  const bytes = await directory.read(fileNames.keys, maxKeysBytes);
+  if (bytes === undefined) return undefined;
+  try {
+    return keysFileSchema.parse(JSON.parse(bytes.toString('utf8')));
+  } catch {
+    return undefined;
+  }
+}
+
+export async function writeKeysFile(directory: PolicyDirectory, content: KeysFile): Promise<void> {
+  await directory.write(fileNames.keys, Buffer.from(`${JSON.stringify(content, null, 2)}\n`));
+}

@@ -1,0 +1,37 @@
+import { type Logger, pino, stdTimeFunctions } from 'pino';
+import { isSuccess } from './outcome.ts';
+import type { RunReport } from './run-once.ts';
+
+/** Structured lines on standard error; standard output is for answers. */
+export function createLogger(level: string): Logger {
+  const destination = pino.destination({ dest: 2, sync: true });
+  return pino(
+    { level, base: { name: 'signet-updater', pid: process.pid }, timestamp: stdTimeFunctions.isoTime },
+    destination,
+  );
+}
+
+/** From this share of its life on, a bundle that is not renewed is worth a warning. */
+const agedShare = 0.75;
+
+/** One line a domain that changed or failed, one for the run. */
+export function logReport(logger: Logger, report: RunReport, now: number): void {
+  for (const [domain, outcome] of report.outcomes) {
+    const { kind } = outcome;
+    if (!isSuccess(outcome)) {
+      const { reason, failures, expires } = report.status.domains[domain] ?? {};
+      logger.warn({ domain, outcome: kind, reason, failures, expires, error: outcome.message }, 'domain not updated');
+    } else if (kind === 'updated') {
+      const { epoch, version } = outcome.bundle;
+      logger.info({ domain, outcome: kind, epoch, version }, 'domain updated');
+    }
+    if (!isSuccess(outcome)) continue;
+    const { issued, expires } = outcome.bundle;
+    if (now - issued >= (expires - issued) * agedShare) {
+      logger.warn({ domain, expires: report.status.domains[domain]?.expires }, 'bundle is near its expiry');
+    }
+  }
+  if (report.status.keys.error !== undefined) logger.warn({ error: report.status.keys.error }, 'keys not refreshed');
+  for (const error of report.problems) logger.error({ error }, 'run could not be recorded');
+  logger.debug({ exitStatus: report.exitStatus }, 'run ended');
+}

@@ -1,0 +1,41 @@
+import type { SignetClientErrorCode } from '@signet/client';
+import type { PolicyEngineError } from '@signet/policy-engine/bundle';
+
+/** The bundle that is on disk and verified. Times are milliseconds since the epoch. */
+export interface BundleOnDisk {
+  readonly epoch: number;
+  readonly version: number;
+  readonly issued: number;
+  readonly expires: number;
+  readonly kid: string;
+}
+
+/** What became of one domain in one run. Only `updated` changed the file on disk; every other kind left it as it was. */
+export type Outcome =
+  /** A newer bundle was verified and is on disk. */
+  | { readonly kind: 'updated'; readonly bundle: BundleOnDisk }
+  /** The server has nothing newer than the bundle on disk. */
+  | { readonly kind: 'unchanged'; readonly bundle: BundleOnDisk }
+  /** What the server sent is not acceptable. */
+  | {
+      readonly kind: 'rejected';
+      readonly reason: PolicyEngineError['code'] | SignetClientErrorCode;
+      readonly message: string;
+    }
+  /** The server answered with an error. */
+  | {
+      readonly kind: 'refused';
+      readonly status: number;
+      readonly message: string;
+      readonly retryAfterSeconds: number | undefined;
+    }
+  /** No answer from the server. */
+  | { readonly kind: 'unreachable'; readonly reason: SignetClientErrorCode; readonly message: string }
+  /** The bundle is good and could not be written. */
+  | { readonly kind: 'not-stored'; readonly message: string }
+  /** Not asked for, because the server said earlier in this run to come back later. */
+  | { readonly kind: 'postponed'; readonly message: string };
+
+export function isSuccess(outcome: Outcome): outcome is Extract<Outcome, { bundle: BundleOnDisk }> {
+  return outcome.kind === 'updated' || outcome.kind === 'unchanged';
+}

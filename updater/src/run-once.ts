@@ -1,0 +1,122 @@
+import type { SignetClient } from '@signet/client';
+import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
+import type { DomainName } from '@signet/policy-engine/names';
+import { UpdaterError } from './errors.ts';
+import { type ExitStatus, exitStatus, statusOfOutcome, worst } from './exit-status.ts';
+import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
+import type { Outcome } from './outcome.ts';
+import type { State } from './state.ts';
+import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus } from './status.ts';
+import type { TrustedKeys } from './trusted-keys.ts';
+import { outcomeOf, updateDomain } from './update-domain.ts';
+
+export interface RunDeps {
+  readonly client: SignetClient;
+  readonly keys: TrustedKeys;
+  readonly state: State;
+  readonly directory: PolicyDirectory;
+  readonly clock: Clock;
+  readonly domains: readonly DomainName[];
+  readonly maxBundleBytes: number;
+  /** For the status file. */
+  readonly server: string;
+}
+
+/** What one run over all domains found. */
+export interface RunReport {
+  readonly outcomes: ReadonlyMap<DomainName, Outcome>;
+  /** As it is in the status file. */
+  readonly status: Status;
+  /** What went wrong beside the domains, e.g. the status file could not be written. */
+  readonly problems: readonly string[];
+  readonly exitStatus: ExitStatus;
+  /** Time before which the server does not want to be asked again (ms since the epoch). */
+  readonly notBefore: number | undefined;
+}
+
+/** After so many domains in a row without an answer the others are not asked for in this run. */
+const givenUpAfter = 2;
+
+/**
+ * One run: keys, then one domain after the other over one kept-alive connection, then the status file. A domain that fails
+ * does not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the directory cannot be read at all.
+ */
+export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunReport> {
+  const { directory, keys, clock } = deps;
+  await directory.check();
+  await directory.removeLeftovers();
+  await keys.refresh(signal);
+  const outcomes = await updateAll(deps, signal);
+  const problems: string[] = [];
+  await noteProblem(problems, () => deps.state.save());
+  const status = await buildStatus(deps, outcomes);
+  await noteProblem(problems, () => writeStatus(directory, status));
+  const own = problems.length > 0 || keys.problem instanceof UpdaterError ? exitStatus.storage : exitStatus.ok;
+  return {
+    outcomes,
+    status,
+    problems,
+    exitStatus: worst([own, ...[...outcomes.values()].map(statusOfOutcome)]),
+    notBefore: earliestReturn(outcomes, clock.now()),
+  };
+}
+
+async function noteProblem(problems: string[], act: () => Promise<void>): Promise<void> {
+  try {
+    await act();
+  } catch (error) {
+    if (!(error instanceof UpdaterError) || error.code !== 'storage') throw error;
+    problems.push(error.message);
+  }
+}
+
+async function updateAll(deps: RunDeps, signal: AbortSignal | undefined): Promise<Map<DomainName, Outcome>> {
+  const outcomes = new Map<DomainName, Outcome>();
+  // without a single key nothing could be verified: what hindered us there is what is to be told
+  let verdict = deps.keys.facts.kids.length === 0 && deps.keys.problem ? outcomeOf(deps.keys.problem) : undefined;
+  let unanswered = 0;
+  for (const domain of deps.domains) {
+    const outcome = verdict ?? (await updateDomain({ ...deps, bundles: deps.client.bundles }, domain, signal));
+    outcomes.set(domain, outcome);
+    unanswered = outcome.kind === 'unreachable' ? unanswered + 1 : 0;
+    if (unanswered >= givenUpAfter || signal?.aborted) verdict = outcome;
+    if (outcome.kind === 'refused' && outcome.retryAfterSeconds !== undefined) {
+      verdict = { kind: 'postponed', message: `the server asked to come back in ${outcome.retryAfterSeconds} seconds` };
+    }
+  }
+  return outcomes;
+}
+
+function earliestReturn(outcomes: ReadonlyMap<DomainName, Outcome>, now: number): number | undefined {
+  const delays = [...outcomes.values()].flatMap((outcome) =>
+    outcome.kind === 'refused' && outcome.retryAfterSeconds !== undefined ? [outcome.retryAfterSeconds] : [],
+  );
+  return delays.length === 0 ? undefined : now + Math.max(...delays) * 1000;
+}
+
+async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outcome>): Promise<Status> {
+  const { directory, keys, clock } = deps;
+  const before = await readStatus(directory);
+  const now = clock.now();
+  const names = await directory.list();
+  const { kids, fetchedAt, error } = keys.facts;
+  const identity = await deps.client.identity();
+  return {
+    server: deps.server,
+    pid: process.pid,
+    lastRun: formatTimestamp(now),
+    certificateExpires: formatTimestamp(identity.notAfter),
+    keys: {
+      kids: [...kids],
+      ...(fetchedAt === undefined ? {} : { fetched: formatTimestamp(fetchedAt) }),
+      ...(error === undefined ? {} : { error }),
+    },
+    domains: Object.fromEntries(
+      [...outcomes].map(([domain, outcome]) => {
+        const onDisk = names.includes(bundleName(domain)) ? before?.domains[domain] : undefined;
+        return [domain, domainStatus(onDisk, outcome, now)];
+      }),
+    ),
+    unconfigured: unconfiguredDomains(names, deps.domains),
+  };
+}

@@ -1,0 +1,78 @@
+import { createHash } from 'node:crypto';
+import { type BundleVersion, isOlder } from '@signet/policy-engine/bundle';
+import type { DomainName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
+
+const number = z.int().min(0);
+const stateSchema = z.object({
+  floors: z.record(z.string(), z.object({ epoch: number, version: number })),
+  tags: z.record(z.string(), z.object({ etag: z.string(), sha256: z.string() })).default({}),
+});
+
+const maxStateBytes = 8 << 20;
+
+export function sha256(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex');
+}
+
+/** What the updater remembers over restarts: the newest version ever accepted of each domain, and entity tags. */
+export class State {
+  readonly #directory: PolicyDirectory;
+  readonly #floors: Map<string, BundleVersion>;
+  readonly #tags: Map<string, { etag: string; sha256: string }>;
+  #changed = false;
+  /** Why the file on disk was not used. The floors of the bundles on disk still hold. */
+  readonly problem: string | undefined;
+
+  private constructor(directory: PolicyDirectory, content: z.infer<typeof stateSchema>, problem: string | undefined) {
+    this.#directory = directory;
+    this.#floors = new Map(Object.entries(content.floors));
+    this.#tags = new Map(Object.entries(content.tags));
+    this.problem = problem;
+  }
+
+  static async load(directory: PolicyDirectory): Promise<State> {
+    const bytes = await directory.read(fileNames.state, maxStateBytes);
+    if (bytes === undefined) return new State(directory, { floors: {}, tags: {} }, undefined);
+    try {
+      return new State(directory, stateSchema.parse(JSON.parse(bytes.toString('utf8'))), undefined);
+    } catch {
+      return new State(directory, { floors: {}, tags: {} }, '`state.json` cannot be read and is made anew');
+    }
+  }
+
+  /** The oldest version that is acceptable: the newer of the remembered one and `onDisk`. */
+  floor(domain: DomainName, onDisk: BundleVersion | undefined): BundleVersion | undefined {
+    const remembered = this.#floors.get(domain);
+    if (remembered === undefined || onDisk === undefined) return remembered ?? onDisk;
+    return isOlder(remembered, onDisk) ? onDisk : remembered;
+  }
+
+  /** The entity tag under which exactly these bytes were served. */
+  etag(domain: DomainName, bytes: Uint8Array): string | undefined {
+    const tag = this.#tags.get(domain);
+    return tag !== undefined && tag.sha256 === sha256(bytes) ? tag.etag : undefined;
+  }
+
+  /** Remembers an accepted bundle; a floor never falls. */
+  accept(domain: DomainName, version: BundleVersion, etag: string | undefined, bytes: Uint8Array): void {
+    const floor = this.floor(domain, version) ?? version;
+    const known = this.#floors.get(domain);
+    if (known === undefined || isOlder(known, floor)) {
+      this.#floors.set(domain, { epoch: floor.epoch, version: floor.version });
+      this.#changed = true;
+    }
+    if (etag === undefined || this.etag(domain, bytes) === etag) return;
+    this.#tags.set(domain, { etag, sha256: sha256(bytes) });
+    this.#changed = true;
+  }
+
+  /** Writes the file, when something changed since the last time. */
+  async save(): Promise<void> {
+    if (!this.#changed) return;
+    const content = { floors: Object.fromEntries(this.#floors), tags: Object.fromEntries(this.#tags) };
+    await this.#directory.write(fileNames.state, Buffer.from(`${JSON.stringify(content, null, 2)}\n`));
+    this.#changed = false;
+  }
+}

@@ -1,0 +1,148 @@
+import { type SignetClient, SignetClientError } from '@signet/client';
+import { type KeySource, PolicyEngineError, staticKeys } from '@signet/policy-engine/bundle';
+import type { Clock } from '@signet/policy-engine/clock';
+import type { KeyPurpose } from '@signet/policy-engine/wire';
+import { UpdaterError } from './errors.ts';
+import type { PolicyDirectory } from './files/policy-directory.ts';
+import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
+
+export interface TrustedKeysDeps {
+  readonly client: Pick<SignetClient, 'keys' | 'metadata'>;
+  readonly directory: PolicyDirectory;
+  readonly clock: Clock;
+  /** The issuer of tokens by configuration; else it is taken from the metadata document. */
+  readonly issuer: string | undefined;
+}
+
+/** How long keys are kept when the server does not say, and the longest time that it may say. Milliseconds. */
+const defaultMaxAge = 60_000;
+const longestMaxAge = 3_600_000;
+
+/** An unknown key leads to one request in this time. */
+const unknownKeyInterval = 30_000;
+
+const noKeys: KeySource = staticKeys({ keys: [] });
+
+/**
+ * The server's public keys, fetched over the pinned CA, kept in `keys.json`. As a `KeySource` it asks the server once more for
+ * a key that it does not know, at most every 30 seconds.
+ */
+export class TrustedKeys implements KeySource {
+  readonly #deps: TrustedKeysDeps;
+  #file: string | undefined;
+  #issuer: string | undefined;
+  #known: KeySource = noKeys;
+  #kids: readonly string[] = [];
+  #fetchedAt: number | undefined;
+  #attemptedAt: number | undefined;
+  #maxAge = 0;
+  #problem: SignetClientError | PolicyEngineError | UpdaterError | undefined;
+
+  private constructor(deps: TrustedKeysDeps) {
+    this.#deps = deps;
+    this.#issuer = deps.issuer;
+  }
+
+  /** Starts from `keys.json`, so that bundles can be verified while the server is away. */
+  static async load(deps: TrustedKeysDeps): Promise<TrustedKeys> {
+    const keys = new TrustedKeys(deps);
+    const file = await readKeysFile(deps.directory);
+    if (file !== undefined) keys.#takeFile(file);
+    return keys;
+  }
+
+  /** Keys that cannot be used count as none: they are fetched anew. */
+  #takeFile(file: KeysFile): void {
+    try {
+      this.#use(file);
+      this.#file = JSON.stringify(file);
+    } catch (error) {
+      if (!(error instanceof PolicyEngineError)) throw error;
+    }
+  }
+
+  #use(content: KeysFile): void {
+    this.#known = staticKeys({ keys: content.keys });
+    this.#kids = content.keys.map((key) => key.kid);
+    this.#issuer = this.#deps.issuer ?? content.issuer;
+  }
+
+  /** Only the keys at hand: never asks the server. */
+  get known(): KeySource {
+    return this.#known;
+  }
+
+  /** For the status: names of the keys, when they were fetched (ms), why the last attempt failed. */
+  get facts(): {
+    readonly kids: readonly string[];
+    readonly fetchedAt: number | undefined;
+    readonly error: string | undefined;
+  } {
+    return { kids: this.#kids, fetchedAt: this.#fetchedAt, error: this.#problem?.message };
+  }
+
+  /** Why the last attempt to fetch failed. */
+  get problem(): SignetClientError | PolicyEngineError | UpdaterError | undefined {
+    return this.#problem;
+  }
+
+  /** Fetches the keys when the ones at hand are older than the server lets them be kept. A failure keeps the old ones. */
+  async refresh(signal?: AbortSignal): Promise<void> {
+    const now = this.#deps.clock.now();
+    const at = this.#fetchedAt;
+    const fresh = at !== undefined && this.#problem === undefined && now >= at && now - at < this.#maxAge;
+    if (!fresh) await this.#fetch(signal);
+  }
+
+  async find(kid: string, purpose: KeyPurpose): ReturnType<KeySource['find']> {
+    const key = await this.#known.find(kid, purpose);
+    if (key !== undefined) return key;
+    const now = this.#deps.clock.now();
+    const last = this.#attemptedAt;
+    if (last !== undefined && now >= last && now - last < unknownKeyInterval) return undefined;
+    await this.#fetch();
+    return this.#known.find(kid, purpose);
+  }
+
+  async #fetch(signal?: AbortSignal): Promise<void> {
+    const { client, clock } = this.#deps;
+    const call = signal === undefined ? {} : { signal };
+    this.#attemptedAt = clock.now();
+    try {
+      const { keys, maxAgeSeconds } = await client.keys(call);
+      const issuer = this.#deps.issuer ?? (await this.#askIssuer(call));
+      // an answer without keys would make every host refuse everything
+      if (keys.length === 0) throw new PolicyEngineError('keys-unavailable', 'the server publishes no usable key');
+      this.#use({ issuer, keys });
+      await this.#store({ issuer, keys });
+      this.#fetchedAt = this.#attemptedAt;
+      this.#maxAge = Math.min(maxAgeSeconds === undefined ? defaultMaxAge : maxAgeSeconds * 1000, longestMaxAge);
+      this.#problem = undefined;
+    } catch (error) {
+      if (
+        error instanceof SignetClientError ||
+        error instanceof PolicyEngineError ||
+        (error instanceof UpdaterError && error.code === 'storage')
+      ) {
+        this.#problem = error;
+      } else throw error;
+    }
+  }
+
+  /** A server that does not say its name now has not changed it. */
+  async #askIssuer(call: { readonly signal?: AbortSignal }): Promise<string> {
+    try {
+      return (await this.#deps.client.metadata(call)).issuer;
+    } catch (error) {
+      if (this.#issuer !== undefined && error instanceof SignetClientError) return this.#issuer;
+      throw error;
+    }
+  }
+
+  async #store(content: KeysFile): Promise<void> {
+    const text = JSON.stringify(content);
+    if (text === this.#file) return;
+    await writeKeysFile(this.#deps.directory, content);
+    this.#file = text;
+  }
+}

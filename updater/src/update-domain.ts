@@ -1,0 +1,130 @@
+import { type BundleAnswer, type SignetClient, SignetClientError } from '@signet/client';
+import { type KeySource, PolicyEngineError, type VerifiedBundle, verifyBundle } from '@signet/policy-engine/bundle';
+import type { Clock } from '@signet/policy-engine/clock';
+import type { DomainName } from '@signet/policy-engine/names';
+import { UpdaterError } from './errors.ts';
+import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
+import type { BundleOnDisk, Outcome } from './outcome.ts';
+import type { State } from './state.ts';
+
+export interface UpdateDomainDeps {
+  readonly bundles: Pick<SignetClient['bundles'], 'fetch'>;
+  /** `known` never asks the server. */
+  readonly keys: KeySource & { readonly known: KeySource };
+  readonly directory: PolicyDirectory;
+  readonly state: State;
+  readonly clock: Clock;
+  readonly maxBundleBytes: number;
+}
+
+interface Present {
+  readonly bytes: Buffer;
+  readonly bundle: VerifiedBundle;
+}
+
+/** A bundle in the last quarter of its life is fetched whole: "not modified" would not make it live longer. */
+const freshShare = 0.75;
+
+export function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedBundle): BundleOnDisk {
+  return { epoch, version, issued, expires, kid };
+}
+
+/**
+ * Brings one domain's bundle up to date: asks the server whether there is another than the one on disk, verifies it
+ * (signature, domain, times, not older than any accepted before) and replaces the file in one step. Everything that is
+ * expected to fail is an `Outcome`; the file on disk changes only with `updated`. Throws `UpdaterError('unsafe-directory')`.
+ */
+export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, signal?: AbortSignal): Promise<Outcome> {
+  try {
+    const present = await readPresent(deps, domain);
+    const etag = present === undefined ? undefined : usableTag(deps, domain, present);
+    const answer = await deps.bundles.fetch(domain, {
+      ...(etag === undefined ? {} : { etag }),
+      ...(signal === undefined ? {} : { signal }),
+    });
+    if (answer.kind === 'unchanged' && present !== undefined) {
+      return { kind: 'unchanged', bundle: bundleOnDisk(present.bundle) };
+    }
+    if (answer.kind === 'unchanged') throw new SignetClientError('response-malformed', 'nothing to be unchanged');
+    return await accept(deps, domain, present, answer);
+  } catch (error) {
+    return outcomeOf(error);
+  }
+}
+
+/** The bundle on disk when it is good, though it may be past its expiry: its version counts even if `state.json` is gone. */
+async function readPresent(deps: UpdateDomainDeps, domain: DomainName): Promise<Present | undefined> {
+  const { directory, keys, clock, maxBundleBytes } = deps;
+  const bytes = await directory.read(bundleName(domain), maxBundleBytes).catch((error: unknown) => {
+    // a file that is too large or cannot be read is replaced, like any other bad one
+    if (error instanceof UpdaterError && error.code === 'storage') return undefined;
+    throw error;
+  });
+  if (bytes === undefined) return undefined;
+  try {
+    const bundle = await verifyBundle(bytes, { domain, keys: keys.known, now: clock.now(), acceptExpired: true });
+    return { bytes, bundle };
+  } catch (error) {
+    if (error instanceof PolicyEngineError) return undefined;
+    throw error;
+  }
+}
+
+function usableTag(deps: UpdateDomainDeps, domain: DomainName, present: Present): string | undefined {
+  const { issued, expires } = present.bundle;
+  const age = deps.clock.now() - issued;
+  const floor = deps.state.floor(domain, undefined);
+  // a file older than what was accepted before was put there by somebody else
+  const isCurrent =
+    floor === undefined || (present.bundle.epoch === floor.epoch && present.bundle.version >= floor.version);
+  if (!isCurrent || age >= (expires - issued) * freshShare) return undefined;
+  return deps.state.etag(domain, present.bytes);
+}
+
+async function accept(
+  deps: UpdateDomainDeps,
+  domain: DomainName,
+  present: Present | undefined,
+  answer: Extract<BundleAnswer, { kind: 'changed' }>,
+): Promise<Outcome> {
+  const { keys, state, directory, clock } = deps;
+  const floor = state.floor(domain, present?.bundle);
+  const bundle = await verifyBundle(answer.bytes, {
+    domain,
+    keys,
+    now: clock.now(),
+    ...(floor === undefined ? {} : { floor }),
+  });
+  const isSame = present?.bytes.equals(answer.bytes) ?? false;
+  if (!isSame) await directory.write(bundleName(domain), answer.bytes);
+  state.accept(domain, bundle, answer.etag, answer.bytes);
+  return { kind: isSame ? 'unchanged' : 'updated', bundle: bundleOnDisk(bundle) };
+}
+
+/** What a failure on the way means for the domain. Bugs and an unsafe directory are thrown on. */
+export function outcomeOf(error: unknown): Outcome {
+  if (error instanceof PolicyEngineError) return { kind: 'rejected', reason: error.code, message: error.message };
+  if (error instanceof UpdaterError && error.code === 'storage') return { kind: 'not-stored', message: error.message };
+  if (!(error instanceof SignetClientError)) throw error;
+  const { code: reason, message } = error;
+  switch (reason) {
+    case 'refused':
+    case 'server-error':
+      return { kind: 'refused', status: error.status ?? 0, message, retryAfterSeconds: error.retryAfterSeconds };
+    case 'redirected':
+    case 'response-too-large':
+    case 'response-malformed':
+      return { kind: 'rejected', reason, message };
+    case 'unreachable':
+    case 'timed-out':
+    case 'tls':
+    case 'aborted':
+    case 'closed':
+      return { kind: 'unreachable', reason, message };
+    case 'invalid-argument':
+    case 'invalid-identity':
+      throw error;
+    default:
+      return reason satisfies never;
+  }
+}

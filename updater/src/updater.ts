@@ -1,0 +1,81 @@
+import { createClient, type SignetClient, SignetClientError } from '@signet/client';
+import type { Clock } from '@signet/policy-engine/clock';
+import type { UpdaterConfig } from './config/config.ts';
+import { UpdaterError } from './errors.ts';
+import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
+import { lockDirectory } from './files/lock.ts';
+import { PolicyDirectory } from './files/policy-directory.ts';
+import { type RunReport, runOnce } from './run-once.ts';
+import { State } from './state.ts';
+import { TrustedKeys } from './trusted-keys.ts';
+
+/** An updater that holds its policy directory. */
+export interface Updater extends AsyncDisposable {
+  readonly state: State;
+  /** One run over all domains; never two at once, which is the caller's duty. */
+  run(signal?: AbortSignal): Promise<RunReport>;
+  /** Ends the connections and gives the directory back. */
+  close(): Promise<void>;
+}
+
+export interface OpenUpdaterOptions {
+  readonly config: UpdaterConfig;
+  readonly clock: Clock;
+  /** By default the machine's. */
+  readonly files?: FileSystem;
+}
+
+/** The policy directory of a configuration. */
+export function policyDirectory(config: UpdaterConfig, files: FileSystem = nodeFileSystem): PolicyDirectory {
+  return new PolicyDirectory(config.policyDir, files, process.geteuid?.());
+}
+
+/** A client with the updater's certificate. Throws `UpdaterError('configuration')`. */
+export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
+  const { baseUrl, certificate, key, caBundle, connectTimeoutMs, readTimeoutMs, maxBundleBytes } = config;
+  try {
+    return createClient({
+      baseUrl,
+      certificate,
+      key,
+      caBundle,
+      connectTimeoutMs,
+      readTimeoutMs,
+      maxBundleBytes,
+      clock,
+      // the domains are fetched one after the other
+      maxConnections: 1,
+      ...(config.proxy === undefined ? {} : { proxy: config.proxy }),
+      ...(config.noProxy === undefined ? {} : { noProxy: config.noProxy }),
+    });
+  } catch (error) {
+    if (!(error instanceof SignetClientError)) throw error;
+    throw new UpdaterError('configuration', error.message, { cause: error });
+  }
+}
+
+/**
+ * Takes the policy directory and loads what was remembered. Throws `UpdaterError`: `configuration` for identity files that
+ * cannot be used, `unsafe-directory`, `locked`, `storage`.
+ */
+export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater> {
+  const { config, clock, files = nodeFileSystem } = options;
+  const directory = policyDirectory(config, files);
+  await directory.prepare();
+  const lock = await lockDirectory(config.policyDir, files);
+  try {
+    const client = connect(config, clock);
+    const state = await State.load(directory);
+    const keys = await TrustedKeys.load({ client, directory, clock, issuer: config.issuer });
+    const { domains, maxBundleBytes, baseUrl: server } = config;
+    const deps = { client, keys, state, directory, clock, domains, maxBundleBytes, server };
+    const close = async () => {
+      await client.close();
+      await lock[Symbol.asyncDispose]();
+    };
+    return { state, run: (signal) => runOnce(deps, signal), close, [Symbol.asyncDispose]: close };
+  } catch (error) {
+    await lock[Symbol.asyncDispose]();
+    throw error;
+  }
+}
