@@ -1,0 +1,151 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import {
+  type ActionName,
+  type DomainName,
+  type PathElement,
+  type PrincipalName,
+  parseActionName,
+} from '@signet/policy-engine/names';
+import { checkAccess } from '../../access/check-access.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { SshAuthority } from './authority.ts';
+import type { CertificateLog } from './certificate-log.ts';
+import { checkIssuedSshCertificate } from './inspect.ts';
+import { hostKeyId, hostProfile, type SshProfile, type SshRules, userKeyId, userProfile } from './profile.ts';
+import { formatSshPublicKey } from './public-key.ts';
+import { formatSshCertificate, nonceLength, signSshCertificate } from './sign-certificate.ts';
+import type { SshCertRequest } from './ssh-csr.ts';
+import { loginAction, parseHostName, parseLogin } from './ssh-names.ts';
+
+export interface IssueSshDeps {
+  readonly snapshot: () => Snapshot;
+  readonly clock: Clock;
+  /** Those that are configured; a request for the other kind is answered with `NotFoundError`. */
+  readonly authorities: { readonly host?: SshAuthority | undefined; readonly user?: SshAuthority | undefined };
+  readonly rules: SshRules;
+  /** Whose policy grants logins that name no domain. */
+  readonly loginDomain: DomainName;
+  readonly log: CertificateLog;
+  readonly randomBytes: (length: number) => Buffer;
+}
+
+/** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
+export interface SshHost {
+  readonly service: PrincipalName;
+  readonly instanceId?: PathElement | undefined;
+  readonly names: readonly string[];
+  /** A life in seconds that the certificate must not exceed. */
+  readonly maxSeconds?: number | undefined;
+}
+
+export interface IssuedSshCertificate {
+  readonly serial: bigint;
+  readonly keyId: string;
+  /** The line of a `-cert.pub` file. */
+  readonly certificate: string;
+  /** The public key of the authority, as `known_hosts` and `TrustedUserCAKeys` hold it. */
+  readonly signer: string;
+}
+
+const action: ActionName = parseActionName(loginAction);
+
+/**
+ * A certificate with which `caller` logs in. Every principal asked for must be granted, `ssh_login` on `<domain>:ssh.<login>`; one
+ * that is not refuses the request as a whole. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `NotFoundError`.
+ */
+export async function issueUserCertificate(
+  deps: IssueSshDeps,
+  caller: PrincipalName,
+  request: SshCertRequest,
+): Promise<IssuedSshCertificate> {
+  const authority = configured(deps.authorities.user, 'user');
+  expectKind(request, 'user');
+  const logins = request.principals.map((principal) => parseLogin(principal, deps.loginDomain));
+  expectRequestor(request, caller);
+  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
+  for (const { principal, resource } of logins) {
+    if (checkAccess(snapshot, { principal: caller, action, resource }, now).granted) continue;
+    throw new ForbiddenError(`principal may not log in as \`${principal}\``, { detail: { caller, resource } });
+  }
+  const subject = {
+    keyId: userKeyId(caller),
+    principals: logins.map((login) => login.principal),
+    serial: randomSerial(deps.randomBytes),
+  };
+  const profile = userProfile(subject, deps.rules, Math.floor(now / 1000));
+  return issue(deps, authority, profile, request, { owner: caller, instanceId: undefined });
+}
+
+/**
+ * A certificate by which a host is known. Every principal asked for must be one of its names; one that is not refuses the request
+ * as a whole. Throws `InvalidRequestError`, `ForbiddenError`, `NotFoundError`.
+ */
+export async function issueHostCertificate(
+  deps: IssueSshDeps,
+  host: SshHost,
+  request: SshCertRequest,
+): Promise<IssuedSshCertificate> {
+  const authority = configured(deps.authorities.host, 'host');
+  expectKind(request, 'host');
+  const principals = request.principals.map(parseHostName);
+  expectRequestor(request, host.service);
+  expectHost(request, host);
+  const held = new Set(host.names.map((name) => name.toLowerCase()));
+  const foreign = principals.find((name) => !held.has(name));
+  if (foreign !== undefined) throw new ForbiddenError(`host name \`${foreign}\` is not the caller's`);
+  const subject = {
+    keyId: hostKeyId(host.service, host.instanceId),
+    principals,
+    serial: randomSerial(deps.randomBytes),
+    maxSeconds: host.maxSeconds,
+  };
+  const profile = hostProfile(subject, deps.rules, Math.floor(deps.clock.now() / 1000));
+  return issue(deps, authority, profile, request, { owner: host.service, instanceId: host.instanceId });
+}
+
+/** 64 random bits that are not all zero. */
+export function randomSerial(randomBytes: (length: number) => Buffer): bigint {
+  const serial = randomBytes(8).readBigUInt64BE();
+  return serial === 0n ? randomSerial(randomBytes) : serial;
+}
+
+async function issue(
+  deps: IssueSshDeps,
+  authority: SshAuthority,
+  profile: SshProfile,
+  request: SshCertRequest,
+  whose: { readonly owner: PrincipalName; readonly instanceId: PathElement | undefined },
+): Promise<IssuedSshCertificate> {
+  const { kind, serial, keyId, principals, validAfter, validBefore } = profile;
+  const keys = { subjectKey: request.publicKey.fingerprint, authorityKey: authority.publicKey.fingerprint };
+  // INVARIANT: recorded before it is signed, so that what may exist can be revoked.
+  await deps.log.intend({ kind, serial, keyId, principals, validAfter, validBefore, ...keys, ...whose });
+  const blob = signSshCertificate(profile, request.publicKey, authority, deps.randomBytes(nonceLength));
+  checkIssuedSshCertificate(blob, profile, request.publicKey, authority);
+  await deps.log.issued({ authorityKey: keys.authorityKey, serial });
+  const certificate = formatSshCertificate(blob, request.publicKey.type, keyId);
+  return { serial, keyId, certificate, signer: formatSshPublicKey(authority.publicKey) };
+}
+
+function configured(authority: SshAuthority | undefined, kind: 'user' | 'host'): SshAuthority {
+  if (authority === undefined) throw new NotFoundError(`this server issues no SSH ${kind} certificates`);
+  return authority;
+}
+
+function expectKind(request: SshCertRequest, kind: 'user' | 'host'): void {
+  if (request.kind !== kind) throw new InvalidRequestError(`certRequestMeta.certType must be \`${kind}\` here`);
+}
+
+function expectRequestor(request: SshCertRequest, caller: PrincipalName): void {
+  if (request.requestor !== caller) throw new ForbiddenError('certRequestMeta.requestor is not the caller');
+}
+
+function expectHost(request: SshCertRequest, host: SshHost): void {
+  if (request.service !== undefined && request.service !== host.service) {
+    throw new ForbiddenError('certRequestMeta.athenzService is not the caller');
+  }
+  if (request.instanceId !== undefined && request.instanceId !== host.instanceId) {
+    throw new ForbiddenError('certRequestMeta.instanceId is not the instance of the caller');
+  }
+}
