@@ -1,0 +1,33 @@
+/**
+ * The one form of a request path that rules see: percent codes decoded exactly once, no trailing `/`, query cut off.
+ * A path that two programs could read differently is refused, not repaired: empty, `.` and `..` segments (also encoded),
+ * an encoded `/` or `%`, a backslash, control characters, bad percent codes and bad UTF-8 answer `undefined`.
+ */
+export function canonicalPath(target: string): string | undefined {
+  const end = target.search(/[?#]/);
+  const raw = end < 0 ? target : target.slice(0, end);
+  if (!raw.startsWith('/') || raw.length > 8192) return undefined;
+  if (/%2f|%25|%5c|\\/i.test(raw)) return undefined;
+  const decoded = decodeOnce(raw);
+  if (decoded === undefined || hasControlCharacter(decoded)) return undefined;
+  const path = decoded.length > 1 && decoded.endsWith('/') ? decoded.slice(0, -1) : decoded;
+  if (path === '/') return path;
+  const segments = path.slice(1).split('/');
+  return segments.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : path;
+}
+
+function decodeOnce(raw: string): string | undefined {
+  try {
+    return decodeURIComponent(raw);
+  } catch {
+    return undefined;
+  }
+}
+
+function hasControlCharacter(text: string): boolean {
+  for (let index = 0; index < text.length; index++) {
+    const unit = text.charCodeAt(index);
+    if (unit < 0x20 || unit === 0x7f) return true;
+  }
+  return false;
+}

@@ -1,0 +1,41 @@
+import type { Decision } from '../policy/index.ts';
+import { authorize, type ProtectOptions } from './authorize.ts';
+import type { Peer } from './proxy-certificate.ts';
+
+/** A handler of the Fetch standard. */
+export type FetchHandler = (request: Request, decision: Decision) => Response | Promise<Response>;
+
+export interface FetchProtectOptions extends ProtectOptions {
+  /** What the platform knows of the connection: a Fetch `Request` says nothing of it. */
+  peer: (request: Request) => Peer;
+}
+
+/** Wraps a Fetch handler so that it runs only for requests that the engine allows; it gets the decision as well. */
+export function protect(handler: FetchHandler, options: FetchProtectOptions): (request: Request) => Promise<Response> {
+  return async (request) => {
+    const outcome = await authorize(
+      {
+        method: request.method,
+        target: targetOf(request.url),
+        header: (name) => valuesOf(request.headers.get(name)),
+        peer: options.peer(request),
+      },
+      options,
+    );
+    if (outcome.kind === 'allowed') return handler(request, outcome.decision);
+    return Response.json(outcome.body, { status: outcome.status, headers: outcome.headers });
+  };
+}
+
+/** Path and query of an absolute URL, as they stand. */
+function targetOf(url: string): string {
+  const start = url.indexOf('/', url.indexOf('//') + 2);
+  return start < 0 ? '/' : url.slice(start);
+}
+
+/** Fetch joins repeated headers with a comma and a blank, which no token holds. */
+function valuesOf(value: string | null): readonly string[] {
+  return value === null ? [] : value.split(', ');
+}
+
+export type { Asked, Decider, ProtectOptions, RuleInput } from './authorize.ts';

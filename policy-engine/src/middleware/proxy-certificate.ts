@@ -1,0 +1,52 @@
+import type { CertificateInput } from '../token/index.ts';
+
+/** What a service knows of a connection before it looks at the request. */
+export interface Peer {
+  /** The verified client certificate of the connection; absent when none was sent or it did not verify. */
+  certificate?: CertificateInput;
+  /** The address of the other end. */
+  address?: string;
+}
+
+/** Proxies that end TLS for this service and pass the client's certificate on (RFC 9440). Both lists are exact. */
+export interface TrustedProxies {
+  /** base64url SHA-256 thumbprints of the proxies' own client certificates. */
+  thumbprints?: readonly string[];
+  /** Addresses of proxies that connect without a certificate, e.g. `127.0.0.1` for a side-car. */
+  addresses?: readonly string[];
+}
+
+export type ClientCertificate =
+  | { kind: 'certificate'; certificate: CertificateInput }
+  | { kind: 'none' }
+  /** A trusted proxy sent a header that cannot be read. */
+  | { kind: 'malformed' };
+
+/** Structured field byte sequence (RFC 8941 §3.3.5): base64 between colons. */
+const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
+
+/**
+ * The client's certificate: that of the connection, or, when the connection comes from a trusted proxy, the one in its
+ * `Client-Cert` header. The header of anybody else is ignored.
+ */
+export function clientCertificate(
+  peer: Peer,
+  header: string | readonly string[] | undefined,
+  isTrustedProxy: boolean,
+): ClientCertificate {
+  if (!isTrustedProxy) {
+    return peer.certificate === undefined ? { kind: 'none' } : { kind: 'certificate', certificate: peer.certificate };
+  }
+  if (header === undefined) return { kind: 'none' };
+  const match = typeof header === 'string' ? byteSequence.exec(header.trim()) : null;
+  const der = match?.[1] === undefined ? undefined : decodeBase64(match[1]);
+  return der === undefined ? { kind: 'malformed' } : { kind: 'certificate', certificate: der };
+}
+
+function decodeBase64(text: string): Uint8Array | undefined {
+  try {
+    return Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+  } catch {
+    return undefined;
+  }
+}

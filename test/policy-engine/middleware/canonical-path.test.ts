@@ -1,0 +1,45 @@
+import { canonicalPath } from '@signet/policy-engine/http';
+import test from 'ava';
+
+const cases: { target: string; path: string | undefined }[] = [
+  { target: '/', path: '/' },
+  { target: '/movie', path: '/movie' },
+  { target: '/movie?x=/../y', path: '/movie' },
+  { target: '/movie#fragment', path: '/movie' },
+  { target: '/movie/', path: '/movie' },
+  { target: '/caf%C3%A9', path: '/café' },
+  { target: '/Movie', path: '/Movie' },
+  { target: '/a;x=1/b', path: '/a;x=1/b' },
+  { target: '/a b', path: '/a b' },
+  { target: '', path: undefined },
+  { target: 'movie', path: undefined },
+  { target: 'http://elsewhere/movie', path: undefined },
+  { target: '*', path: undefined },
+  { target: '//movie', path: undefined },
+  { target: '/a//b', path: undefined },
+  { target: '/a/./b', path: undefined },
+  { target: '/a/../b', path: undefined },
+  { target: '/a/..', path: undefined },
+  { target: '/a/%2e%2e/b', path: undefined },
+  { target: '/a/.%2E/b', path: undefined },
+  { target: '/a%2fb', path: undefined },
+  { target: '/a%2Fb', path: undefined },
+  { target: '/a%5Cb', path: undefined },
+  { target: '/a\\b', path: undefined },
+  { target: '/a%252fb', path: undefined },
+  { target: '/a%00', path: undefined },
+  { target: '/a%0d%0ab', path: undefined },
+  { target: '/a%7F', path: undefined },
+  { target: '/a%zz', path: undefined },
+  { target: '/a%', path: undefined },
+  { target: '/a%C3', path: undefined },
+  { target: '/a%C0%AF', path: undefined },
+  { target: '/movie//', path: undefined },
+  { target: `/${'a'.repeat(8192)}`, path: undefined },
+];
+
+for (const { target, path } of cases) {
+  test(`path ${JSON.stringify(target.slice(0, 40))} is ${path ?? 'refused'}`, (t) => {
+    t.is(canonicalPath(target), path);
+  });
+}

@@ -1,0 +1,100 @@
+import { createServer, type RequestListener } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { PolicyEngine } from '@signet/policy-engine';
+import { protect as protectExpress } from '@signet/policy-engine/express';
+import { protect as protectFastify } from '@signet/policy-engine/fastify';
+import { protect as protectFetch } from '@signet/policy-engine/fetch';
+import type { Decider, ProtectOptions } from '@signet/policy-engine/http';
+import { protect as protectKoa } from '@signet/policy-engine/koa';
+import test, { type ExecutionContext } from 'ava';
+import express from 'express';
+import fastify from 'fastify';
+import Koa from 'koa';
+
+/** Decides by roles that stand in place of a token, so that the frameworks are tried without certificates. */
+function decider(): Decider {
+  const engine = PolicyEngine.fromDomains({
+    catalog: [{ name: 'movies', assertions: [{ effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' }] }],
+  });
+  return {
+    decide: async ({ token, action, resource }) =>
+      engine.decideRoles({ domain: 'catalog', roles: [token], action, resource }),
+  };
+}
+
+const options: ProtectOptions = {
+  engine: decider(),
+  rule: ({ method, path }) => {
+    const entity = /^\/(movie|series)$/.exec(path)?.[1];
+    return entity === undefined
+      ? undefined
+      : { action: method === 'GET' ? 'read' : 'write', resource: `catalog:${entity}` };
+  },
+};
+
+async function listen(t: ExecutionContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+}
+
+const doors: Record<string, (t: ExecutionContext) => Promise<(path: string, init?: RequestInit) => Promise<Response>>> =
+  {
+    koa: async (t) => {
+      const app = new Koa().use(protectKoa(options)).use((ctx) => {
+        ctx.body = { served: true };
+      });
+      const base = await listen(t, app.callback());
+      return (path, init) => fetch(base + path, init);
+    },
+    express: async (t) => {
+      const app = express().use(protectExpress(options), (_request, response) => {
+        response.json({ served: true });
+      });
+      const base = await listen(t, app);
+      return (path, init) => fetch(base + path, init);
+    },
+    fastify: async (t) => {
+      const app = fastify();
+      app.addHook('onRequest', protectFastify(options));
+      app.all('/*', async () => ({ served: true }));
+      const base = await app.listen({ port: 0, host: '127.0.0.1' });
+      t.teardown(() => app.close());
+      return (path, init) => fetch(base + path, init);
+    },
+    fetch: async () => {
+      const handler = protectFetch(() => Response.json({ served: true }), { ...options, peer: () => ({}) });
+      return (path, init) => handler(new Request(`https://provider.example${path}`, init));
+    },
+  };
+
+const bearer = (role: string) => ({ headers: { authorization: `Bearer ${role}` } });
+
+for (const [name, open] of Object.entries(doors)) {
+  test(`${name}: allowed, refused, missing, unknown`, async (t) => {
+    const call = await open(t);
+    const answers = [
+      await call('/movie', bearer('reader')),
+      await call('/movie?x=1', { headers: { 'svc-role-auth': 'reader' } }),
+      await call('/series', bearer('reader')),
+      await call('/movie', { method: 'PUT', ...bearer('reader') }),
+      await call('/movie'),
+      await call('/other', bearer('reader')),
+    ];
+    const seen = await Promise.all(
+      answers.map(async (answer) => [answer.status, await answer.json(), answer.headers.get('www-authenticate')]),
+    );
+    t.deepEqual(seen, [
+      [200, { served: true }, null],
+      [200, { served: true }, null],
+      [403, { code: 403, message: 'access is not granted' }, null],
+      [403, { code: 403, message: 'access is not granted' }, null],
+      [403, { code: 403, message: 'a token is required' }, 'Bearer'],
+      [404, { code: 404, message: 'unknown endpoint' }, null],
+    ]);
+  });
+}
