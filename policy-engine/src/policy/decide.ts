@@ -55,3 +55,15 @@ function findIn(index: EffectIndex, roles: readonly string[], query: Query): Com
   }
   return undefined;
 }
+
+/** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */
+export function checkRequest(
+  domain: string,
+  roles: readonly string[],
+  action: string,
+  resource: string,
+): Status | undefined {
+  if (roles.length === 0 || !isText(domain)) return 'DENY_TOKEN_INVALID';
+  if (!isText(action) || !isText(resource)) return 'DENY_INVALID_PARAMETERS';
+  return withoutDomain(foldAscii(resource), domain) === undefined ? 'DENY_DOMAIN_MISMATCH' : undefined;
+}

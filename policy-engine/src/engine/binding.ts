@@ -1,0 +1,25 @@
+import { type CertificateInput, certificateDer, certificateThumbprint } from '../token/thumbprint.ts';
+
+/** Thumbprints of the certificates of connections, computed once an object: Node's certificate objects never change. */
+export class Thumbprints {
+  readonly #known = new WeakMap<object, string>();
+
+  /** Whether this is the certificate with the thumbprint. Whatever is no certificate is not. */
+  matches(certificate: unknown, thumbprint: string): boolean {
+    if (certificate === undefined || certificate === null) return false;
+    return this.#of(certificate) === thumbprint;
+  }
+
+  #of(certificate: unknown): string | undefined {
+    const isHolder = typeof certificate === 'object' && certificate !== null && !ArrayBuffer.isView(certificate);
+    const known = isHolder ? this.#known.get(certificate) : undefined;
+    if (known !== undefined) return known;
+    const der = certificateDer(certificate);
+    if (der === undefined) return undefined;
+    const thumbprint = certificateThumbprint(der);
+    if (isHolder) this.#known.set(certificate, thumbprint);
+    return thumbprint;
+  }
+}
+
+export type { CertificateInput };

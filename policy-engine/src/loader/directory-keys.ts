@@ -1,0 +1,74 @@
+import { join } from 'node:path';
+import { PolicyEngineError } from '../errors.ts';
+import { parseStrictJson } from '../json/strict-json.ts';
+import { type CryptoKey, decodeJwkList, type KeySource, staticKeys } from '../keys/index.ts';
+import type { KeyPurpose } from '../wire/index.ts';
+import { readRegularFile } from './read-file.ts';
+
+const maxKeysBytes = 1_048_576;
+
+/** The keys and the issuer of `keys.json` in a policy directory; a bad file keeps the keys that were there. */
+export class DirectoryKeys implements KeySource {
+  readonly #path: string;
+  #source: KeySource | undefined;
+  #issuer: string | undefined;
+  #identity: string | undefined;
+  #revision = 0;
+  #error: PolicyEngineError | undefined;
+
+  constructor(policyDir: string) {
+    this.#path = join(policyDir, 'keys.json');
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get issuer(): string | undefined {
+    return this.#issuer;
+  }
+
+  /** Why the latest file could not be used. */
+  get error(): PolicyEngineError | undefined {
+    return this.#error;
+  }
+
+  async find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined> {
+    return this.#source?.find(kid, purpose);
+  }
+
+  /** Reads the file when it has changed. Never throws. */
+  async refresh(): Promise<void> {
+    const file = await readRegularFile(this.#path, maxKeysBytes, this.#identity);
+    if (file.kind === 'unchanged') return;
+    if (file.kind !== 'read') {
+      this.#error = unavailable(file.kind === 'absent' ? 'it does not exist' : file.problem);
+      this.#identity = undefined;
+      return;
+    }
+    this.#identity = file.identity;
+    try {
+      const { source, issuer } = decodeKeysFile(file.bytes);
+      this.#source = source;
+      this.#issuer = issuer;
+      this.#revision += 1;
+      this.#error = undefined;
+    } catch (cause) {
+      this.#error = unavailable(cause instanceof PolicyEngineError ? cause.message : 'it is no UTF-8', cause);
+    }
+  }
+}
+
+function decodeKeysFile(bytes: Uint8Array): { source: KeySource; issuer: string | undefined } {
+  const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
+  const list = decodeJwkList(value);
+  const issuer: unknown = typeof value === 'object' && value !== null && 'issuer' in value ? value.issuer : undefined;
+  if (issuer !== undefined && (typeof issuer !== 'string' || issuer === '')) {
+    throw new PolicyEngineError('keys-malformed', '`issuer` is no text');
+  }
+  return { source: staticKeys(list), issuer };
+}
+
+function unavailable(problem: string, cause?: unknown): PolicyEngineError {
+  return new PolicyEngineError('keys-unavailable', `keys.json cannot be used: ${problem}`, { cause });
+}

@@ -1,0 +1,93 @@
+import type { PolicySet } from '../engine/policy-set.ts';
+import type { PolicyEngineErrorCode } from '../errors.ts';
+import type { PolicyDirectory } from './policy-directory.ts';
+
+/** A problem and when it was met, in milliseconds since the epoch. */
+export interface HealthError {
+  readonly code: PolicyEngineErrorCode;
+  readonly message: string;
+  readonly at: number;
+}
+
+/** The state of one domain's policy. Times are milliseconds since the epoch, ages milliseconds. */
+export interface DomainHealth {
+  readonly domain: string;
+  /** `missing`: there is a file, but no good one was ever loaded. `stale`: past three quarters of its life. */
+  readonly state: 'fresh' | 'stale' | 'expired' | 'missing';
+  readonly epoch?: number;
+  readonly version?: number;
+  readonly issued?: number;
+  readonly expires?: number;
+  readonly loaded?: number;
+  /** Since the bundle was issued. */
+  readonly ageMs?: number;
+  readonly assertions?: number;
+  /** Assertions that can never match. */
+  readonly problems?: readonly string[];
+  /** Why the file that is there now is not the one in force. */
+  readonly error?: HealthError;
+}
+
+/** What is in force, how old it is, and what went wrong. */
+export interface EngineHealth {
+  /** Every domain is fresh or stale, and nothing is wrong with the directory. */
+  readonly ok: boolean;
+  readonly domains: readonly DomainHealth[];
+  /** When the policy directory was last looked at. */
+  readonly scanned?: number;
+  /** What is wrong with the directory or with keys.json. */
+  readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
+}
+
+/** The health of an engine with or without a directory. */
+export function healthOf(set: PolicySet, directory: PolicyDirectory | undefined, now: number): EngineHealth {
+  const domains = directory === undefined ? memoryHealth(set) : directoryHealth(directory, now);
+  const error = directory?.error;
+  const isUsable = domains.every(({ state, error: problem }) => (state === 'fresh' || state === 'stale') && !problem);
+  return {
+    ok: isUsable && error === undefined,
+    domains,
+    ...(directory?.scanned !== undefined && { scanned: directory.scanned }),
+    ...(error !== undefined && { error: { code: error.code, message: error.message } }),
+  };
+}
+
+function memoryHealth(set: PolicySet): DomainHealth[] {
+  return [...set].map(([domain, { policy }]) => ({
+    domain,
+    state: 'fresh',
+    assertions: policy.assertionCount,
+    problems: policy.problems,
+  }));
+}
+
+function directoryHealth(directory: PolicyDirectory, now: number): DomainHealth[] {
+  const errors = new Map([...directory.errors].map(([file, error]) => [file.replace(/\.pol$/, ''), error]));
+  const domains: DomainHealth[] = [];
+  for (const [domain, bundle] of directory.bundles) {
+    const { issued, expires, loaded, version, policy } = bundle;
+    const isStale = now >= issued + (expires - issued) * 0.75;
+    domains.push({
+      domain,
+      state: now >= expires ? 'expired' : isStale ? 'stale' : 'fresh',
+      ...version,
+      issued,
+      expires,
+      loaded,
+      ageMs: now - issued,
+      assertions: policy.assertionCount,
+      problems: policy.problems,
+      ...problem(errors.get(domain)),
+    });
+    errors.delete(domain);
+  }
+  for (const [domain, error] of errors) domains.push({ domain, state: 'missing', ...problem(error) });
+  return domains.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+}
+
+function problem(failed: { error: { code: PolicyEngineErrorCode; message: string }; at: number } | undefined): {
+  error?: HealthError;
+} {
+  if (failed === undefined) return {};
+  return { error: { code: failed.error.code, message: failed.error.message, at: failed.at } };
+}

@@ -1,0 +1,55 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
+import type { LoadedDomain } from '../engine/policy-set.ts';
+import type { KeySource } from '../keys/index.ts';
+import type { DomainName } from '../names/index.ts';
+import { compileInSteps } from '../policy/index.ts';
+
+/** A bundle that is in force. The times are milliseconds since the epoch. */
+export interface LoadedBundle extends LoadedDomain {
+  readonly version: BundleVersion;
+  readonly kid: string;
+  readonly issued: number;
+  readonly loaded: number;
+}
+
+export interface LoadBundleOptions {
+  readonly domain: DomainName;
+  readonly keys: KeySource;
+  readonly now: number;
+  readonly floor: BundleVersion | undefined;
+}
+
+/**
+ * Verifies a bundle and builds its index, in slices of some milliseconds, so that a large one does not stall the service.
+ * Throws `PolicyEngineError` as `verifyBundle` and `compileDomain` do. A bundle past its expiry is taken.
+ */
+export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions): Promise<LoadedBundle> {
+  const pause = pauseAfter(4);
+  const { domain, keys, now, floor } = options;
+  const bundle: VerifiedBundle = await verifyBundle(bytes, {
+    domain,
+    keys,
+    now,
+    acceptExpired: true,
+    pause,
+    ...(floor !== undefined && { floor }),
+  });
+  const { epoch, version, kid, issued, expires } = bundle;
+  const steps = compileInSteps(domain, bundle.policies, { revision: { epoch, version } });
+  for (;;) {
+    const step = steps.next();
+    if (step.done) return { policy: step.value, version: { epoch, version }, kid, issued, expires, loaded: now };
+    await pause();
+  }
+}
+
+/** Lets others run once the work since the last pause took longer than the given milliseconds. */
+function pauseAfter(milliseconds: number): () => Promise<void> {
+  let start = performance.now();
+  return async () => {
+    if (performance.now() - start < milliseconds) return;
+    await nextTurn();
+    start = performance.now();
+  };
+}

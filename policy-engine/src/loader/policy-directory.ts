@@ -1,0 +1,241 @@
+import { readdir } from 'node:fs/promises';
+import { join } from 'node:path';
+import { maxBundleBytes } from '../bundle/index.ts';
+import { type Clock, systemClock } from '../clock.ts';
+import type { PolicySet } from '../engine/policy-set.ts';
+import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
+import type { KeySource } from '../keys/index.ts';
+import { type DomainName, parseDomainName } from '../names/index.ts';
+import { DirectoryKeys } from './directory-keys.ts';
+import { Floors } from './floors.ts';
+import { type LoadedBundle, loadBundle } from './load-bundle.ts';
+import { readRegularFile } from './read-file.ts';
+import { Watch } from './watch.ts';
+
+export interface DirectoryOptions {
+  /** The directory that the updater writes: `<domain>.pol`, `keys.json`, `state.json`. */
+  policyDir: string;
+  /** How often the directory is looked at even without an event, in milliseconds. Default 60,000. */
+  rescanIntervalMs?: number;
+  /** Follow file events. Default true; without them changes are seen at the next look only. */
+  watch?: boolean;
+  /** Told of every file that could not be loaded. What it throws is ignored. */
+  onError?: (error: PolicyEngineError, file: string) => void;
+}
+
+/** What is known of one file that stands in the way or in force. */
+interface FileState {
+  identity: string | undefined;
+  error: { readonly error: PolicyEngineError; readonly at: number } | undefined;
+}
+
+const suffix = '.pol';
+
+/** Faults that may pass without a change of the file: it is read again at every look. */
+const mayPass: ReadonlySet<PolicyEngineErrorCode> = new Set([
+  'bundle-not-yet-valid',
+  'bundle-expired',
+  'bundle-key-unknown',
+  'bundle-unreadable',
+  'keys-unavailable',
+]);
+
+/** Keeps a policy set equal to a directory of bundles. A bad file never replaces a good one, a removed one is gone. */
+export class PolicyDirectory {
+  readonly #options: DirectoryOptions;
+  readonly #clock: Clock;
+  readonly #ownKeys: DirectoryKeys;
+  readonly #keys: KeySource;
+  readonly #floors: Floors;
+  readonly #files = new Map<string, FileState>();
+  readonly #listeners = new Set<(set: PolicySet) => void>();
+  #bundles: ReadonlyMap<string, LoadedBundle> = new Map();
+  #watch: Watch | undefined;
+  #keyRevision: number | undefined;
+  #scanned: number | undefined;
+  #error: PolicyEngineError | undefined;
+
+  private constructor(options: DirectoryOptions & { clock?: Clock }, keys: KeySource | undefined) {
+    this.#options = options;
+    this.#clock = options.clock ?? systemClock;
+    this.#ownKeys = new DirectoryKeys(options.policyDir);
+    this.#keys = keys ?? this.#ownKeys;
+    this.#floors = new Floors(options.policyDir);
+  }
+
+  /** Loads what is there and follows the directory. Throws `keys-unavailable` when no keys are given and none are there. */
+  static async open(
+    options: DirectoryOptions & { clock?: Clock },
+    keys: KeySource | undefined,
+  ): Promise<PolicyDirectory> {
+    const directory = new PolicyDirectory(options, keys);
+    await directory.#ownKeys.refresh();
+    if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
+    directory.#watch = await Watch.start(options.policyDir, {
+      scan: () => directory.#scan(),
+      intervalMs: options.rescanIntervalMs ?? 60_000,
+      events: options.watch ?? true,
+    });
+    await directory.scan();
+    return directory;
+  }
+
+  /** The keys of `keys.json`. */
+  get keys(): KeySource {
+    return this.#ownKeys;
+  }
+
+  /** The issuer of `keys.json`, as a list of none or one. */
+  get issuers(): readonly string[] {
+    return this.#ownKeys.issuer === undefined ? [] : [this.#ownKeys.issuer];
+  }
+
+  get set(): PolicySet {
+    return this.#bundles;
+  }
+
+  get bundles(): ReadonlyMap<string, LoadedBundle> {
+    return this.#bundles;
+  }
+
+  /** Files that could not be loaded, by name. */
+  get errors(): ReadonlyMap<string, { readonly error: PolicyEngineError; readonly at: number }> {
+    const errors = new Map<string, { readonly error: PolicyEngineError; readonly at: number }>();
+    for (const [file, { error }] of this.#files) if (error !== undefined) errors.set(file, error);
+    return errors;
+  }
+
+  /** Why the directory or its keys could not be read. */
+  get error(): PolicyEngineError | undefined {
+    return this.#error ?? (this.#keys === this.#ownKeys ? this.#ownKeys.error : undefined);
+  }
+
+  /** When the directory was last looked at, in milliseconds since the epoch. */
+  get scanned(): number | undefined {
+    return this.#scanned;
+  }
+
+  onChange(listener: (set: PolicySet) => void): void {
+    this.#listeners.add(listener);
+  }
+
+  /** Looks at the directory now; resolves when a look that began after this call has ended. */
+  async scan(): Promise<void> {
+    await this.#watch?.now();
+  }
+
+  async close(): Promise<void> {
+    await this.#watch?.close();
+  }
+
+  /** One look at everything; what changed comes into force together, by one assignment. Never runs twice at once. */
+  async #scan(): Promise<void> {
+    await this.#ownKeys.refresh();
+    await this.#floors.refresh();
+    const names = await this.#list();
+    if (names === undefined) return;
+    const next = new Map(this.#bundles);
+    let changed = await this.#dropWithdrawn(next);
+    for (const [file] of this.#files) if (!names.has(file)) this.#files.delete(file);
+    for (const domain of next.keys()) if (!names.has(`${domain}${suffix}`)) changed = next.delete(domain) || changed;
+    for (const [file, domain] of names) changed = (await this.#load(file, domain, next)) || changed;
+    this.#scanned = this.#clock.now();
+    if (!changed) return;
+    this.#bundles = next;
+    for (const listener of this.#listeners) listener(next);
+  }
+
+  /** Bundle files and their domains; a name that is no domain in lower case is reported. */
+  async #list(): Promise<Map<string, DomainName> | undefined> {
+    let entries: string[];
+    try {
+      entries = await readdir(this.#options.policyDir);
+      this.#error = undefined;
+    } catch (cause) {
+      this.#error = new PolicyEngineError('bundle-unreadable', 'the policy directory cannot be read', { cause });
+      return undefined;
+    }
+    const names = new Map<string, DomainName>();
+    for (const file of entries) {
+      if (!file.endsWith(suffix) || file.startsWith('.')) continue;
+      const domain = domainOf(file);
+      if (domain !== undefined) names.set(file, domain);
+    }
+    return names;
+  }
+
+  /** A bundle whose key was withdrawn goes; everything that failed is tried again under the new keys. */
+  async #dropWithdrawn(next: Map<string, LoadedBundle>): Promise<boolean> {
+    if (this.#keys.revision === this.#keyRevision) return false;
+    this.#keyRevision = this.#keys.revision;
+    let changed = false;
+    for (const [domain, bundle] of next) {
+      if ((await this.#keys.find(bundle.kid, 'bundle')) === undefined) {
+        changed = next.delete(domain);
+        this.#files.delete(`${domain}${suffix}`);
+      }
+    }
+    for (const state of this.#files.values()) if (state.error !== undefined) state.identity = undefined;
+    return changed;
+  }
+
+  async #load(file: string, domain: DomainName, next: Map<string, LoadedBundle>): Promise<boolean> {
+    const state = this.#files.get(file) ?? { identity: undefined, error: undefined };
+    this.#files.set(file, state);
+    const read = await readRegularFile(join(this.#options.policyDir, file), maxBundleBytes, state.identity);
+    if (read.kind === 'unchanged') return false;
+    if (read.kind === 'absent') {
+      this.#files.delete(file);
+      return next.delete(domain);
+    }
+    const now = this.#clock.now();
+    try {
+      if (read.kind === 'unreadable') throw unreadable(read.problem);
+      state.identity = read.identity;
+      const floor = this.#floors.of(domain);
+      const bundle = await loadBundle(read.bytes, { domain, keys: this.#keys, now, floor });
+      if (isWorse(bundle, next.get(domain), now)) throw expired();
+      this.#floors.accept(domain, bundle.version);
+      next.set(domain, bundle);
+      state.error = undefined;
+      return true;
+    } catch (cause) {
+      const error = cause instanceof PolicyEngineError ? cause : unreadable('it cannot be understood', cause);
+      if (mayPass.has(error.code)) state.identity = undefined;
+      if (state.error?.error.message !== error.message) this.#report(error, file);
+      state.error = { error, at: now };
+      return false;
+    }
+  }
+
+  #report(error: PolicyEngineError, file: string): void {
+    try {
+      this.#options.onError?.(error, file);
+    } catch {
+      // A listener has no say in what is in force.
+    }
+  }
+}
+
+/** A bundle past its expiry is taken (and denies), but not in place of one that is still good. */
+function isWorse(bundle: LoadedBundle, current: LoadedBundle | undefined, now: number): boolean {
+  return bundle.expires <= now && current !== undefined && current.expires > now;
+}
+
+function domainOf(file: string): DomainName | undefined {
+  const name = file.slice(0, -suffix.length);
+  try {
+    const domain = parseDomainName(name);
+    return domain === name ? domain : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function unreadable(problem: string, cause?: unknown): PolicyEngineError {
+  return new PolicyEngineError('bundle-unreadable', `bundle cannot be used: ${problem}`, { cause });
+}
+
+function expired(): PolicyEngineError {
+  return new PolicyEngineError('bundle-expired', 'bundle is past its expiry');
+}

@@ -1,0 +1,47 @@
+import { constants } from 'node:fs';
+import { open } from 'node:fs/promises';
+
+/** What was found at a path. `identity` changes whenever the content may have changed. */
+export type FileRead =
+  | { kind: 'absent' }
+  | { kind: 'unchanged' }
+  | { kind: 'unreadable'; problem: string }
+  | { kind: 'read'; identity: string; bytes: Uint8Array };
+
+/**
+ * Reads a regular file of at most `maxBytes`, unless its identity is the known one. Never hangs: what is no regular file
+ * (a pipe, a device, a directory) is not read, and a file that grows while it is read is cut at the size it had.
+ */
+export async function readRegularFile(path: string, maxBytes: number, known: string | undefined): Promise<FileRead> {
+  let handle: Awaited<ReturnType<typeof open>>;
+  try {
+    // Without O_NONBLOCK, opening a pipe would wait for a writer.
+    handle = await open(path, constants.O_RDONLY | constants.O_NONBLOCK);
+  } catch (error) {
+    return failure(error);
+  }
+  try {
+    const stats = await handle.stat({ bigint: true });
+    if (!stats.isFile()) return { kind: 'unreadable', problem: 'it is no regular file' };
+    const identity = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
+    if (identity === known) return { kind: 'unchanged' };
+    if (stats.size > BigInt(maxBytes)) return { kind: 'unreadable', problem: `it is larger than ${maxBytes} bytes` };
+    const bytes = new Uint8Array(Number(stats.size));
+    let length = 0;
+    while (length < bytes.length) {
+      const { bytesRead } = await handle.read(bytes, length, bytes.length - length, length);
+      if (bytesRead === 0) break;
+      length += bytesRead;
+    }
+    return { kind: 'read', identity, bytes: bytes.subarray(0, length) };
+  } catch (error) {
+    return failure(error);
+  } finally {
+    await handle.close();
+  }
+}
+
+function failure(error: unknown): FileRead {
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed';
+  return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'unreadable', problem: `it cannot be read (${code})` };
+}
