@@ -25,3 +25,8 @@ export function parseTimestamp(text: string): number | undefined {
   const milliseconds = Date.parse(text);
   return Number.isNaN(milliseconds) ? undefined : milliseconds;
 }
+
+/** The time as the object that some libraries insist on. */
+export function toDate(milliseconds: number): Date {
+  return new Date(milliseconds);
+}

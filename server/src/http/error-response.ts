@@ -27,9 +27,11 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'not-found': [404, 'invalid_scope'],
   conflict: [409, 'invalid_request'],
   'precondition-failed': [412, 'invalid_request'],
+  'provider-failed': [500, 'server_error'],
   'too-large': [413, 'invalid_request'],
   'store-unavailable': [503, 'temporarily_unavailable'],
   'store-refused': [503, 'temporarily_unavailable'],
+  'service-unavailable': [503, 'temporarily_unavailable'],
 };
 
 /** How `error` is answered. What is no expected failure is a fault of ours: 500 and a fixed text. */

@@ -1,0 +1,50 @@
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { Command, InvalidArgumentError } from 'commander';
+import { initialise } from './initialise.ts';
+import { action, print } from './run.ts';
+
+interface Options {
+  readonly host: string;
+  readonly port: number;
+  readonly hostName: readonly string[];
+  readonly identity: readonly string[];
+  readonly trustDomain: string;
+  readonly json?: boolean;
+}
+
+/** `signet init DIR`: everything that a token server needs, in a folder of its own. */
+export function initCommand(): Command {
+  return new Command('init')
+    .description('make authority, server certificate, keys, store and signet.yaml in a new folder')
+    .argument('<folder>', 'where to make them (mode 0700); nothing is overwritten')
+    .option('--host <address>', 'address to listen on', '127.0.0.1')
+    .option('--port <number>', 'port to listen on, 0 for a free one', parsePort, 4443)
+    .option('--host-name <name...>', 'further names and addresses of the server certificate', [])
+    .option('--identity <service...>', 'also make a client certificate for `domain.service`', [])
+    .option('--trust-domain <name>', 'host of the SPIFFE ids', 'signet.local')
+    .option('--json', 'print JSON')
+    .action(
+      action(async (folder: string, options: Options) => {
+        const made = await initialise(
+          {
+            folder,
+            host: options.host,
+            port: options.port,
+            hosts: options.hostName,
+            trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
+            identities: options.identity.map((name) => parsePrincipalName(name, 'identity')),
+          },
+          systemClock,
+        );
+        print(made, options.json);
+      }),
+    );
+}
+
+/** A port from 0 to 65535. */
+export function parsePort(text: string): number {
+  const port = Number(text);
+  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port from 0 to 65535');
+  return port;
+}

@@ -1,0 +1,95 @@
+import cluster from 'node:cluster';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { createServer } from '../compose.ts';
+import { loadConfig, type ServerConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { createLogger, type Logger } from '../logger.ts';
+import { parsePort } from './init.ts';
+import { action, configPathOf, print } from './run.ts';
+import { stopSignal } from './stop-signal.ts';
+import { prepareStore, runWorkers } from './workers.ts';
+
+interface Options {
+  readonly host?: string;
+  readonly port?: number;
+  readonly workers?: string;
+  readonly logLevel?: string;
+  readonly json?: boolean;
+}
+
+/** `signet serve`: the token server, until SIGINT or SIGTERM. */
+export function serveCommand(): Command {
+  return new Command('serve')
+    .description('run the token server until SIGINT or SIGTERM')
+    .option('--host <address>', 'address to listen on')
+    .option('--port <number>', 'port to listen on, 0 for a free one', parsePort)
+    .option('--workers <number>', 'processes that share the port')
+    .option('--log-level <level>', 'debug, info, warn, error or silent')
+    .option('--json', 'print one line of JSON when it answers')
+    .action(
+      action(async (options: Options, command: Command) => {
+        const load = () => loadConfig(configPathOf(command), processEnvironment(), flagsOf(options));
+        const config = load();
+        const logger = createLogger(config.log.level);
+        await using cleanup = new AsyncDisposableStack();
+        const { signal } = cleanup.use(stopSignal());
+        if (config.workers > 1 && cluster.isPrimary) {
+          await prepareStore(config);
+          const workers = await runWorkers(config.workers, logger, signal);
+          announce(workers.baseUrl, options.json);
+          await workers.ended;
+          return;
+        }
+        await serve(config, logger, signal, options.json, load);
+      }),
+    );
+}
+
+function flagsOf(options: Options): Record<string, unknown> {
+  return {
+    'listen.host': options.host,
+    'listen.port': options.port,
+    workers: options.workers === undefined ? undefined : Number(options.workers),
+    'log.level': options.logLevel,
+  };
+}
+
+async function serve(
+  config: ServerConfig,
+  logger: Logger,
+  signal: AbortSignal,
+  json: boolean | undefined,
+  load: () => ServerConfig,
+): Promise<void> {
+  const server = await createServer(config, { logger, clock: systemClock });
+  const onHangUp = () => checkAgain(load, server.reload, logger);
+  process.on('SIGHUP', onHangUp);
+  if (cluster.isWorker) process.send?.({ baseUrl: server.baseUrl });
+  else announce(server.baseUrl, json);
+  await aborted(signal);
+  process.off('SIGHUP', onHangUp);
+  logger.info('stopping');
+  await server.close();
+  if (cluster.isWorker) process.disconnect?.();
+}
+
+/** SIGHUP: certificates are taken anew; the configuration is only checked, its changes count from the next start. */
+function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger): void {
+  try {
+    load();
+    logger.info('configuration is fit, changes of it count from the next start');
+  } catch (error) {
+    logger.error({ error: String(error) }, 'configuration is unfit, the one in force stays');
+  }
+  reload();
+}
+
+function announce(baseUrl: string, json: boolean | undefined): void {
+  print(json === true ? { baseUrl, pid: process.pid } : `serving ${baseUrl}`, json);
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  if (signal.aborted) return Promise.resolve();
+  return new Promise((resolve) => signal.addEventListener('abort', () => resolve(), { once: true }));
+}

@@ -1,0 +1,72 @@
+import cluster, { type Worker } from 'node:cluster';
+import { systemClock } from '@signet/policy-engine/clock';
+import { z } from 'zod';
+import type { ServerConfig } from '../config/config.ts';
+import { keyFilesIn } from '../keys/key-files.ts';
+import { ensureSigningKeys } from '../keys/rotate-keys.ts';
+import { signingKeyStore } from '../keys/signing-key-store.ts';
+import type { Logger } from '../logger.ts';
+import { openSqliteStore } from '../store/sqlite/open.ts';
+
+/** What a worker says when it answers. */
+const readyMessage = z.object({ baseUrl: z.string() });
+
+export interface RunningWorkers {
+  readonly baseUrl: string;
+  /** Fulfilled when all have ended after the order to stop. */
+  readonly ended: Promise<void>;
+}
+
+/** A worker that dies is replaced, not sooner than this after it was started, in milliseconds. */
+const restartMs = 1000;
+
+/** Makes the store and the first keys before several processes would try to at once. */
+export async function prepareStore(config: ServerConfig): Promise<void> {
+  const store = await openSqliteStore(config.storeFile, { clock: systemClock });
+  try {
+    const files = keyFilesIn(config.keysDir);
+    await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock });
+  } finally {
+    await store.close();
+  }
+}
+
+/** Runs this same command line in `count` processes that share the port; fulfilled when all answer. Throws when the first one ends before. */
+export async function runWorkers(count: number, logger: Logger, signal: AbortSignal): Promise<RunningWorkers> {
+  const alive = new Set<Worker>();
+  const ended = Promise.withResolvers<void>();
+  let started = false;
+  function start(): Worker {
+    const worker = cluster.fork();
+    const since = performance.now();
+    alive.add(worker);
+    worker.on('exit', (code) => {
+      alive.delete(worker);
+      if (!signal.aborted && started) {
+        logger.error({ pid: worker.process.pid, code }, 'worker ended, another is started');
+        setTimeout(() => signal.aborted || start(), Math.max(0, restartMs - (performance.now() - since)));
+      } else if (alive.size === 0) ended.resolve();
+    });
+    return worker;
+  }
+  const stop = () => {
+    if (alive.size === 0) ended.resolve();
+    for (const worker of alive) worker.kill('SIGTERM');
+  };
+  signal.addEventListener('abort', stop, { once: true });
+  const ready = await Promise.all(Array.from({ length: count }, () => whenReady(start())));
+  started = true;
+  const [baseUrl] = ready;
+  if (baseUrl === undefined) throw new Error('no worker was started');
+  return { baseUrl, ended: ended.promise };
+}
+
+function whenReady(worker: Worker): Promise<string> {
+  const { promise, resolve, reject } = Promise.withResolvers<string>();
+  worker.on('message', (message: unknown) => {
+    const parsed = readyMessage.safeParse(message);
+    if (parsed.success) resolve(parsed.data.baseUrl);
+  });
+  worker.once('exit', (code) => reject(new Error(`a worker ended with status ${code} before it answered`)));
+  return promise;
+}

@@ -1,0 +1,77 @@
+import { randomUUID } from 'node:crypto';
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import type { ServerConfig } from './config/config.ts';
+import { startHttpServer } from './http/server.ts';
+import { keyFilesIn } from './keys/key-files.ts';
+import { ensureSigningKeys } from './keys/rotate-keys.ts';
+import { signingKeyStore } from './keys/signing-key-store.ts';
+import { createSigningKeys } from './keys/signing-keys.ts';
+import type { Logger } from './logger.ts';
+import { openLiveSnapshot } from './snapshot/live-snapshot.ts';
+import { openSqliteStore } from './store/sqlite/open.ts';
+import type { Store } from './store/store.ts';
+import { watchTlsFiles } from './tls-files.ts';
+
+export interface ServerDeps {
+  readonly logger: Logger;
+  readonly clock?: Clock;
+  /** The store to use; else the one of the configuration is opened, and closed with the server. */
+  readonly store?: Store;
+}
+
+/** A token server that answers. */
+export interface RunningServer {
+  readonly baseUrl: string;
+  readonly issuer: string;
+  /** Takes the files of TLS anew, as it also does by itself when they change. */
+  reload(): void;
+  /** Looks at the store now instead of at the next refresh. */
+  refresh(): Promise<void>;
+  /** Ends the requests in flight and leaves nothing open. */
+  close(): Promise<void>;
+}
+
+/** Builds a server of its parts and starts it; the only place that knows every part. Makes signing keys where there are none. */
+export async function createServer(config: ServerConfig, deps: ServerDeps): Promise<RunningServer> {
+  const { logger, clock = systemClock } = deps;
+  await using cleanup = new AsyncDisposableStack();
+  const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock }));
+  if (deps.store === undefined) cleanup.defer(() => store.close());
+  const files = keyFilesIn(config.keysDir);
+  await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock });
+  const live = await openLiveSnapshot({
+    store,
+    clock,
+    refreshIntervalMs: config.snapshot.refreshIntervalMs,
+    onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
+  });
+  cleanup.defer(() => live.close());
+  const keys = createSigningKeys({
+    records: () => live.current().signingKeys,
+    files,
+    clock,
+    life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
+    onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
+  });
+  const http = await startHttpServer({
+    config,
+    clock,
+    logger,
+    keys,
+    snapshot: () => live.current(),
+    snapshotStatus: () => live.status(),
+    newTokenId: () => randomUUID(),
+  });
+  cleanup.defer(() => http.close());
+  const watch = watchTlsFiles({ files: Object.values(config.tls), reload: () => http.reloadTls(), logger });
+  cleanup.defer(() => watch.close());
+  const running = cleanup.move();
+  logger.info({ baseUrl: http.addresses.baseUrl, profile: config.profile.name }, 'serving');
+  return {
+    baseUrl: http.addresses.baseUrl,
+    issuer: http.addresses.issuer,
+    reload: () => watch.reloadNow(),
+    refresh: () => live.refresh(),
+    close: () => running.disposeAsync(),
+  };
+}

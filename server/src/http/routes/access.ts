@@ -1,0 +1,110 @@
+import type { RouterMiddleware } from '@koa/router';
+import type { Clock } from '@signet/policy-engine/clock';
+import {
+  type DomainName,
+  type PrincipalName,
+  parseActionName,
+  parseDomainName,
+  parsePrincipalName,
+  parseRoleName,
+} from '@signet/policy-engine/names';
+import type { Access, RoleAccess } from '@signet/policy-engine/wire';
+import { checkAccess } from '../../access/check-access.ts';
+import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
+import { grantedRoles } from '../../roles/granted-roles.ts';
+import type { DomainSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
+import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
+import { parseParameters } from '../parameters.ts';
+
+export interface AccessDeps {
+  readonly snapshot: () => Snapshot;
+  readonly clock: Clock;
+  /** Whether asking about another principal takes `access_check` on `<domain>:principal.<principal>` (decision 17). */
+  readonly restricted: boolean;
+}
+
+/** `GET /access/{action}?resource=…` and `GET /access/{action}/{resource}`: may the principal do the action on the resource? */
+export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
+  return (ctx) => {
+    requirePrincipal(ctx);
+    const query = parseParameters(ctx.querystring, 'query');
+    const action = parseActionName(ctx.params['action'], 'action');
+    const { resource, domain } = parseResource(ctx.params['resource'] ?? query.get('resource'));
+    const trustDomain = query.has('domain') ? parseDomainName(query.get('domain'), 'domain') : undefined;
+    const principal = query.has('principal') ? parsePrincipal(query.get('principal')) : requireIdentity(ctx).name;
+    const snapshot = deps.snapshot();
+    const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
+    const { granted } = checkAccess(snapshot, asked, deps.clock.now());
+    requireRightToAsk(deps, snapshot, ctx, domain, principal);
+    answerJson(ctx, JSON.stringify({ granted } satisfies Access));
+  };
+}
+
+/** `GET /access/domain/{domainName}/principal/{principal}`: the roles that the principal has in the domain. */
+export function roleAccessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
+  return (ctx) => {
+    const roles = rolesOf(deps, ctx).map((role) => role.name);
+    answerJson(ctx, JSON.stringify({ roles: roles.sort() } satisfies RoleAccess));
+  };
+}
+
+/** `GET /access/domain/{domainName}/role/{roleName}/principal/{principal}`: is the principal in the role? */
+export function roleCheckRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
+  return (ctx) => {
+    const name = parseRoleName(ctx.params['roleName'], 'roleName');
+    const granted = rolesOf(deps, ctx).some((role) => role.name === name);
+    answerJson(ctx, JSON.stringify({ granted } satisfies Access));
+  };
+}
+
+function rolesOf(deps: AccessDeps, ctx: RouteContext) {
+  requirePrincipal(ctx);
+  const name = parseDomainName(ctx.params['domainName'], 'domainName');
+  const principal = parsePrincipal(ctx.params['principal']);
+  const snapshot = deps.snapshot();
+  const domain = existingDomain(snapshot, name);
+  requireRightToAsk(deps, snapshot, ctx, name, principal);
+  return grantedRoles(snapshot, domain, principal, deps.clock.now());
+}
+
+/** The enabled domain. Throws `UnknownDomainError`. */
+export function existingDomain(snapshot: Snapshot, name: DomainName): DomainSnapshot {
+  const domain = snapshot.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  return domain;
+}
+
+/** A service or user; a group cannot act. */
+function parsePrincipal(value: unknown): PrincipalName {
+  const principal = parsePrincipalName(value, 'principal');
+  if (principal.includes(':')) throw new InvalidRequestError('principal must be a service or a user');
+  return principal;
+}
+
+/** `domain:entity`, the domain in the grammar of names and the entity free text (it may be a path). */
+function parseResource(value: unknown): { resource: string; domain: DomainName } {
+  if (typeof value !== 'string') throw new InvalidRequestError('resource is missing');
+  const colon = value.indexOf(':');
+  if (colon < 0) throw new InvalidRequestError('resource must be `domain:entity`');
+  return { resource: value, domain: parseDomainName(value.slice(0, colon), 'domain of the resource') };
+}
+
+function requireRightToAsk(
+  deps: AccessDeps,
+  snapshot: Snapshot,
+  ctx: { state: RequestState },
+  domain: DomainName,
+  subject: PrincipalName,
+): void {
+  if (!deps.restricted) return;
+  const caller = requireIdentity(ctx).name;
+  if (caller === subject) return;
+  const right = {
+    principal: caller,
+    action: parseActionName('access_check'),
+    resource: `${domain}:principal.${subject}`,
+  };
+  if (!checkAccess(snapshot, right, deps.clock.now()).granted) {
+    throw new ForbiddenError('caller may not ask about this principal');
+  }
+}

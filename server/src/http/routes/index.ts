@@ -1,0 +1,56 @@
+import type Router from '@koa/router';
+import type { Addresses, ServerConfig } from '../../config/config.ts';
+import type { IssueTokensDeps } from '../../oauth/issue-tokens.ts';
+import { readForm, readJson } from '../body.ts';
+import type { RequestState } from '../context.ts';
+import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access.ts';
+import { accessTokenRoute } from './access-token.ts';
+import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
+import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
+import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
+import { publicKeysRoute } from './public-keys.ts';
+
+export interface RouteDeps {
+  readonly config: ServerConfig;
+  readonly addresses: Addresses;
+  readonly tokens: IssueTokensDeps;
+  readonly access: AccessDeps;
+  readonly bundles: PolicyBundleDeps;
+  readonly readiness: ReadinessDeps;
+}
+
+/** The operations of the interface document and those that decisions.md adds, by path. */
+export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void {
+  const { config, addresses, tokens, access, bundles } = deps;
+  const base = addresses.basePath;
+  const { bodyBytes } = config.limits;
+  const { maxAgeSeconds } = config.keys;
+  router.post(`${base}/oauth2/token`, readForm(bodyBytes), accessTokenRoute(tokens));
+  router.get(`${base}/oauth2/keys`, publicKeysRoute({ keys: tokens.keys, maxAgeSeconds }));
+  router.get(`${base}/access/domain/:domainName/principal/:principal`, roleAccessRoute(access));
+  router.get(`${base}/access/domain/:domainName/role/:roleName/principal/:principal`, roleCheckRoute(access));
+  router.get(`${base}/access/:action`, accessRoute(access));
+  router.get(`${base}/access/:action/:resource`, accessRoute(access));
+  router.get(`${base}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
+  router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
+  const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
+  for (const path of metadataPaths(addresses)) router.get(path, metadata);
+  for (const path of healthPaths(addresses)) router.get(path, healthRoute);
+  for (const path of readinessPaths(addresses)) router.get(path, readinessRoute(deps.readiness));
+}
+
+/** At the root for probes, and below the base URL. */
+function healthPaths({ basePath }: Addresses): string[] {
+  return [...new Set(['/healthz', `${basePath}/healthz`])];
+}
+
+function readinessPaths({ basePath }: Addresses): string[] {
+  return [...new Set(['/readyz', `${basePath}/readyz`])];
+}
+
+/** The paths that answer callers without a certificate (decision 7). */
+export function openPaths(addresses: Addresses, anonymousKeys: boolean): ReadonlySet<string> {
+  const open = [...healthPaths(addresses), ...readinessPaths(addresses)];
+  if (anonymousKeys) open.push(`${addresses.basePath}/oauth2/keys`, ...metadataPaths(addresses));
+  return new Set(open);
+}

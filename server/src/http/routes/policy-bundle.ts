@@ -1,0 +1,66 @@
+import type { RouterMiddleware } from '@koa/router';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import { matchesEntityTag } from '../../bundles/entity-tags.ts';
+import type { BundlePublisher, PublishedBundle, SignatureForm } from '../../bundles/publish-bundle.ts';
+import { parsePolicyVersions } from '../../bundles/select-policies.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { bodyJson } from '../body.ts';
+import { answerJson, type RequestState, type RouteContext, requirePrincipal } from '../context.ts';
+import { existingDomain } from './access.ts';
+
+export interface PolicyBundleDeps {
+  readonly snapshot: () => Snapshot;
+  readonly publisher: BundlePublisher;
+  /** The form of signatures when a `POST` does not say. */
+  readonly defaultForm: SignatureForm;
+  /** How long a cache may answer a `GET` without asking again, in seconds. */
+  readonly maxAgeSeconds: number;
+}
+
+const requestSchema = z.object({
+  policyVersions: z.record(z.string(), z.string()).nullish(),
+  signatureP1363Format: z.boolean().nullish(),
+});
+
+/** `GET /domain/{domainName}/policy/signed`: the domain's bundle in the form that caches can hold (decision 28). */
+export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    requirePrincipal(ctx);
+    const name = parseDomainName(ctx.params['domainName'], 'domainName');
+    const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'p1363');
+    ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
+    await answerBundle(ctx, bundle);
+  };
+}
+
+/** `POST /domain/{domainName}/policy/signed`: the same with versions and a form of signature of the caller's choice. */
+export function postPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    requirePrincipal(ctx);
+    const name = parseDomainName(ctx.params['domainName'], 'domainName');
+    const request = requestSchema.safeParse(bodyJson(ctx));
+    if (!request.success) throw new InvalidRequestError(`\`${firstField(request.error)}\` is not valid`);
+    const { policyVersions, signatureP1363Format } = request.data;
+    const versions = parsePolicyVersions(name, policyVersions ?? {});
+    const form =
+      typeof signatureP1363Format === 'boolean' ? (signatureP1363Format ? 'p1363' : 'der') : deps.defaultForm;
+    const domain = existingDomain(deps.snapshot(), name);
+    await answerBundle(ctx, deps.publisher.publish(domain, form, versions));
+  };
+}
+
+function firstField(error: z.ZodError): string {
+  const field = error.issues[0]?.path[0];
+  return field === undefined ? 'SignedPolicyRequest' : String(field);
+}
+
+async function answerBundle(ctx: RouteContext, bundle: PublishedBundle): Promise<void> {
+  ctx.set('ETag', bundle.entityTag);
+  if (matchesEntityTag(ctx.req.headers['if-none-match'], bundle.entityTag)) {
+    ctx.status = 304;
+    return;
+  }
+  answerJson(ctx, await bundle.json());
+}

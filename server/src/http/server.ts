@@ -1,0 +1,115 @@
+import { randomBytes } from 'node:crypto';
+import type { Server } from 'node:https';
+import type { Clock } from '@signet/policy-engine/clock';
+import { createBundlePublisher } from '../bundles/publish-bundle.ts';
+import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
+import type { SigningKeys } from '../keys/signing-keys.ts';
+import type { Logger } from '../logger.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { createApp } from './app.ts';
+import { mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
+import { createTlsServer, reloadTls } from './tls-server.ts';
+
+export interface HttpServerDeps {
+  readonly config: ServerConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly snapshot: () => Snapshot;
+  readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
+  readonly keys: SigningKeys;
+  readonly newTokenId: () => string;
+}
+
+/** A server that answers. */
+export interface HttpServer {
+  readonly addresses: Addresses;
+  /** Takes the TLS files anew. Throws, and goes on with the old ones, when they are unfit. */
+  reloadTls(): void;
+  /** Stops accepting, lets the requests in flight end within the drain time, then closes what is left. */
+  close(): Promise<void>;
+}
+
+/** Listens, and answers from the moment when the port is known: base URL and issuer may depend on it. */
+export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
+  const { config, logger } = deps;
+  const server = createTlsServer({
+    files: config.tls,
+    headerBytes: config.limits.headerBytes,
+    requestMs: config.timeouts.requestMs,
+    keepAliveMs: config.timeouts.keepAliveMs,
+    onFailure: (stage, reason) => logger.debug({ stage, reason }, 'connection failed'),
+  });
+  const addresses = addressesOf(config, await listen(server, config.listen));
+  let draining = false;
+  server.on('request', appFor(deps, addresses, () => draining).callback());
+  return {
+    addresses,
+    reloadTls: () => reloadTls(server, config.tls),
+    close() {
+      draining = true;
+      return drain(server, config.timeouts.drainMs);
+    },
+  };
+}
+
+function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => boolean) {
+  const { config, clock, keys, snapshot } = deps;
+  const open = openPaths(addresses, config.anonymousKeys);
+  const routeDeps: RouteDeps = {
+    config,
+    addresses,
+    tokens: {
+      snapshot,
+      keys,
+      clock,
+      newTokenId: deps.newTokenId,
+      issuer: addresses.issuer,
+      bounds: config.tokens,
+      bound: config.tokens.bound,
+      idTokens: config.tokens.idTokens,
+    },
+    access: { snapshot, clock, restricted: config.accessChecks.restricted },
+    bundles: {
+      snapshot,
+      publisher: createBundlePublisher({ snapshot, keys, clock, lifetimeSeconds: config.bundles.lifetimeSeconds }),
+      defaultForm: config.profile.bundleSignature,
+      maxAgeSeconds: config.bundles.maxAgeSeconds,
+    },
+    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining },
+  };
+  return createApp({
+    profile: config.profile,
+    snapshot,
+    clock,
+    logger: deps.logger,
+    logRequests: config.log.requests,
+    limits: config.limits,
+    tokenPath: `${addresses.basePath}/oauth2/token`,
+    isOpen: (path) => open.has(path),
+    takesPrincipalToken: (path) =>
+      config.profile.principalTokenAlone || path.startsWith(`${addresses.basePath}/access/`),
+    routes: (router) => mountRoutes(router, routeDeps),
+    isDraining,
+    idPrefix: randomBytes(6).toString('base64url'),
+  });
+}
+
+function listen(server: Server, at: { host: string; port: number }): Promise<number> {
+  const { promise, resolve, reject } = Promise.withResolvers<number>();
+  server.once('error', reject);
+  server.listen(at.port, at.host, () => {
+    server.off('error', reject);
+    const address = server.address();
+    resolve(typeof address === 'object' && address !== null ? address.port : at.port);
+  });
+  return promise;
+}
+
+async function drain(server: Server, drainMs: number): Promise<void> {
+  const { promise, resolve } = Promise.withResolvers<void>();
+  server.close(() => resolve());
+  server.closeIdleConnections();
+  const guard = setTimeout(() => server.closeAllConnections(), drainMs);
+  await promise;
+  clearTimeout(guard);
+}

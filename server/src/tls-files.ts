@@ -1,0 +1,48 @@
+import { watch } from 'chokidar';
+import type { Logger } from './logger.ts';
+
+export interface WatchTlsFilesDeps {
+  readonly files: readonly string[];
+  /** Takes the files anew; throws when they are unfit. */
+  readonly reload: () => void;
+  readonly logger: Logger;
+}
+
+export interface TlsFilesWatch {
+  reloadNow(): void;
+  close(): Promise<void>;
+}
+
+/** Certificate and key are two files: wait until both are written. */
+const settleMs = 200;
+/** Files that did not fit are tried again, in case that a change was missed. */
+const retryMs = 30_000;
+
+/** Takes a renewed certificate into use without a restart; a bad one is reported and the old one stays in use. */
+export function watchTlsFiles(deps: WatchTlsFilesDeps): TlsFilesWatch {
+  let timer: NodeJS.Timeout | undefined;
+  function reloadNow(): void {
+    clearTimeout(timer);
+    try {
+      deps.reload();
+      deps.logger.info('TLS files taken into use');
+    } catch (error) {
+      deps.logger.error({ error: String(error) }, 'TLS files are unfit, the old ones stay in use');
+      timer = setTimeout(reloadNow, retryMs).unref();
+    }
+  }
+  function soon(): void {
+    clearTimeout(timer);
+    timer = setTimeout(reloadNow, settleMs).unref();
+  }
+  const watcher = watch([...deps.files], { ignoreInitial: true, persistent: false });
+  for (const event of ['add', 'change'] as const) watcher.on(event, soon);
+  watcher.on('error', (error) => deps.logger.error({ error: String(error) }, 'TLS files are not watched'));
+  return {
+    reloadNow,
+    async close() {
+      clearTimeout(timer);
+      await watcher.close();
+    },
+  };
+}
