@@ -14,6 +14,7 @@ export type DomainErrorCode =
   | 'store-unavailable'
   | 'service-unavailable'
   | 'store-refused'
+  | 'provider-failed'
   | 'too-large';
 
 export interface DomainErrorOptions extends ErrorOptions {
@@ -141,7 +142,15 @@ export class StoreUnavailableError extends DomainError {
 }
 
 /** Why a store is not opened at all. */
-export type StoreRefusal = 'not-a-file' | 'symlink' | 'owner' | 'mode' | 'corrupt' | 'newer-schema' | 'missing';
+export type StoreRefusal =
+  | 'not-a-file'
+  | 'symlink'
+  | 'owner'
+  | 'mode'
+  | 'corrupt'
+  | 'newer-schema'
+  | 'older-schema'
+  | 'missing';
 
 /** The store is not fit to be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */
 export class StoreRefusedError extends DomainError {

@@ -1,4 +1,4 @@
-import type { ActionName, DomainName, PrincipalName } from '@signet/policy-engine/names';
+import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
 import { type Decision, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
@@ -57,7 +57,8 @@ function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query
 function resourceDomain(resource: string): DomainName {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  return resource.slice(0, colon).toLowerCase() as DomainName;
+  // Only looked up, never trusted: a text that is no domain name finds no domain.
+  return foldAscii(resource.slice(0, colon)) as DomainName;
 }
 
 function existing(snapshot: Snapshot, name: DomainName): DomainSnapshot {

@@ -68,10 +68,11 @@ function addDelegatedRoles(
   for (const [trusted, roles] of domain.membership.trusting) {
     const partner = snapshot.domain(trusted);
     if (partner === undefined || partner.membership.assumable.size === 0) continue;
-    for (const held of listedRoles(snapshot, partner, principal, now)) {
-      for (const pattern of partner.membership.assumable.get(held.name) ?? []) {
-        for (const role of roles) if (matchesPattern(pattern, fullRoleName(domain.name, role.name))) granted.add(role);
-      }
+    const held = listedRoles(snapshot, partner, principal, now);
+    const patterns = [...held].flatMap((role) => partner.membership.assumable.get(role.name) ?? []);
+    for (const role of roles) {
+      const name = fullRoleName(domain.name, role.name);
+      if (patterns.some((pattern) => matchesPattern(pattern, name))) granted.add(role);
     }
   }
 }

@@ -1,5 +1,5 @@
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
-import type { Member, RoleSnapshot } from './snapshot.ts';
+import type { Member, RoleSnapshot } from './role-snapshot.ts';
 
 /** That a role is held, until `expires` (milliseconds since the epoch; absent: without end). */
 export interface Grant {
@@ -53,35 +53,40 @@ function add<Key, Value>(map: Map<Key, Value[]>, key: Key, value: Value): void {
 
 /** Builds the index of one domain. Pure. */
 export function buildMembershipIndex(input: MembershipInput): MembershipIndex {
-  const members = new Map<string, Grant[]>();
-  const everyone: Grant[] = [];
-  const prefixes = new Map<string, Grant[]>();
-  const groupRoles = new Map<string, Grant[]>();
+  const entries: RoleEntries = { members: new Map(), everyone: [], prefixes: new Map(), groupRoles: new Map() };
   const trusting = new Map<DomainName, RoleSnapshot[]>();
   for (const role of input.roles) {
     if (role.trust !== undefined) add(trusting, role.trust, role);
-    // Members without an end share one grant: a role may have a hundred thousand of them.
-    const lasting: Grant = { role };
-    for (const member of role.members) {
-      if (member.disabled) continue;
-      const grant = member.expires === undefined ? lasting : { role, expires: member.expires };
-      if (member.name === '*') everyone.push(grant);
-      else if (member.name.endsWith('*')) add(prefixes, member.name.slice(0, -1), grant);
-      else if (member.name.includes(':')) add(groupRoles, member.name, grant);
-      else add(members, member.name, grant);
-    }
+    addMembers(entries, role);
   }
   return {
-    members,
-    everyone,
-    prefixes,
-    prefixLengths: [...new Set(Array.from(prefixes.keys(), (prefix) => prefix.length))].sort((a, b) => a - b),
-    groupRoles,
-    groupDomains: [...new Set(Array.from(groupRoles.keys(), groupDomain))],
+    ...entries,
+    prefixLengths: [...new Set(Array.from(entries.prefixes.keys(), (prefix) => prefix.length))].sort((a, b) => a - b),
+    groupDomains: [...new Set(Array.from(entries.groupRoles.keys(), groupDomain))],
     groupMembers: indexGroups(input.groups),
     assumable: input.assumable,
     trusting,
   };
+}
+
+interface RoleEntries {
+  readonly members: Map<string, Grant[]>;
+  readonly everyone: Grant[];
+  readonly prefixes: Map<string, Grant[]>;
+  readonly groupRoles: Map<string, Grant[]>;
+}
+
+function addMembers(entries: RoleEntries, role: RoleSnapshot): void {
+  // Members without an end share one grant: a role may have a hundred thousand of them.
+  const lasting: Grant = { role };
+  for (const member of role.members) {
+    if (member.disabled) continue;
+    const grant = member.expires === undefined ? lasting : { role, expires: member.expires };
+    if (member.name === '*') entries.everyone.push(grant);
+    else if (member.name.endsWith('*')) add(entries.prefixes, member.name.slice(0, -1), grant);
+    else if (member.name.includes(':')) add(entries.groupRoles, member.name, grant);
+    else add(entries.members, member.name, grant);
+  }
 }
 
 function groupDomain(group: string): DomainName {

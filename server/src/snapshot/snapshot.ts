@@ -1,25 +1,18 @@
 import type { KeyObject } from 'node:crypto';
-import { type DomainName, type KeyId, type PrincipalName, type RoleName, type ServiceName, splitPrincipal } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  type KeyId,
+  type PrincipalName,
+  type RoleName,
+  type ServiceName,
+  splitPrincipal,
+} from '@signet/policy-engine/names';
 import type { DomainPolicy } from '@signet/policy-engine/policy';
 import type { Jwk, KeyPurpose, WirePolicy } from '@signet/policy-engine/wire';
 import type { MembershipIndex } from './membership-index.ts';
+import type { RoleSnapshot } from './role-snapshot.ts';
 
-/** One entry of a role: a principal, a group `domain:group.name`, or a pattern `*`, `media.*`, `media.play*`. */
-export interface Member {
-  readonly name: string;
-  /** Milliseconds since the epoch; absent: never. */
-  readonly expires?: number;
-  readonly disabled: boolean;
-}
-
-export interface RoleSnapshot {
-  readonly name: RoleName;
-  /** The domain that decides who is in this role (delegated role). */
-  readonly trust?: DomainName;
-  readonly members: readonly Member[];
-  readonly tokenExpirySeconds?: number;
-  readonly certExpirySeconds?: number;
-}
+export type { Member, RoleSnapshot } from './role-snapshot.ts';
 
 export interface ServiceSnapshot {
   readonly name: ServiceName;

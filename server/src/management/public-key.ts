@@ -1,0 +1,43 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { InvalidRequestError } from '../errors.ts';
+
+const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
+
+/**
+ * The public key in `pem`, written anew as SPKI PEM. P-256, P-384, P-521, RSA from 2048 to 8192 bits and Ed25519 are accepted. A private key is
+ * refused, as it should not have come here. Throws `InvalidRequestError`, which never quotes the text.
+ */
+export function parsePublicKey(pem: string): string {
+  if (pem.includes('PRIVATE KEY'))
+    throw new InvalidRequestError('a private key was given where a public one is needed');
+  if (!pem.includes('PUBLIC KEY')) throw new InvalidRequestError('is not a public key in PEM');
+  const key = readKey(pem);
+  if (!isAccepted(key)) {
+    throw new InvalidRequestError(
+      'is a key of a kind that is not accepted: use P-256, P-384, P-521, RSA 2048 or more, or Ed25519',
+    );
+  }
+  return key.export({ type: 'spki', format: 'pem' }).toString();
+}
+
+function readKey(pem: string): KeyObject {
+  try {
+    return createPublicKey(pem);
+  } catch (error) {
+    throw new InvalidRequestError('is not a public key in PEM', { cause: error });
+  }
+}
+
+function isAccepted(key: KeyObject): boolean {
+  const details = key.asymmetricKeyDetails ?? {};
+  switch (key.asymmetricKeyType) {
+    case 'ed25519':
+      return true;
+    case 'ec':
+      return curves.includes(details.namedCurve);
+    case 'rsa':
+      return (details.modulusLength ?? 0) >= 2048 && (details.modulusLength ?? 0) <= 8192;
+    default:
+      return false;
+  }
+}

@@ -1,0 +1,123 @@
+import { createPublicKey, type KeyObject } from 'node:crypto';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { foldAscii, fullRoleName, type KeyId, type RoleName } from '@signet/policy-engine/names';
+import { compileDomain, type DomainPolicy } from '@signet/policy-engine/policy';
+import type { WirePolicy } from '@signet/policy-engine/wire';
+import type {
+  AssertionRecord,
+  DomainContent,
+  DomainRecord,
+  RoleRecord,
+  ServiceRecord,
+  StoredPolicy,
+} from '../store/records.ts';
+import { buildMembershipIndex } from './membership-index.ts';
+import type { RoleSnapshot } from './role-snapshot.ts';
+import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
+
+/**
+ * One stored domain, compiled. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
+ */
+export function compileDomainSnapshot(record: DomainRecord, epoch: number): DomainSnapshot {
+  const roles = record.roles.map(roleSnapshot);
+  const policies = record.policies.map((policy) => wirePolicy(record, policy));
+  const foreignPolicy = compileForeign(record);
+  return {
+    name: record.name,
+    version: record.version,
+    modified: record.modified,
+    roles: new Map(roles.map((role) => [role.name, role])),
+    services: new Map(record.services.map((service) => [service.name, serviceSnapshot(service)])),
+    policies,
+    policy: compileOwn(record, epoch),
+    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
+    limits: record.limits,
+    ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
+    membership: buildMembershipIndex({
+      roles,
+      groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
+      assumable: assumableRoles(record),
+    }),
+  };
+}
+
+function roleSnapshot(role: RoleRecord): RoleSnapshot {
+  return {
+    name: role.name,
+    ...(role.trust === undefined ? {} : { trust: role.trust }),
+    members: role.members,
+    ...(role.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: role.tokenExpirySeconds }),
+    ...(role.certExpirySeconds === undefined ? {} : { certExpirySeconds: role.certExpirySeconds }),
+  };
+}
+
+function serviceSnapshot(service: ServiceRecord): ServiceSnapshot {
+  const publicKeys = new Map<KeyId, KeyObject>();
+  for (const key of service.publicKeys) publicKeys.set(key.id, createPublicKey(key.pem));
+  return {
+    name: service.name,
+    enabled: service.enabled,
+    publicKeys,
+    ...(service.providerEndpoint === undefined ? {} : { providerEndpoint: service.providerEndpoint }),
+    hosts: service.hosts,
+  };
+}
+
+function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
+  return {
+    name: `${domain.name}:policy.${policy.name}`,
+    modified: formatTimestamp(policy.modified),
+    version: policy.version,
+    active: policy.active,
+    ...(policy.caseSensitive ? { caseSensitive: true } : {}),
+    assertions: policy.assertions.map(({ id, role, resource, action, effect, caseSensitive, conditions }) => ({
+      id,
+      role,
+      resource,
+      action,
+      effect,
+      ...(caseSensitive ? { caseSensitive } : {}),
+      ...(conditions === undefined ? {} : { conditions }),
+    })),
+  };
+}
+
+/** Whether the rule is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
+function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
+  const colon = assertion.resource.indexOf(':');
+  return colon >= 0 && foldAscii(assertion.resource.slice(0, colon)) !== domain.name;
+}
+
+function compileOwn(record: DomainRecord, epoch: number): DomainPolicy {
+  const policies = record.policies.filter((policy) => policy.active);
+  const own = policies.map(({ name, assertions }) => ({
+    name,
+    assertions: assertions.filter((assertion) => !isForeign(record, assertion)),
+  }));
+  return compileDomain(record.name, own, { revision: { epoch, version: record.version } });
+}
+
+function compileForeign(record: DomainRecord): DomainPolicy | undefined {
+  const policies = record.policies.filter((policy) => policy.active);
+  const foreign = policies
+    .map(({ name, assertions }) => ({ name, assertions: assertions.filter((rule) => isForeign(record, rule)) }))
+    .filter(({ assertions }) => assertions.length > 0);
+  return foreign.length === 0 ? undefined : compileDomain(record.name, foreign, { qualified: true });
+}
+
+/** Active `assume_role` assertions that are no DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
+function assumableRoles(record: DomainRecord): ReadonlyMap<RoleName, readonly string[]> {
+  const byFullName = new Map(record.roles.map((role) => [fullRoleName(record.name, role.name), role.name]));
+  const assumable = new Map<RoleName, string[]>();
+  for (const policy of record.policies) {
+    if (!policy.active) continue;
+    for (const { effect, action, role, resource } of policy.assertions) {
+      const holder = byFullName.get(role);
+      if (holder === undefined || effect === 'DENY' || foldAscii(action) !== 'assume_role') continue;
+      const targets = assumable.get(holder);
+      if (targets === undefined) assumable.set(holder, [foldAscii(resource)]);
+      else targets.push(foldAscii(resource));
+    }
+  }
+  return assumable;
+}

@@ -1,0 +1,48 @@
+import type { Kysely, Selectable } from 'kysely';
+import type { AuditAction, AuditRecord } from './records.ts';
+import { optional, orNull } from './row-values.ts';
+import type { AuditTable, Schema } from './schema.ts';
+import type { AuditQuery } from './store.ts';
+
+export async function insertAudit(db: Kysely<Schema>, record: AuditRecord, counter: number): Promise<void> {
+  await db
+    .insertInto('audit')
+    .values({
+      id: record.id,
+      at: record.at,
+      actor: record.actor,
+      certificate_serial: orNull(record.certificateSerial),
+      request_id: orNull(record.requestId),
+      reason: orNull(record.reason),
+      action: record.action,
+      subject: record.subject,
+      version: orNull(record.version),
+      counter,
+      before: orNull(record.before),
+      after: orNull(record.after),
+    })
+    .execute();
+}
+
+export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRecord[]> {
+  let select = db.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(query.limit);
+  if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
+  return (await select.execute()).map(auditRecord);
+}
+
+function auditRecord(row: Selectable<AuditTable>): AuditRecord {
+  return {
+    id: row.id,
+    at: row.at,
+    actor: row.actor,
+    ...optional('certificateSerial', row.certificate_serial),
+    ...optional('requestId', row.request_id),
+    ...optional('reason', row.reason),
+    // Written by this store from the same union.
+    action: row.action as AuditAction,
+    subject: row.subject,
+    ...optional('version', row.version),
+    ...optional('before', row.before),
+    ...optional('after', row.after),
+  };
+}

@@ -1,0 +1,142 @@
+import { isDeepStrictEqual } from 'node:util';
+import type {
+  AssertionRecord,
+  DomainContent,
+  DomainRecord,
+  GroupRecord,
+  MemberRecord,
+  PolicyRecord,
+  RoleRecord,
+  ServiceKeyRecord,
+  ServiceRecord,
+  StoredAssertion,
+} from './records.ts';
+
+/** What has to go and what has to be written for one list of named things. A changed thing is in `changed`, with both sides. */
+export interface ListDiff<Item> {
+  readonly removed: readonly Item[];
+  readonly added: readonly Item[];
+  readonly changed: readonly { readonly before: Item; readonly after: Item }[];
+}
+
+/** A role or group that stays, with what differs in it. */
+export interface MembersDiff<Item> {
+  readonly before: Item | undefined;
+  readonly after: Item;
+  /** Whether anything but the members differs. */
+  readonly fields: boolean;
+  readonly members: ListDiff<MemberRecord>;
+}
+
+export interface DomainDiff {
+  readonly fields: boolean;
+  readonly removedRoles: readonly RoleRecord[];
+  readonly roles: readonly MembersDiff<RoleRecord>[];
+  readonly removedGroups: readonly GroupRecord[];
+  readonly groups: readonly MembersDiff<GroupRecord>[];
+  readonly policies: ListDiff<PolicyRecord>;
+  readonly services: ListDiff<ServiceRecord>;
+  readonly empty: boolean;
+}
+
+/** Exactly what differs between a stored domain (or none) and what it shall be. Pure. */
+export function diffDomains(before: DomainRecord | undefined, after: DomainContent): DomainDiff {
+  const fields = before === undefined || !isDeepStrictEqual(domainFields(before), domainFields(after));
+  const roles = diffMemberLists(before?.roles ?? [], after.roles);
+  const groups = diffMemberLists(before?.groups ?? [], after.groups);
+  const policies = diffLists(before?.policies.map(plainPolicy) ?? [], after.policies.map(plainPolicy), policyKey);
+  const services = diffLists(before?.services ?? [], after.services.map(sortedService), (service) => service.name);
+  const empty =
+    !fields &&
+    roles.removed.length + roles.kept.length + groups.removed.length + groups.kept.length === 0 &&
+    isEmptyDiff(policies) &&
+    isEmptyDiff(services);
+  return {
+    fields,
+    removedRoles: roles.removed,
+    roles: roles.kept,
+    removedGroups: groups.removed,
+    groups: groups.kept,
+    policies,
+    services,
+    empty,
+  };
+}
+
+export function diffLists<Item>(
+  before: readonly Item[],
+  after: readonly Item[],
+  keyOf: (item: Item) => string,
+): ListDiff<Item> {
+  const old = new Map(before.map((item) => [keyOf(item), item]));
+  const wanted = new Set(after.map(keyOf));
+  const added: Item[] = [];
+  const changed: { before: Item; after: Item }[] = [];
+  for (const item of after) {
+    const previous = old.get(keyOf(item));
+    if (previous === undefined) added.push(item);
+    else if (!isDeepStrictEqual(previous, item)) changed.push({ before: previous, after: item });
+  }
+  return { removed: before.filter((item) => !wanted.has(keyOf(item))), added, changed };
+}
+
+export function isEmptyDiff(diff: ListDiff<unknown>): boolean {
+  return diff.removed.length + diff.added.length + diff.changed.length === 0;
+}
+
+export function policyKey(policy: PolicyRecord): string {
+  return JSON.stringify([policy.name, policy.version]);
+}
+
+function domainFields(domain: DomainContent) {
+  return {
+    enabled: domain.enabled,
+    description: domain.description ?? null,
+    limits: domain.limits,
+    awsAccount: domain.awsAccount ?? null,
+  };
+}
+
+function diffMemberLists<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
+  before: readonly Item[],
+  after: readonly Item[],
+): { readonly removed: readonly Item[]; readonly kept: readonly MembersDiff<Item>[] } {
+  const old = new Map(before.map((item) => [item.name, item]));
+  const wanted = new Set(after.map((item) => item.name));
+  const kept: MembersDiff<Item>[] = [];
+  for (const item of after) {
+    const previous = old.get(item.name);
+    const fields = previous === undefined || !isDeepStrictEqual({ ...previous, members: [] }, { ...item, members: [] });
+    const members = diffLists(previous?.members ?? [], item.members, (member) => member.name);
+    if (fields || !isEmptyDiff(members)) kept.push({ before: previous, after: item, fields, members });
+  }
+  return { removed: before.filter((item) => !wanted.has(item.name)), kept };
+}
+
+function sortedService(service: ServiceRecord): ServiceRecord {
+  const byId = (a: ServiceKeyRecord, b: ServiceKeyRecord) => (a.id < b.id ? -1 : 1);
+  return { ...service, publicKeys: [...service.publicKeys].sort(byId) };
+}
+
+/** Without what the store adds by itself. */
+function plainPolicy(policy: PolicyRecord): PolicyRecord {
+  return {
+    name: policy.name,
+    version: policy.version,
+    active: policy.active,
+    ...(policy.description === undefined ? {} : { description: policy.description }),
+    caseSensitive: policy.caseSensitive,
+    assertions: policy.assertions.map(plainAssertion),
+  };
+}
+
+export function plainAssertion(assertion: AssertionRecord | StoredAssertion): AssertionRecord {
+  return {
+    effect: assertion.effect,
+    role: assertion.role,
+    action: assertion.action,
+    resource: assertion.resource,
+    caseSensitive: assertion.caseSensitive,
+    ...(assertion.conditions === undefined ? {} : { conditions: assertion.conditions }),
+  };
+}

@@ -1,0 +1,150 @@
+import type { Kysely } from 'kysely';
+import type { Revocation } from '../certificates/certificate-store.ts';
+import {
+  type GivenCertificate,
+  type InstanceDetails,
+  type InstanceKey,
+  type InstanceRecord,
+  type InstanceStore,
+  type JoinToken,
+  type Lineage,
+  lineageOf,
+} from '../instances/instance-store.ts';
+import { confirmCertificate, instanceColumns, revokeRows, toInstance, toMs } from './certificate-rows.ts';
+import type { GuardedDatabase } from './guarded-database.ts';
+import type { Schema } from './schema.ts';
+
+/** The instances of a store over any database of the query layer. */
+export class KyselyInstanceStore implements InstanceStore {
+  readonly #database: GuardedDatabase;
+
+  constructor(database: GuardedDatabase) {
+    this.#database = database;
+  }
+
+  find(key: InstanceKey): Promise<InstanceRecord | undefined> {
+    return this.#database.read((db) => findInstance(db, key));
+  }
+
+  async register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void> {
+    const values = {
+      hostname: details.hostname ?? null,
+      current_serial: given.serial,
+      previous_serial: null,
+      registered_at: toMs(at),
+      refreshed_at: toMs(at),
+      expires_at: toMs(given.notAfter),
+      revoked_at: null,
+      client_only: details.clientOnly ? 1 : 0,
+    };
+    await this.#database.change(async (db) => {
+      await confirmCertificate(db, given.serial, given.fingerprint);
+      await db
+        .insertInto('instances')
+        .values({ ...instanceColumns(key), ...values })
+        .onConflict((conflict) =>
+          conflict.columns(['provider', 'domain', 'service', 'instance_id']).doUpdateSet(values),
+        )
+        .execute();
+    });
+  }
+
+  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Lineage> {
+    return this.#database.change(async (db) => {
+      const record = await findInstance(db, key);
+      const lineage = lineageOf(record, presented);
+      if (lineage !== 'current' && lineage !== 'previous') return lineage;
+      await confirmCertificate(db, given.serial, given.fingerprint);
+      await whereKey(
+        db.updateTable('instances').set({
+          current_serial: given.serial,
+          previous_serial: presented,
+          refreshed_at: toMs(at),
+          expires_at: toMs(given.notAfter),
+        }),
+        key,
+      ).execute();
+      return lineage;
+    });
+  }
+
+  revoke(key: InstanceKey, revocation: Revocation): Promise<void> {
+    return this.#database.change(async (db) => {
+      await whereKey(db.updateTable('instances').set({ revoked_at: toMs(revocation.at) }), key).execute();
+      await revokeInstanceCertificates(db, key, revocation);
+    });
+  }
+
+  remove(key: InstanceKey, revocation: Revocation): Promise<boolean> {
+    return this.#database.change(async (db) => {
+      const { numDeletedRows: removed } = await whereKey(db.deleteFrom('instances'), key).executeTakeFirstOrThrow();
+      const revoked = await revokeInstanceCertificates(db, key, revocation);
+      return removed > 0n || revoked;
+    });
+  }
+
+  async addJoinToken(digest: string, token: JoinToken): Promise<void> {
+    await this.#database.change(async (db) => {
+      const { expires, createdBy } = token;
+      await db
+        .insertInto('join_tokens')
+        .values({ digest, ...instanceColumns(token), created_by: createdBy, expires: toMs(expires), spent_at: null })
+        .execute();
+    });
+  }
+
+  spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean> {
+    return this.#database.change(async (db) => {
+      // One statement decides and changes: of two at once, the second finds nothing that it could change.
+      const query = db
+        .updateTable('join_tokens')
+        .set({ spent_at: toMs(at) })
+        .where('digest', '=', digest)
+        .where('spent_at', 'is', null)
+        .where('expires', '>', toMs(at))
+        .where('provider', '=', key.provider)
+        .where('domain', '=', key.domain)
+        .where('service', '=', key.service)
+        .where('instance_id', '=', key.instanceId);
+      const { numUpdatedRows: spent } = await query.executeTakeFirstOrThrow();
+      return spent === 1n;
+    });
+  }
+}
+
+interface Filterable<Self> {
+  where(column: 'provider' | 'domain' | 'service' | 'instance_id', operator: '=', value: string): Self;
+}
+
+function whereKey<Query extends Filterable<Query>>(query: Query, key: InstanceKey): Query {
+  return query
+    .where('provider', '=', key.provider)
+    .where('domain', '=', key.domain)
+    .where('service', '=', key.service)
+    .where('instance_id', '=', key.instanceId);
+}
+
+async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<InstanceRecord | undefined> {
+  const row = await whereKey(db.selectFrom('instances').selectAll(), key).executeTakeFirst();
+  return row && toInstance(row);
+}
+
+/** Every certificate of the instance that has not ended, also those that nobody received. */
+async function revokeInstanceCertificates(
+  db: Kysely<Schema>,
+  key: InstanceKey,
+  revocation: Revocation,
+): Promise<boolean> {
+  const rows = await db
+    .selectFrom('certificates')
+    .select(['serial', 'issuer', 'not_after'])
+    .where('provider', '=', key.provider)
+    .where('instance_id', '=', key.instanceId)
+    .where('subject', '=', `${key.domain}.${key.service}`)
+    .where('kind', '=', 'instance')
+    .where('revoked_at', 'is', null)
+    .where('not_after', '>=', toMs(revocation.at))
+    .execute();
+  await revokeRows(db, rows, revocation);
+  return rows.length > 0;
+}

@@ -1,0 +1,116 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { Clock } from '@signet/policy-engine/clock';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import type { Kysely } from 'kysely';
+import { DomainError } from '../errors.ts';
+import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import { readAudit } from './audit-rows.ts';
+import { readDomains } from './read-domains.ts';
+import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
+import { chunks } from './row-values.ts';
+import type { Schema } from './schema.ts';
+import { readSigningKeys } from './signing-key-rows.ts';
+import type { AuditQuery, Store, StoreChanges, StoreState, StoreTransaction } from './store.ts';
+import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
+
+/** What a kind of database has to bring along: its connections and the meaning of its errors. */
+export interface StoreDatabase {
+  /** For reads that never wait for a writer. Throws when the database is gone. */
+  reader(): Promise<Kysely<Schema>>;
+  /** For changes: a transaction on it takes the write lock when it begins, waiting at most five seconds. */
+  writer(): Promise<Kysely<Schema>>;
+  /** The error of the database in the words of `errors.ts`. */
+  translate(error: unknown): unknown;
+  close(): Promise<void>;
+}
+
+const domainsARead = 200;
+
+/** A store over any database of the query layer. */
+export class KyselyStore implements Store {
+  readonly #database: StoreDatabase;
+  readonly #clock: Clock;
+
+  constructor(database: StoreDatabase, clock: Clock) {
+    this.#database = database;
+    this.#clock = clock;
+  }
+
+  state(): Promise<StoreState> {
+    return this.#read(readState);
+  }
+
+  changesSince(counter?: number): Promise<StoreChanges> {
+    return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, counter ?? -1)));
+  }
+
+  domain(name: DomainName): Promise<DomainRecord | undefined> {
+    return this.#read((db) =>
+      db.transaction().execute(async (transaction) => (await readDomains(transaction, [name]))[0]),
+    );
+  }
+
+  domainNames(): Promise<readonly DomainName[]> {
+    return this.#read(readDomainNames);
+  }
+
+  signingKeys(): Promise<readonly SigningKeyRecord[]> {
+    return this.#read(readSigningKeys);
+  }
+
+  audit(query: AuditQuery): Promise<readonly AuditRecord[]> {
+    return this.#read((db) => readAudit(db, query));
+  }
+
+  change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
+    return this.#guard(async () => {
+      const db = await this.#database.writer();
+      return await db.transaction().execute(async (transaction) => {
+        const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
+        const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), meta);
+        const result = await work(changes);
+        await changes.finish();
+        return result;
+      });
+    });
+  }
+
+  close(): Promise<void> {
+    return this.#database.close();
+  }
+
+  #read<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return this.#guard(async () => query(await this.#database.reader()));
+  }
+
+  async #guard<Result>(work: () => Promise<Result>): Promise<Result> {
+    try {
+      return await work();
+    } catch (error) {
+      throw error instanceof DomainError ? error : this.#database.translate(error);
+    }
+  }
+}
+
+async function readState(db: Kysely<Schema>): Promise<StoreState> {
+  return await db.selectFrom('meta').select(['epoch', 'counter']).where('id', '=', 1).executeTakeFirstOrThrow();
+}
+
+async function readChanges(db: Kysely<Schema>, counter: number): Promise<StoreChanges> {
+  const state = await readState(db);
+  const changed = await db
+    .selectFrom('domains')
+    .select(['name', 'deleted'])
+    .where('changed_at', '>', counter)
+    .orderBy('name')
+    .execute();
+  const present = changed.filter((row) => row.deleted === 0).map((row) => row.name);
+  const domains: DomainRecord[] = [];
+  for (const names of chunks(present, domainsARead)) {
+    for (const domain of await readDomains(db, names)) domains.push(domain);
+    // Requests go on being answered while many domains are read.
+    await yieldToOthers();
+  }
+  const deleted = changed.filter((row) => row.deleted === 1).map((row) => parseDomainName(row.name));
+  return { state, domains, deleted, signingKeys: await readSigningKeys(db) };
+}

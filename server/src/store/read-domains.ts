@@ -1,0 +1,192 @@
+import {
+  parseDomainName,
+  parseGroupName,
+  parseKeyId,
+  parsePolicyName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import type { WireConditions } from '@signet/policy-engine/wire';
+import type { Kysely, Selectable } from 'kysely';
+import type {
+  DomainRecord,
+  GroupRecord,
+  MemberRecord,
+  RoleRecord,
+  ServiceRecord,
+  StoredAssertion,
+  StoredPolicy,
+} from './records.ts';
+import { groupBy, optional } from './row-values.ts';
+import type { AssertionsTable, DomainsTable, Schema } from './schema.ts';
+
+/** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
+export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {
+  if (names.length === 0) return [];
+  const rows = await db
+    .selectFrom('domains')
+    .selectAll()
+    .where('name', 'in', names)
+    .where('deleted', '=', 0)
+    .orderBy('name')
+    .execute();
+  const accounts = await db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names).execute();
+  const roles = await readRoles(db, names);
+  const groups = await readGroups(db, names);
+  const policies = await readPolicies(db, names);
+  const services = await readServices(db, names);
+  return rows.map((row) => ({
+    ...domainFields(row),
+    ...optional('awsAccount', accounts.find((account) => account.domain === row.name)?.account ?? null),
+    roles: roles.get(row.name) ?? [],
+    groups: groups.get(row.name) ?? [],
+    policies: policies.get(row.name) ?? [],
+    services: services.get(row.name) ?? [],
+  }));
+}
+
+function domainFields(row: Selectable<DomainsTable>) {
+  return {
+    name: parseDomainName(row.name),
+    enabled: row.enabled === 1,
+    version: row.version,
+    modified: row.modified,
+    ...optional('description', row.description),
+    limits: {
+      ...optional('tokenExpirySeconds', row.token_expiry_seconds),
+      ...optional('serviceCertExpirySeconds', row.service_cert_expiry_seconds),
+      ...optional('roleCertExpirySeconds', row.role_cert_expiry_seconds),
+    },
+  };
+}
+
+function member(row: {
+  member: string;
+  expires: number | null;
+  disabled: number;
+  review: number | null;
+}): MemberRecord {
+  return {
+    name: row.member,
+    ...optional('expires', row.expires),
+    disabled: row.disabled === 1,
+    ...optional('review', row.review),
+  };
+}
+
+async function readRoles(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, RoleRecord[]>> {
+  const rows = await db.selectFrom('roles').selectAll().where('domain', 'in', names).orderBy('name').execute();
+  const memberRows = await db
+    .selectFrom('role_members')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('member')
+    .execute();
+  const members = groupBy(memberRows, (row) => `${row.domain}:${row.role}`);
+  return collect(rows, (row) => ({
+    name: parseRoleName(row.name),
+    ...optional('description', row.description),
+    ...(row.trust === null ? {} : { trust: parseDomainName(row.trust) }),
+    ...optional('tokenExpirySeconds', row.token_expiry_seconds),
+    ...optional('certExpirySeconds', row.cert_expiry_seconds),
+    members: (members.get(`${row.domain}:${row.name}`) ?? []).map(member),
+  }));
+}
+
+async function readGroups(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, GroupRecord[]>> {
+  const rows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
+  const memberRows = await db
+    .selectFrom('group_members')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('member')
+    .execute();
+  const members = groupBy(memberRows, (row) => `${row.domain}:${row.group_name}`);
+  return collect(rows, (row) => ({
+    name: parseGroupName(row.name),
+    ...optional('description', row.description),
+    members: (members.get(`${row.domain}:${row.name}`) ?? []).map(member),
+  }));
+}
+
+async function readPolicies(
+  db: Kysely<Schema>,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, StoredPolicy[]>> {
+  const rows = await db
+    .selectFrom('policies')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('name')
+    .orderBy('version')
+    .execute();
+  const assertionRows = await db
+    .selectFrom('assertions')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('position')
+    .execute();
+  const assertions = groupBy(assertionRows, (row) => JSON.stringify([row.domain, row.policy, row.version]));
+  return collect(rows, (row) => ({
+    name: parsePolicyName(row.name),
+    version: row.version,
+    active: row.active === 1,
+    modified: row.modified,
+    ...optional('description', row.description),
+    caseSensitive: row.case_sensitive === 1,
+    assertions: (assertions.get(JSON.stringify([row.domain, row.name, row.version])) ?? []).map(assertion),
+  }));
+}
+
+function assertion(row: Selectable<AssertionsTable>): StoredAssertion {
+  return {
+    id: row.id,
+    effect: row.effect === 'ALLOW' ? 'ALLOW' : 'DENY',
+    role: row.role,
+    action: row.action,
+    resource: row.resource,
+    caseSensitive: row.case_sensitive === 1,
+    ...(row.conditions === null ? {} : { conditions: JSON.parse(row.conditions) as WireConditions }),
+  };
+}
+
+async function readServices(
+  db: Kysely<Schema>,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, ServiceRecord[]>> {
+  const rows = await db.selectFrom('services').selectAll().where('domain', 'in', names).orderBy('name').execute();
+  const keyRows = await db
+    .selectFrom('service_keys')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('key_id')
+    .execute();
+  const hostRows = await db
+    .selectFrom('service_hosts')
+    .selectAll()
+    .where('domain', 'in', names)
+    .orderBy('position')
+    .execute();
+  const keys = groupBy(keyRows, (row) => `${row.domain}:${row.service}`);
+  const hosts = groupBy(hostRows, (row) => `${row.domain}:${row.service}`);
+  return collect(rows, (row) => ({
+    name: parseServiceName(row.name),
+    ...optional('description', row.description),
+    enabled: row.enabled === 1,
+    ...optional('providerEndpoint', row.provider_endpoint),
+    hosts: (hosts.get(`${row.domain}:${row.name}`) ?? []).map((host) => host.host),
+    publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
+      id: parseKeyId(key.key_id),
+      pem: key.pem,
+    })),
+  }));
+}
+
+function collect<Row extends { domain: string }, Item>(
+  rows: readonly Row[],
+  toItem: (row: Row) => Item,
+): ReadonlyMap<string, Item[]> {
+  const byDomain = new Map<string, Item[]>();
+  for (const [domain, group] of groupBy(rows, (row) => row.domain)) byDomain.set(domain, group.map(toItem));
+  return byDomain;
+}

@@ -1,0 +1,118 @@
+import type { DomainName, GroupName, KeyId, PolicyName, RoleName, ServiceName } from '@signet/policy-engine/names';
+import type { Effect, WireConditions } from '@signet/policy-engine/wire';
+import type { DomainLimits } from '../snapshot/snapshot.ts';
+
+/* What the store holds, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are sorted by name. */
+
+export interface MemberRecord {
+  readonly name: string;
+  readonly expires?: number;
+  readonly disabled: boolean;
+  /** When somebody should look again whether this member still belongs here. */
+  readonly review?: number;
+}
+
+export interface RoleRecord {
+  readonly name: RoleName;
+  readonly description?: string;
+  readonly trust?: DomainName;
+  readonly tokenExpirySeconds?: number;
+  readonly certExpirySeconds?: number;
+  readonly members: readonly MemberRecord[];
+}
+
+export interface GroupRecord {
+  readonly name: GroupName;
+  readonly description?: string;
+  readonly members: readonly MemberRecord[];
+}
+
+/** One rule with full names: role `domain:role.name`, resource `domain:entity`. */
+export interface AssertionRecord {
+  readonly effect: Effect;
+  readonly role: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly caseSensitive: boolean;
+  readonly conditions?: WireConditions;
+}
+
+export interface PolicyRecord {
+  readonly name: PolicyName;
+  readonly version: string;
+  readonly active: boolean;
+  readonly description?: string;
+  readonly caseSensitive: boolean;
+  /** In their order. */
+  readonly assertions: readonly AssertionRecord[];
+}
+
+/** An assertion as it is stored: the id is given by the store and stays as long as the rule does. */
+export interface StoredAssertion extends AssertionRecord {
+  readonly id: number;
+}
+
+export interface StoredPolicy extends PolicyRecord {
+  readonly modified: number;
+  readonly assertions: readonly StoredAssertion[];
+}
+
+export interface ServiceKeyRecord {
+  readonly id: KeyId;
+  /** SPKI PEM. */
+  readonly pem: string;
+}
+
+export interface ServiceRecord {
+  readonly name: ServiceName;
+  readonly description?: string;
+  readonly enabled: boolean;
+  readonly providerEndpoint?: string;
+  /** In their order. */
+  readonly hosts: readonly string[];
+  readonly publicKeys: readonly ServiceKeyRecord[];
+}
+
+/** Everything that somebody can say about a domain. */
+export interface DomainContent {
+  readonly name: DomainName;
+  readonly enabled: boolean;
+  readonly description?: string;
+  readonly limits: DomainLimits;
+  readonly awsAccount?: string;
+  readonly roles: readonly RoleRecord[];
+  readonly groups: readonly GroupRecord[];
+  readonly policies: readonly PolicyRecord[];
+  readonly services: readonly ServiceRecord[];
+}
+
+/** A domain as it is stored. */
+export interface DomainRecord extends DomainContent {
+  /** Grows by one with each change, also when the domain is deleted and made again. */
+  readonly version: number;
+  readonly modified: number;
+  readonly policies: readonly StoredPolicy[];
+}
+
+/** Who changes the store and why: what the audit log keeps beside the change itself. */
+export interface ChangeContext {
+  readonly actor: string;
+  readonly reason?: string;
+  readonly requestId?: string;
+  readonly certificateSerial?: string;
+}
+
+export type AuditAction = 'create' | 'change' | 'delete' | 'add-signing-key' | 'mark-key-compromised';
+
+export interface AuditRecord extends ChangeContext {
+  readonly id: number;
+  readonly at: number;
+  readonly action: AuditAction;
+  /** The domain, or the id of a signing key. */
+  readonly subject: string;
+  /** The domain's version after the change. */
+  readonly version?: number;
+  /** Only what differs; JSON. */
+  readonly before?: string;
+  readonly after?: string;
+}

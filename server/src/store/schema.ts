@@ -1,0 +1,212 @@
+/* The tables as the query layer sees them. Flags are 0 or 1, times milliseconds since the epoch where nothing else is said, JSON is text. */
+
+export interface MetaTable {
+  id: number;
+  epoch: number;
+  counter: number;
+  next_id: number;
+  created_at: number;
+}
+
+export interface DomainsTable {
+  name: string;
+  enabled: number;
+  /** Kept after deletion, so that a version never falls when the name is used again. */
+  deleted: number;
+  version: number;
+  modified: number;
+  /** The change counter at the last change. */
+  changed_at: number;
+  description: string | null;
+  token_expiry_seconds: number | null;
+  service_cert_expiry_seconds: number | null;
+  role_cert_expiry_seconds: number | null;
+}
+
+export interface CloudAccountsTable {
+  domain: string;
+  provider: string;
+  account: string;
+}
+
+export interface RolesTable {
+  domain: string;
+  name: string;
+  description: string | null;
+  trust: string | null;
+  token_expiry_seconds: number | null;
+  cert_expiry_seconds: number | null;
+}
+
+interface MembersTable {
+  domain: string;
+  member: string;
+  expires: number | null;
+  disabled: number;
+  review: number | null;
+}
+
+export interface RoleMembersTable extends MembersTable {
+  role: string;
+}
+
+export interface GroupsTable {
+  domain: string;
+  name: string;
+  description: string | null;
+}
+
+export interface GroupMembersTable extends MembersTable {
+  group_name: string;
+}
+
+export interface PoliciesTable {
+  domain: string;
+  name: string;
+  version: string;
+  active: number;
+  modified: number;
+  description: string | null;
+  case_sensitive: number;
+}
+
+export interface AssertionsTable {
+  id: number;
+  domain: string;
+  policy: string;
+  version: string;
+  position: number;
+  effect: string;
+  role: string;
+  action: string;
+  resource: string;
+  case_sensitive: number;
+  conditions: string | null;
+}
+
+export interface ServicesTable {
+  domain: string;
+  name: string;
+  description: string | null;
+  enabled: number;
+  provider_endpoint: string | null;
+}
+
+export interface ServiceKeysTable {
+  domain: string;
+  service: string;
+  key_id: string;
+  pem: string;
+  created_at: number;
+}
+
+export interface ServiceHostsTable {
+  domain: string;
+  service: string;
+  position: number;
+  host: string;
+}
+
+/** Times in seconds, as in certificates. */
+export interface InstancesTable {
+  provider: string;
+  domain: string;
+  service: string;
+  instance_id: string;
+  current_serial: string;
+  previous_serial: string | null;
+  revoked: number;
+  client_only: number;
+  hostname: string | null;
+  registered_at: number;
+  refreshed_at: number;
+  not_after: number;
+}
+
+/** Times in seconds. */
+export interface JoinTokensTable {
+  digest: string;
+  provider: string;
+  domain: string;
+  service: string;
+  instance_id: string;
+  expires: number;
+  created_by: string;
+  spent_at: number | null;
+}
+
+/** Times in seconds. */
+export interface CertificatesTable {
+  serial: string;
+  issuer: string;
+  kind: string;
+  /** `intended` before it is signed, then `issued`. */
+  state: string;
+  subject: string;
+  holder: string;
+  provider: string | null;
+  instance_id: string | null;
+  intended_at: number;
+  not_before: number;
+  not_after: number;
+  fingerprint: string | null;
+  revoked_at: number | null;
+  revocation_reason: string | null;
+  revoked_by: string | null;
+  /** Grows with each revocation of the store. */
+  revocation_sequence: number | null;
+}
+
+export interface CrlNumbersTable {
+  issuer: string;
+  number: number;
+}
+
+export interface AuditTable {
+  id: number;
+  at: number;
+  actor: string;
+  certificate_serial: string | null;
+  request_id: string | null;
+  reason: string | null;
+  action: string;
+  subject: string;
+  version: number | null;
+  counter: number;
+  before: string | null;
+  after: string | null;
+}
+
+export interface SigningKeysTable {
+  kid: string;
+  purpose: string;
+  algorithm: string;
+  public_jwk: string;
+  created_at: number;
+  activate_at: number;
+  compromised_at: number | null;
+}
+
+export interface Schema {
+  meta: MetaTable;
+  domains: DomainsTable;
+  cloud_accounts: CloudAccountsTable;
+  roles: RolesTable;
+  role_members: RoleMembersTable;
+  groups: GroupsTable;
+  group_members: GroupMembersTable;
+  policies: PoliciesTable;
+  assertions: AssertionsTable;
+  services: ServicesTable;
+  service_keys: ServiceKeysTable;
+  service_hosts: ServiceHostsTable;
+  instances: InstancesTable;
+  join_tokens: JoinTokensTable;
+  certificates: CertificatesTable;
+  crl_numbers: CrlNumbersTable;
+  join_tokens: JoinTokensTable;
+  revocations: RevocationsTable;
+  crl_numbers: CrlNumbersTable;
+  audit: AuditTable;
+  signing_keys: SigningKeysTable;
+}

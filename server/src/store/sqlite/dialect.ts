@@ -1,0 +1,90 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type Database from 'better-sqlite3';
+import {
+  CompiledQuery,
+  type DatabaseConnection,
+  type Driver,
+  SqliteAdapter,
+  type SqliteDatabase,
+  SqliteDialect,
+  SqliteDriver,
+  type SqliteStatement,
+} from 'kysely';
+import { LRUCache } from 'lru-cache';
+import { isBusy } from './errors.ts';
+
+const lockWaitMs = 5000;
+const lockRetryMs = 20;
+
+/**
+ * SQLite for the query layer, with three differences. A transaction takes the write lock when it begins and waits for it without
+ * holding up the process (SQLite's own waiting would stop every request). Schema changes run inside transactions, which SQLite
+ * can do. Statements are prepared once.
+ */
+export class SignetSqliteDialect extends SqliteDialect {
+  readonly #database: SqliteDatabase;
+  readonly #begin: string;
+
+  constructor(database: Database.Database, use: 'reads' | 'changes') {
+    const cached = cachingStatements(database);
+    super({ database: cached });
+    this.#database = cached;
+    this.#begin = use === 'changes' ? 'begin immediate' : 'begin';
+  }
+
+  override createDriver(): Driver {
+    return new PatientDriver(this.#database, this.#begin);
+  }
+
+  override createAdapter(): SqliteAdapter {
+    return new TransactionalAdapter();
+  }
+}
+
+class TransactionalAdapter extends SqliteAdapter {
+  override get supportsTransactionalDdl(): boolean {
+    return true;
+  }
+}
+
+class PatientDriver extends SqliteDriver {
+  readonly #begin: string;
+
+  constructor(database: SqliteDatabase, begin: string) {
+    super({ database });
+    this.#begin = begin;
+  }
+
+  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
+    const end = performance.now() + lockWaitMs;
+    for (;;) {
+      try {
+        await connection.executeQuery(CompiledQuery.raw(this.#begin));
+        return;
+      } catch (error) {
+        if (!isBusy(error) || performance.now() > end) throw error;
+      }
+      await pause(lockRetryMs);
+    }
+  }
+}
+
+function cachingStatements(database: Database.Database): SqliteDatabase {
+  const statements = new LRUCache<string, SqliteStatement>({ max: 200 });
+  return {
+    close: () => void database.close(),
+    prepare: (sql) => {
+      const known = statements.get(sql);
+      if (known !== undefined) return known;
+      const statement: Database.Statement<unknown[]> = database.prepare(sql);
+      const prepared: SqliteStatement = {
+        reader: statement.reader,
+        all: (parameters) => statement.all(...parameters),
+        run: (parameters) => statement.run(...parameters),
+        iterate: (parameters) => statement.iterate(...parameters),
+      };
+      statements.set(sql, prepared);
+      return prepared;
+    },
+  };
+}

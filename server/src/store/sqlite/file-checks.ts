@@ -1,0 +1,66 @@
+import { closeSync, constants, lstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { StoreRefusedError } from '../../errors.ts';
+
+/** Which file a path names at this moment. */
+export interface FileIdentity {
+  readonly device: number;
+  readonly inode: number;
+}
+
+/**
+ * Refuses a store that others can read or could have put there: a symbolic link, no regular file, another owner, any right for
+ * group or others; and a file that is no SQLite database. Throws `StoreRefusedError`, each case with its own reason.
+ */
+export function checkStoreFile(file: string): FileIdentity {
+  const stats = checkOwnFile(file);
+  if (stats === undefined) throw new StoreRefusedError('missing', `store \`${file}\` does not exist`);
+  checkHeader(file, stats);
+  for (const suffix of ['-wal', '-shm']) checkOwnFile(`${file}${suffix}`);
+  return { device: stats.dev, inode: stats.ino };
+}
+
+/** Makes an empty file that only its owner can read, when there is none. */
+export function createStoreFile(file: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  try {
+    closeSync(openSync(file, constants.O_CREAT | constants.O_EXCL | constants.O_RDWR, 0o600));
+  } catch (error) {
+    // Another process may have made it in between; the checks that follow look at it either way.
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
+}
+
+export function fileIdentity(file: string): FileIdentity | undefined {
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  return stats === undefined ? undefined : { device: stats.dev, inode: stats.ino };
+}
+
+function checkOwnFile(file: string): Stats | undefined {
+  const stats = lstatSync(file, { throwIfNoEntry: false });
+  if (stats === undefined) return undefined;
+  if (stats.isSymbolicLink()) throw new StoreRefusedError('symlink', `store \`${file}\` is a symbolic link`);
+  if (!stats.isFile()) throw new StoreRefusedError('not-a-file', `store \`${file}\` is not a regular file`);
+  // Windows knows neither owners nor modes of this kind.
+  if (process.getuid === undefined) return stats;
+  if (stats.uid !== process.getuid()) {
+    throw new StoreRefusedError('owner', `store \`${file}\` belongs to another user`);
+  }
+  if ((stats.mode & 0o077) !== 0) {
+    throw new StoreRefusedError('mode', `store \`${file}\` can be read by others: its mode must be 0600`);
+  }
+  return stats;
+}
+
+const header = Buffer.from('SQLite format 3\0');
+
+function checkHeader(file: string, stats: Stats): void {
+  if (stats.size === 0) return;
+  const start = Buffer.alloc(header.length);
+  const descriptor = openSync(file, constants.O_RDONLY);
+  try {
+    readSync(descriptor, start, 0, start.length, 0);
+  } finally {
+    closeSync(descriptor);
+  }
+  if (!start.equals(header)) throw new StoreRefusedError('corrupt', `store \`${file}\` is not a SQLite database`);
+}

@@ -1,0 +1,157 @@
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
+import { KyselyStore, type StoreDatabase } from '../kysely-store.ts';
+import type { Schema } from '../schema.ts';
+import type { Store } from '../store.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { isCorrupt, translateError } from './errors.ts';
+import { checkStoreFile, createStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
+import { checkSchemaVersion, migrate } from './migrate.ts';
+
+export interface SqliteStoreOptions {
+  readonly clock?: Clock;
+  /** The file must exist and have the current schema, and every change is refused. */
+  readonly readonly?: boolean;
+}
+
+/**
+ * Opens the store in `file`, made with mode 0600 when it is missing, and brings its schema up to date. Throws `StoreRefusedError`
+ * (exit status 78) for a file that is not ours alone, corrupt or of a newer program; `StoreUnavailableError` when it is locked.
+ * Reads and changes have a connection each, so neither waits for the other; should the file be replaced, both open the new one.
+ */
+export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
+  const { clock = systemClock, readonly = false } = options;
+  try {
+    if (!readonly) createStoreFile(file);
+    checkStoreFile(file);
+    if (!readonly) await prepare(file, clock);
+    const database = new SqliteStoreDatabase(file, readonly);
+    await database.open();
+    return new KyselyStore(database, clock);
+  } catch (error) {
+    throw refusal(file, error);
+  }
+}
+
+function refusal(file: string, error: unknown): unknown {
+  if (isCorrupt(error)) {
+    return new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`, { cause: error });
+  }
+  return translateError(error);
+}
+
+/** Checks the whole file and brings it up to date; waits for locks here, where nobody is served yet. */
+async function prepare(file: string, clock: Clock): Promise<void> {
+  const database = openDatabase(file);
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  try {
+    database.pragma('busy_timeout = 5000');
+    database.pragma('journal_mode = WAL');
+    if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
+      throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
+    }
+    await migrate(db, file, clock.now());
+  } finally {
+    // Closes the file also when the query layer was never used.
+    await db.destroy();
+    database.close();
+  }
+}
+
+function openDatabase(file: string): Database.Database {
+  const database = new Database(file, { fileMustExist: true, timeout: 0 });
+  database.pragma('foreign_keys = ON');
+  database.pragma('synchronous = FULL');
+  database.pragma('trusted_schema = OFF');
+  return database;
+}
+
+interface Connections {
+  readonly identity: FileIdentity;
+  readonly reader: Kysely<Schema>;
+  readonly writer: Kysely<Schema>;
+}
+
+class SqliteStoreDatabase implements StoreDatabase {
+  readonly #file: string;
+  readonly #readonly: boolean;
+  #connections: Connections | undefined;
+  #opening: Promise<Connections> | undefined;
+  #closed = false;
+
+  constructor(file: string, readonly: boolean) {
+    this.#file = file;
+    this.#readonly = readonly;
+  }
+
+  async open(): Promise<void> {
+    await this.#current();
+  }
+
+  async reader(): Promise<Kysely<Schema>> {
+    return (await this.#current()).reader;
+  }
+
+  async writer(): Promise<Kysely<Schema>> {
+    if (this.#readonly) throw new StoreUnavailableError('the store is opened for reading only');
+    return (await this.#current()).writer;
+  }
+
+  translate(error: unknown): unknown {
+    return translateError(error);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#opening?.catch(() => undefined);
+    await this.#drop();
+  }
+
+  /** An open file goes on being readable after it was replaced, so the path is looked at each time. */
+  async #current(): Promise<Connections> {
+    if (this.#closed) throw new StoreUnavailableError('the store is closed');
+    const identity = fileIdentity(this.#file);
+    if (identity === undefined) throw new StoreUnavailableError('the file of the store is gone');
+    const known = this.#connections;
+    if (known?.identity.inode === identity.inode && known.identity.device === identity.device) return known;
+    this.#opening ??= this.#reopen().finally(() => {
+      this.#opening = undefined;
+    });
+    return await this.#opening;
+  }
+
+  async #reopen(): Promise<Connections> {
+    await this.#drop();
+    const identity = checkStoreFile(this.#file);
+    const reads = openDatabase(this.#file);
+    reads.pragma('query_only = ON');
+    // A reader waits only for recovery after a crash; it must not hold up the process for longer.
+    reads.pragma('busy_timeout = 100');
+    const reader = new Kysely<Schema>({ dialect: new SignetSqliteDialect(reads, 'reads') });
+    const changes = openDatabase(this.#file);
+    const writer = new Kysely<Schema>({ dialect: new SignetSqliteDialect(changes, 'changes') });
+    this.#connections = { identity, reader, writer };
+    await checkSchemaVersion(reader, this.#file);
+    return this.#connections;
+  }
+
+  async #drop(): Promise<void> {
+    const connections = this.#connections;
+    this.#connections = undefined;
+    if (connections === undefined) return;
+    await Promise.all([connections.reader, connections.writer].map(closeConnection));
+  }
+}
+
+/** The query layer closes only a file that it has used. */
+async function closeConnection(db: Kysely<Schema>): Promise<void> {
+  await db
+    .selectFrom('meta')
+    .select('id')
+    .limit(1)
+    .execute()
+    .catch(() => undefined);
+  await db.destroy();
+}

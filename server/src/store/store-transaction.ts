@@ -1,0 +1,118 @@
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import type { Kysely } from 'kysely';
+import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import { insertAudit } from './audit-rows.ts';
+import { auditText } from './audit-text.ts';
+import { diffDomains } from './diff-domains.ts';
+import { readDomains } from './read-domains.ts';
+import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
+import type { Schema } from './schema.ts';
+import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
+import type { SaveOutcome, StoreTransaction } from './store.ts';
+import { writeDomain } from './write-domain.ts';
+
+/** The changes of one transaction of the query layer; the change counter grows by one with the first of them. */
+export class KyselyStoreTransaction implements StoreTransaction {
+  readonly #db: Kysely<Schema>;
+  readonly #context: ChangeContext;
+  readonly #now: number;
+  readonly #counter: number;
+  #nextId: number;
+  #changed = false;
+
+  constructor(
+    db: Kysely<Schema>,
+    context: ChangeContext,
+    now: number,
+    meta: { readonly counter: number; readonly next_id: number },
+  ) {
+    this.#db = db;
+    this.#context = context;
+    this.#now = now;
+    this.#counter = meta.counter + 1;
+    this.#nextId = meta.next_id;
+  }
+
+  async domain(name: DomainName): Promise<DomainRecord | undefined> {
+    const [domain] = await readDomains(this.#db, [name]);
+    return domain;
+  }
+
+  domainNames(): Promise<readonly DomainName[]> {
+    return readDomainNames(this.#db);
+  }
+
+  async saveDomain(content: DomainContent): Promise<SaveOutcome> {
+    const before = await this.domain(content.name);
+    const diff = diffDomains(before, content);
+    if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
+    const version = (await this.#lastVersion(content.name)) + 1;
+    this.#changed = true;
+    await writeDomain(
+      { db: this.#db, now: this.#now, version, counter: this.#counter, nextId: () => this.#nextId++ },
+      before,
+      content,
+      diff,
+    );
+    const action = before === undefined ? 'create' : 'change';
+    await this.#audit({ action, subject: content.name, version, ...auditText(before, content, diff) });
+    return { kind: before === undefined ? 'created' : 'changed', version };
+  }
+
+  async deleteDomain(name: DomainName): Promise<boolean> {
+    const before = await this.domain(name);
+    if (before === undefined) return false;
+    this.#changed = true;
+    const version = before.version + 1;
+    const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
+    const context = { db: this.#db, now: this.#now, version, counter: this.#counter, nextId: () => this.#nextId++ };
+    await writeDomain(context, before, nothing, diffDomains(before, nothing));
+    await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
+    await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) });
+    return true;
+  }
+
+  signingKeys(): Promise<readonly SigningKeyRecord[]> {
+    return readSigningKeys(this.#db);
+  }
+
+  async addSigningKey(record: SigningKeyRecord): Promise<void> {
+    this.#changed = true;
+    await insertSigningKey(this.#db, record);
+    await this.#audit({ action: 'add-signing-key', subject: record.kid, after: JSON.stringify(record) });
+  }
+
+  async markKeyCompromised(kid: string, at: number): Promise<boolean> {
+    const known = (await this.signingKeys()).find((key) => key.kid === kid);
+    if (known === undefined) return false;
+    if (known.compromisedAt !== undefined) return true;
+    this.#changed = true;
+    await this.#db.updateTable('signing_keys').set({ compromised_at: at }).where('kid', '=', kid).execute();
+    const after = JSON.stringify({ compromisedAt: at });
+    await this.#audit({ action: 'mark-key-compromised', subject: kid, before: JSON.stringify({}), after });
+    return true;
+  }
+
+  /** Writes the counters. The last statement of a transaction. */
+  async finish(): Promise<void> {
+    if (!this.#changed) return;
+    const counters = { counter: this.#counter, next_id: this.#nextId };
+    await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
+  }
+
+  /** Of a deleted domain too: its version goes on. */
+  async #lastVersion(name: DomainName): Promise<number> {
+    const row = await this.#db.selectFrom('domains').select('version').where('name', '=', name).executeTakeFirst();
+    return row?.version ?? 0;
+  }
+
+  async #audit(change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>): Promise<void> {
+    const record = { ...this.#context, ...change, id: this.#nextId++, at: this.#now };
+    await insertAudit(this.#db, record, this.#counter);
+  }
+}
+
+export async function readDomainNames(db: Kysely<Schema>): Promise<readonly DomainName[]> {
+  const rows = await db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name').execute();
+  return rows.map((row) => parseDomainName(row.name));
+}

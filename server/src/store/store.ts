@@ -1,0 +1,63 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
+
+/** Where the store stands. A pair seen before means that nothing has changed since. */
+export interface StoreState {
+  readonly epoch: number;
+  readonly counter: number;
+}
+
+/** What changed after a given counter. */
+export interface StoreChanges {
+  readonly state: StoreState;
+  /** Every changed domain that exists, disabled ones included. */
+  readonly domains: readonly DomainRecord[];
+  readonly deleted: readonly DomainName[];
+  /** All of them, changed or not. */
+  readonly signingKeys: readonly SigningKeyRecord[];
+}
+
+/** What the snapshot needs of a store. Every method throws `StoreUnavailableError` when the store cannot be read. */
+export interface SnapshotSource {
+  /** Cheap: asked at every refresh. */
+  state(): Promise<StoreState>;
+  /** Everything changed after `counter`, as of one instant; without a counter everything there is. */
+  changesSince(counter?: number): Promise<StoreChanges>;
+}
+
+export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
+
+/** One transaction. Nothing of it can be seen by others before it ends well. */
+export interface StoreTransaction {
+  domain(name: DomainName): Promise<DomainRecord | undefined>;
+  domainNames(): Promise<readonly DomainName[]>;
+  /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */
+  saveDomain(content: DomainContent): Promise<SaveOutcome>;
+  /** False when there was none. The name keeps its version for the case that it is used again. */
+  deleteDomain(name: DomainName): Promise<boolean>;
+  signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  addSigningKey(record: SigningKeyRecord): Promise<void>;
+  /** False when there is no such key. A key stays compromised; the first time is kept. */
+  markKeyCompromised(kid: string, at: number): Promise<boolean>;
+}
+
+export interface AuditQuery {
+  readonly subject?: string;
+  /** Newest first, at most this many. */
+  readonly limit: number;
+}
+
+/** The truth about domains and keys. */
+export interface Store extends SnapshotSource {
+  /**
+   * Runs `work` in one transaction, with its audit records. When it throws, nothing has happened. Throws `StoreUnavailableError`
+   * when the store cannot be written within five seconds.
+   */
+  change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result>;
+  domain(name: DomainName): Promise<DomainRecord | undefined>;
+  domainNames(): Promise<readonly DomainName[]>;
+  signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,209 @@
+import type { Kysely } from 'kysely';
+import { type DomainDiff, type ListDiff, type MembersDiff, plainAssertion } from './diff-domains.ts';
+import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, PolicyRecord, RoleRecord } from './records.ts';
+import { chunks, flag, orNull } from './row-values.ts';
+import type { Schema } from './schema.ts';
+import { writeServices } from './write-services.ts';
+
+export interface WriteContext {
+  readonly db: Kysely<Schema>;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+  readonly version: number;
+  readonly counter: number;
+  nextId(): number;
+}
+
+const rowsAStatement = 500;
+
+/** Writes only what differs, and the domain's new version. */
+export async function writeDomain(
+  context: WriteContext,
+  before: DomainRecord | undefined,
+  after: DomainContent,
+  diff: DomainDiff,
+): Promise<void> {
+  await writeDomainRow(context, after);
+  await writeAccount(context, after);
+  await writeRoles(context, after, diff);
+  await writeGroups(context, after, diff);
+  await writePolicies(context, before, after.name, diff.policies);
+  await writeServices(context, after.name, diff.services);
+}
+
+async function writeDomainRow({ db, now, version, counter }: WriteContext, domain: DomainContent): Promise<void> {
+  const row = {
+    enabled: flag(domain.enabled),
+    deleted: 0,
+    version,
+    modified: now,
+    changed_at: counter,
+    description: orNull(domain.description),
+    token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),
+    service_cert_expiry_seconds: orNull(domain.limits.serviceCertExpirySeconds),
+    role_cert_expiry_seconds: orNull(domain.limits.roleCertExpirySeconds),
+  };
+  await db
+    .insertInto('domains')
+    .values({ name: domain.name, ...row })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
+    .execute();
+}
+
+async function writeAccount({ db }: WriteContext, domain: DomainContent): Promise<void> {
+  await db.deleteFrom('cloud_accounts').where('domain', '=', domain.name).where('provider', '=', 'aws').execute();
+  if (domain.awsAccount === undefined) return;
+  await db
+    .insertInto('cloud_accounts')
+    .values({ domain: domain.name, provider: 'aws', account: domain.awsAccount })
+    .execute();
+}
+
+function memberRow(member: MemberRecord) {
+  return {
+    member: member.name,
+    expires: orNull(member.expires),
+    disabled: flag(member.disabled),
+    review: orNull(member.review),
+  };
+}
+
+/** Members that are gone or differ; what differs is taken out and put in again. */
+function stale(diff: ListDiff<MemberRecord>): string[] {
+  return [...diff.removed, ...diff.changed.map((change) => change.before)].map((member) => member.name);
+}
+
+function fresh(diff: ListDiff<MemberRecord>): MemberRecord[] {
+  return [...diff.added, ...diff.changed.map((change) => change.after)];
+}
+
+async function writeRoles({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
+  for (const role of diff.removedRoles) {
+    await db.deleteFrom('roles').where('domain', '=', domain).where('name', '=', role.name).execute();
+  }
+  for (const role of diff.roles) await writeRole(db, domain, role);
+}
+
+async function writeRole(db: Kysely<Schema>, domain: string, diff: MembersDiff<RoleRecord>): Promise<void> {
+  const role = diff.after;
+  if (diff.fields) {
+    const row = {
+      description: orNull(role.description),
+      trust: orNull(role.trust),
+      token_expiry_seconds: orNull(role.tokenExpirySeconds),
+      cert_expiry_seconds: orNull(role.certExpirySeconds),
+    };
+    await db
+      .insertInto('roles')
+      .values({ domain, name: role.name, ...row })
+      .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
+      .execute();
+  }
+  for (const names of chunks(stale(diff.members), rowsAStatement)) {
+    await db
+      .deleteFrom('role_members')
+      .where('domain', '=', domain)
+      .where('role', '=', role.name)
+      .where('member', 'in', names)
+      .execute();
+  }
+  for (const members of chunks(fresh(diff.members), rowsAStatement)) {
+    const rows = members.map((member) => ({ domain, role: role.name, ...memberRow(member) }));
+    await db.insertInto('role_members').values(rows).execute();
+  }
+}
+
+async function writeGroups({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
+  for (const group of diff.removedGroups) {
+    await db.deleteFrom('groups').where('domain', '=', domain).where('name', '=', group.name).execute();
+  }
+  for (const group of diff.groups) await writeGroup(db, domain, group);
+}
+
+async function writeGroup(db: Kysely<Schema>, domain: string, diff: MembersDiff<GroupRecord>): Promise<void> {
+  const group = diff.after;
+  if (diff.fields) {
+    const row = { description: orNull(group.description) };
+    await db
+      .insertInto('groups')
+      .values({ domain, name: group.name, ...row })
+      .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
+      .execute();
+  }
+  for (const names of chunks(stale(diff.members), rowsAStatement)) {
+    await db
+      .deleteFrom('group_members')
+      .where('domain', '=', domain)
+      .where('group_name', '=', group.name)
+      .where('member', 'in', names)
+      .execute();
+  }
+  for (const members of chunks(fresh(diff.members), rowsAStatement)) {
+    const rows = members.map((member) => ({ domain, group_name: group.name, ...memberRow(member) }));
+    await db.insertInto('group_members').values(rows).execute();
+  }
+}
+
+async function writePolicies(
+  context: WriteContext,
+  before: DomainRecord | undefined,
+  domain: string,
+  diff: ListDiff<PolicyRecord>,
+): Promise<void> {
+  for (const policy of [...diff.removed, ...diff.changed.map((change) => change.before)]) {
+    await context.db
+      .deleteFrom('policies')
+      .where('domain', '=', domain)
+      .where('name', '=', policy.name)
+      .where('version', '=', policy.version)
+      .execute();
+  }
+  for (const policy of [...diff.added, ...diff.changed.map((change) => change.after)]) {
+    await insertPolicy(context, domain, policy, knownIds(before, policy));
+  }
+}
+
+/** The ids of the rules as they were, by what they say: a rule that stays keeps its id. */
+function knownIds(before: DomainRecord | undefined, policy: PolicyRecord): Map<string, number[]> {
+  const ids = new Map<string, number[]>();
+  const stored = before?.policies.find((old) => old.name === policy.name && old.version === policy.version);
+  for (const assertion of stored?.assertions ?? []) {
+    const text = JSON.stringify(plainAssertion(assertion));
+    ids.set(text, [...(ids.get(text) ?? []), assertion.id]);
+  }
+  return ids;
+}
+
+async function insertPolicy(
+  { db, now, nextId }: WriteContext,
+  domain: string,
+  policy: PolicyRecord,
+  ids: Map<string, number[]>,
+): Promise<void> {
+  await db
+    .insertInto('policies')
+    .values({
+      domain,
+      name: policy.name,
+      version: policy.version,
+      active: flag(policy.active),
+      modified: now,
+      description: orNull(policy.description),
+      case_sensitive: flag(policy.caseSensitive),
+    })
+    .execute();
+  const rows = policy.assertions.map((assertion, position) => ({
+    id: ids.get(JSON.stringify(plainAssertion(assertion)))?.shift() ?? nextId(),
+    domain,
+    policy: policy.name,
+    version: policy.version,
+    position,
+    effect: assertion.effect,
+    role: assertion.role,
+    action: assertion.action,
+    resource: assertion.resource,
+    case_sensitive: flag(assertion.caseSensitive),
+    conditions: assertion.conditions === undefined ? null : JSON.stringify(assertion.conditions),
+  }));
+  for (const part of chunks(rows, rowsAStatement)) await db.insertInto('assertions').values(part).execute();
+}

@@ -1,0 +1,71 @@
+import type { Kysely } from 'kysely';
+import { diffLists, type ListDiff } from './diff-domains.ts';
+import type { ServiceRecord } from './records.ts';
+import { chunks, flag, orNull } from './row-values.ts';
+import type { Schema } from './schema.ts';
+
+interface ServiceContext {
+  readonly db: Kysely<Schema>;
+  readonly now: number;
+}
+
+/** Writes the services that differ; keys that stay keep the time they were registered at. */
+export async function writeServices(
+  { db, now }: ServiceContext,
+  domain: string,
+  diff: ListDiff<ServiceRecord>,
+): Promise<void> {
+  for (const service of diff.removed) {
+    await db.deleteFrom('services').where('domain', '=', domain).where('name', '=', service.name).execute();
+  }
+  for (const service of diff.added) await writeService({ db, now }, domain, undefined, service);
+  for (const { before, after } of diff.changed) await writeService({ db, now }, domain, before, after);
+}
+
+async function writeService(
+  { db, now }: ServiceContext,
+  domain: string,
+  before: ServiceRecord | undefined,
+  service: ServiceRecord,
+): Promise<void> {
+  const row = {
+    description: orNull(service.description),
+    enabled: flag(service.enabled),
+    provider_endpoint: orNull(service.providerEndpoint),
+  };
+  await db
+    .insertInto('services')
+    .values({ domain, name: service.name, ...row })
+    .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
+    .execute();
+  await writeKeys({ db, now }, domain, before, service);
+  await writeHosts(db, domain, service);
+}
+
+async function writeKeys(
+  { db, now }: ServiceContext,
+  domain: string,
+  before: ServiceRecord | undefined,
+  service: ServiceRecord,
+): Promise<void> {
+  const diff = diffLists(before?.publicKeys ?? [], service.publicKeys, (key) => key.id);
+  for (const key of [...diff.removed, ...diff.changed.map((change) => change.before)]) {
+    await db
+      .deleteFrom('service_keys')
+      .where('domain', '=', domain)
+      .where('service', '=', service.name)
+      .where('key_id', '=', key.id)
+      .execute();
+  }
+  const fresh = [...diff.added, ...diff.changed.map((change) => change.after)];
+  for (const keys of chunks(fresh, 100)) {
+    const rows = keys.map((key) => ({ domain, service: service.name, key_id: key.id, pem: key.pem, created_at: now }));
+    await db.insertInto('service_keys').values(rows).execute();
+  }
+}
+
+async function writeHosts(db: Kysely<Schema>, domain: string, service: ServiceRecord): Promise<void> {
+  await db.deleteFrom('service_hosts').where('domain', '=', domain).where('service', '=', service.name).execute();
+  const rows = service.hosts.map((host, position) => ({ domain, service: service.name, position, host }));
+  for (const part of chunks(rows, 500)) await db.insertInto('service_hosts').values(part).execute();
+}
