@@ -1,0 +1,83 @@
+import type { AssertionInput, DecisionContext, PolicyInput } from '@signet/policy-engine';
+import type { WireConditions } from '@signet/policy-engine/wire';
+import fc from 'fast-check';
+
+/** Texts over so few letters that patterns meet them often. */
+const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, maxLength: 4 });
+const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '?'), minLength: 1, maxLength: 5 });
+const mostlyNames = fc.oneof({ weight: 2, arbitrary: name }, { weight: 3, arbitrary: pattern });
+
+const condition = fc.record({
+  operator: fc.constantFrom('EQUALS', 'equals'),
+  value: fc.constantFrom('a', 'b', 'a,b', 'A , c', '*'),
+});
+const conditions: fc.Arbitrary<WireConditions> = fc.record({
+  conditionsList: fc.array(
+    fc.record({
+      conditionsMap: fc.dictionary(fc.constantFrom('instances', 'enforcementstate', 'SCOPEAWS'), condition, { maxKeys: 2 }),
+    }),
+    { maxLength: 2 },
+  ),
+});
+
+const assertion: fc.Arbitrary<AssertionInput> = fc
+  .record({
+    effect: fc.constantFrom('ALLOW', 'ALLOW', 'ALLOW', 'DENY', undefined),
+    rolePrefix: fc.constantFrom('', '', 'role.', 'd:role.', 'x:role.'),
+    role: mostlyNames,
+    action: mostlyNames,
+    resourcePrefix: fc.constantFrom('', '', 'd:', 'D:', 'x:'),
+    resource: mostlyNames,
+    conditions: fc.option(conditions, { nil: undefined, freq: 4 }),
+  })
+  .map(({ effect, rolePrefix, role, action, resourcePrefix, resource, conditions: kept }) => ({
+    ...(effect !== undefined && { effect }),
+    role: rolePrefix + role,
+    action,
+    resource: resourcePrefix + resource,
+    ...(kept !== undefined && { conditions: kept }),
+  }));
+
+/** Policies of a domain `d`: few, or so many of one role that the index is used. */
+export const policies: fc.Arbitrary<PolicyInput[]> = fc
+  .oneof(
+    fc.array(assertion, { maxLength: 8 }),
+    fc.array(assertion, { minLength: 30, maxLength: 80 }),
+    fc
+      .array(assertion, { minLength: 20, maxLength: 60 })
+      .map((list) => list.map((entry, at) => ({ ...entry, role: at % 2 === 0 ? 'a' : 'a*' }))),
+  )
+  .map((list) => {
+    const half = Math.ceil(list.length / 2);
+    return [
+      { name: 'd:policy.one', assertions: list.slice(0, half) },
+      { name: 'd:policy.two', assertions: list.slice(half) },
+    ];
+  });
+
+export const request: fc.Arbitrary<{
+  domain: string;
+  roles: string[];
+  action: string;
+  resource: string;
+  context?: DecisionContext;
+}> = fc
+  .record({
+    domain: fc.constantFrom('d', 'd', 'd', 'd', 'e', ''),
+    roles: fc.oneof(fc.array(name, { maxLength: 3 }), fc.constantFrom(['a'], ['a', 'b'], ['*'], ['a*'])),
+    action: fc.oneof(name, fc.constantFrom('A', '', '*')),
+    prefix: fc.constantFrom('', '', 'd:', 'D:', 'e:'),
+    resource: fc.oneof(name, fc.constantFrom('', 'A.b', '*', 'ab:a')),
+    context: fc.option(
+      fc.record(
+        { instances: fc.constantFrom('a', 'B', 'c'), enforcementstate: fc.constantFrom('a', 'b') },
+        { requiredKeys: [] },
+      ),
+      { nil: undefined },
+    ),
+  })
+  .map(({ prefix, resource, context, ...rest }) => ({
+    ...rest,
+    resource: prefix + resource,
+    ...(context !== undefined && { context }),
+  }));
