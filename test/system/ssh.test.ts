@@ -1,0 +1,241 @@
+import { spawn, spawnSync } from 'node:child_process';
+import { createPrivateKey } from 'node:crypto';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import {
+  createSshAuthorityKey,
+  knownHostsLine,
+  sshAuthorityOf,
+  trustedUserCaLine,
+} from '@signet/server/certificates/ssh/authority';
+import { buildKrl } from '@signet/server/certificates/ssh/krl';
+import { hostProfile, type SshRules, userProfile } from '@signet/server/certificates/ssh/profile';
+import { parseSshPublicKey } from '@signet/server/certificates/ssh/public-key';
+import { formatSshCertificate, signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
+import test, { type ExecutionContext } from 'ava';
+import { makeSshKey } from '#support/openssh';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+
+/* A real sshd and a real ssh on loopback: who is let in with which certificate, and which host is known by which. */
+
+const sshd = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/usr/bin/sshd'].find((path) => existsSync(path));
+const isInstalled = sshd !== undefined && spawnSync('ssh', ['-V']).error === undefined;
+const withSshd = isInstalled ? test : test.skip;
+if (!isInstalled) test('OpenSSH is not installed here: what needs a real sshd is skipped', (t) => t.pass());
+
+const login = userInfo().username;
+const hostName = 'play.media.test';
+const now = () => Math.floor((performance.timeOrigin + performance.now()) / 1000);
+
+interface Shape {
+  readonly principals?: readonly string[];
+  readonly serial?: bigint;
+  readonly keyId?: string;
+  readonly rules?: Partial<SshRules>;
+  /** When it is issued, in seconds from now. */
+  readonly at?: number;
+  readonly by?: 'user' | 'host' | 'stranger';
+  readonly kind?: 'user' | 'host';
+}
+
+const rules: SshRules = { hostExpirySeconds: 3600, userExpirySeconds: 3600, extensions: [], sourceAddresses: [] };
+
+const authorityOf = (kind: 'ed25519' | 'p256') => sshAuthorityOf(createPrivateKey(createSshAuthorityKey(kind)));
+
+/** Authorities, keys and the files around them, in a folder of the test. */
+function makeWorld(t: ExecutionContext, kind: 'ed25519' | 'p256') {
+  const folder = temporaryFolder(t);
+  const authorities = { host: authorityOf(kind), user: authorityOf(kind), stranger: authorityOf(kind) };
+  const certify = (keyFile: string, name: string, shape: Shape, usual: 'user' | 'host'): string => {
+    const key = parseSshPublicKey(readFileSync(`${keyFile}.pub`, 'utf8'));
+    const subject = {
+      keyId: shape.keyId ?? `${usual}:media.test`,
+      principals: shape.principals ?? (usual === 'user' ? [login] : [hostName]),
+      serial: shape.serial ?? 1n,
+    };
+    const build = (shape.kind ?? usual) === 'user' ? userProfile : hostProfile;
+    const profile = build(subject, { ...rules, ...shape.rules }, now() + (shape.at ?? 0));
+    const blob = signSshCertificate(profile, key, authorities[shape.by ?? usual], Buffer.alloc(32, 5));
+    const file = join(folder, `${name}-cert.pub`);
+    writeFileSync(file, `${formatSshCertificate(blob, key.type, subject.keyId)}\n`);
+    return file;
+  };
+  const hostKey = makeSshKey(folder, 'host_key', '-t', 'ed25519').file;
+  const userKey = makeSshKey(folder, 'user_key', '-t', 'ecdsa', '-b', '256').file;
+  return { folder, authorities, certify, hostKey, userKey };
+}
+type World = ReturnType<typeof makeWorld>;
+
+async function freePort(): Promise<number> {
+  const server = createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  await new Promise((resolve) => server.close(resolve));
+  if (address === null || typeof address === 'string') throw new Error('no port');
+  return address.port;
+}
+
+/** Starts sshd with a host certificate of this shape, trusting the user authority; it ends with the test. */
+async function startSshd(t: ExecutionContext, world: World, host: Shape = {}, krl?: Buffer) {
+  const { folder } = world;
+  const port = await freePort();
+  const revoked = join(folder, 'revoked.krl');
+  writeFileSync(revoked, krl ?? buildKrl({ version: 1n, generatedAt: now(), revoked: [] }));
+  writeFileSync(join(folder, 'trusted'), `${trustedUserCaLine(world.authorities.user)}\n`);
+  writeFileSync(join(folder, 'principals'), `${login}\nmedia:admin\n`);
+  const config = join(folder, 'sshd_config');
+  writeFileSync(
+    config,
+    [
+      `Port ${port}`,
+      'ListenAddress 127.0.0.1',
+      `HostKey ${world.hostKey}`,
+      `HostCertificate ${world.certify(world.hostKey, 'host', host, 'host')}`,
+      `TrustedUserCAKeys ${join(folder, 'trusted')}`,
+      `AuthorizedPrincipalsFile ${join(folder, 'principals')}`,
+      `RevokedKeys ${revoked}`,
+      'AuthorizedKeysFile none',
+      'AuthenticationMethods publickey',
+      'PasswordAuthentication no',
+      'KbdInteractiveAuthentication no',
+      'PermitRootLogin prohibit-password',
+      'UsePAM no',
+      // The folders above belong to whoever runs the test.
+      'StrictModes no',
+      'PidFile none',
+      'LogLevel VERBOSE',
+    ].join('\n'),
+  );
+  // Where sshd parts with its privileges; only root may and need make it.
+  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
+  const child = spawn(sshd ?? '', ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] });
+  t.teardown(() => child.kill('SIGKILL'));
+  const log: string[] = [];
+  child.stderr.setEncoding('utf8').on('data', (text: string) => log.push(text));
+  await until('sshd listens', () => {
+    if (child.exitCode !== null) throw new Error(`sshd ended: ${log.join('')}`);
+    return log.join('').includes(`Server listening on 127.0.0.1 port ${port}`);
+  });
+  return { port, log: () => log.join('') };
+}
+
+/** Logs in as `ssh` does, with this certificate; answers what the command printed, and what ssh said. */
+async function logIn(world: World, port: number, certificate: string, knownHosts = 'play.media.test') {
+  const known = join(world.folder, 'known_hosts');
+  writeFileSync(known, `${knownHostsLine(world.authorities.host, [knownHosts])}\n`);
+  const options = [
+    'BatchMode=yes',
+    'IdentitiesOnly=yes',
+    'IdentityAgent=none',
+    `CertificateFile=${certificate}`,
+    `UserKnownHostsFile=${known}`,
+    'GlobalKnownHostsFile=none',
+    'StrictHostKeyChecking=yes',
+    `HostKeyAlias=${hostName}`,
+    'HostKeyAlgorithms=ssh-ed25519-cert-v01@openssh.com',
+    'PreferredAuthentications=publickey',
+    'ConnectTimeout=10',
+  ].flatMap((option) => ['-o', option]);
+  const args = ['-F', 'none', '-p', String(port), '-i', world.userKey, ...options, `${login}@127.0.0.1`, 'echo let in'];
+  const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
+  let [printed, said] = ['', ''];
+  child.stdout.setEncoding('utf8').on('data', (text: string) => {
+    printed += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text: string) => {
+    said += text;
+  });
+  await new Promise((resolve) => child.on('close', resolve));
+  return { printed, said };
+}
+
+for (const kind of ['ed25519', 'p256'] as const) {
+  withSshd(`the host is known by its certificate and the user logs in with one: ${kind}`, async (t) => {
+    const world = makeWorld(t, kind);
+    const { port, log } = await startSshd(t, world);
+    const certificate = world.certify(world.userKey, 'good', { serial: 77n, keyId: 'user:user.olive' }, 'user');
+    t.deepEqual(await logIn(world, port, certificate), { printed: 'let in\n', said: '' });
+    t.regex(log(), /Accepted publickey .* ID user:user\.olive \(serial 77\)/);
+  });
+}
+
+withSshd('a login of a domain is let in where sshd lists it', async (t) => {
+  const world = makeWorld(t, 'ed25519');
+  const { port } = await startSshd(t, world);
+  const good = world.certify(world.userKey, 'good', { principals: ['media:admin'] }, 'user');
+  t.is((await logIn(world, port, good)).printed, 'let in\n');
+  const other = world.certify(world.userKey, 'other', { principals: ['catalog:admin'] }, 'user');
+  t.is((await logIn(world, port, other)).printed, '');
+});
+
+withSshd('configured options bind: a forced command, and networks', async (t) => {
+  const world = makeWorld(t, 'ed25519');
+  const { port } = await startSshd(t, world);
+  const forced = world.certify(world.userKey, 'forced', { rules: { forceCommand: 'echo forced' } }, 'user');
+  t.is((await logIn(world, port, forced)).printed, 'forced\n');
+  const near = world.certify(
+    world.userKey,
+    'near',
+    { rules: { sourceAddresses: ['10.0.0.0/8', '127.0.0.0/8'] } },
+    'user',
+  );
+  t.is((await logIn(world, port, near)).printed, 'let in\n');
+  const far = world.certify(world.userKey, 'far', { rules: { sourceAddresses: ['10.0.0.0/8'] } }, 'user');
+  t.is((await logIn(world, port, far)).printed, '');
+});
+
+const refused: { note: string; shape: Shape; log: RegExp }[] = [
+  { note: 'an expired certificate', shape: { at: -4000 }, log: /Certificate invalid: expired/ },
+  { note: 'a certificate of the future', shape: { at: 1000 }, log: /Certificate invalid: not yet valid/ },
+  {
+    note: 'another principal',
+    shape: { principals: ['nobody-here'] },
+    log: /Certificate does not contain an authorized principal/,
+  },
+  {
+    note: 'another authority',
+    shape: { by: 'stranger' },
+    log: /Failed publickey .* ECDSA-CERT /,
+  },
+  { note: 'the authority of the hosts', shape: { by: 'host' }, log: /Failed publickey .* ECDSA-CERT / },
+  // ssh itself does not offer it, and falls back on the bare key.
+  { note: 'a host certificate', shape: { kind: 'host' }, log: /Failed publickey .* ECDSA SHA256/ },
+  { note: 'a number that is revoked', shape: { serial: 5n }, log: /revoked by file/ },
+  { note: 'a key id that is revoked', shape: { keyId: 'user:media.gone' }, log: /revoked by file/ },
+];
+
+withSshd('the user is refused, and sshd says why', async (t) => {
+  const world = makeWorld(t, 'ed25519');
+  const revoked = [{ authority: world.authorities.user.publicKey, serials: [5n], keyIds: ['user:media.gone'] }];
+  const { port, log } = await startSshd(t, world, {}, buildKrl({ version: 2n, generatedAt: now(), revoked }));
+  for (const [index, { note, shape, log: expected }] of refused.entries()) {
+    const before = log().length;
+    const { printed, said } = await logIn(world, port, world.certify(world.userKey, `bad${index}`, shape, 'user'));
+    t.is(printed, '', note);
+    t.regex(said, /Permission denied/, note);
+    await until(`sshd says why: ${note}`, () => expected.test(log().slice(before)), 5000);
+  }
+  const good = world.certify(world.userKey, 'good', { serial: 6n }, 'user');
+  t.is((await logIn(world, port, good)).printed, 'let in\n');
+});
+
+const hosts: { note: string; shape: Shape; knownHosts?: string }[] = [
+  { note: 'an expired certificate', shape: { at: -4000 } },
+  { note: 'the name of another host', shape: { principals: ['db.media.test'] } },
+  { note: 'another authority', shape: { by: 'stranger' } },
+  { note: 'the authority of the users', shape: { by: 'user' } },
+  { note: 'an authority for other names', shape: {}, knownHosts: '*.catalog.test' },
+];
+
+for (const { note, shape, knownHosts } of hosts) {
+  withSshd(`the host is not known: ${note}`, async (t) => {
+    const world = makeWorld(t, 'ed25519');
+    const { port } = await startSshd(t, world, shape);
+    const { printed, said } = await logIn(world, port, world.certify(world.userKey, 'good', {}, 'user'), knownHosts);
+    t.is(printed, '');
+    t.regex(said, /Host key verification failed/);
+  });
+}
