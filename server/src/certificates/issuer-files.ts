@@ -1,5 +1,4 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import { certificatesInPem, certificateToPem, keyIdentifierIn, readCertificate } from './certificate-reader.ts';
 import type { Issuer, SigningKind } from './issuer.ts';
 import { keyBits, keyIdentifierOf } from './public-key.ts';
@@ -66,15 +65,4 @@ export function issuerFromPem(certificatePem: string, keyPem: string): Issuer {
     notAfter: own.notAfter,
     chainPem: checkChain(ders).map(certificateToPem).join(''),
   };
-}
-
-/** Reads an issuer from its files. Throws `IssuerError` naming the file. */
-export async function readIssuer(files: IssuerFiles): Promise<Issuer> {
-  try {
-    const [certificate, key] = await Promise.all([readFile(files.certificate, 'utf8'), readFile(files.key, 'utf8')]);
-    return issuerFromPem(certificate, key);
-  } catch (cause) {
-    const reason = cause instanceof Error ? cause.message : 'it cannot be read';
-    throw new IssuerError(`issuer \`${files.certificate}\` cannot be used: ${reason}`, { cause });
-  }
 }

@@ -13,10 +13,7 @@ import type { CertificateKind } from '../certificates/profile.ts';
 import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
 import type { CertificatesTable, InstancesTable, Schema } from './schema.ts';
 
-/* Rows of certificates and instances. The interfaces count seconds, the tables milliseconds. */
-
-export const toMs = (seconds: number): number => seconds * 1000;
-export const toSeconds = (milliseconds: number): number => Math.floor(milliseconds / 1000);
+/* Rows of certificates and instances. Times are in seconds on both sides. */
 
 const kinds = new Map<string, CertificateKind>([
   ['instance', 'instance'],
@@ -45,26 +42,21 @@ export function toCertificate(row: Selectable<CertificatesTable>): CertificateRe
   const revoked =
     row.revoked_at === null
       ? undefined
-      : { serial: row.serial, revokedAt: toSeconds(row.revoked_at), reason: reasonOf(row.revocation_reason) };
+      : { serial: row.serial, revokedAt: row.revoked_at, reason: reasonOf(row.revocation_reason) };
   return {
     serial: row.serial,
-    issuer: row.issuer ?? '',
+    issuer: row.issuer,
     kind,
     subject: row.subject,
-    holder: parsePrincipalName(row.requested_by),
+    holder: parsePrincipalName(row.holder),
     provider: optional<PrincipalName>(row.provider, parsePrincipalName),
     instanceId: optional<PathElement>(row.instance_id, parsePathElement),
-    notBefore: toSeconds(row.not_before),
-    notAfter: toSeconds(row.not_after),
+    notBefore: row.not_before,
+    notAfter: row.not_after,
     state: row.state === 'issued' ? 'issued' : 'intended',
     fingerprint: row.fingerprint ?? undefined,
     revoked,
   };
-}
-
-function domainOf(row: CertificateRow): string {
-  const colon = row.subject.indexOf(':');
-  return row.subject.slice(0, colon < 0 ? row.subject.lastIndexOf('.') : colon);
 }
 
 export function fromCertificate(row: CertificateRow, at: number): CertificatesTable {
@@ -72,18 +64,19 @@ export function fromCertificate(row: CertificateRow, at: number): CertificatesTa
     serial: row.serial,
     issuer: row.issuer,
     kind: row.kind,
-    state: 'intent',
-    domain: domainOf(row),
+    state: 'intended',
     subject: row.subject,
     provider: row.provider ?? null,
     instance_id: row.instanceId ?? null,
     fingerprint: null,
-    requested_by: row.holder,
-    issued_at: toMs(at),
-    not_before: toMs(row.notBefore),
-    not_after: toMs(row.notAfter),
+    holder: row.holder,
+    intended_at: at,
+    not_before: row.notBefore,
+    not_after: row.notAfter,
     revoked_at: null,
     revocation_reason: null,
+    revoked_by: null,
+    revocation_sequence: null,
   };
 }
 
@@ -95,12 +88,12 @@ export function toInstance(row: Selectable<InstancesTable>): InstanceRecord {
     instanceId: parsePathElement(row.instance_id),
     currentSerial: row.current_serial,
     previousSerial: row.previous_serial ?? undefined,
-    revoked: row.revoked_at !== null,
+    revoked: row.revoked === 1,
     clientOnly: row.client_only === 1,
     hostname: row.hostname ?? undefined,
-    registeredAt: toSeconds(row.registered_at),
-    refreshedAt: toSeconds(row.refreshed_at),
-    notAfter: toSeconds(row.expires_at),
+    registeredAt: row.registered_at,
+    refreshedAt: row.refreshed_at,
+    notAfter: row.not_after,
   };
 }
 
@@ -113,43 +106,29 @@ export async function confirmCertificate(db: Kysely<Schema>, serial: string, fin
   await db.updateTable('certificates').set({ state: 'issued', fingerprint }).where('serial', '=', serial).execute();
 }
 
-interface RevocableRow {
-  readonly serial: string;
-  readonly issuer: string | null;
-  readonly not_after: number;
-}
-
-/** Takes certificates back, with one entry each in the order of revocations. */
+/** Takes certificates back; each gets the next place in the order of revocations. */
 export async function revokeRows(
   db: Kysely<Schema>,
-  rows: readonly RevocableRow[],
+  serials: readonly string[],
   revocation: Revocation,
 ): Promise<void> {
-  if (rows.length === 0) return;
+  if (serials.length === 0) return;
   const last = await db
-    .selectFrom('revocations')
-    .select((select) => select.fn.max('sequence').as('sequence'))
+    .selectFrom('certificates')
+    .select((select) => select.fn.max('revocation_sequence').as('sequence'))
     .executeTakeFirst();
   let sequence = Number(last?.sequence ?? 0);
-  for (const row of rows) {
+  for (const serial of serials) {
     sequence += 1;
-    const { reason, at, by } = revocation;
     await db
       .updateTable('certificates')
-      .set({ revoked_at: toMs(at), revocation_reason: reason })
-      .where('serial', '=', row.serial)
-      .execute();
-    await db
-      .insertInto('revocations')
-      .values({
-        sequence,
-        serial: row.serial,
-        issuer: row.issuer ?? '',
-        revoked_at: toMs(at),
-        reason,
-        by,
-        not_after: row.not_after,
+      .set({
+        revoked_at: revocation.at,
+        revocation_reason: revocation.reason,
+        revoked_by: revocation.by,
+        revocation_sequence: sequence,
       })
+      .where('serial', '=', serial)
       .execute();
   }
 }

@@ -6,15 +6,7 @@ import type {
   RevocationRow,
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
-import {
-  confirmCertificate,
-  fromCertificate,
-  reasonOf,
-  revokeRows,
-  toCertificate,
-  toMs,
-  toSeconds,
-} from './certificate-rows.ts';
+import { confirmCertificate, fromCertificate, reasonOf, revokeRows, toCertificate } from './certificate-rows.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 
 /** The certificates of a store over any database of the query layer. */
@@ -51,12 +43,12 @@ export class KyselyCertificateStore implements CertificateStore {
     return this.#database.change(async (db) => {
       const row = await db
         .selectFrom('certificates')
-        .select(['serial', 'issuer', 'not_after'])
+        .select('serial')
         .where('serial', '=', serial)
         .where('revoked_at', 'is', null)
         .executeTakeFirst();
       if (row === undefined) return false;
-      await revokeRows(db, [row], revocation);
+      await revokeRows(db, [row.serial], revocation);
       return true;
     });
   }
@@ -64,20 +56,20 @@ export class KyselyCertificateStore implements CertificateStore {
   async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {
     const rows = await this.#database.read((db) =>
       db
-        .selectFrom('revocations')
+        .selectFrom('certificates')
         .selectAll()
-        .where('sequence', '>', sequence)
-        .where('not_after', '>=', toMs(now))
-        .orderBy('sequence')
+        .where('revocation_sequence', '>', sequence)
+        .where('not_after', '>=', now)
+        .orderBy('revocation_sequence')
         .execute(),
     );
     return rows.map((row) => ({
-      sequence: row.sequence,
+      sequence: row.revocation_sequence ?? 0,
       serial: row.serial,
       issuer: row.issuer,
-      revokedAt: toSeconds(row.revoked_at),
-      reason: reasonOf(row.reason),
-      notAfter: toSeconds(row.not_after),
+      revokedAt: row.revoked_at ?? 0,
+      reason: reasonOf(row.revocation_reason),
+      notAfter: row.not_after,
     }));
   }
 
@@ -86,9 +78,9 @@ export class KyselyCertificateStore implements CertificateStore {
       db
         .selectFrom('certificates')
         .selectAll()
-        .where('state', '=', 'intent')
-        .where('issued_at', '<', toMs(before))
-        .orderBy('issued_at')
+        .where('state', '=', 'intended')
+        .where('intended_at', '<', before)
+        .orderBy('intended_at')
         .execute(),
     );
     return rows.map(toCertificate).filter((row) => row !== undefined);

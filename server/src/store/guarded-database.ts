@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import { DomainError } from '../errors.ts';
-import type { StoreDatabase } from './kysely-store.ts';
 import type { Schema } from './schema.ts';
+import type { StoreDatabase } from './store-database.ts';
 
 /** Reads and changes of one database, with its errors in the words of `errors.ts`. */
 export interface GuardedDatabase {

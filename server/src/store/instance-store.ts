@@ -10,7 +10,7 @@ import {
   type Lineage,
   lineageOf,
 } from '../instances/instance-store.ts';
-import { confirmCertificate, instanceColumns, revokeRows, toInstance, toMs } from './certificate-rows.ts';
+import { confirmCertificate, instanceColumns, revokeRows, toInstance } from './certificate-rows.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import type { Schema } from './schema.ts';
 
@@ -31,10 +31,10 @@ export class KyselyInstanceStore implements InstanceStore {
       hostname: details.hostname ?? null,
       current_serial: given.serial,
       previous_serial: null,
-      registered_at: toMs(at),
-      refreshed_at: toMs(at),
-      expires_at: toMs(given.notAfter),
-      revoked_at: null,
+      registered_at: at,
+      refreshed_at: at,
+      not_after: given.notAfter,
+      revoked: 0,
       client_only: details.clientOnly ? 1 : 0,
     };
     await this.#database.change(async (db) => {
@@ -59,8 +59,8 @@ export class KyselyInstanceStore implements InstanceStore {
         db.updateTable('instances').set({
           current_serial: given.serial,
           previous_serial: presented,
-          refreshed_at: toMs(at),
-          expires_at: toMs(given.notAfter),
+          refreshed_at: at,
+          not_after: given.notAfter,
         }),
         key,
       ).execute();
@@ -70,7 +70,7 @@ export class KyselyInstanceStore implements InstanceStore {
 
   revoke(key: InstanceKey, revocation: Revocation): Promise<void> {
     return this.#database.change(async (db) => {
-      await whereKey(db.updateTable('instances').set({ revoked_at: toMs(revocation.at) }), key).execute();
+      await whereKey(db.updateTable('instances').set({ revoked: 1 }), key).execute();
       await revokeInstanceCertificates(db, key, revocation);
     });
   }
@@ -88,7 +88,7 @@ export class KyselyInstanceStore implements InstanceStore {
       const { expires, createdBy } = token;
       await db
         .insertInto('join_tokens')
-        .values({ digest, ...instanceColumns(token), created_by: createdBy, expires: toMs(expires), spent_at: null })
+        .values({ digest, ...instanceColumns(token), created_by: createdBy, expires: expires, spent_at: null })
         .execute();
     });
   }
@@ -98,10 +98,10 @@ export class KyselyInstanceStore implements InstanceStore {
       // One statement decides and changes: of two at once, the second finds nothing that it could change.
       const query = db
         .updateTable('join_tokens')
-        .set({ spent_at: toMs(at) })
+        .set({ spent_at: at })
         .where('digest', '=', digest)
         .where('spent_at', 'is', null)
-        .where('expires', '>', toMs(at))
+        .where('expires', '>', at)
         .where('provider', '=', key.provider)
         .where('domain', '=', key.domain)
         .where('service', '=', key.service)
@@ -137,14 +137,18 @@ async function revokeInstanceCertificates(
 ): Promise<boolean> {
   const rows = await db
     .selectFrom('certificates')
-    .select(['serial', 'issuer', 'not_after'])
+    .select('serial')
     .where('provider', '=', key.provider)
     .where('instance_id', '=', key.instanceId)
     .where('subject', '=', `${key.domain}.${key.service}`)
     .where('kind', '=', 'instance')
     .where('revoked_at', 'is', null)
-    .where('not_after', '>=', toMs(revocation.at))
+    .where('not_after', '>=', revocation.at)
     .execute();
-  await revokeRows(db, rows, revocation);
+  await revokeRows(
+    db,
+    rows.map(({ serial }) => serial),
+    revocation,
+  );
   return rows.length > 0;
 }

@@ -2,36 +2,35 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { DomainError } from '../errors.ts';
+import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { readAudit } from './audit-rows.ts';
+import { KyselyCertificateStore } from './certificate-store.ts';
+import { guardDatabase } from './guarded-database.ts';
+import { KyselyInstanceStore } from './instance-store.ts';
 import { readDomains } from './read-domains.ts';
 import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
 import type { AuditQuery, Store, StoreChanges, StoreState, StoreTransaction } from './store.ts';
+import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
-
-/** What a kind of database has to bring along: its connections and the meaning of its errors. */
-export interface StoreDatabase {
-  /** For reads that never wait for a writer. Throws when the database is gone. */
-  reader(): Promise<Kysely<Schema>>;
-  /** For changes: a transaction on it takes the write lock when it begins, waiting at most five seconds. */
-  writer(): Promise<Kysely<Schema>>;
-  /** The error of the database in the words of `errors.ts`. */
-  translate(error: unknown): unknown;
-  close(): Promise<void>;
-}
 
 const domainsARead = 200;
 
 /** A store over any database of the query layer. */
 export class KyselyStore implements Store {
+  readonly certificates: CertificateStore;
+  readonly instances: InstanceStore;
   readonly #database: StoreDatabase;
   readonly #clock: Clock;
 
   constructor(database: StoreDatabase, clock: Clock) {
+    this.certificates = new KyselyCertificateStore(guardDatabase(database));
+    this.instances = new KyselyInstanceStore(guardDatabase(database));
     this.#database = database;
     this.#clock = clock;
   }

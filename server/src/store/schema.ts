@@ -204,9 +204,6 @@ export interface Schema {
   join_tokens: JoinTokensTable;
   certificates: CertificatesTable;
   crl_numbers: CrlNumbersTable;
-  join_tokens: JoinTokensTable;
-  revocations: RevocationsTable;
-  crl_numbers: CrlNumbersTable;
   audit: AuditTable;
   signing_keys: SigningKeysTable;
 }

@@ -1,4 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
+import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 
@@ -48,8 +50,10 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
-/** The truth about domains and keys. */
+/** The truth about domains and keys, certificates and instances. */
 export interface Store extends SnapshotSource {
+  readonly certificates: CertificateStore;
+  readonly instances: InstanceStore;
   /**
    * Runs `work` in one transaction, with its audit records. When it throws, nothing has happened. Throws `StoreUnavailableError`
    * when the store cannot be written within five seconds.

@@ -1,0 +1,66 @@
+import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { RevocationReason, RevokedCertificate } from './crl.ts';
+import type { CertificateKind } from './profile.ts';
+
+/** A certificate as the store keeps it. Times in seconds since the epoch. */
+export interface CertificateRow {
+  /** Lower-case hexadecimal. */
+  readonly serial: string;
+  /** The issuer's id. */
+  readonly issuer: string;
+  readonly kind: CertificateKind;
+  /** The common name: `domain.service` or `domain:role.name`. */
+  readonly subject: string;
+  /** Who asked for it: for a role certificate the principal that holds the role. */
+  readonly holder: PrincipalName;
+  /** For an instance's certificate. */
+  readonly provider?: PrincipalName | undefined;
+  readonly instanceId?: PathElement | undefined;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+export type CertificateState = 'intended' | 'issued';
+
+export interface CertificateRecord extends CertificateRow {
+  readonly state: CertificateState;
+  /** SHA-256 of the certificate in DER, base64url; once it is issued. */
+  readonly fingerprint?: string | undefined;
+  readonly revoked?: RevokedCertificate | undefined;
+}
+
+/** A revocation as it travels to every server: `sequence` only grows. */
+export interface RevocationRow extends RevokedCertificate {
+  readonly sequence: number;
+  readonly issuer: string;
+  /** Seconds since the epoch; afterwards the row is of no interest. */
+  readonly notAfter: number;
+}
+
+export interface Revocation {
+  readonly reason: RevocationReason;
+  /** Seconds since the epoch. */
+  readonly at: number;
+  /** Who took it back: a principal, or a rule of the server. */
+  readonly by: string;
+}
+
+/**
+ * What the issuing of certificates keeps. A certificate is signed only after its intent is on disk, so there is none without a row.
+ * Every method throws `StoreUnavailableError` when the store cannot be written or read.
+ */
+export interface CertificateStore {
+  /** Records that a certificate with this serial number is about to be signed. Throws `ConflictError` when the serial exists. */
+  intend(row: CertificateRow, at: number): Promise<void>;
+  /** Records that it was signed. */
+  confirm(serial: string, fingerprint: string): Promise<void>;
+  find(serial: string): Promise<CertificateRecord | undefined>;
+  /** Takes a certificate back; false when there is none, or it was taken back before. */
+  revoke(serial: string, revocation: Revocation): Promise<boolean>;
+  /** Revocations after `sequence` of certificates that have not ended at `now` (seconds), in their order. */
+  revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
+  /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
+  orphans(before: number): Promise<readonly CertificateRow[]>;
+  /** The next number for a revocation list of this issuer; each answer is greater than the one before. */
+  nextCrlNumber(issuer: string): Promise<number>;
+}

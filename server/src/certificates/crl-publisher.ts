@@ -1,0 +1,83 @@
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { NotFoundError } from '../errors.ts';
+import type { CertificateStore } from './certificate-store.ts';
+import { buildCrl, crlToPem } from './crl.ts';
+import type { Issuer } from './issuer.ts';
+import type { Issuers } from './issuers.ts';
+import type { LiveRevocations } from './live-revocations.ts';
+
+/** A published revocation list. Times in seconds since the epoch. */
+export interface PublishedCrl {
+  readonly pem: string;
+  readonly number: number;
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
+}
+
+export interface CrlPublisherDeps {
+  readonly issuers: Pick<Issuers, 'current'>;
+  readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence'>;
+  readonly certificates: Pick<CertificateStore, 'nextCrlNumber'>;
+  readonly clock: Clock;
+  /** How long a list is good for. It is made anew after half of that, or when something was taken back. */
+  readonly lifetimeSeconds: number;
+}
+
+/** The revocation lists of all issuers, the draining ones included. */
+export interface CrlPublisher {
+  /** The list of an issuer by its id, or of the first active one. Throws `NotFoundError`, `StoreUnavailableError`. */
+  current(issuer?: string): Promise<PublishedCrl>;
+  /** How much of its life the oldest list in use has left, between 0 and 1: an alarm belongs at one half. */
+  freshness(): number;
+}
+
+/** For clocks of readers that are behind. */
+const backdateSeconds = 300;
+
+interface Entry extends PublishedCrl {
+  readonly sequence: number;
+}
+
+async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Promise<Entry> {
+  const { sequence } = deps.revocations;
+  const revoked = deps.revocations.ofIssuer(issuer.id).filter(({ notAfter }) => notAfter >= now);
+  const number = await deps.certificates.nextCrlNumber(issuer.id);
+  const times = { thisUpdate: now - backdateSeconds, nextUpdate: now + deps.lifetimeSeconds };
+  return { ...times, number, sequence, pem: crlToPem(buildCrl(issuer, { revoked, number, ...times })) };
+}
+
+export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
+  const lists = new Map<string, Promise<Entry>>();
+  const isFresh = (entry: Entry, now: number) =>
+    entry.sequence === deps.revocations.sequence &&
+    entry.nextUpdate - now > deps.lifetimeSeconds / 2 &&
+    entry.thisUpdate <= now;
+  const known = new Map<string, Entry>();
+  const current = async (issuer: Issuer): Promise<Entry> => {
+    const now = epochSeconds(deps.clock);
+    const last = known.get(issuer.id);
+    if (last !== undefined && isFresh(last, now)) return last;
+    const making = lists.get(issuer.id) ?? publish(deps, issuer, now);
+    lists.set(issuer.id, making);
+    try {
+      const entry = await making;
+      known.set(issuer.id, entry);
+      return entry;
+    } finally {
+      lists.delete(issuer.id);
+    }
+  };
+  return {
+    current: (id) => {
+      const { active, draining } = deps.issuers.current();
+      const issuer = id === undefined ? active[0] : [...active, ...draining].find((candidate) => candidate.id === id);
+      if (issuer === undefined) return Promise.reject(new NotFoundError('there is no such issuer'));
+      return current(issuer);
+    },
+    freshness: () => {
+      const now = epochSeconds(deps.clock);
+      const left = [...known.values()].map((entry) => (entry.nextUpdate - now) / deps.lifetimeSeconds);
+      return Math.max(0, Math.min(1, ...left));
+    },
+  };
+}

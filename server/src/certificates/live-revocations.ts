@@ -1,0 +1,57 @@
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { CertificateStore, RevocationRow } from './certificate-store.ts';
+
+/** Which certificates were taken back, in memory: asked on every request, brought up to date in the background. */
+export interface LiveRevocations {
+  has(serial: string): boolean;
+  /** Those of one issuer that have not ended, in the order in which they were taken back. */
+  ofIssuer(issuer: string): readonly RevocationRow[];
+  /** Grows with every revocation that is noticed. */
+  readonly sequence: number;
+  /** Reads what is new. Throws `StoreUnavailableError`; what is known stays known. */
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+
+export interface LiveRevocationsDeps {
+  readonly certificates: Pick<CertificateStore, 'revocationsAfter'>;
+  readonly clock: Clock;
+  readonly refreshIntervalMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+/** Reads every revocation that still matters, then goes on reading those that come. */
+export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<LiveRevocations> {
+  const known = new Map<string, RevocationRow>();
+  let sequence = 0;
+  let reading: Promise<void> | undefined;
+  const read = async (): Promise<void> => {
+    const now = epochSeconds(deps.clock);
+    for (const row of await deps.certificates.revocationsAfter(sequence, now)) {
+      known.set(row.serial, row);
+      sequence = Math.max(sequence, row.sequence);
+    }
+    for (const row of known.values()) if (row.notAfter < now) known.delete(row.serial);
+  };
+  // A caller that has just written must see it: it waits for the read under way, and then for its own.
+  const refresh = async (): Promise<void> => {
+    await reading?.catch(() => undefined);
+    reading = read();
+    await reading;
+  };
+  await refresh();
+  const timer = setInterval(() => void refresh().catch(deps.onError), deps.refreshIntervalMs);
+  timer.unref();
+  return {
+    has: (serial) => known.has(serial),
+    ofIssuer: (issuer) => [...known.values()].filter((row) => row.issuer === issuer),
+    get sequence() {
+      return sequence;
+    },
+    refresh,
+    close: async () => {
+      clearInterval(timer);
+      await reading?.catch(() => undefined);
+    },
+  };
+}

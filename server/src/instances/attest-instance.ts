@@ -1,0 +1,136 @@
+import { servicePrincipal } from '@signet/policy-engine/names';
+import type { CertificateRequest } from '../certificates/csr.ts';
+import { type GrantedNames, grantInstanceNames, type ServiceGrants } from '../certificates/csr-rules.ts';
+import { type CertificateOrder, type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
+import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { AttestationRequest, Attested } from './attestation/attestation.ts';
+import { addressOctets, plainAddress } from './caller.ts';
+import type { InstanceDeps, SshHostCertificate } from './instance-deps.ts';
+import type { RefreshInformation } from './instance-request.ts';
+import type { InstanceKey } from './instance-store.ts';
+import { authorizeLaunch, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
+
+/*
+ * What registering and refreshing have in common: the tenant exists, its provider may launch it, the names are the instance's own,
+ * the provider vouches for it, a certificate is signed. In this order.
+ */
+
+/** The tenant of an instance. Throws `UnknownDomainError`, `InvalidRequestError` when the service is not registered there. */
+export function findTenant(snapshot: Snapshot, key: Pick<InstanceKey, 'domain' | 'service'>): DomainSnapshot {
+  const domain = snapshot.domain(key.domain);
+  if (domain === undefined) throw new UnknownDomainError(key.domain);
+  if (domain.services.get(key.service)?.enabled !== true) {
+    throw new InvalidRequestError(`service \`${key.service}\` is not registered in domain \`${key.domain}\``);
+  }
+  return domain;
+}
+
+/** The two authorizations without which no instance gets anything. Throws `ForbiddenError`. */
+export function authorizeProvider(deps: InstanceDeps, key: Pick<InstanceKey, 'provider' | 'domain' | 'service'>): void {
+  authorizeLaunch(deps.snapshot(), key.provider, key, deps.clock.now());
+}
+
+function grantsFor(
+  deps: InstanceDeps,
+  key: Pick<InstanceKey, 'provider'>,
+  hostname: string | undefined,
+  address: string,
+): ServiceGrants {
+  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
+  if (hostname !== undefined && !mayVouchForHost(snapshot, key.provider, hostname, now)) {
+    throw new InvalidRequestError(
+      `hostname \`${hostname}\` is not one that provider \`${key.provider}\` may vouch for`,
+    );
+  }
+  return {
+    mayUseSuffix: (suffix) => mayUseDnsSuffix(snapshot, key.provider, suffix, now),
+    hostname,
+    address: addressOctets(address),
+  };
+}
+
+/** The names of an instance that asks with this request. Throws `InvalidRequestError`. */
+export function namesFor(
+  deps: InstanceDeps,
+  request: CertificateRequest,
+  subject: Omit<InstanceKey, 'instanceId'> & { readonly instanceId: InstanceKey['instanceId'] | undefined },
+  information: RefreshInformation,
+  address: string,
+): ReturnType<typeof grantInstanceNames> {
+  return grantInstanceNames(request, subject, deps.rules, grantsFor(deps, subject, information.hostname, address));
+}
+
+export interface AttestInput {
+  readonly operation: 'register' | 'refresh';
+  readonly key: InstanceKey;
+  readonly information: RefreshInformation;
+  readonly names: GrantedNames;
+  readonly address: string;
+  readonly principal?: string | undefined;
+}
+
+/** Asks the provider. Throws `InvalidRequestError` when there is none of that name, and what the provider throws. */
+export async function attest(deps: InstanceDeps, input: AttestInput): Promise<Attested> {
+  const snapshot = deps.snapshot();
+  const provider = deps.findProvider(snapshot, input.key.provider);
+  if (provider === undefined)
+    throw new InvalidRequestError(`provider \`${input.key.provider}\` has no endpoint to ask`);
+  const request: AttestationRequest = {
+    ...input.key,
+    operation: input.operation,
+    attestationData: input.information.attestationData,
+    altNames: input.names.altNames,
+    hostname: input.information.hostname,
+    clientAddress: plainAddress(input.address),
+    principal: input.principal,
+    cloud: input.information.cloud,
+    awsAccount: snapshot.domain(input.key.domain)?.awsAccount,
+  };
+  return provider.attest(request);
+}
+
+/** Signs the certificate of an attested instance; its row waits to be confirmed. */
+export function signInstance(
+  deps: InstanceDeps,
+  input: AttestInput,
+  request: CertificateRequest,
+  attested: Attested,
+  clientOnly: boolean,
+): Promise<SignedCertificate> {
+  const { key, information, names } = input;
+  const order: CertificateOrder = {
+    kind: 'instance',
+    names,
+    subjectKey: request.subjectKey,
+    usage: clientOnly ? 'client' : attested.usage,
+    requestedSeconds: information.requestedSeconds,
+    defaultSeconds: deps.limits.serviceDefaultSeconds,
+    maxSeconds: [
+      deps.limits.serviceMaxSeconds,
+      deps.snapshot().domain(key.domain)?.limits.serviceCertExpirySeconds,
+      attested.maxSeconds,
+    ],
+    holder: servicePrincipal(key.domain, key.service),
+    provider: key.provider,
+    instanceId: key.instanceId,
+  };
+  return signOrder(deps, order);
+}
+
+/** The host certificate that was asked for, when the provider says that the instance may have one. */
+export async function hostCertificate(
+  deps: InstanceDeps,
+  input: AttestInput,
+  attested: Attested,
+): Promise<SshHostCertificate | undefined> {
+  const { ssh, hostname } = input.information;
+  if (ssh === undefined || !attested.ssh || deps.issueHostCertificate === undefined) return undefined;
+  const dns = input.names.altNames.filter(({ kind, value }) => kind === 'dns' && !value.startsWith('*'));
+  const names = [
+    ...dns.map(({ value }) => value),
+    ...(hostname === undefined ? [] : [hostname]),
+    ...(attested.sshPrincipals ?? []),
+  ];
+  return deps.issueHostCertificate(ssh, input.key, names, attested);
+}

@@ -1,0 +1,49 @@
+import type { CertificateUsage } from '../../certificates/profile.ts';
+import type { AltName } from '../../certificates/subject-alt-names.ts';
+import { DomainError } from '../../errors.ts';
+import type { InstanceKey } from '../instance-store.ts';
+
+/** What an instance says about itself, and what the server saw of it. */
+export interface AttestationRequest extends InstanceKey {
+  readonly operation: 'register' | 'refresh';
+  readonly attestationData: string;
+  /** The names that the request asks for; they follow the naming rules already. */
+  readonly altNames: readonly AltName[];
+  readonly hostname?: string | undefined;
+  /** The caller's address as text. */
+  readonly clientAddress: string;
+  /** The authenticated caller, if it is one. */
+  readonly principal?: string | undefined;
+  readonly cloud?: string | undefined;
+  readonly awsAccount?: string | undefined;
+}
+
+/** What a provider vouched for, and what it says about the certificate. */
+export interface Attested {
+  readonly usage: CertificateUsage;
+  /** An upper bound of the certificate's life in seconds. */
+  readonly maxSeconds?: number | undefined;
+  /** Whether the instance is recorded, and its certificate bound to that record at each refresh. */
+  readonly recorded: boolean;
+  /** Whether it may have an SSH host certificate. */
+  readonly ssh: boolean;
+  /** Principals that the provider vouches for in an SSH host certificate. */
+  readonly sshPrincipals?: readonly string[] | undefined;
+  /** For the instance, as they are. */
+  readonly attributes: Readonly<Record<string, string>>;
+}
+
+/** Decides whether an instance is what it says it is. */
+export interface AttestationProvider {
+  /** Throws `ForbiddenError` when it is not, `ProviderFailedError` when nobody could say. */
+  attest(request: AttestationRequest): Promise<Attested>;
+}
+
+/** A provider that was built in vouches for both usages, a record, and nothing else. */
+export const plainlyAttested: Attested = { usage: 'both', recorded: true, ssh: true, attributes: {} };
+
+/** The provider gave no answer that can be used: it is down, slow, not who it should be, or may not be called. */
+export class ProviderFailedError extends DomainError {
+  override readonly name = 'ProviderFailedError';
+  readonly code = 'provider-failed';
+}

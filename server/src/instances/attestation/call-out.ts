@@ -1,0 +1,240 @@
+import { lookup } from 'node:dns/promises';
+import { isIP } from 'node:net';
+import type { PeerCertificate } from 'node:tls';
+import type { Clock } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { Agent, type Dispatcher, request as send } from 'undici';
+import { ForbiddenError } from '../../errors.ts';
+import type { AddressPolicy } from './addresses.ts';
+import { type AttestationProvider, type AttestationRequest, ProviderFailedError } from './attestation.ts';
+import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
+import { attestedBy, confirmationFor, confirmationSchema } from './confirmation.ts';
+
+/** The certificate with which the server calls providers, and the roots that theirs must chain to. PEM. */
+export interface CallOutIdentity {
+  readonly certificate: string;
+  readonly key: string;
+  readonly roots: string;
+}
+
+export interface CallOutDeps {
+  readonly addresses: AddressPolicy;
+  readonly identity: () => Promise<CallOutIdentity>;
+  readonly clock: Clock;
+  /** For the whole exchange: name look-up, connection, request and answer. */
+  readonly timeoutMs: number;
+  /** DNS names that need nobody to vouch for them. */
+  readonly isOwnName: (name: string) => boolean;
+}
+
+/** Calls the endpoints of providers. One circuit for each provider: one that is down costs the others nothing. */
+export interface CallOut {
+  provider(name: PrincipalName, endpoint: string): AttestationProvider;
+}
+
+const maxAnswerBytes = 65_536;
+const failuresUntilOpen = 5;
+const pauseMs = 30_000;
+/** Calls to one provider at a time: a slow one holds no more than this. */
+const maxInFlight = 64;
+
+interface Circuit {
+  readonly breaker: CircuitBreaker;
+  inFlight: number;
+}
+
+interface Target {
+  readonly url: URL;
+  /** Where to connect: looked up once and then fixed, so that no second look-up can lead elsewhere. */
+  readonly address: string;
+  readonly host: string;
+}
+
+export function createCallOut(deps: CallOutDeps): CallOut {
+  const circuits = new Map<PrincipalName, Circuit>();
+  return {
+    provider: (name, endpoint) => ({
+      attest: async (request) => {
+        const circuit = circuits.get(name) ?? {
+          breaker: createCircuitBreaker(failuresUntilOpen, pauseMs),
+          inFlight: 0,
+        };
+        circuits.set(name, circuit);
+        const text = await guarded(deps, name, circuit, () => exchange(deps, name, endpoint, request));
+        return attestedBy(readAnswer(text, name, request));
+      },
+    }),
+  };
+}
+
+async function guarded(
+  deps: CallOutDeps,
+  provider: PrincipalName,
+  circuit: Circuit,
+  call: () => Promise<string>,
+): Promise<string> {
+  if (circuit.inFlight >= maxInFlight || !circuit.breaker.admits(deps.clock.now())) {
+    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, { detail: { circuit: 'open' } });
+  }
+  circuit.inFlight += 1;
+  try {
+    const answer = await call();
+    circuit.breaker.succeeded();
+    return answer;
+  } catch (error) {
+    // A refusal is an answer: the provider is there.
+    if (error instanceof ForbiddenError) circuit.breaker.succeeded();
+    else circuit.breaker.failed(deps.clock.now());
+    throw error;
+  } finally {
+    circuit.inFlight -= 1;
+  }
+}
+
+function parseEndpoint(endpoint: string, provider: PrincipalName): URL {
+  const url = URL.parse(endpoint);
+  const isPlain = url?.username === '' || url?.username === 'athenz.client';
+  if (url?.protocol !== 'https:' || !isPlain || url.password !== '' || url.search !== '' || url.hash !== '') {
+    throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is no https address`);
+  }
+  url.username = '';
+  return url;
+}
+
+async function locate(deps: CallOutDeps, url: URL, provider: PrincipalName): Promise<Target> {
+  const host = url.hostname.replace(/^\[|\]$/g, '');
+  const listed = deps.addresses.allowsHost(host);
+  const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];
+  const [first] = found;
+  if (first === undefined || !found.every(({ address }) => deps.addresses.allowsAddress(address, listed))) {
+    throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not one that may be called`);
+  }
+  return { url, host, address: first.address };
+}
+
+/* The protocol identifies the provider by its name, not by its host: any host may run it, nobody else may speak for it. */
+function isProvider(provider: PrincipalName): (host: string, certificate: PeerCertificate) => Error | undefined {
+  return (_host, certificate) => {
+    const name: unknown = certificate.subject?.CN;
+    return name === provider ? undefined : new Error('the certificate is of another service');
+  };
+}
+
+function agentFor(target: Target, identity: CallOutIdentity, provider: PrincipalName, timeoutMs: number): Agent {
+  return new Agent({
+    connect: {
+      ca: identity.roots,
+      cert: identity.certificate,
+      key: identity.key,
+      minVersion: 'TLSv1.2',
+      servername: isIP(target.host) === 0 ? target.host : '',
+      checkServerIdentity: isProvider(provider),
+      lookup: (_host, options, answer) => {
+        const family = isIP(target.address);
+        if (options.all === true) answer(null, [{ address: target.address, family }]);
+        else answer(null, target.address, family);
+      },
+      timeout: timeoutMs,
+    },
+    pipelining: 0,
+    maxHeaderSize: 16_384,
+  });
+}
+
+async function exchange(
+  deps: CallOutDeps,
+  provider: PrincipalName,
+  endpoint: string,
+  request: AttestationRequest,
+): Promise<string> {
+  const url = parseEndpoint(endpoint, provider);
+  const signal = AbortSignal.timeout(deps.timeoutMs);
+  let agent: Agent | undefined;
+  try {
+    const target = await within(signal, locate(deps, url, provider));
+    agent = agentFor(target, await within(signal, deps.identity()), provider, deps.timeoutMs);
+    const operation = request.operation === 'register' ? 'instance' : 'refresh';
+    const answer = await send(`${url.origin}${url.pathname.replace(/\/$/, '')}/${operation}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify(confirmationFor(request, deps.isOwnName)),
+      dispatcher: agent,
+      signal,
+    });
+    return acceptAnswer(provider, answer.statusCode, await within(signal, readBounded(answer.body)));
+  } catch (cause) {
+    if (cause instanceof ForbiddenError || cause instanceof ProviderFailedError) throw cause;
+    const detail = { reason: cause instanceof Error ? cause.message : String(cause) };
+    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, { cause, detail });
+  } finally {
+    void agent?.destroy().catch(() => undefined);
+  }
+}
+
+async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
+  signal.throwIfAborted();
+  const ended = new AbortController();
+  const timeout = new Promise<never>((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(new Error('the time is over')), { signal: ended.signal, once: true });
+  });
+  try {
+    return await Promise.race([work, timeout]);
+  } finally {
+    ended.abort();
+  }
+}
+
+async function readBounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of body) {
+    const bytes = Buffer.from(chunk);
+    size += bytes.length;
+    if (size > maxAnswerBytes) throw new Error('the answer is too long');
+    chunks.push(bytes);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+/* Only 200 confirms. A redirect is not followed and says nothing; every other status is the provider's refusal. */
+function acceptAnswer(provider: PrincipalName, status: number, text: string): string {
+  if (status === 200) return text;
+  if (status >= 300 && status < 400) {
+    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, { detail: { reason: 'redirect' } });
+  }
+  const said = reasonIn(text);
+  throw new ForbiddenError(`provider \`${provider}\` does not vouch for the instance${said === '' ? '' : `: ${said}`}`);
+}
+
+const refusalSchema = /"message"\s*:\s*"((?:[^"\\]|\\["\\/])*)"/;
+
+/** The provider's own words, made safe to pass on: printable, one line, short. */
+function reasonIn(text: string): string {
+  const message = refusalSchema.exec(text)?.[1] ?? '';
+  return message
+    .replace(/[^\x20-\x7e]+/g, ' ')
+    .trim()
+    .slice(0, 200);
+}
+
+function readAnswer(
+  text: string,
+  provider: PrincipalName,
+  request: AttestationRequest,
+): Readonly<Record<string, string>> {
+  const answer = confirmationSchema.safeParse(parseJson(text));
+  if (!answer.success) throw new ProviderFailedError(`provider \`${provider}\` gave an answer that cannot be read`);
+  const { data } = answer;
+  if (data.provider !== provider || data.domain !== request.domain || data.service !== request.service) {
+    throw new ForbiddenError(`provider \`${provider}\` vouches for something else`);
+  }
+  return data.attributes ?? {};
+}
+
+function parseJson(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}

@@ -1,0 +1,29 @@
+/** Keeps a caller from waiting for something that does not answer: opens after failures in a row, and lets one try in after a pause. */
+export interface CircuitBreaker {
+  /** Whether a call may be made now. When it answers true after a pause, that call is the one that decides. */
+  admits(now: number): boolean;
+  succeeded(): void;
+  failed(now: number): void;
+}
+
+/** `threshold` failures in a row open it for `pauseMs`. Times in milliseconds. */
+export function createCircuitBreaker(threshold: number, pauseMs: number): CircuitBreaker {
+  let failures = 0;
+  let openUntil = 0;
+  return {
+    admits: (now) => {
+      if (failures < threshold) return true;
+      if (now < openUntil) return false;
+      // INVARIANT: pushed on before the try, so that the others of this moment are not let in beside it.
+      openUntil = now + pauseMs;
+      return true;
+    },
+    succeeded: () => {
+      failures = 0;
+    },
+    failed: (now) => {
+      failures += 1;
+      openUntil = now + pauseMs;
+    },
+  };
+}

@@ -1,0 +1,54 @@
+import { hash } from 'node:crypto';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { ForbiddenError } from '../../errors.ts';
+import type { InstanceKey, InstanceStore } from '../instance-store.ts';
+import { type AttestationProvider, plainlyAttested } from './attestation.ts';
+
+const prefix = 'signet-join-';
+
+/* The store holds digests only: who reads it cannot register anything. */
+function digestOf(text: string): string {
+  return hash('sha256', text, 'base64url');
+}
+
+export interface JoinTokenDeps {
+  readonly instances: Pick<InstanceStore, 'addJoinToken'>;
+  readonly clock: Clock;
+  readonly randomBytes: (size: number) => Buffer;
+  readonly joinTokenSeconds: number;
+}
+
+/** Makes a one-time token that registers exactly this instance, within its life. Answers its text, which is kept nowhere. */
+export async function createJoinToken(
+  deps: JoinTokenDeps,
+  createdBy: PrincipalName,
+  key: InstanceKey,
+): Promise<string> {
+  const text = `${prefix}${deps.randomBytes(32).toString('base64url')}`;
+  const expires = epochSeconds(deps.clock) + deps.joinTokenSeconds;
+  await deps.instances.addJoinToken(digestOf(text), { ...key, expires, createdBy });
+  return text;
+}
+
+/**
+ * Attests by a join token, which is spent with it. At a refresh there is nothing to present: the certificate and its lineage speak for
+ * the instance.
+ */
+export function joinTokenProvider(deps: {
+  readonly instances: Pick<InstanceStore, 'spendJoinToken'>;
+  readonly clock: Clock;
+}): AttestationProvider {
+  return {
+    async attest(request) {
+      if (request.operation === 'refresh') return plainlyAttested;
+      const { provider, domain, service, instanceId, attestationData } = request;
+      const isToken = attestationData.startsWith(prefix) && attestationData.length <= 128;
+      const key = { provider, domain, service, instanceId };
+      const spent =
+        isToken && (await deps.instances.spendJoinToken(digestOf(attestationData), key, epochSeconds(deps.clock)));
+      if (!spent) throw new ForbiddenError('attestationData is no valid join token for this instance');
+      return plainlyAttested;
+    },
+  };
+}

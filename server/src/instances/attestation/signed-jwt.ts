@@ -1,0 +1,104 @@
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { type CompactVerifyGetKey, compactVerify, errors } from 'jose';
+import { ForbiddenError } from '../../errors.ts';
+import {
+  type AttestationProvider,
+  type AttestationRequest,
+  ProviderFailedError,
+  plainlyAttested,
+} from './attestation.ts';
+
+/** An issuer of signed tokens (a Kubernetes cluster, a CI system) whose word counts for some services. */
+export interface JwtIssuer {
+  /** `iss` of its tokens, exactly. */
+  readonly issuer: string;
+  /** `aud` must hold this. */
+  readonly audience: string;
+  /** What `sub` must be, with `{domain}`, `{service}` and `{instanceId}` filled in. */
+  readonly subject: string;
+  /** The same for other claims, by their path; a dot in a path separates members, `\.` is a dot in a name. */
+  readonly claims: Readonly<Record<string, string>>;
+  /** Tokens issued longer ago than this are refused. */
+  readonly maxAgeSeconds: number;
+}
+
+const algorithms = ['ES256', 'ES384', 'RS256', 'PS256', 'EdDSA'];
+const maxLength = 16_384;
+const toleranceSeconds = 60;
+
+function fill(template: string, request: AttestationRequest): string {
+  const values = new Map<string, string>([
+    ['{domain}', request.domain],
+    ['{service}', request.service],
+    ['{instanceId}', request.instanceId],
+  ]);
+  return template.replaceAll(/\{(?:domain|service|instanceId)\}/g, (name) => values.get(name) ?? name);
+}
+
+/** `a.b` as its names; `\.` is a dot in a name. */
+function pathOf(path: string): readonly string[] {
+  return path.split(/(?<!\\)\./).map((name) => name.replaceAll('\\.', '.'));
+}
+
+function claimAt(claims: unknown, path: readonly string[]): unknown {
+  let value = claims;
+  for (const name of path) {
+    if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
+    value = new Map<string, unknown>(Object.entries(value)).get(name);
+  }
+  return value;
+}
+
+async function signedClaims(text: string, keys: CompactVerifyGetKey): Promise<unknown> {
+  try {
+    const { payload } = await compactVerify(text, keys, { algorithms });
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
+  } catch (cause) {
+    if (cause instanceof errors.JWKSTimeout || (cause instanceof TypeError && cause.message.includes('fetch'))) {
+      throw new ProviderFailedError('the keys of the token issuer cannot be had', { cause });
+    }
+    throw new ForbiddenError('attestationData is no valid token of the configured issuer', { cause });
+  }
+}
+
+/* RFC 7519 §4.1, with every claim that is relied on obligatory: `jose` would take a token without `exp`. */
+function checkClaims(claims: unknown, issuer: JwtIssuer, now: number): object {
+  const fault = claimsFault(claims, issuer, now);
+  if (fault === undefined && typeof claims === 'object' && claims !== null) return claims;
+  throw new ForbiddenError(`attestationData is a token with ${fault ?? 'no claims'}`);
+}
+
+function claimsFault(claims: unknown, issuer: JwtIssuer, now: number): string | undefined {
+  const [iss, aud, exp, iat, nbf] = ['iss', 'aud', 'exp', 'iat', 'nbf'].map((name) => claimAt(claims, [name]));
+  if (iss !== issuer.issuer) return 'another issuer';
+  if (aud !== issuer.audience && !(Array.isArray(aud) && aud.includes(issuer.audience))) return 'another audience';
+  if (typeof exp !== 'number' || !(exp > now - toleranceSeconds)) return 'no time left';
+  if (typeof iat !== 'number' || !(iat <= now + toleranceSeconds)) return 'no time of issue that has passed';
+  if (iat < now - issuer.maxAgeSeconds - toleranceSeconds) return 'a time of issue that is too long ago';
+  if (nbf !== undefined && !(typeof nbf === 'number' && nbf <= now + toleranceSeconds)) return 'a start in the future';
+  return undefined;
+}
+
+/** Attests by a signed token: its signature, issuer, audience and age, and that its claims name the service asked for. */
+export function signedJwtProvider(deps: {
+  readonly issuer: JwtIssuer;
+  readonly keys: CompactVerifyGetKey;
+  readonly clock: Clock;
+}): AttestationProvider {
+  const named = { ...deps.issuer.claims, sub: deps.issuer.subject };
+  const rules = Object.entries(named).map(([name, template]) => ({ name, path: pathOf(name), template }));
+  return {
+    async attest(request) {
+      if (request.attestationData.length > maxLength)
+        throw new ForbiddenError('attestationData is too long for a token');
+      const signed = await signedClaims(request.attestationData, deps.keys);
+      const claims = checkClaims(signed, deps.issuer, epochSeconds(deps.clock));
+      for (const { name, path, template } of rules) {
+        if (claimAt(claims, path) !== fill(template, request)) {
+          throw new ForbiddenError(`attestationData is a token whose claim \`${name}\` names something else`);
+        }
+      }
+      return plainlyAttested;
+    },
+  };
+}

@@ -1,0 +1,28 @@
+import { epochSeconds } from '@signet/policy-engine/clock';
+import { type PrincipalName, parseActionName } from '@signet/policy-engine/names';
+import { checkAccess } from '../access/check-access.ts';
+import { ForbiddenError, UnknownDomainError } from '../errors.ts';
+import type { InstanceDeps } from './instance-deps.ts';
+import type { InstanceKey } from './instance-store.ts';
+
+const action = parseActionName('delete');
+
+/**
+ * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (decision 24): its certificates stop counting at once, here. Done as well
+ * when there was no such instance. Throws `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
+ */
+export async function deleteInstance(
+  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'instances' | 'onRevoked'>,
+  caller: PrincipalName,
+  key: InstanceKey,
+): Promise<void> {
+  const snapshot = deps.snapshot();
+  if (snapshot.domain(key.domain) === undefined) throw new UnknownDomainError(key.domain);
+  const resource = `${key.domain}:instance.${key.instanceId}`;
+  const granted =
+    caller === key.provider || checkAccess(snapshot, { principal: caller, action, resource }, deps.clock.now()).granted;
+  if (!granted) throw new ForbiddenError(`principal \`${caller}\` may not delete this instance`);
+  const at = epochSeconds(deps.clock);
+  const removed = await deps.instances.remove(key, { reason: 'cessation-of-operation', at, by: caller });
+  if (removed) await deps.onRevoked();
+}

@@ -1,0 +1,69 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
+import type { IssueDeps, SignedCertificate } from '../certificates/issue-certificate.ts';
+import type { Issuers } from '../certificates/issuers.ts';
+import type { NamingRules } from '../certificates/naming.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { AttestationProvider, Attested } from './attestation/attestation.ts';
+import type { InstanceKey, InstanceStore } from './instance-store.ts';
+
+/** The provider of that name: built in, or one that is called at its endpoint. */
+export type FindProvider = (snapshot: Snapshot, name: PrincipalName) => AttestationProvider | undefined;
+
+/** An SSH host certificate for an instance and the key of who signed it. */
+export interface SshHostCertificate {
+  readonly certificate: string;
+  readonly signer: string;
+}
+
+/** Issues a host certificate for the names that were found to be the instance's own. */
+export type IssueHostCertificate = (
+  csr: string,
+  instance: InstanceKey,
+  names: readonly string[],
+  attested: Attested,
+) => Promise<SshHostCertificate>;
+
+/** Everything that the life of an instance needs. */
+export interface InstanceDeps extends IssueDeps {
+  readonly snapshot: () => Snapshot;
+  readonly clock: Clock;
+  readonly rules: NamingRules;
+  readonly issuers: Pick<Issuers, 'signing' | 'current'>;
+  readonly certificates: CertificateStore;
+  readonly instances: InstanceStore;
+  readonly findProvider: FindProvider;
+  /** Absent when there is no SSH authority for hosts. */
+  readonly issueHostCertificate?: IssueHostCertificate | undefined;
+  readonly limits: CertificateLimits;
+  /** Called after certificates were taken back, so that this server refuses them from its next request on. */
+  readonly onRevoked: () => Promise<void>;
+}
+
+/** Bounds of the server itself, in seconds. */
+export interface CertificateLimits {
+  readonly serviceDefaultSeconds: number;
+  readonly serviceMaxSeconds: number;
+  readonly roleDefaultSeconds: number;
+  readonly roleMaxSeconds: number;
+}
+
+/** `InstanceIdentity` of the interface document. */
+export interface InstanceIdentity {
+  readonly provider: string;
+  readonly name: string;
+  readonly instanceId: string;
+  /** The certificate, followed by those of its issuers up to the root without it. */
+  readonly x509Certificate?: string;
+  /** The certificates of its issuers up to and with the roots. */
+  readonly x509CertificateSigner?: string;
+  readonly sshCertificate?: string;
+  readonly sshCertificateSigner?: string;
+  readonly attributes?: Readonly<Record<string, string>>;
+}
+
+/** A certificate as callers get it: a chain that a TLS server or client can present as it is, and what to trust. */
+export function presentedChain(signed: SignedCertificate, rootsPem: string): { chain: string; signer: string } {
+  return { chain: `${signed.pem}${signed.chainPem}`, signer: `${signed.chainPem}${rootsPem}` };
+}

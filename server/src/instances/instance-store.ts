@@ -1,0 +1,76 @@
+import type { DomainName, PathElement, PrincipalName, ServiceName } from '@signet/policy-engine/names';
+import type { Revocation } from '../certificates/certificate-store.ts';
+
+/** What names an instance: its id is unique for its provider and service. */
+export interface InstanceKey {
+  readonly provider: PrincipalName;
+  readonly domain: DomainName;
+  readonly service: ServiceName;
+  readonly instanceId: PathElement;
+}
+
+/** An instance that registered. Its serial lineage says which certificates may be exchanged for a new one. */
+export interface InstanceRecord extends InstanceKey {
+  readonly currentSerial: string;
+  /** The one before, for an instance that never got the answer which carried the current one. */
+  readonly previousSerial?: string | undefined;
+  readonly revoked: boolean;
+  /** Whether its certificates are for clients only, also after a refresh. */
+  readonly clientOnly: boolean;
+  readonly hostname?: string | undefined;
+  /** Seconds since the epoch. */
+  readonly registeredAt: number;
+  readonly refreshedAt: number;
+  readonly notAfter: number;
+}
+
+/** The certificate that an instance is about to be given. */
+export interface GivenCertificate {
+  readonly serial: string;
+  readonly fingerprint: string;
+  /** Seconds since the epoch. */
+  readonly notAfter: number;
+}
+
+export interface InstanceDetails {
+  readonly clientOnly: boolean;
+  readonly hostname?: string | undefined;
+}
+
+/** How a presented serial number stands to an instance's lineage. */
+export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
+
+/** A one-time right to register one instance. */
+export interface JoinToken extends InstanceKey {
+  /** Seconds since the epoch. */
+  readonly expires: number;
+  readonly createdBy: PrincipalName;
+}
+
+/** What the life of instances keeps. Each method is one transaction; all throw `StoreUnavailableError`. Times in seconds. */
+export interface InstanceStore {
+  find(key: InstanceKey): Promise<InstanceRecord | undefined>;
+  /** Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. */
+  register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void>;
+  /**
+   * Confirms the certificate and moves the lineage on, when the presented serial is the current one (which becomes the previous) or
+   * the previous one (which stays). Otherwise nothing changes. Answers how the presented serial stood.
+   */
+  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Lineage>;
+  /** Ends the lineage and takes back every certificate of the instance that has not ended. The record stays. */
+  revoke(key: InstanceKey, revocation: Revocation): Promise<void>;
+  /** The same, and removes the record. False when there was none. */
+  remove(key: InstanceKey, revocation: Revocation): Promise<boolean>;
+  /** Keeps a join token by the digest of its text. */
+  addJoinToken(digest: string, token: JoinToken): Promise<void>;
+  /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */
+  spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
+}
+
+/** How a serial number stands to a record. */
+export function lineageOf(record: InstanceRecord | undefined, presented: string): Lineage {
+  if (record === undefined) return 'missing';
+  if (record.revoked) return 'revoked';
+  if (presented === record.currentSerial) return 'current';
+  return presented === record.previousSerial ? 'previous' : 'foreign';
+}

@@ -1,0 +1,52 @@
+import { type DomainName, type PrincipalName, parseActionName, type ServiceName } from '@signet/policy-engine/names';
+import { checkAccess } from '../access/check-access.ts';
+import { suffixesOf } from '../certificates/naming.ts';
+import { ForbiddenError, UnknownDomainError } from '../errors.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+
+const launch = parseActionName('launch');
+
+type Status = 'allowed' | 'denied' | 'unmatched';
+
+function launchStatus(snapshot: Snapshot, provider: PrincipalName, resource: string, now: number): Status {
+  try {
+    const { granted, decision } = checkAccess(snapshot, { principal: provider, action: launch, resource }, now);
+    if (granted) return 'allowed';
+    return decision.status === 'DENY' ? 'denied' : 'unmatched';
+  } catch (error) {
+    if (error instanceof UnknownDomainError) return 'unmatched';
+    throw error;
+  }
+}
+
+/**
+ * Whether a provider may launch instances at all (`launch` on `sys.auth:instance`) and of this service (`launch` on
+ * `<domain>:service.<service>`). `now` in milliseconds. Throws `ForbiddenError`.
+ */
+export function authorizeLaunch(
+  snapshot: Snapshot,
+  provider: PrincipalName,
+  tenant: { readonly domain: DomainName; readonly service: ServiceName },
+  now: number,
+): void {
+  if (launchStatus(snapshot, provider, 'sys.auth:instance', now) !== 'allowed') {
+    throw new ForbiddenError(`provider \`${provider}\` is not authorized to launch instances`);
+  }
+  if (launchStatus(snapshot, provider, `${tenant.domain}:service.${tenant.service}`, now) !== 'allowed') {
+    const instances = `\`${tenant.domain}.${tenant.service}\` instances`;
+    throw new ForbiddenError(`provider \`${provider}\` is not authorized to launch ${instances}`);
+  }
+}
+
+/** Whether a provider's instances may have DNS names below this suffix (`launch` on `sys.auth:dns.<suffix>`). */
+export function mayUseDnsSuffix(snapshot: Snapshot, provider: PrincipalName, suffix: string, now: number): boolean {
+  return launchStatus(snapshot, provider, `sys.auth:dns.${suffix}`, now) === 'allowed';
+}
+
+/** Whether a provider may vouch for this host name: some end of it is allowed in `sys.auth:hostname.<end>`, and none denied. */
+export function mayVouchForHost(snapshot: Snapshot, provider: PrincipalName, hostname: string, now: number): boolean {
+  const statuses = suffixesOf(hostname).map((suffix) =>
+    launchStatus(snapshot, provider, `sys.auth:hostname.${suffix}`, now),
+  );
+  return statuses.includes('allowed') && !statuses.includes('denied');
+}
