@@ -1,0 +1,151 @@
+import { writeFileSync } from 'node:fs';
+import { Agent, request } from 'node:https';
+import { join } from 'node:path';
+import type { Clock } from '@signet/policy-engine/clock';
+import { createServer, type RunningServer } from '@signet/server/compose';
+import { loadConfig } from '@signet/server/config/config';
+import { createLogger } from '@signet/server/logger';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { Store } from '@signet/server/store/store';
+import type { ExecutionContext } from 'ava';
+import { type DomainSketch, domainContent } from './domains.ts';
+import { createPki, type Pki } from './pki.ts';
+import { temporaryFolder } from './temp.ts';
+
+export interface TestServer {
+  readonly running: RunningServer;
+  readonly baseUrl: string;
+  readonly store: Store;
+  readonly pki: Pki;
+  readonly folder: string;
+  /** The log so far, one parsed line an entry. */
+  readonly log: readonly Record<string, unknown>[];
+  /** Stores the domains in one transaction and makes the server see them. */
+  save(...domains: readonly DomainSketch[]): Promise<void>;
+}
+
+export interface TestServerOptions {
+  readonly domains?: readonly DomainSketch[];
+  /** Options by their paths, e.g. `tokens.bound`. */
+  readonly options?: Readonly<Record<string, unknown>>;
+  readonly clock?: Clock;
+  readonly pki?: Pki;
+}
+
+/** A token server on a free port with a store of its own; it ends with the test. */
+export async function startServer(t: ExecutionContext, options: TestServerOptions = {}): Promise<TestServer> {
+  const { clock, pki = await createPki() } = options;
+  const folder = temporaryFolder(t);
+  const at = (name: string) => join(folder, name);
+  const server = await pki.server();
+  writeFileSync(at('server.cert.pem'), server.certificate);
+  writeFileSync(at('server.key.pem'), server.key);
+  writeFileSync(at('bundle.pem'), pki.bundle);
+  writeFileSync(
+    at('signet.yaml'),
+    'tls: { certificate: server.cert.pem, key: server.key.pem, clientCa: bundle.pem }\n',
+  );
+  const config = loadConfig(at('signet.yaml'), {}, { 'listen.port': 0, 'log.level': 'debug', ...options.options });
+  const log: Record<string, unknown>[] = [];
+  const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
+  const store = await openSqliteStore(join(folder, 'signet.db'), clock === undefined ? {} : { clock });
+  const running = await createServer(config, { logger, store, ...(clock !== undefined && { clock }) });
+  t.teardown(async () => {
+    await running.close();
+    await store.close();
+  });
+  const save = async (...domains: readonly DomainSketch[]) => {
+    await store.change({ actor: 'test' }, async (transaction) => {
+      for (const domain of domains) await transaction.saveDomain(domainContent(domain));
+    });
+    await running.refresh();
+  };
+  await save(...(options.domains ?? []));
+  return { running, baseUrl: running.baseUrl, store, pki, folder, log, save };
+}
+
+/** Who makes a request: a certificate with its key, or nobody. */
+export interface CallerOptions {
+  readonly certificate?: string;
+  readonly key?: string;
+}
+
+export interface CallOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>;
+  readonly body?: string | Uint8Array;
+}
+
+export interface Answer {
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string | readonly string[] | undefined>>;
+  readonly text: string;
+  /** The body as JSON, undefined when it is empty. */
+  readonly body: unknown;
+}
+
+export interface Caller {
+  /** `path` is below the base URL, or from the root when it begins with `^`. */
+  (path: string, options?: CallOptions): Promise<Answer>;
+  readonly agent: Agent;
+}
+
+/** A client with one kept-alive connection to a server. */
+export function caller(t: ExecutionContext, server: TestServer, who: CallerOptions = {}): Caller {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: 1,
+    ca: server.pki.bundle,
+    ...(who.certificate !== undefined && { cert: who.certificate }),
+    ...(who.key !== undefined && { key: who.key }),
+  });
+  t.teardown(() => agent.destroy());
+  const call = (path: string, options: CallOptions = {}) => {
+    const base = new URL(server.baseUrl);
+    const url = path.startsWith('^') ? path.slice(1) : `${base.pathname}${path}`;
+    return exchange(agent, base, url, options);
+  };
+  return Object.assign(call, { agent });
+}
+
+function exchange(agent: Agent, base: URL, path: string, options: CallOptions): Promise<Answer> {
+  const { promise, resolve, reject } = Promise.withResolvers<Answer>();
+  const { method = options.body === undefined ? 'GET' : 'POST', headers = {}, body } = options;
+  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const sent = request(
+    { agent, host: base.hostname, port: base.port, path, method, headers: { ...length, ...toLists(headers) } },
+    (response) => {
+      const chunks: Buffer[] = [];
+      response.on('data', (chunk: Buffer) => chunks.push(chunk));
+      response.on('end', () => {
+        const text = Buffer.concat(chunks).toString();
+        const json = text !== '' && (response.headers['content-type'] ?? '').includes('json');
+        resolve({
+          status: response.statusCode ?? 0,
+          headers: response.headers,
+          text,
+          body: json ? JSON.parse(text) : undefined,
+        });
+      });
+      response.on('error', reject);
+    },
+  );
+  sent.on('error', reject);
+  sent.end(body);
+  return promise;
+}
+
+function toLists(headers: Readonly<Record<string, string | readonly string[]>>): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).map(([name, value]) => [name, typeof value === 'string' ? value : [...value]]),
+  );
+}
+
+/** A form body and its content type. */
+export function form(fields: Readonly<Record<string, string>> | string): CallOptions {
+  return {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-www-form-urlencoded' },
+    body: typeof fields === 'string' ? fields : new URLSearchParams(fields).toString(),
+  };
+}
