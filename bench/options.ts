@@ -1,0 +1,29 @@
+import { parseArgs } from 'node:util';
+
+export const parts = ['token', 'unchanged', 'decisions', 'loading'] as const;
+export type Part = (typeof parts)[number];
+
+export interface Options {
+  readonly parts: readonly Part[];
+  /** A short version: fewer sizes and rounds, no counted instructions. */
+  readonly quick: boolean;
+  /** Where the report goes besides standard output. */
+  readonly out: string | undefined;
+}
+
+export const usage = `usage: npm run bench -- [${parts.join(' | ')}]... [--quick] [--out FILE]`;
+
+/** Reads the command line; throws with the usage when it is wrong. */
+export function parseOptions(args: readonly string[]): Options {
+  const { values, positionals } = parseArgs({
+    args: [...args],
+    allowPositionals: true,
+    options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } },
+  });
+  const chosen = positionals.map((name) => {
+    const part = parts.find((candidate) => candidate === name);
+    if (part === undefined) throw new Error(usage);
+    return part;
+  });
+  return { parts: chosen.length === 0 ? parts : chosen, quick: values.quick, out: values.out };
+}

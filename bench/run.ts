@@ -1,0 +1,36 @@
+import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { decisionsPart } from './decisions/part.ts';
+import { loadingPart } from './loading/part.ts';
+import { describeMachine } from './measure/machine.ts';
+import { type Options, type Part, parseOptions } from './options.ts';
+import { tokenPart } from './token/part.ts';
+import { unchangedPart } from './unchanged/part.ts';
+
+/** What every part gets: a temporary folder and whether to be short. */
+type RunPart = (context: { readonly folder: string; readonly quick: boolean }) => Promise<string>;
+
+const runners: Record<Part, RunPart> = {
+  token: tokenPart,
+  unchanged: unchangedPart,
+  decisions: decisionsPart,
+  loading: loadingPart,
+};
+
+async function main(options: Options): Promise<void> {
+  const folder = mkdtempSync(join(tmpdir(), 'signet-bench-'));
+  const write = (text: string): void => {
+    console.log(text);
+    if (options.out !== undefined) appendFileSync(options.out, `${text}\n`);
+  };
+  if (options.out !== undefined) writeFileSync(options.out, '');
+  try {
+    write(`Machine: ${describeMachine()}\n`);
+    for (const part of options.parts) write(`${await runners[part]({ folder, quick: options.quick })}\n`);
+  } finally {
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+await main(parseOptions(process.argv.slice(2)));

@@ -1,0 +1,44 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import type { Order, Report, Target } from './load.ts';
+
+/** An answer that the generator kept as a sample. */
+export interface Sample {
+  readonly body: string;
+  readonly etag: string | undefined;
+}
+
+/** Handle of a load generator in its own process. */
+export interface LoadGenerator {
+  /** Sends `count` requests; resolves when all are answered as expected, with the last body. */
+  send(count: number): Promise<Sample>;
+  close(): void;
+}
+
+const script = fileURLToPath(new URL('./load.ts', import.meta.url));
+
+/** Starts a generator for one server. */
+export async function startLoad(target: Target): Promise<LoadGenerator> {
+  const child = fork(script, [], {
+    execArgv: ['--conditions=@signet/source'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  });
+  await order(child, { kind: 'target', target });
+  return {
+    send: (count) => order(child, { kind: 'send', count }),
+    close: () => child.disconnect(),
+  };
+}
+
+function order(child: ChildProcess, message: Order): Promise<Sample> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('the load generator ended'));
+    child.once('exit', ended);
+    child.once('message', (report: Report) => {
+      child.off('exit', ended);
+      if (report.kind === 'failed') reject(new Error(report.reason));
+      else resolve({ body: report.sample, etag: report.etag });
+    });
+    child.send(message);
+  });
+}

@@ -1,0 +1,88 @@
+/** The load generator, a process of its own: so many requests over so many kept-alive connections of mutual TLS, and no more. */
+import { readFileSync } from 'node:fs';
+import { Agent, type RequestOptions, request } from 'node:https';
+
+/** What to send; `expect` is the status of every answer. */
+export interface Target {
+  readonly url: string;
+  readonly method: 'GET' | 'POST';
+  readonly headers: Record<string, string>;
+  readonly body?: string;
+  readonly expect: number;
+  readonly certificateFile: string;
+  readonly keyFile: string;
+  readonly caFile: string;
+  readonly connections: number;
+}
+
+export type Order =
+  | { readonly kind: 'target'; readonly target: Target }
+  | { readonly kind: 'send'; readonly count: number };
+export type Report =
+  | { readonly kind: 'done'; readonly sample: string; readonly etag?: string }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+interface Answer {
+  readonly body: string;
+  readonly etag?: string;
+}
+
+function createSender(target: Target): () => Promise<Answer> {
+  const agent = new Agent({
+    keepAlive: true,
+    maxSockets: target.connections,
+    cert: readFileSync(target.certificateFile),
+    key: readFileSync(target.keyFile),
+    ca: readFileSync(target.caFile),
+  });
+  const options: RequestOptions = { agent, method: target.method, headers: target.headers };
+  return () =>
+    new Promise((resolve, reject) => {
+      const sent = request(target.url, options, (response) => {
+        const chunks: Buffer[] = [];
+        response.on('data', (chunk: Buffer) => chunks.push(chunk));
+        response.once('error', reject);
+        response.once('end', () => {
+          const body = Buffer.concat(chunks).toString();
+          if (response.statusCode !== target.expect) reject(new Error(`status ${response.statusCode}: ${body}`));
+          else resolve({ body, ...(response.headers.etag === undefined ? {} : { etag: response.headers.etag }) });
+        });
+      });
+      sent.once('error', reject);
+      sent.end(target.body);
+    });
+}
+
+async function sendAll(send: () => Promise<Answer>, connections: number, count: number): Promise<Answer> {
+  let left = count;
+  let last: Answer = { body: '' };
+  const worker = async (): Promise<void> => {
+    while (left > 0) {
+      left--;
+      last = await send();
+    }
+  };
+  await Promise.all(Array.from({ length: connections }, worker));
+  return last;
+}
+
+function main(): void {
+  let send: (() => Promise<Answer>) | undefined;
+  let connections = 1;
+  const answer = (report: Report): void => void process.send?.(report);
+  process.on('message', (order: Order) => {
+    if (order.kind === 'target') {
+      send = createSender(order.target);
+      connections = order.target.connections;
+      answer({ kind: 'done', sample: '' });
+    } else if (send !== undefined) {
+      sendAll(send, connections, order.count).then(
+        ({ body, etag }) => answer({ kind: 'done', sample: body, ...(etag === undefined ? {} : { etag }) }),
+        (error: unknown) => answer({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }),
+      );
+    }
+  });
+  process.once('disconnect', () => process.exit());
+}
+
+main();

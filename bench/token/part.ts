@@ -1,0 +1,43 @@
+import { callgrindCounter } from '../measure/instructions.ts';
+import { cpuRounds } from '../measure/rounds.ts';
+import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
+import { createPeers, peerNames } from './contenders.ts';
+import { costTable, peerTable } from './cost-tables.ts';
+import { createSignet, signetName } from './signet.ts';
+
+export interface PartContext {
+  readonly folder: string;
+  readonly quick: boolean;
+}
+
+const aims = [
+  { peer: peerNames.koa, aim: 1.1 },
+  { peer: peerNames.bare, aim: 2 },
+  { peer: peerNames.oidc, aim: 0.5 },
+];
+
+/** What a token costs, ours against three peers. */
+export async function tokenPart({ folder, quick }: PartContext): Promise<string> {
+  const contenders = [...(await createPeers(folder)), await createSignet(folder)];
+  const plan: ServersPlan = { contenders, folder, target: async (contender, { baseUrl }) => contender.token(baseUrl) };
+  const sizes: string[] = [];
+  const cpu = await withServers(plan, [], async (running) => {
+    for (const { load, program } of running) {
+      const { body } = await load.send(1);
+      sizes.push(`${program.name} ${body.length} B`);
+    }
+    return cpuRounds(
+      running,
+      quick ? { warmUp: 1500, rounds: 5, requests: 500 } : { warmUp: 8000, rounds: 21, requests: 1500 },
+    );
+  });
+  const counter = quick ? undefined : callgrindCounter(folder);
+  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 8000, rounds: 5, requests: 1000 }));
+  const blocks = [
+    '## A token over kept-alive mutual TLS',
+    `Sizes of the answers: ${sizes.join(', ')}.`,
+    costTable(aims, signetName, { cpu, instructions }),
+    peerTable(peerNames.bare, { cpu, instructions }),
+  ];
+  return blocks.join('\n\n');
+}

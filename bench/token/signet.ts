@@ -1,0 +1,35 @@
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { allRolesForm, baseOf, type Contender, formTarget, getTarget } from './contenders.ts';
+
+export const signetName = 'ours';
+
+const main = fileURLToPath(new URL('../../server/src/main.ts', import.meta.url));
+const policies = fileURLToPath(new URL('../../policies', import.meta.url));
+const source = '--conditions=@signet/source';
+
+/** The real server: made by `signet init`, filled by `signet apply`, started by `signet serve`, all as an operator does it. */
+export async function createSignet(folder: string): Promise<Contender> {
+  const home = join(folder, 'signet');
+  const config = join(home, 'signet.yaml');
+  signet('init', home, '--port', '0', '--identity', 'media.studio');
+  signet('--config', config, 'apply', policies);
+  const caller = {
+    certificateFile: join(home, 'identities', 'media.studio.cert.pem'),
+    keyFile: join(home, 'identities', 'media.studio.key.pem'),
+  };
+  const base = baseOf(caller, join(home, 'ca', 'bundle.pem'));
+  const bundleUrl = (baseUrl: string): string => `${baseUrl}/domain/catalog/policy/signed`;
+  return {
+    name: signetName,
+    args: [source, main, '--config', config, 'serve', '--json'],
+    token: (baseUrl) => formTarget(base, `${baseUrl}/oauth2/token`, allRolesForm),
+    bundle: (baseUrl) => getTarget(base, bundleUrl(baseUrl)),
+    unchanged: (baseUrl, etag) => getTarget(base, bundleUrl(baseUrl), etag),
+  };
+}
+
+function signet(...args: readonly string[]): void {
+  execFileSync(process.execPath, [source, main, ...args], { stdio: ['ignore', 'ignore', 'inherit'] });
+}

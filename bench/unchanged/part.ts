@@ -1,0 +1,37 @@
+import { callgrindCounter } from '../measure/instructions.ts';
+import { cpuRounds } from '../measure/rounds.ts';
+import { countInstructions, type FindTarget, type ServersPlan, withServers } from '../measure/servers.ts';
+import { createPeers, peerNames } from '../token/contenders.ts';
+import { costTable } from '../token/cost-tables.ts';
+import { startLoad } from '../token/load-generator.ts';
+import type { PartContext } from '../token/part.ts';
+import { createSignet, signetName } from '../token/signet.ts';
+
+/** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that answers 304. */
+export async function unchangedPart({ folder, quick }: PartContext): Promise<string> {
+  const peers = (await createPeers(folder)).filter(({ name }) => name === peerNames.koa);
+  const plan: ServersPlan = { contenders: [...peers, await createSignet(folder)], folder, target: askWithTag };
+  const cpu = await withServers(plan, [], (running) =>
+    cpuRounds(
+      running,
+      quick ? { warmUp: 2000, rounds: 5, requests: 1000 } : { warmUp: 8000, rounds: 21, requests: 3000 },
+    ),
+  );
+  const counter = quick ? undefined : callgrindCounter(folder);
+  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 8000, rounds: 5, requests: 1000 }));
+  const table = costTable([{ peer: peerNames.koa, aim: 1.1 }], signetName, { cpu, instructions });
+  return `## 304 to a conditional request for a bundle\n\n${table}`;
+}
+
+/** One plain request for the tag, then only conditional ones. */
+const askWithTag: FindTarget = async (contender, { baseUrl }) => {
+  if (contender.bundle === undefined || contender.unchanged === undefined) throw new Error('serves no bundle');
+  const load = await startLoad(contender.bundle(baseUrl));
+  try {
+    const { etag } = await load.send(1);
+    if (etag === undefined) throw new Error(`${contender.name} sent no entity tag`);
+    return contender.unchanged(baseUrl, etag);
+  } finally {
+    load.close();
+  }
+};
