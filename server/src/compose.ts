@@ -1,13 +1,17 @@
-import { randomUUID } from 'node:crypto';
+import { randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
+import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
 import type { ServerConfig } from './config/config.ts';
-import { startHttpServer } from './http/server.ts';
+import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { keyFilesIn } from './keys/key-files.ts';
 import { ensureSigningKeys } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
 import { openLiveSnapshot } from './snapshot/live-snapshot.ts';
+import type { Snapshot } from './snapshot/snapshot.ts';
 import { openSqliteStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
 import { watchTlsFiles } from './tls-files.ts';
@@ -61,6 +65,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
     newTokenId: () => randomUUID(),
+    ssh: sshDeps(config, store, () => live.current(), clock),
   });
   cleanup.defer(() => http.close());
   const watch = watchTlsFiles({ files: Object.values(config.tls), reload: () => http.reloadTls(), logger });
@@ -74,4 +79,18 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     refresh: () => live.refresh(),
     close: () => running.disposeAsync(),
   };
+}
+
+function sshDeps(config: ServerConfig, store: Store, snapshot: () => Snapshot, clock: Clock): HttpServerDeps['ssh'] {
+  const { certificates } = store;
+  const issue = {
+    snapshot,
+    clock,
+    authorities: openSshAuthorities(config.ssh),
+    rules: config.ssh,
+    loginDomain: parseDomainName(config.ssh.loginDomain),
+    log: certificateLogIn(certificates, clock),
+    randomBytes: (length: number) => randomBytes(length),
+  };
+  return { issue, certificates };
 }

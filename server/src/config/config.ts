@@ -151,6 +151,11 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
     anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
     dataDir,
     tls,
+    ssh: {
+      ...values.ssh,
+      ...(values.ssh.hostAuthority !== undefined && { hostAuthority: at(values.ssh.hostAuthority) }),
+      ...(values.ssh.userAuthority !== undefined && { userAuthority: at(values.ssh.userAuthority) }),
+    },
     file,
     storeFile: resolve(dataDir, 'signet.db'),
     keysDir: resolve(dataDir, 'keys'),

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { sshExtensions } from '../certificates/ssh/profile.ts';
 
 const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 const day = 86_400;
@@ -62,6 +63,31 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** Ask about another principal only with `access_check` on `<domain>:principal.<principal>`. */
       restricted: z.boolean().default(false),
+    })
+    .prefault({}),
+  ssh: z
+    .strictObject({
+      /** PEM private keys (Ed25519 or P-256) that sign SSH certificates of hosts and of users. Absent: none are issued. */
+      hostAuthority: z.string().min(1).optional(),
+      userAuthority: z.string().min(1).optional(),
+      hostExpirySeconds: seconds(60, 90 * day).default(30 * day),
+      userExpirySeconds: seconds(60, 7 * day).default(3600),
+      /** The domain whose policy grants logins that name no domain: `ssh_login` on `<domain>:ssh.<login>`. */
+      loginDomain: z
+        .string()
+        .regex(/^[a-z0-9_][a-z0-9_-]*(\.[a-z0-9_][a-z0-9_-]*)*$/)
+        .default('sys.auth'),
+      /** What user certificates permit. */
+      extensions: z.array(z.enum(sshExtensions)).default(['permit-pty']),
+      /** Networks (CIDR) from which user certificates are accepted; empty: from anywhere. */
+      sourceAddresses: z.array(z.union([z.cidrv4(), z.cidrv6()])).default([]),
+      /** Runs instead of what the user asks for. */
+      forceCommand: z
+        .string()
+        .min(1)
+        .max(1024)
+        .regex(/^\P{Cc}*$/u)
+        .optional(),
     })
     .prefault({}),
   limits: z

@@ -18,6 +18,7 @@ export interface HttpServerDeps {
   readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
+  readonly ssh: RouteDeps['ssh'];
 }
 
 /** A server that answers. */
@@ -76,6 +77,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining },
+    ssh: deps.ssh,
   };
   return createApp({
     profile: config.profile,

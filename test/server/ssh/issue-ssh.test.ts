@@ -84,7 +84,7 @@ function world(overrides: Partial<IssueSshDeps> = {}) {
         events.push('intend');
         records.push(record);
       },
-      issued: async ({ serial }) => {
+      issued: async (serial) => {
         events.push(`issued ${serial}`);
       },
     },
@@ -142,6 +142,7 @@ test('a user certificate: what it says, and what is recorded before it is signed
       serial,
       keyId: 'user:user.olive',
       owner: operator,
+      provider: undefined,
       instanceId: undefined,
       principals: ['deploy', 'media:admin'],
       subjectKey: key.fingerprint,

@@ -1,4 +1,7 @@
+import { hash } from 'node:crypto';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { CertificateRow } from '../certificate-store.ts';
 import type { SshCertificateKind } from './profile.ts';
 
 /** What is recorded of an SSH certificate, from before it exists. Times in seconds since the epoch. */
@@ -8,6 +11,8 @@ export interface SshCertificateRecord {
   readonly keyId: string;
   /** Whose it is: the only one beside an operator who may revoke it. */
   readonly owner: PrincipalName;
+  /** For a host that is an instance. */
+  readonly provider: PrincipalName | undefined;
   readonly instanceId: PathElement | undefined;
   readonly principals: readonly string[];
   /** Fingerprints of the key that is certified and of the authority that signs. */
@@ -20,6 +25,44 @@ export interface SshCertificateRecord {
 /** The record of what was issued. `intend` is durable before it answers, so that no certificate can exist without a row. */
 export interface CertificateLog {
   intend(record: SshCertificateRecord): Promise<void>;
-  /** The certificate was signed and checked. Both fields name the row. */
-  issued(record: Pick<SshCertificateRecord, 'authorityKey' | 'serial'>): Promise<void>;
+  /** The certificate of that number was signed and checked; `blob` is it. */
+  issued(serial: bigint, blob: Uint8Array): Promise<void>;
+}
+
+/** A row of an SSH certificate among those of X.509. */
+export interface SshCertificateRow extends Omit<CertificateRow, 'kind'> {
+  readonly kind: CertificateRow['kind'] | 'ssh-user' | 'ssh-host';
+}
+
+/** The part of the certificate store that is used here. */
+export interface SshCertificateRows {
+  intend(row: SshCertificateRow, at: number): Promise<void>;
+  confirm(serial: string, fingerprint: string): Promise<void>;
+}
+
+/** The serial number as rows hold it: sixteen hexadecimal digits. */
+export function rowSerial(serial: bigint): string {
+  return serial.toString(16).padStart(16, '0');
+}
+
+/** Keeps the record in the certificate store. The issuer of a row is the fingerprint of the authority. */
+export function certificateLogIn(rows: SshCertificateRows, clock: Clock): CertificateLog {
+  return {
+    intend: (record) =>
+      rows.intend(
+        {
+          serial: rowSerial(record.serial),
+          issuer: record.authorityKey,
+          kind: `ssh-${record.kind}`,
+          subject: record.keyId,
+          holder: record.owner,
+          provider: record.provider,
+          instanceId: record.instanceId,
+          notBefore: record.validAfter,
+          notAfter: record.validBefore,
+        },
+        epochSeconds(clock),
+      ),
+    issued: (serial, blob) => rows.confirm(rowSerial(serial), hash('sha256', blob, 'base64url')),
+  };
 }

@@ -10,7 +10,7 @@ import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { SshAuthority } from './authority.ts';
-import type { CertificateLog } from './certificate-log.ts';
+import type { CertificateLog, SshCertificateRecord } from './certificate-log.ts';
 import { checkIssuedSshCertificate } from './inspect.ts';
 import { hostKeyId, hostProfile, type SshProfile, type SshRules, userKeyId, userProfile } from './profile.ts';
 import { formatSshPublicKey } from './public-key.ts';
@@ -33,6 +33,8 @@ export interface IssueSshDeps {
 /** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
 export interface SshHost {
   readonly service: PrincipalName;
+  /** Of an instance: whoever vouched for it, and its id. */
+  readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
   readonly names: readonly string[];
   /** A life in seconds that the certificate must not exceed. */
@@ -74,7 +76,7 @@ export async function issueUserCertificate(
     serial: randomSerial(deps.randomBytes),
   };
   const profile = userProfile(subject, deps.rules, Math.floor(now / 1000));
-  return issue(deps, authority, profile, request, { owner: caller, instanceId: undefined });
+  return issue(deps, authority, profile, request, { owner: caller, provider: undefined, instanceId: undefined });
 }
 
 /**
@@ -101,7 +103,11 @@ export async function issueHostCertificate(
     maxSeconds: host.maxSeconds,
   };
   const profile = hostProfile(subject, deps.rules, Math.floor(deps.clock.now() / 1000));
-  return issue(deps, authority, profile, request, { owner: host.service, instanceId: host.instanceId });
+  return issue(deps, authority, profile, request, {
+    owner: host.service,
+    provider: host.provider,
+    instanceId: host.instanceId,
+  });
 }
 
 /** 64 random bits that are not all zero. */
@@ -115,7 +121,7 @@ async function issue(
   authority: SshAuthority,
   profile: SshProfile,
   request: SshCertRequest,
-  whose: { readonly owner: PrincipalName; readonly instanceId: PathElement | undefined },
+  whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId'>,
 ): Promise<IssuedSshCertificate> {
   const { kind, serial, keyId, principals, validAfter, validBefore } = profile;
   const keys = { subjectKey: request.publicKey.fingerprint, authorityKey: authority.publicKey.fingerprint };
@@ -123,7 +129,7 @@ async function issue(
   await deps.log.intend({ kind, serial, keyId, principals, validAfter, validBefore, ...keys, ...whose });
   const blob = signSshCertificate(profile, request.publicKey, authority, deps.randomBytes(nonceLength));
   checkIssuedSshCertificate(blob, profile, request.publicKey, authority);
-  await deps.log.issued({ authorityKey: keys.authorityKey, serial });
+  await deps.log.issued(serial, blob);
   const certificate = formatSshCertificate(blob, request.publicKey.type, keyId);
   return { serial, keyId, certificate, signer: formatSshPublicKey(authority.publicKey) };
 }

@@ -9,6 +9,7 @@ import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
 import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
 import { publicKeysRoute } from './public-keys.ts';
+import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute } from './ssh-certificate.ts';
 
 export interface RouteDeps {
   readonly config: ServerConfig;
@@ -17,6 +18,7 @@ export interface RouteDeps {
   readonly access: AccessDeps;
   readonly bundles: PolicyBundleDeps;
   readonly readiness: ReadinessDeps;
+  readonly ssh: SshRouteDeps;
 }
 
 /** The operations of the interface document and those that decisions.md adds, by path. */
@@ -33,6 +35,8 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/access/:action/:resource`, accessRoute(access));
   router.get(`${base}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
+  router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
+  router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
   const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);

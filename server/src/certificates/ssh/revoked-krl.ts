@@ -1,0 +1,26 @@
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { CertificateStore } from '../certificate-store.ts';
+import type { SshAuthority } from './authority.ts';
+import { buildKrl } from './krl.ts';
+
+export interface RevokedKrlDeps {
+  readonly certificates: Pick<CertificateStore, 'revocationsAfter'>;
+  readonly authorities: readonly SshAuthority[];
+  readonly clock: Clock;
+}
+
+/**
+ * The list of what is revoked of these authorities and has not ended. Its version is the sequence of the last revocation, so that a later
+ * list has a greater one. Throws `StoreUnavailableError`: an old list is better than one that forgets.
+ */
+export async function revokedKrl(deps: RevokedKrlDeps): Promise<Buffer> {
+  const now = epochSeconds(deps.clock);
+  const rows = await deps.certificates.revocationsAfter(0, now);
+  const revoked = deps.authorities.map(({ publicKey }) => ({
+    authority: publicKey,
+    serials: rows.filter((row) => row.issuer === publicKey.fingerprint).map((row) => BigInt(`0x${row.serial}`)),
+    keyIds: [],
+  }));
+  const version = rows.reduce((latest, row) => Math.max(latest, row.sequence), 0);
+  return buildKrl({ version: BigInt(version), generatedAt: now, comment: 'signet', revoked });
+}
