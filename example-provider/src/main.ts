@@ -3,16 +3,10 @@ import { PolicyEngine } from '@signet/policy-engine';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command, CommanderError } from 'commander';
 import { pino } from 'pino';
-import { createApp } from './app.ts';
-import { Catalogue } from './catalogue.ts';
-import { createCertificateReader } from './client-certificate.ts';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
-import { protectedEndpoints } from './endpoints.ts';
+import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
-import { centralCertificate } from './require-access/central-certificate.ts';
-import { centralToken } from './require-access/central-token.ts';
-import { localEngine } from './require-access/local-engine.ts';
-import { createTlsServer, drain, listen } from './tls-server.ts';
+import { drain, listen } from './tls-server.ts';
 
 /** How long requests in flight may take after the order to stop. */
 const graceMs = 8000;
@@ -31,16 +25,8 @@ async function serve(options: Options): Promise<void> {
   });
   await using engine = await PolicyEngine.open({ policyDir: config.policyDir });
   await using client = createClient({ ...config.tls, ...config.server });
-  const certificateOf = createCertificateReader(systemClock);
   const ask: AskServer = async (question) => ({ granted: await client.access.check(question) });
-  const patterns = {
-    local: localEngine({ engine, certificateOf }),
-    centralToken: centralToken({ ask }),
-    centralCertificate: centralCertificate({ ask, certificateOf }),
-  };
-  const endpoints = protectedEndpoints(config.domain, patterns, new Catalogue());
-  const app = createApp({ endpoints, health: () => engine.health(), logger });
-  const server = createTlsServer(config.tls, app);
+  const server = createProvider({ config, engine, ask, clock: systemClock, logger });
   announce(await listen(server, config.listen), config, options);
   await stopped;
   await drain(server, graceMs);

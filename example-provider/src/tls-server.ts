@@ -2,7 +2,6 @@ import { constants } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import type Koa from 'koa';
 import type { ProviderConfig } from './config.ts';
 
@@ -20,7 +19,7 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
       rejectUnauthorized: false,
       minVersion: 'TLSv1.2',
       // A resumed session would skip the check of the certificate.
-      secureOptions: constants.SSL_OP_NO_TICKET,
+      secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
       handshakeTimeout: 20_000,
       headersTimeout: 20_000,
       requestTimeout: 30_000,
@@ -34,12 +33,15 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
 export async function listen(server: Server, { host, port }: ProviderConfig['listen']): Promise<string> {
   server.listen(port, host);
   await once(server, 'listening');
-  const { port: actual } = server.address() as AddressInfo;
+  const address = server.address();
+  const actual = typeof address === 'object' && address !== null ? address.port : port;
   return `https://${host.includes(':') ? `[${host}]` : host}:${actual}`;
 }
 
 /** Takes no new request, lets those in flight end within `graceMs`, then ends them. */
 export async function drain(server: Server, graceMs: number): Promise<void> {
+  // So that a connection ends with the answer to its last request.
+  server.keepAliveTimeout = 1;
   const closed = new Promise<void>((resolve) => server.close(() => resolve()));
   server.closeIdleConnections();
   const timer = setTimeout(() => server.closeAllConnections(), graceMs);

@@ -42,7 +42,7 @@ export function localEngine(deps: {
 /** The one token of a request, without the scheme word. Throws `AccessRefusedError` when there is none or more than one. */
 function accessToken(request: IncomingMessage): string {
   const { 'svc-role-auth': own = [], authorization = [] } = request.headersDistinct;
-  const tokens = new Set([...own, ...authorization].map((value) => value.replace(/^bearer +/i, '').trim()));
+  const tokens = new Set([...own, ...authorization].map((value) => value.replace(/^bearer(?: +|$)/i, '').trim()));
   const [token, ...others] = tokens;
   if (token === undefined || token === '') {
     throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', challenge: 'Bearer' });

@@ -1,0 +1,36 @@
+import type { Server } from 'node:https';
+import type { PolicyEngine } from '@signet/policy-engine';
+import type { Clock } from '@signet/policy-engine/clock';
+import type { Logger } from 'pino';
+import { createApp } from './app.ts';
+import { Catalogue } from './catalogue.ts';
+import { createCertificateReader } from './client-certificate.ts';
+import type { ProviderConfig } from './config.ts';
+import { protectedEndpoints } from './endpoints.ts';
+import type { AskServer } from './require-access/ask-server.ts';
+import { centralCertificate } from './require-access/central-certificate.ts';
+import { centralToken } from './require-access/central-token.ts';
+import { localEngine } from './require-access/local-engine.ts';
+import { createTlsServer } from './tls-server.ts';
+
+export interface ProviderDeps {
+  readonly config: Pick<ProviderConfig, 'domain' | 'tls'>;
+  /** Decides the decentralized pattern. */
+  readonly engine: Pick<PolicyEngine, 'decide' | 'health'>;
+  /** Asks the token server, for the centralized patterns. */
+  readonly ask: AskServer;
+  readonly clock: Clock;
+  readonly logger: Logger;
+}
+
+/** The whole service, not listening yet: its endpoints, each behind its pattern, over mutual TLS. */
+export function createProvider({ config, engine, ask, clock, logger }: ProviderDeps): Server {
+  const certificateOf = createCertificateReader(clock);
+  const patterns = {
+    local: localEngine({ engine, certificateOf }),
+    centralToken: centralToken({ ask }),
+    centralCertificate: centralCertificate({ ask, certificateOf }),
+  };
+  const endpoints = protectedEndpoints(config.domain, patterns, new Catalogue());
+  return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), logger }));
+}

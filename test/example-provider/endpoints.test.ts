@@ -1,0 +1,89 @@
+import test from 'ava';
+import { startProvider, type TestProvider } from '#support/start-provider';
+
+async function editor(provider: TestProvider) {
+  const as = provider.authority.certificate('media.studio');
+  const token = await provider.authority.token({ domain: 'catalog', roles: ['reader', 'editor'], certificate: as });
+  return { as, headers: { authorization: `Bearer ${token}` } };
+}
+
+/* One form of each path: what is not exactly it is unknown, so that nothing is decided about one thing and done to another. */
+for (const path of [
+  '/',
+  '/nothing',
+  '/movie/',
+  '//movie',
+  '/Movie',
+  '/./movie',
+  '/local/../movie',
+  '/local/%2e%2e/movie',
+  '/%6dovie',
+  '/movie;x=1',
+  '/movie%00',
+  '/local',
+  '/central-cert/movie/1',
+]) {
+  test(`${path} is unknown, with and without credentials`, async (t) => {
+    const provider = await startProvider(t);
+    for (const credentials of [{}, await editor(provider)]) {
+      const answer = await provider.send({ path, ...credentials });
+      t.deepEqual(
+        { status: answer.status, body: answer.body },
+        { status: 404, body: { code: 404, message: 'unknown endpoint' } },
+      );
+    }
+  });
+}
+
+for (const method of ['POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+  test(`${method} /movie is not allowed`, async (t) => {
+    const provider = await startProvider(t);
+    const answer = await provider.send({ method, path: '/movie' });
+    t.deepEqual(
+      { status: answer.status, body: answer.body, allow: answer.headers['allow'] },
+      {
+        status: 405,
+        body: method === 'HEAD' ? undefined : { code: 405, message: 'method not allowed' },
+        allow: 'GET, PUT',
+      },
+    );
+  });
+}
+
+test('what was put is what is got', async (t) => {
+  const provider = await startProvider(t);
+  const as = await editor(provider);
+  const put = await provider.send({ method: 'PUT', path: '/movie', ...as, body: '{"titles":["Solaris"]}' });
+  t.deepEqual({ status: put.status, body: put.body }, { status: 200, body: { titles: ['Solaris'] } });
+  const got = await provider.send({ path: '/movie?a=b', ...as });
+  t.deepEqual({ status: got.status, body: got.body }, { status: 200, body: { titles: ['Solaris'] } });
+});
+
+for (const [name, body, status, message] of [
+  ['no JSON', '{', 400, 'the body is not JSON'],
+  ['a list', '[]', 400, 'the body must be a JSON object'],
+  ['too much', `{"a":"${'x'.repeat(70_000)}"}`, 413, 'the body is larger than 65536 bytes'],
+] as const) {
+  test(`PUT /movie with ${name}`, async (t) => {
+    const provider = await startProvider(t);
+    const answer = await provider.send({ method: 'PUT', path: '/movie', ...(await editor(provider)), body });
+    t.deepEqual({ status: answer.status, body: answer.body }, { status, body: { code: status, message } });
+  });
+}
+
+test('a writer without the role changes nothing', async (t) => {
+  const provider = await startProvider(t);
+  const as = provider.authority.certificate('media.player');
+  const token = await provider.authority.token({ domain: 'catalog', roles: ['reader'], certificate: as });
+  const credentials = { as, headers: { authorization: `Bearer ${token}` } };
+  t.is((await provider.send({ method: 'PUT', path: '/movie', ...credentials, body: '{}' })).status, 403);
+  t.deepEqual((await provider.send({ path: '/movie', ...credentials })).body, { titles: ['The Third Man', 'Ran'] });
+});
+
+test('GET /healthz answers everyone', async (t) => {
+  const provider = await startProvider(t);
+  const answer = await provider.send({ path: '/healthz' });
+  t.is(answer.status, 200);
+  t.like(answer.body, { status: 'ok' });
+  t.is((await provider.send({ method: 'PUT', path: '/healthz' })).status, 405);
+});
