@@ -1,0 +1,77 @@
+import test from 'ava';
+import { kinds, makeSigningKey, type UpdaterWorld, updaterWorld } from './support/world.ts';
+
+const keyRequests = (world: UpdaterWorld) => world.server.requests.filter(({ url }) => url.includes('keys')).length;
+
+test('a new key is taken up by one more request, at most every 30 seconds', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  const updater = await world.open();
+  await updater.run();
+  t.is(keyRequests(world), 1);
+
+  const next = makeSigningKey('bundle-2');
+  await world.publish({ version: 2, key: next });
+  world.clock.advance(29_999);
+  t.like([...(await updater.run()).outcomes.values()][0], { kind: 'rejected', reason: 'bundle-key-unknown' });
+  t.is(keyRequests(world), 1);
+  world.published.push(next.jwk);
+  world.clock.advance(1);
+  t.deepEqual(kinds(await updater.run()), { catalog: 'updated' });
+  t.is(keyRequests(world), 2);
+  t.true(world.read('keys.json')?.includes('bundle-2'));
+});
+
+test('keys are fetched again when they are older than the server lets them be kept', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish();
+  const updater = await world.open();
+  await updater.run();
+  world.clock.advance(59_999);
+  await updater.run();
+  t.is(keyRequests(world), 1);
+  world.clock.advance(1);
+  await updater.run();
+  t.is(keyRequests(world), 2);
+});
+
+test('a key that is withdrawn no longer verifies', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  const updater = await world.open();
+  await updater.run();
+  const next = makeSigningKey('bundle-2');
+  world.published.splice(0, 1, next.jwk);
+  await world.publish({ version: 2 });
+  world.clock.advance(60_000);
+  t.like([...(await updater.run()).outcomes.values()][0], { kind: 'rejected', reason: 'bundle-key-unknown' });
+  t.false(world.read('keys.json')?.includes('bundle-1'));
+});
+
+test('a token key never verifies a bundle', async (t) => {
+  const world = await updaterWorld(t);
+  const token = makeSigningKey('token-2', 'token');
+  world.published.push(token.jwk);
+  await world.publish({ key: token });
+  t.like([...(await world.runOnce()).outcomes.values()][0], { kind: 'rejected', reason: 'bundle-key-unknown' });
+});
+
+test('with the keys endpoint down the kept keys serve, and the status says it', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  await world.runOnce();
+  world.published.length = 0;
+  await world.publish({ version: 2 });
+  const report = await world.runOnce();
+  t.deepEqual(kinds(report), { catalog: 'updated' });
+  t.is(report.status.keys.error, 'the server publishes no usable key');
+  t.true(world.read('keys.json')?.includes('bundle-1'));
+});
+
+test('the configured issuer goes before the published one', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish();
+  await world.runOnce(undefined, { issuer: 'https://configured.example' });
+  t.is(JSON.parse(world.read('keys.json') ?? '').issuer, 'https://configured.example');
+  t.false(world.server.requests.some(({ url }) => url.includes('well-known')));
+});
