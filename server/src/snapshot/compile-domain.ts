@@ -88,13 +88,10 @@ function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
   return colon >= 0 && foldAscii(assertion.resource.slice(0, colon)) !== domain.name;
 }
 
+/** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
 function compileOwn(record: DomainRecord, epoch: number): DomainPolicy {
   const policies = record.policies.filter((policy) => policy.active);
-  const own = policies.map(({ name, assertions }) => ({
-    name,
-    assertions: assertions.filter((assertion) => !isForeign(record, assertion)),
-  }));
-  return compileDomain(record.name, own, { revision: { epoch, version: record.version } });
+  return compileDomain(record.name, policies, { revision: { epoch, version: record.version } });
 }
 
 function compileForeign(record: DomainRecord): DomainPolicy | undefined {
