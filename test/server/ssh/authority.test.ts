@@ -9,6 +9,7 @@ import {
   SshAuthorityError,
   trustedUserCaLine,
 } from '@signet/server/certificates/ssh/authority';
+import { openSshAuthorities } from '@signet/server/certificates/ssh/open-authorities';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 
@@ -56,5 +57,25 @@ test('a missing file is named', (t) => {
   t.throws(() => readSshAuthority('/nowhere/authority.pem'), {
     instanceOf: SshAuthorityError,
     message: 'SSH authority `/nowhere/authority.pem` cannot be read (ENOENT)',
+  });
+});
+
+test('hosts and users have different authorities, or none', (t) => {
+  const folder = temporaryFolder(t);
+  const [one, copy, other] = ['one.pem', 'copy.pem', 'other.pem'].map((name) => join(folder, name)) as [
+    string,
+    string,
+    string,
+  ];
+  const pem = createSshAuthorityKey();
+  writeFileSync(one, pem);
+  writeFileSync(copy, pem);
+  writeFileSync(other, createSshAuthorityKey());
+  t.deepEqual(openSshAuthorities({}), { host: undefined, user: undefined });
+  const { host, user } = openSshAuthorities({ hostAuthority: one, userAuthority: other });
+  t.not(host?.publicKey.fingerprint, user?.publicKey.fingerprint);
+  t.throws(() => openSshAuthorities({ hostAuthority: one, userAuthority: copy }), {
+    instanceOf: SshAuthorityError,
+    message: 'the SSH authorities of hosts and of users must be different keys',
   });
 });

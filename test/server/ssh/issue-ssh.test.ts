@@ -5,10 +5,12 @@ import {
   parsePathElement,
   parsePrincipalName,
   parseRoleName,
+  parseServiceName,
 } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
 import type { SshCertificateRecord } from '@signet/server/certificates/ssh/certificate-log';
+import { instanceHostCertificates } from '@signet/server/certificates/ssh/host-certificates';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import {
   type IssueSshDeps,
@@ -250,4 +252,22 @@ test('a serial number is never 0', (t) => {
     randomSerial(() => drawn.shift() ?? Buffer.alloc(8)),
     255n,
   );
+});
+
+test('an instance gets its host certificate at register, bounded by its provider', async (t) => {
+  const { deps, records } = world();
+  const provider = parsePrincipalName('sys.aws.east');
+  const instance = {
+    provider,
+    domain: parseDomainName('media'),
+    service: parseServiceName('play'),
+    instanceId: parsePathElement('i-1'),
+  };
+  const csr = JSON.stringify({
+    certRequestData: { principals: ['play.media.test'], publicKey: formatSshPublicKey(key) },
+    certRequestMeta: { requestor: 'media.play', certType: 'host', instanceId: 'i-1' },
+  });
+  const issued = await instanceHostCertificates(deps)(csr, instance, ['play.media.test'], { maxSeconds: 60 });
+  t.like(read(issued.certificate), { keyId: 'host:media.play:i-1', validBefore: 1_767_225_660n });
+  t.like(records[0], { provider, instanceId: 'i-1', owner: play });
 });
