@@ -11,6 +11,12 @@ import {
   issueIdentity,
   issueServerCertificate,
 } from '../certificates/authority.ts';
+import {
+  createSshAuthorityKey,
+  knownHostsLine,
+  parseSshAuthority,
+  trustedUserCaLine,
+} from '../certificates/ssh/authority.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
@@ -32,8 +38,8 @@ export interface InitialiseOptions {
 const leafDays = 365;
 
 /**
- * Makes what a token server needs, in one folder that only its owner can read: root and intermediate authority, server certificate,
- * store, signing keys, `signet.yaml`, and client certificates. Throws `UsageError` when one of the files exists.
+ * Makes what a token server needs, in one folder that only its owner can read: root and intermediate authority, SSH authorities,
+ * server certificate, store, signing keys, `signet.yaml`, and client certificates. Throws `UsageError` when one of the files exists.
  */
 export async function initialise(options: InitialiseOptions, clock: Clock): Promise<{ config: string }> {
   const folder = resolve(options.folder);
@@ -45,6 +51,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   await writePair(at('ca', 'root'), root);
   await writePair(at('ca', 'intermediate'), intermediate);
   await writeFileAtomic(at('ca', 'bundle.pem'), root.certificate, { mode: 0o644 });
+  await makeSshAuthorities(at('ca'), options.trustDomain);
   const hosts = [...new Set(['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host), ...options.hosts])];
   const server = {
     domain: parseDomainName('sys.auth'),
@@ -93,6 +100,17 @@ async function writePair(path: string, { certificate, key }: CertificateAndKey):
   await writeFileAtomic(`${path}.cert.pem`, certificate, { mode: 0o644 });
 }
 
+/** The keys that sign SSH certificates, and what hosts and their users put into `TrustedUserCAKeys` and `known_hosts`. */
+async function makeSshAuthorities(folder: string, trustDomain: string): Promise<void> {
+  const [host, user] = [createSshAuthorityKey(), createSshAuthorityKey()];
+  await writeFileAtomic(join(folder, 'ssh-host.key.pem'), host, { mode: 0o600 });
+  await writeFileAtomic(join(folder, 'ssh-user.key.pem'), user, { mode: 0o600 });
+  const known = knownHostsLine(parseSshAuthority(host, 'ssh-host.key.pem'), [`*.${trustDomain}`]);
+  const trusted = trustedUserCaLine(parseSshAuthority(user, 'ssh-user.key.pem'));
+  await writeFileAtomic(join(folder, 'ssh-known-hosts'), `${known}\n`, { mode: 0o644 });
+  await writeFileAtomic(join(folder, 'ssh-trusted-user-keys'), `${trusted}\n`, { mode: 0o644 });
+}
+
 async function makeStore(dataDir: string, clock: Clock): Promise<void> {
   const store = await openSqliteStore(join(dataDir, 'signet.db'), { clock });
   try {
@@ -111,6 +129,7 @@ function configText({ host, port }: InitialiseOptions): string {
     ...(port !== 0 && { baseUrl: `https://localhost:${port}/v1` }),
     dataDir: 'data',
     tls: { certificate: 'server.cert.pem', key: 'server.key.pem', clientCa: 'ca/bundle.pem' },
+    ssh: { hostAuthority: 'ca/ssh-host.key.pem', userAuthority: 'ca/ssh-user.key.pem' },
   };
   return `# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;
 }
