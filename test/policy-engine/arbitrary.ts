@@ -3,7 +3,7 @@ import type { WireConditions } from '@signet/policy-engine/wire';
 import fc from 'fast-check';
 
 /** Texts over so few letters that patterns meet them often. */
-const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, maxLength: 4 });
+const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, maxLength: 6 });
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '?'), minLength: 1, maxLength: 5 });
 const mostlyNames = fc.oneof({ weight: 2, arbitrary: name }, { weight: 3, arbitrary: pattern });
 
@@ -14,7 +14,9 @@ const condition = fc.record({
 const conditions: fc.Arbitrary<WireConditions> = fc.record({
   conditionsList: fc.array(
     fc.record({
-      conditionsMap: fc.dictionary(fc.constantFrom('instances', 'enforcementstate', 'SCOPEAWS'), condition, { maxKeys: 2 }),
+      conditionsMap: fc.dictionary(fc.constantFrom('instances', 'enforcementstate', 'SCOPEAWS'), condition, {
+        maxKeys: 2,
+      }),
     }),
     { maxLength: 2 },
   ),
@@ -38,11 +40,34 @@ const assertion: fc.Arbitrary<AssertionInput> = fc
     ...(kept !== undefined && { conditions: kept }),
   }));
 
+/** Many wildcard patterns in one dimension, all else equal: what the index has to tell apart. */
+const dense: fc.Arbitrary<AssertionInput[]> = fc
+  .record({
+    dimension: fc.constantFrom('role', 'action', 'resource'),
+    patterns: fc.array(
+      fc.tuple(
+        fc.string({ unit: fc.constantFrom('a', 'b', '*', '*', '?', '.'), minLength: 1, maxLength: 7 }),
+        fc.nat(3),
+      ),
+      { minLength: 30, maxLength: 120 },
+    ),
+  })
+  .map(({ dimension, patterns }) =>
+    patterns.map(([text, effect]) => ({
+      effect: effect === 0 ? 'DENY' : 'ALLOW',
+      role: 'a',
+      action: '*',
+      resource: '*',
+      [dimension]: text,
+    })),
+  );
+
 /** Policies of a domain `d`: few, or so many of one role that the index is used. */
 export const policies: fc.Arbitrary<PolicyInput[]> = fc
   .oneof(
     fc.array(assertion, { maxLength: 8 }),
     fc.array(assertion, { minLength: 30, maxLength: 80 }),
+    dense,
     fc
       .array(assertion, { minLength: 20, maxLength: 60 })
       .map((list) => list.map((entry, at) => ({ ...entry, role: at % 2 === 0 ? 'a' : 'a*' }))),
@@ -64,7 +89,7 @@ export const request: fc.Arbitrary<{
 }> = fc
   .record({
     domain: fc.constantFrom('d', 'd', 'd', 'd', 'e', ''),
-    roles: fc.oneof(fc.array(name, { maxLength: 3 }), fc.constantFrom(['a'], ['a', 'b'], ['*'], ['a*'])),
+    roles: fc.oneof(fc.array(name, { maxLength: 3 }), fc.constantFrom<string[]>(['a'], ['a', 'b'], ['*'], ['a*'])),
     action: fc.oneof(name, fc.constantFrom('A', '', '*')),
     prefix: fc.constantFrom('', '', 'd:', 'D:', 'e:'),
     resource: fc.oneof(name, fc.constantFrom('', 'A.b', '*', 'ab:a')),

@@ -36,7 +36,9 @@ export function referenceMatches(pattern: string, text: string): boolean {
 }
 
 export function referenceFold(text: string): string {
-  return [...text].map((character) => (character >= 'A' && character <= 'Z' ? character.toLowerCase() : character)).join('');
+  return [...text]
+    .map((character) => (character >= 'A' && character <= 'Z' ? character.toLowerCase() : character))
+    .join('');
 }
 
 /** The domain before the first colon, and what follows. */
@@ -76,6 +78,11 @@ function conditionsCount(assertion: AssertionInput, context: DecisionContext | u
   );
 }
 
+function compareTexts(a: string, b: string): number {
+  if (a === b) return 0;
+  return a < b ? -1 : 1;
+}
+
 /** One step of the search: an effect, and roles as names or as patterns. */
 function search(
   policies: readonly PolicyInput[],
@@ -93,7 +100,7 @@ function search(
     }),
   );
   // Pattern roles are searched in the order of their texts; within one, and for plain roles, the order of the policies.
-  const ordered = withPatterns ? rules.toSorted((a, b) => (a.role < b.role ? -1 : a.role > b.role ? 1 : 0)) : rules;
+  const ordered = withPatterns ? rules.toSorted((a, b) => compareTexts(a.role, b.role)) : rules;
   for (const held of request.roles) {
     for (const { policy, assertion, role, resource } of ordered) {
       const fits =

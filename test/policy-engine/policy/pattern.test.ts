@@ -40,7 +40,11 @@ const patterns = fc.string({ unit: fc.constantFrom('a', 'b', '*', '?', '\u{1f600
 
 test('property: the matcher agrees with a table over all prefixes', (t) => {
   fc.assert(
-    fc.property(patterns, letters, (pattern, text) => matchesPattern(pattern, text) === referenceMatches(pattern, text)),
+    fc.property(
+      patterns,
+      letters,
+      (pattern, text) => matchesPattern(pattern, text) === referenceMatches(pattern, text),
+    ),
     { numRuns: 5000 },
   );
   t.pass();

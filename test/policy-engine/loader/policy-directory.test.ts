@@ -1,0 +1,355 @@
+import { execFileSync } from 'node:child_process';
+import {
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  truncateSync,
+  unlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { type OpenOptions, PolicyEngine, PolicyEngineError, type Status } from '@signet/policy-engine';
+import { createTestAuthority, type TestAuthority, type TestBundleInput } from '@signet/policy-engine/testing';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+
+/** A bundle of `catalog` that allows reading of one resource: which one tells the bundles apart. */
+function reading(resource: string, version: number, more: Partial<TestBundleInput> = {}): TestBundleInput {
+  return {
+    domain: 'catalog',
+    version,
+    policies: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource }] }],
+    ...more,
+  };
+}
+
+interface World {
+  authority: TestAuthority;
+  dir: string;
+  file: string;
+  engine: PolicyEngine;
+  /** Which of the two resources may be read, or the status. */
+  inForce(): string;
+  bytes(input: TestBundleInput): Promise<string>;
+  errorOf(domain?: string): string | undefined;
+}
+
+async function world(t: ExecutionContext, options: Partial<OpenOptions> = {}): Promise<World> {
+  const authority = await createTestAuthority();
+  const dir = temporaryFolder(t);
+  await authority.writeBundle(dir, reading('movie', 5));
+  const engine = await PolicyEngine.open({ policyDir: dir, clock: authority.clock, ...options });
+  t.teardown(() => engine.close());
+  const decide = (resource: string): Status =>
+    engine.decideRoles({ domain: 'catalog', roles: ['reader'], action: 'read', resource }).status;
+  return {
+    authority,
+    dir,
+    file: join(dir, 'catalog.pol'),
+    engine,
+    inForce: () => ['movie', 'series'].find((resource) => decide(resource) === 'ALLOW') ?? decide('movie'),
+    bytes: async (input) => JSON.stringify(await authority.bundle(input)),
+    errorOf: (domain = 'catalog') => engine.health().domains.find((entry) => entry.domain === domain)?.error?.code,
+  };
+}
+
+const changes: [note: string, change: (w: World) => Promise<void>, inForce: string][] = [
+  ['an atomic rename', (w) => w.authority.writeBundle(w.dir, reading('series', 6)), 'series'],
+  ['a write in place', async (w) => writeFileSync(w.file, await w.bytes(reading('series', 6))), 'series'],
+  ['a removal', async (w) => unlinkSync(w.file), 'DENY_DOMAIN_NOT_FOUND'],
+  [
+    'a symbolic link in its place',
+    async (w) => {
+      writeFileSync(join(w.dir, 'kept.data'), await w.bytes(reading('series', 6)));
+      symlinkSync('kept.data', join(w.dir, '.link'));
+      renameSync(join(w.dir, '.link'), w.file);
+    },
+    'series',
+  ],
+  [
+    'a removal and a new file',
+    async (w) => {
+      unlinkSync(w.file);
+      writeFileSync(w.file, await w.bytes(reading('series', 6)));
+    },
+    'series',
+  ],
+];
+for (const [note, change, inForce] of changes) {
+  test(`an event is noticed: ${note}`, async (t) => {
+    const w = await world(t);
+    t.is(w.inForce(), 'movie');
+    await change(w);
+    await until(`${inForce} is in force`, () => w.inForce() === inForce);
+    t.is(w.errorOf(), undefined);
+  });
+
+  test(`a look without events finds it too: ${note}`, async (t) => {
+    const w = await world(t, { watch: false });
+    await change(w);
+    t.is(w.inForce(), 'movie');
+    await w.engine.refresh();
+    t.is(w.inForce(), inForce);
+  });
+}
+
+test('a link to a file elsewhere is followed when it is changed to another', async (t) => {
+  const w = await world(t);
+  for (const [version, resource] of [
+    [6, 'series'],
+    [7, 'movie'],
+    [8, 'series'],
+  ] as const) {
+    writeFileSync(join(w.dir, `${version}.data`), await w.bytes(reading(resource, version)));
+    symlinkSync(`${version}.data`, join(w.dir, '.link'));
+    renameSync(join(w.dir, '.link'), w.file);
+    await until(`${resource} is in force`, () => w.inForce() === resource);
+  }
+  t.pass();
+});
+
+test('without events, the slow look comes by itself', async (t) => {
+  const w = await world(t, { watch: false, rescanIntervalMs: 20 });
+  await w.authority.writeBundle(w.dir, reading('series', 6));
+  await until('series is in force', () => w.inForce() === 'series');
+  t.pass();
+});
+
+const badFiles: [note: string, put: (w: World) => Promise<void>, code: string][] = [
+  ['an older version', async (w) => writeFileSync(w.file, await w.bytes(reading('series', 4))), 'bundle-rollback'],
+  [
+    'another domain inside',
+    async (w) => writeFileSync(w.file, await w.bytes(reading('series', 6, { domain: 'media' }))),
+    'bundle-domain',
+  ],
+  [
+    'half of it',
+    async (w) => writeFileSync(w.file, (await w.bytes(reading('series', 6))).slice(0, -200)),
+    'bundle-malformed',
+  ],
+  ['nothing in it', async (w) => writeFileSync(w.file, ''), 'bundle-malformed'],
+  [
+    'no signature',
+    async (w) =>
+      writeFileSync(w.file, JSON.stringify({ ...JSON.parse(await w.bytes(reading('series', 6))), signature: '' })),
+    'bundle-signature',
+  ],
+  [
+    'signed by somebody else',
+    async (w) =>
+      writeFileSync(w.file, JSON.stringify(await (await createTestAuthority()).bundle(reading('series', 6)))),
+    'bundle-key-unknown',
+  ],
+  [
+    'an expired one',
+    async (w) =>
+      writeFileSync(
+        w.file,
+        await w.bytes(reading('series', 6, { expiresIn: 1 })).finally(() => w.authority.clock.advance(2)),
+      ),
+    'bundle-expired',
+  ],
+  [
+    'an ALLOW under an unknown condition',
+    async (w) => {
+      const conditions = { conditionsList: [{ conditionsMap: { weather: { operator: 'EQUALS', value: 'sun' } } }] };
+      const assertions = [{ role: 'reader', action: 'read', resource: 'series', conditions }];
+      writeFileSync(w.file, await w.bytes({ ...reading('', 6), policies: [{ name: 'catalog:policy.p', assertions }] }));
+    },
+    'bundle-malformed',
+  ],
+  [
+    'a pipe',
+    async (w) => {
+      unlinkSync(w.file);
+      execFileSync('mkfifo', [w.file]);
+    },
+    'bundle-unreadable',
+  ],
+  [
+    'a directory',
+    async (w) => {
+      unlinkSync(w.file);
+      mkdirSync(w.file);
+    },
+    'bundle-unreadable',
+  ],
+  ['a gigabyte', async (w) => truncateSync(w.file, 1_073_741_824), 'bundle-unreadable'],
+];
+for (const [note, put, code] of badFiles) {
+  test(`a bad file leaves the good one in force, and is reported: ${note}`, async (t) => {
+    const reported: string[] = [];
+    const w = await world(t, { watch: false, onError: (error, file) => reported.push(`${file} ${error.code}`) });
+    await w.authority.writeBundle(w.dir, { ...reading('x', 1), domain: 'other' });
+    await put(w);
+    await w.engine.refresh();
+    await w.engine.refresh();
+    t.is(w.inForce(), 'movie');
+    t.is(w.errorOf(), code);
+    t.deepEqual(reported, [`catalog.pol ${code}`]);
+    t.false(w.engine.health().ok);
+    t.is(w.errorOf('other'), undefined);
+    t.is(w.engine.decideRoles({ domain: 'other', roles: ['reader'], action: 'read', resource: 'x' }).status, 'ALLOW');
+    rmSync(w.file, { recursive: true });
+    await w.authority.writeBundle(w.dir, reading('series', 9));
+    await w.engine.refresh();
+    t.is(w.inForce(), 'series');
+    t.is(w.errorOf(), undefined);
+    t.true(w.engine.health().ok);
+  });
+}
+
+test('files that are no bundles are not looked at', async (t) => {
+  const w = await world(t, { watch: false });
+  for (const name of ['.catalog.pol.tmp', 'notes.txt', 'catalog.pol~', '.media.pol', 'Media.pol', 'a b.pol', '..pol']) {
+    writeFileSync(join(w.dir, name), await w.bytes(reading('series', 9)));
+  }
+  await w.engine.refresh();
+  t.deepEqual(
+    w.engine.health().domains.map(({ domain, version }) => [domain, version]),
+    [['catalog', 5]],
+  );
+});
+
+test('a bundle denies from its expiry on, by the clock at the decision', async (t) => {
+  const w = await world(t, { watch: false });
+  const day = 86_400_000;
+  t.like(w.engine.health(), { ok: true, domains: [{ state: 'fresh', ageMs: 0 }] });
+  w.authority.clock.advance(6 * day);
+  t.like(w.engine.health(), { ok: true, domains: [{ state: 'stale', ageMs: 6 * day }] });
+  t.is(w.inForce(), 'movie');
+  w.authority.clock.advance(day);
+  t.is(w.inForce(), 'DENY_DOMAIN_EXPIRED');
+  t.like(w.engine.health(), { ok: false, domains: [{ state: 'expired' }] });
+  const refused = w.engine.decideRoles({ domain: 'catalog', roles: ['reader'], action: '', resource: 'movie' });
+  t.is(refused.status, 'DENY_INVALID_PARAMETERS');
+});
+
+test('after a restart an expired bundle denies as expired, not as absent', async (t) => {
+  const w = await world(t);
+  w.authority.clock.advance(8 * 86_400_000);
+  const again = await PolicyEngine.open({ policyDir: w.dir, clock: w.authority.clock });
+  t.teardown(() => again.close());
+  const asked = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'movie' };
+  t.is(again.decideRoles(asked).status, 'DENY_DOMAIN_EXPIRED');
+});
+
+test('the floors of state.json hold after a restart, and in memory when the file is gone', async (t) => {
+  const w = await world(t, { watch: false });
+  writeFileSync(join(w.dir, 'state.json'), JSON.stringify({ floors: { catalog: { epoch: 0, version: 6 } } }));
+  const restarted = await PolicyEngine.open({ policyDir: w.dir, clock: w.authority.clock, watch: false });
+  t.teardown(() => restarted.close());
+  t.like(restarted.health().domains, [{ domain: 'catalog', state: 'missing', error: { code: 'bundle-rollback' } }]);
+  unlinkSync(join(w.dir, 'state.json'));
+  await restarted.refresh();
+  t.is(restarted.health().domains[0]?.state, 'missing');
+  await w.authority.writeBundle(w.dir, reading('series', 6));
+  await restarted.refresh();
+  t.is(restarted.health().domains[0]?.state, 'fresh');
+  writeFileSync(w.file, await w.bytes(reading('movie', 1, { epoch: 1 })));
+  await restarted.refresh();
+  t.like(restarted.health().domains, [{ epoch: 1, version: 1, state: 'fresh' }]);
+});
+
+test('keys.json is followed: a new key verifies, what a withdrawn key signed is gone', async (t) => {
+  const w = await world(t, { watch: false, requireBound: false });
+  const token = await w.authority.token({ domain: 'catalog', roles: ['reader'] });
+  const decide = async (): Promise<Status> =>
+    (await w.engine.decide({ token, action: 'read', resource: 'movie' })).status;
+  t.is(await decide(), 'ALLOW');
+  const keysFile = join(w.dir, 'keys.json');
+  const before = readFileSync(keysFile, 'utf8');
+  const [tokenKey, bundleKey] = w.authority.keys.keys;
+  const write = (keys: unknown[]): void =>
+    writeFileSync(keysFile, JSON.stringify({ issuer: w.authority.issuer, keys }));
+
+  write([bundleKey]);
+  await w.engine.refresh();
+  t.is(await decide(), 'DENY_TOKEN_INVALID');
+  write([tokenKey]);
+  await w.engine.refresh();
+  t.is(await decide(), 'DENY_DOMAIN_NOT_FOUND');
+  t.is(w.errorOf(), 'bundle-key-unknown');
+  writeFileSync(keysFile, before);
+  await w.engine.refresh();
+  t.is(await decide(), 'ALLOW');
+  writeFileSync(keysFile, '{');
+  await w.engine.refresh();
+  t.is(await decide(), 'ALLOW');
+  t.like(w.engine.health(), { ok: false, error: { code: 'keys-unavailable' } });
+});
+
+test('a key change is an event', async (t) => {
+  const w = await world(t);
+  const [tokenKey] = w.authority.keys.keys;
+  writeFileSync(join(w.dir, 'keys.json'), JSON.stringify({ issuer: w.authority.issuer, keys: [tokenKey] }));
+  await until('the bundle is gone', () => w.inForce() === 'DENY_DOMAIN_NOT_FOUND');
+  t.pass();
+});
+
+test('a directory that cannot be read leaves what is in force, and is reported', async (t) => {
+  const w = await world(t, { watch: false });
+  renameSync(w.dir, `${w.dir}.away`);
+  await w.engine.refresh();
+  t.is(w.inForce(), 'movie');
+  t.false(w.engine.health().ok);
+  renameSync(`${w.dir}.away`, w.dir);
+  await w.engine.refresh();
+  t.true(w.engine.health().ok);
+});
+
+test('open refuses without keys, and without an issuer', async (t) => {
+  const authority = await createTestAuthority();
+  const empty = temporaryFolder(t);
+  await t.throwsAsync(PolicyEngine.open({ policyDir: empty }), {
+    instanceOf: PolicyEngineError,
+    code: 'keys-unavailable',
+    message: 'keys.json cannot be used: it does not exist',
+  });
+  await t.throwsAsync(PolicyEngine.open({ policyDir: empty, keys: authority.keys }), {
+    instanceOf: PolicyEngineError,
+    code: 'invalid-options',
+  });
+  const engine = await PolicyEngine.open({ policyDir: empty, keys: authority.keys, issuers: [authority.issuer] });
+  t.true(engine.health().ok);
+  await engine.close();
+});
+
+test('every decision during reloads comes from exactly one bundle', async (t) => {
+  const w = await world(t, { watch: false });
+  const policiesOf = (version: number): TestBundleInput => ({
+    domain: 'catalog',
+    version,
+    policies: [
+      {
+        name: 'catalog:policy.p',
+        assertions: Array.from({ length: 300 }, (_, i) => ({
+          role: 'reader',
+          action: `a${version}`,
+          resource: `r${i}`,
+        })),
+      },
+    ],
+  });
+  for (let version = 6; version < 12; version += 1) {
+    await w.authority.writeBundle(w.dir, policiesOf(version));
+    let isDone = false;
+    const refreshing = w.engine.refresh().then(() => {
+      isDone = true;
+    });
+    while (!isDone) {
+      const allowed = new Set<number | undefined>();
+      for (let action = 5; action < 13; action += 1) {
+        const asked = { domain: 'catalog', roles: ['reader'], action: `a${action}`, resource: 'r7' };
+        const decision = w.engine.decideRoles(asked);
+        if (decision.status === 'ALLOW') allowed.add(decision.revision?.version);
+      }
+      t.true(allowed.size <= 1);
+      await new Promise(setImmediate);
+    }
+    await refreshing;
+  }
+});
