@@ -19,6 +19,8 @@ export class PolicyDirectory {
   readonly path: string;
   readonly #files: FileSystem;
   readonly #uid: number | undefined;
+  /** Files can be read by whom the directory can be read by. */
+  #fileMode = 0o644;
 
   /** `uid`: the user that must own the directory; not checked where users have no numbers. */
   constructor(path: string, files: FileSystem, uid: number | undefined) {
@@ -38,6 +40,7 @@ export class PolicyDirectory {
     const facts = await this.#guard('look at', () => this.#files.facts(this.path));
     if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is no directory (or a symbolic link to one)');
     this.#checkOwner(facts);
+    this.#fileMode = 0o600 | (facts.mode & 0o044);
     for (const name of await this.list()) {
       if (name.endsWith('.pol') || name.endsWith('.json')) await this.#checkFile(name);
     }
@@ -87,7 +90,8 @@ export class PolicyDirectory {
   /** Replaces a file in one step. */
   async write(name: string, bytes: Uint8Array): Promise<void> {
     await this.#checkFile(name);
-    await this.#guard(`write \`${name}\` in`, () => writeAtomically(this.#files, join(this.path, name), bytes));
+    const path = join(this.path, name);
+    await this.#guard(`write \`${name}\` in`, () => writeAtomically(this.#files, path, bytes, this.#fileMode));
   }
 
   async #guard<Result>(what: string, act: () => Promise<Result>): Promise<Result> {

@@ -5,18 +5,23 @@ import type { FileSystem } from './file-system.ts';
 /** Names that `writeAtomically` gives to files that are not yet complete. */
 export const temporaryName = /^\..+\.[0-9a-f]{16}\.tmp$/;
 
-/** Everyone on the host may read policy. */
-const fileMode = 0o644;
+/** Everyone on the host may read policy, unless the directory says otherwise. */
+const publicMode = 0o644;
 
 /**
  * Replaces `path` so that at every instant, also when the machine loses its power, it holds the old bytes or the new.
  * A failure leaves the old file and, at worst, a temporary file beside it. Throws the error of the file system.
  */
-export async function writeAtomically(files: FileSystem, path: string, bytes: Uint8Array): Promise<void> {
+export async function writeAtomically(
+  files: FileSystem,
+  path: string,
+  bytes: Uint8Array,
+  mode: number = publicMode,
+): Promise<void> {
   const directory = dirname(path);
   const temporary = join(directory, `.${basename(path)}.${randomBytes(8).toString('hex')}.tmp`);
   try {
-    await writeWhole(files, temporary, bytes);
+    await writeWhole(files, temporary, bytes, mode);
     await files.rename(temporary, path);
   } catch (error) {
     // the first error is the one to tell
@@ -26,12 +31,12 @@ export async function writeAtomically(files: FileSystem, path: string, bytes: Ui
   await syncDirectory(files, directory);
 }
 
-async function writeWhole(files: FileSystem, path: string, bytes: Uint8Array): Promise<void> {
-  const file = await files.create(path, fileMode);
+async function writeWhole(files: FileSystem, path: string, bytes: Uint8Array, mode: number): Promise<void> {
+  const file = await files.create(path, mode);
   try {
     await file.write(bytes);
     // again, because the umask took part at creation
-    await file.chmod(fileMode);
+    await file.chmod(mode);
     await file.sync();
   } finally {
     await file.close();
