@@ -1,0 +1,229 @@
+import {
+  chmodSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { nodeFileSystem } from '@signet/updater/files/file-system';
+import { lockDirectory } from '@signet/updater/files/lock';
+import { PolicyDirectory } from '@signet/updater/files/policy-directory';
+import { temporaryName, writeAtomically } from '@signet/updater/files/write-atomically';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+import { systemError, watchedFiles } from './support/faulty-files.ts';
+import { kinds, updaterWorld } from './support/world.ts';
+
+const steps = [
+  'create a.pol',
+  'write a.pol',
+  'chmod a.pol',
+  'sync a.pol',
+  'close a.pol',
+  'rename a.pol',
+  'open directory',
+  'sync directory',
+  'close directory',
+];
+
+test('a file is replaced in these steps', async (t) => {
+  const folder = temporaryFolder(t);
+  const calls: string[] = [];
+  await writeAtomically(
+    watchedFiles((call) => void calls.push(call)),
+    join(folder, 'a.pol'),
+    Buffer.from('new'),
+  );
+  t.deepEqual(calls, steps);
+  t.is(statSync(join(folder, 'a.pol')).mode & 0o7777, 0o644);
+});
+
+for (const [index, step] of steps.entries()) {
+  test(`a failure at "${step}" leaves the old bytes or the new, and no temporary file`, async (t) => {
+    const folder = temporaryFolder(t);
+    const target = join(folder, 'a.pol');
+    writeFileSync(target, 'old');
+    const files = watchedFiles((call) => {
+      if (call === step) throw systemError('EIO');
+    });
+    await t.throwsAsync(writeAtomically(files, target, Buffer.from('new')), { message: 'EIO' });
+    t.is(readFileSync(target, 'utf8'), index <= steps.indexOf('rename a.pol') ? 'old' : 'new');
+    t.deepEqual(readdirSync(folder), ['a.pol']);
+  });
+
+  test(`a process that ends at "${step}" leaves the old bytes or the new, and the next run cleans up`, async (t) => {
+    const folder = temporaryFolder(t);
+    const target = join(folder, 'a.pol');
+    writeFileSync(target, 'old');
+    let ended = false;
+    const files = watchedFiles((call) => {
+      ended ||= call === step;
+      // from here on nothing reaches the disk any more
+      if (ended) throw systemError('EKILLED');
+    });
+    await t.throwsAsync(writeAtomically(files, target, Buffer.from('new')));
+    t.is(readFileSync(target, 'utf8'), index <= steps.indexOf('rename a.pol') ? 'old' : 'new');
+    const left = readdirSync(folder).filter((name) => name !== 'a.pol');
+    t.true(left.length <= 1 && left.every((name) => temporaryName.test(name)));
+    await directoryOf(folder).removeLeftovers();
+    t.deepEqual(readdirSync(folder), ['a.pol']);
+  });
+}
+
+function directoryOf(path: string, uid = process.geteuid?.()): PolicyDirectory {
+  return new PolicyDirectory(path, nodeFileSystem, uid);
+}
+
+for (const code of ['ENOSPC', 'EROFS', 'EIO']) {
+  for (const call of ['create', 'write', 'sync', 'rename']) {
+    test(`${code} at ${call}: the last good bundle stays, the outcome says so, and the next run mends it`, async (t) => {
+      const world = await updaterWorld(t);
+      const old = await world.publish({ version: 1 });
+      await world.runOnce();
+      const served = await world.publish({ version: 2 });
+      const files = watchedFiles((each) => {
+        if (each === `${call} catalog.pol`) throw systemError(code);
+      });
+      const report = await world.runOnce(files);
+      t.deepEqual(kinds(report), { catalog: 'not-stored' });
+      t.is(report.exitStatus, 4);
+      t.is(world.read('catalog.pol'), old);
+      const { error } = report.status.domains['catalog'] ?? {};
+      t.is(error, `cannot write \`catalog.pol\` in policy directory \`${world.policyDir}\` (${code})`);
+      t.deepEqual(kinds(await world.runOnce()), { catalog: 'updated' });
+      t.is(world.read('catalog.pol'), served);
+    });
+  }
+}
+
+for (const file of ['state.json', 'status.json', 'keys.json']) {
+  test(`${file} that cannot be written is exit status 4, and the policy is fresh all the same`, async (t) => {
+    const world = await updaterWorld(t);
+    const served = await world.publish({ version: 1 });
+    const files = watchedFiles((call) => {
+      if (call === `rename ${file}`) throw systemError('ENOSPC');
+    });
+    const report = await world.runOnce(files);
+    t.deepEqual(kinds(report), { catalog: 'updated' });
+    t.is(report.exitStatus, 4);
+    t.is(world.read('catalog.pol'), served);
+  });
+}
+
+const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDirectory; what: RegExp }[] = [
+  {
+    note: 'that everyone can write to',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      chmodSync(path, 0o777);
+      return directoryOf(path);
+    },
+    what: /can be written by everyone$/,
+  },
+  { note: 'of another user', make: (t) => directoryOf(temporaryFolder(t), 12_345), what: /belongs to another user$/ },
+  {
+    note: 'that is a symbolic link',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      mkdirSync(join(path, 'real'));
+      symlinkSync(join(path, 'real'), join(path, 'link'));
+      return directoryOf(join(path, 'link'));
+    },
+    what: /is no directory \(or a symbolic link to one\)$/,
+  },
+  {
+    note: 'with a symbolic link in the place of a bundle',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      symlinkSync('/etc/passwd', join(path, 'catalog.pol'));
+      return directoryOf(path);
+    },
+    what: /holds `catalog\.pol`, which is no plain file$/,
+  },
+  {
+    note: 'with a folder in the place of the state',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      mkdirSync(join(path, 'state.json'));
+      return directoryOf(path);
+    },
+    what: /holds `state\.json`, which is no plain file$/,
+  },
+];
+
+for (const { note, make, what } of unsafe) {
+  test(`refuses a policy directory ${note}`, async (t) => {
+    t.like(await t.throwsAsync(make(t).prepare()), { name: 'UpdaterError', code: 'unsafe-directory' });
+    const error = await t.throwsAsync(make(t).check());
+    t.regex(error.message, what);
+  });
+}
+
+test('a symbolic link that appears later is neither followed nor replaced', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'victim'), 'mine');
+  symlinkSync(join(folder, 'victim'), join(folder, 'catalog.pol'));
+  const directory = directoryOf(folder);
+  t.like(await t.throwsAsync(directory.write('catalog.pol', Buffer.from('x'))), { code: 'unsafe-directory' });
+  t.like(await t.throwsAsync(directory.read('catalog.pol', 100)), { code: 'storage' });
+  t.is(readFileSync(join(folder, 'victim'), 'utf8'), 'mine');
+});
+
+test('makes the directory, readable by everyone, whatever the umask', async (t) => {
+  const path = join(temporaryFolder(t), 'a', 'policy');
+  await directoryOf(path).prepare();
+  t.is(statSync(path).mode & 0o7777, 0o755);
+});
+
+test('in a directory that only its owner can read, so are the files', async (t) => {
+  const path = join(temporaryFolder(t), 'policy');
+  mkdirSync(path, { mode: 0o700 });
+  const directory = directoryOf(path);
+  await directory.prepare();
+  await directory.write('keys.json', Buffer.from('{}'));
+  t.is(statSync(join(path, 'keys.json')).mode & 0o7777, 0o600);
+  t.is(statSync(path).mode & 0o7777, 0o700);
+});
+
+test('reads no more than it is told', async (t) => {
+  const folder = temporaryFolder(t);
+  writeFileSync(join(folder, 'a.pol'), 'x'.repeat(100));
+  t.is((await directoryOf(folder).read('a.pol', 100))?.length, 100);
+  const message = `cannot read \`a.pol\` in policy directory \`${folder}\` (too large)`;
+  await t.throwsAsync(directoryOf(folder).read('a.pol', 99), { message });
+  t.is(await directoryOf(folder).read('b.pol', 99), undefined);
+});
+
+test('only one updater has the directory; the next gets it when the first ends', async (t) => {
+  const folder = temporaryFolder(t);
+  const first = await lockDirectory(folder, nodeFileSystem);
+  t.like(await t.throwsAsync(lockDirectory(folder, nodeFileSystem)), {
+    code: 'locked',
+    message: `policy directory \`${folder}\` is in use by updater process ${process.pid}`,
+  });
+  await first[Symbol.asyncDispose]();
+  const second = await lockDirectory(folder, nodeFileSystem);
+  t.deepEqual(readdirSync(folder), ['.updater.lock']);
+  await second[Symbol.asyncDispose]();
+  t.deepEqual(readdirSync(folder), []);
+});
+
+const stale: readonly { note: string; content: string }[] = [
+  { note: 'of a process that has ended', content: '4194000 \n' },
+  { note: 'of an earlier process with the same number', content: `${process.pid} other-boot:1\n` },
+  { note: 'that holds nothing', content: '' },
+];
+
+for (const { note, content } of stale) {
+  test(`takes over a lock ${note}, and one of many gets it`, async (t) => {
+    const folder = mkdtempSync(join(temporaryFolder(t), 'd'));
+    writeFileSync(join(folder, '.updater.lock'), content);
+    const results = await Promise.allSettled(Array.from({ length: 5 }, () => lockDirectory(folder, nodeFileSystem)));
+    t.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
+    t.deepEqual(readdirSync(folder), ['.updater.lock']);
+  });
+}
