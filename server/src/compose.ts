@@ -3,6 +3,7 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
 import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
+import { openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { keyFilesIn } from './keys/key-files.ts';
@@ -57,6 +58,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
   });
+  const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current() });
+  cleanup.defer(() => identity.close());
   const http = await startHttpServer({
     config,
     clock,
@@ -65,6 +68,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
     newTokenId: () => randomUUID(),
+    isRevoked: identity.isRevoked,
+    identity: identity.routes,
     ssh: sshDeps(config, store, () => live.current(), clock),
   });
   cleanup.defer(() => http.close());
@@ -76,7 +81,9 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     baseUrl: http.addresses.baseUrl,
     issuer: http.addresses.issuer,
     reload: () => watch.reloadNow(),
-    refresh: () => live.refresh(),
+    refresh: async () => {
+      await Promise.all([live.refresh(), identity.refresh()]);
+    },
     close: () => running.disposeAsync(),
   };
 }

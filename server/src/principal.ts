@@ -24,6 +24,9 @@ export interface ClientCertificate {
   readonly principal: Principal;
   readonly notBefore: number;
   readonly notAfter: number;
+  /** Lower-case hexadecimal. */
+  readonly serial: string;
+  readonly der: Buffer;
 }
 
 /** Why a certificate is nobody's; for the log. */
@@ -48,6 +51,8 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
     principal,
     notBefore: certificate.validFromDate.getTime(),
     notAfter: certificate.validToDate.getTime(),
+    serial: certificate.serialNumber.toLowerCase(),
+    der: certificate.raw,
   };
 }
 
@@ -69,12 +74,23 @@ function principalOf(commonName: string, thumbprint: string): Principal | undefi
   }
 }
 
+/** Whether a certificate with this serial number was taken back. */
+export type IsRevoked = (serial: string) => boolean;
+
 /**
- * Checks what can change while a connection lives: the certificate's dates and the state of who it names.
+ * Checks what can change while a connection lives: the certificate's dates, whether it was taken back, and the state of who it names.
  * Throws `UnauthenticatedError`.
  */
-export function checkClientCertificate(certificate: ClientCertificate, snapshot: Snapshot, now: number): Principal {
+export function checkClientCertificate(
+  certificate: ClientCertificate,
+  snapshot: Snapshot,
+  isRevoked: IsRevoked,
+  now: number,
+): Principal {
   const { principal } = certificate;
+  if (isRevoked(certificate.serial)) {
+    throw new UnauthenticatedError('client certificate was revoked', { detail: { claimed: principal.name } });
+  }
   if (now < certificate.notBefore || now > certificate.notAfter) {
     throw new UnauthenticatedError('client certificate is not valid now', { detail: { claimed: principal.name } });
   }

@@ -17,6 +17,8 @@ export interface ProfileRules {
   readonly bundleSignature: 'p1363' | 'der';
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
+  /** What `expiryTime` of a certificate request counts, in seconds (decision 19). */
+  readonly expiryTimeSeconds: 1 | 60;
   /** `WWW-Authenticate` of a 401 (RFC 9110 §15.5.2 wants one). */
   readonly challenge: string;
 }
@@ -33,6 +35,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     signedPolicyData: false,
     bundleSignature: 'p1363',
     mergesSlashes: false,
+    expiryTimeSeconds: 1,
     challenge: 'ClientCertificate realm="signet"',
   },
   athenz: {
@@ -45,6 +48,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     signedPolicyData: true,
     bundleSignature: 'der',
     mergesSlashes: true,
+    expiryTimeSeconds: 60,
     challenge: 'AthenzX509Certificate realm="athenz"',
   },
 };

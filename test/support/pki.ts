@@ -21,7 +21,8 @@ export interface OddCertificate {
   readonly notBefore?: number;
   readonly notAfter?: number;
   readonly isAuthority?: boolean;
-  readonly usages?: readonly x509.ExtendedKeyUsage[] | 'none';
+  /** OIDs of its extended key usages; default: client authentication. */
+  readonly usages?: readonly string[] | 'none';
   readonly selfSigned?: boolean;
 }
 
@@ -29,6 +30,8 @@ export interface OddCertificate {
 export interface Pki {
   /** PEM of the root: what a server trusts. */
   readonly bundle: string;
+  /** The intermediate, for a server that issues certificates itself. */
+  readonly issuer: CertificateAndKey;
   /** A proper service certificate with its chain. */
   identity(name: string, days?: number): Promise<CertificateAndKey>;
   server(): Promise<CertificateAndKey>;
@@ -41,6 +44,7 @@ export async function createPki(clock: Clock = systemClock): Promise<Pki> {
   const { root, intermediate } = await createAuthorities(clock);
   return {
     bundle: root.certificate,
+    issuer: { certificate: intermediate.certificate, key: intermediate.key },
     identity: (name, days = 30) => issueIdentity(intermediate, identityOf(name), days, clock),
     server: () =>
       issueServerCertificate(intermediate, identityOf('sys.auth.server'), ['localhost', '127.0.0.1', '::1'], 30, clock),

@@ -1,5 +1,6 @@
-import { writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
 import { createServer, type RunningServer } from '@signet/server/compose';
@@ -7,10 +8,26 @@ import { loadConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store } from '@signet/server/store/store';
-import type { ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from './domains.ts';
 import { createPki, type Pki } from './pki.ts';
-import { temporaryFolder } from './temp.ts';
+
+/** Whatever ends things: a test (`t`), or the whole file (`wholeFile`). */
+export interface Ending {
+  teardown(end: () => void | Promise<void>): void;
+}
+
+/**
+ * For a server that all tests of a file use: await it before the first test is declared, then give `end` to `test.after.always`.
+ */
+export function wholeFile(): Ending & { end(): Promise<void> } {
+  const endings: (() => void | Promise<void>)[] = [];
+  return {
+    teardown: (end) => void endings.unshift(end),
+    async end() {
+      for (const end of endings) await end();
+    },
+  };
+}
 
 export interface TestServer {
   readonly running: RunningServer;
@@ -32,18 +49,22 @@ export interface TestServerOptions {
   readonly pki?: Pki;
 }
 
-/** A token server on a free port with a store of its own; it ends with the test. */
-export async function startServer(t: ExecutionContext, options: TestServerOptions = {}): Promise<TestServer> {
+/** A token server on a free port with a store of its own; it ends with the test or the file. */
+export async function startServer(t: Ending, options: TestServerOptions = {}): Promise<TestServer> {
   const { clock, pki = await createPki() } = options;
-  const folder = temporaryFolder(t);
+  const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   const at = (name: string) => join(folder, name);
   const server = await pki.server();
   writeFileSync(at('server.cert.pem'), server.certificate);
   writeFileSync(at('server.key.pem'), server.key);
   writeFileSync(at('bundle.pem'), pki.bundle);
+  writeFileSync(at('issuer.cert.pem'), pki.issuer.certificate);
+  writeFileSync(at('issuer.key.pem'), pki.issuer.key);
   writeFileSync(
     at('signet.yaml'),
-    'tls: { certificate: server.cert.pem, key: server.key.pem, clientCa: bundle.pem }\n',
+    `tls: { certificate: server.cert.pem, key: server.key.pem, clientCa: bundle.pem }
+certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }], trustDomain: signet.test }
+`,
   );
   const config = loadConfig(at('signet.yaml'), {}, { 'listen.port': 0, 'log.level': 'debug', ...options.options });
   const log: Record<string, unknown>[] = [];
@@ -53,6 +74,7 @@ export async function startServer(t: ExecutionContext, options: TestServerOption
   t.teardown(async () => {
     await running.close();
     await store.close();
+    rmSync(folder, { recursive: true, force: true });
   });
   const save = async (...domains: readonly DomainSketch[]) => {
     await store.change({ actor: 'test' }, async (transaction) => {
@@ -91,7 +113,7 @@ export interface Caller {
 }
 
 /** A client with one kept-alive connection to a server. */
-export function caller(t: ExecutionContext, server: TestServer, who: CallerOptions = {}): Caller {
+export function caller(t: Ending, server: TestServer, who: CallerOptions = {}): Caller {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 1,
@@ -111,7 +133,8 @@ export function caller(t: ExecutionContext, server: TestServer, who: CallerOptio
 function exchange(agent: Agent, base: URL, path: string, options: CallOptions): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
   const { method = options.body === undefined ? 'GET' : 'POST', headers = {}, body } = options;
-  const length = body === undefined ? {} : { 'content-length': String(Buffer.byteLength(body)) };
+  const isSized = body !== undefined && headers['transfer-encoding'] === undefined;
+  const length = !isSized ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const sent = request(
     { agent, host: base.hostname, port: base.port, path, method, headers: { ...length, ...toLists(headers) } },
     (response) => {

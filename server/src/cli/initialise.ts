@@ -121,7 +121,7 @@ async function makeStore(dataDir: string, clock: Clock): Promise<void> {
   }
 }
 
-function configText({ host, port }: InitialiseOptions): string {
+function configText({ host, port, trustDomain }: InitialiseOptions): string {
   const values = {
     profile: 'signet',
     listen: { host, port },
@@ -129,6 +129,10 @@ function configText({ host, port }: InitialiseOptions): string {
     ...(port !== 0 && { baseUrl: `https://localhost:${port}/v1` }),
     dataDir: 'data',
     tls: { certificate: 'server.cert.pem', key: 'server.key.pem', clientCa: 'ca/bundle.pem' },
+    certificates: {
+      issuers: [{ certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem' }],
+      trustDomain,
+    },
     ssh: { hostAuthority: 'ca/ssh-host.key.pem', userAuthority: 'ca/ssh-user.key.pem' },
   };
   return `# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;

@@ -10,8 +10,15 @@ import { type ConfigValues, configSchema, optionPaths } from './schema.ts';
 /** Where the value in force of an option came from. */
 export type Provenance = 'default' | 'file' | 'environment' | 'flag';
 
+/** The options about certificates, complete, with absolute paths. */
+export interface CertificateSettings extends Omit<ConfigValues['certificates'], 'roots' | 'dnsSuffix'> {
+  readonly roots: string;
+  readonly dnsSuffix: string;
+}
+
 /** The configuration of a server: checked, complete, with absolute paths, frozen. */
-export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys'> {
+export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys' | 'certificates'> {
+  readonly certificates: CertificateSettings;
   readonly profile: ProfileRules;
   readonly anonymousKeys: boolean;
   /** The file that relative paths are relative to. */
@@ -137,6 +144,21 @@ function contradictions(values: ConfigValues): string[] {
       `keys.prepublishSeconds must be at least ${least}: keys.maxAgeSeconds, one snapshot refresh and 300 s`,
     );
   }
+  return [...problems, ...identityContradictions(values)];
+}
+
+function identityContradictions({ certificates, instances }: ConfigValues): string[] {
+  const problems: string[] = [];
+  if (certificates.issuers.length > 0 && certificates.issuers.every(({ state }) => state === 'draining')) {
+    problems.push('certificates.issuers must have one that is active');
+  }
+  for (const [index, issuer] of instances.jwtIssuers.entries()) {
+    if ((issuer.keysFile === undefined) === (issuer.keysUrl === undefined)) {
+      problems.push(`instances.jwtIssuers.${index} must have either keysFile or keysUrl`);
+    }
+  }
+  const providers = [instances.joinTokens.provider, ...instances.jwtIssuers.map(({ provider }) => provider)];
+  if (new Set(providers).size < providers.length) problems.push('instances: two providers have the same name');
   return problems;
 }
 
@@ -147,6 +169,11 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
   const tls = { certificate: at(values.tls.certificate), key: at(values.tls.key), clientCa: at(values.tls.clientCa) };
   return Object.freeze({
     ...values,
+    certificates: certificateSettings(values, at),
+    instances: {
+      ...values.instances,
+      jwtIssuers: values.instances.jwtIssuers.map((issuer) => withKeysFile(issuer, at)),
+    },
     profile,
     anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
     dataDir,
@@ -161,6 +188,26 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
     keysDir: resolve(dataDir, 'keys'),
     provenance,
   });
+}
+
+function certificateSettings(values: ConfigValues, at: (path: string) => string): CertificateSettings {
+  const { certificates, tls } = values;
+  return {
+    ...certificates,
+    roots: at(certificates.roots ?? tls.clientCa),
+    dnsSuffix: certificates.dnsSuffix ?? certificates.trustDomain,
+    issuers: certificates.issuers.map((issuer) => ({
+      ...issuer,
+      certificate: at(issuer.certificate),
+      key: at(issuer.key),
+    })),
+  };
+}
+
+type JwtIssuerValues = ConfigValues['instances']['jwtIssuers'][number];
+
+function withKeysFile(issuer: JwtIssuerValues, at: (path: string) => string): JwtIssuerValues {
+  return issuer.keysFile === undefined ? issuer : { ...issuer, keysFile: at(issuer.keysFile) };
 }
 
 /** The addresses of a server: `port` is the one it listens on, which a configured port 0 only becomes then. */

@@ -3,6 +3,7 @@ import { sshExtensions } from '../certificates/ssh/profile.ts';
 
 const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 const day = 86_400;
+const hostGrammar = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 
 /** An address that others use: `https`, no user, no query and no fragment (RFC 8414 §2 for the issuer). */
 const httpsAddress = z.string().refine((text) => {
@@ -41,6 +42,72 @@ export const configSchema = z.strictObject({
       /** Whether tokens carry the thumbprint of the caller's certificate (RFC 8705). */
       bound: z.boolean().default(true),
       idTokens: z.boolean().default(true),
+    })
+    .prefault({}),
+  certificates: z
+    .strictObject({
+      /** Authorities that sign; the first active one that is valid signs what is new. Without any, no certificates are issued. */
+      issuers: z
+        .array(
+          z.strictObject({
+            /** PEM: its certificate, followed by those up to the root. */
+            certificate: z.string().min(1),
+            key: z.string().min(1),
+            /** `draining`: it signs no new certificates, its revocation list goes on. */
+            state: z.enum(['active', 'draining']).default('active'),
+          }),
+        )
+        .max(8)
+        .default([]),
+      /** PEM roots that issued certificates chain to. Default: `tls.clientCa`. */
+      roots: z.string().min(1).optional(),
+      /** Host of the SPIFFE ids. */
+      trustDomain: z.string().regex(hostGrammar, 'must be a lower-case host name').default('signet.local'),
+      /** End of the DNS names that this server gives by itself. Default: `trustDomain`. */
+      dnsSuffix: z.string().regex(hostGrammar, 'must be a lower-case host name').optional(),
+      serviceExpirySeconds: seconds(60, 398 * day).default(30 * day),
+      serviceMaxExpirySeconds: seconds(60, 398 * day).default(30 * day),
+      roleExpirySeconds: seconds(60, 30 * day).default(30 * day),
+      roleMaxExpirySeconds: seconds(60, 30 * day).default(30 * day),
+      /** How long a revocation list is good for; it is made anew after half of that. */
+      crlLifetimeSeconds: seconds(600, 30 * day).default(day),
+      /** How often the files of the issuers are looked at. */
+      reloadIntervalMs: z.int().min(100).max(3_600_000).default(5000),
+    })
+    .prefault({}),
+  instances: z
+    .strictObject({
+      joinTokens: z
+        .strictObject({
+          /** The provider whose instances register with one-time tokens of this server. */
+          provider: z.string().min(1).default('sys.auth.server'),
+          lifetimeSeconds: seconds(1, 7 * day).default(1800),
+        })
+        .prefault({}),
+      /** Providers that are attested by the signed tokens of an issuer. */
+      jwtIssuers: z
+        .array(
+          z.strictObject({
+            provider: z.string().min(1),
+            issuer: z.string().min(1),
+            audience: z.string().min(1),
+            /** What `sub` must be, with `{domain}`, `{service}` and `{instanceId}`. */
+            subject: z.string().min(1),
+            claims: z.record(z.string().min(1), z.string()).default({}),
+            /** A JWK set. */
+            keysFile: z.string().min(1).optional(),
+            keysUrl: httpsAddress.optional(),
+            maxAgeSeconds: seconds(1, 30 * day).default(day),
+          }),
+        )
+        .default([]),
+      callOut: z
+        .strictObject({
+          /** Host names, `*.suffix`, addresses and networks of provider endpoints that may be called. */
+          allow: z.array(z.string().min(1)).default([]),
+          timeoutMs: z.int().min(100).max(9500).default(8000),
+        })
+        .prefault({}),
     })
     .prefault({}),
   snapshot: z.strictObject({ refreshIntervalMs: z.int().min(50).max(60_000).default(2000) }).prefault({}),
@@ -95,6 +162,8 @@ export const configSchema = z.strictObject({
       urlBytes: z.int().min(256).max(65_536).default(8192),
       headerBytes: z.int().min(1024).max(65_536).default(16_384),
       bodyBytes: z.int().min(1024).max(1_048_576).default(65_536),
+      /** For bodies that carry certificate requests and for management. */
+      largeBodyBytes: z.int().min(1024).max(16_777_216).default(1_048_576),
     })
     .prefault({}),
   timeouts: z

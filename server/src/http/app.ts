@@ -10,7 +10,9 @@ export interface AppDeps extends AuthenticationDeps {
   readonly logger: Logger;
   /** Whether requests answered below 500 are logged. */
   readonly logRequests: boolean;
-  readonly limits: { readonly urlBytes: number; readonly bodyBytes: number };
+  readonly limits: { readonly urlBytes: number; readonly bodyBytes: number; readonly largeBodyBytes: number };
+  /** Whether requests to a path may carry certificate requests or documents (decision 6). */
+  readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
   readonly tokenPath: string;
   /** Puts the routes of the operations on the router. */
@@ -90,22 +92,18 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   ctx.set('X-Request-Id', ctx.state.requestId);
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
   if (answer.status === 401) ctx.set('WWW-Authenticate', deps.profile.challenge);
-  // A body that was not read may be without end: say that nothing more is taken from this connection.
-  if (hasBody(ctx) && !ctx.req.complete) ctx.set('Connection', 'close');
+  // What is left of a small body is read and dropped; nothing more is taken from a connection with a body without a known end.
+  if (ctx.req.headers['transfer-encoding'] !== undefined && !ctx.req.complete) ctx.set('Connection', 'close');
   ctx.status = answer.status;
   ctx.type = 'application/json';
   ctx.res.setHeader('Content-Type', 'application/json');
   ctx.body = JSON.stringify(errorBody(answer, ctx.path === deps.tokenPath));
 }
 
-function hasBody(ctx: AppContext): boolean {
-  const { 'content-length': length, 'transfer-encoding': encoding } = ctx.req.headers;
-  return encoding !== undefined || (length !== undefined && length !== '0');
-}
-
 /** What Node's parser lets pass and decision 6 does not. */
 function transportRules(deps: AppDeps): Middleware {
-  const { urlBytes, bodyBytes } = deps.limits;
+  const { urlBytes, bodyBytes, largeBodyBytes } = deps.limits;
+  const bodyLimit = (path: string) => (deps.takesLargeBody(path) ? largeBodyBytes : bodyBytes);
   return (ctx, next) => {
     const { req } = ctx;
     if ((req.url?.length ?? 0) > urlBytes)
@@ -116,7 +114,7 @@ function transportRules(deps: AppDeps): Middleware {
     if (req.headers.host === undefined && req.httpVersion === '1.1') {
       throw new TransportError(400, 'the Host header is missing', { Connection: 'close' });
     }
-    if (Number(req.headers['content-length'] ?? 0) > bodyBytes) {
+    if (Number(req.headers['content-length'] ?? 0) > bodyLimit(ctx.path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
     }
     if (deps.profile.mergesSlashes && ctx.path.includes('//')) ctx.path = ctx.path.replace(/\/{2,}/g, '/');

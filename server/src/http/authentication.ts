@@ -1,7 +1,13 @@
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import { UnauthenticatedError } from '../errors.ts';
-import { type ClientCertificate, checkClientCertificate, type Principal, readClientCertificate } from '../principal.ts';
+import {
+  type ClientCertificate,
+  checkClientCertificate,
+  type IsRevoked,
+  type Principal,
+  readClientCertificate,
+} from '../principal.ts';
 import { verifyPrincipalToken } from '../principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -13,6 +19,9 @@ export interface AuthenticationDeps {
   readonly clock: Clock;
   /** Whether a path answers callers without a certificate (decision 7). */
   readonly isOpen: (path: string) => boolean;
+  /** Whether a request may come without a certificate; one that is presented must be valid all the same (decision 7). */
+  readonly isOptional: (method: string, path: string) => boolean;
+  readonly isRevoked: IsRevoked;
   /** Whether a principal token names the caller on a path (decision 10). */
   readonly takesPrincipalToken: (path: string) => boolean;
 }
@@ -25,9 +34,15 @@ export interface AuthenticationDeps {
 export function authentication(deps: AuthenticationDeps): Middleware {
   const certificateOf = connectionCertificates();
   return (ctx, next) => {
-    if (!deps.isOpen(ctx.path)) ctx.state.principal = authenticate(deps, ctx, certificateOf);
+    const isFree = deps.isOpen(ctx.path) || (deps.isOptional(ctx.method, ctx.path) && !presentsCertificate(ctx));
+    if (!isFree) ctx.state.principal = authenticate(deps, ctx, certificateOf);
     return next();
   };
+}
+
+function presentsCertificate(ctx: AppContext): boolean {
+  const { socket } = ctx.req;
+  return socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined;
 }
 
 type CertificateReader = (ctx: AppContext) => ClientCertificate;
@@ -49,7 +64,10 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
 }
 
 function byCertificate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): Principal {
-  return checkClientCertificate(certificateOf(ctx), deps.snapshot(), deps.clock.now());
+  const certificate = certificateOf(ctx);
+  const principal = checkClientCertificate(certificate, deps.snapshot(), deps.isRevoked, deps.clock.now());
+  ctx.state.certificate = certificate;
+  return principal;
 }
 
 function byPrincipalToken(deps: AuthenticationDeps, header: string | string[]): Principal {

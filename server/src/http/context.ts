@@ -1,13 +1,16 @@
 import type { RouterContext } from '@koa/router';
 import type Koa from 'koa';
 import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
-import type { Principal } from '../principal.ts';
+import type { Caller } from '../instances/caller.ts';
+import type { ClientCertificate, Principal } from '../principal.ts';
 
 /** What the middlewares leave for the handlers. */
 export interface RequestState {
   requestId: string;
   /** Who calls; absent only where a request needs no certificate. */
   principal?: Principal;
+  /** The verified certificate of the connection. */
+  certificate?: ClientCertificate;
   /** For the access log. */
   errorDetail?: Readonly<Record<string, unknown>>;
 }
@@ -28,6 +31,14 @@ export function requireIdentity(ctx: { state: RequestState }): Extract<Principal
   const principal = requirePrincipal(ctx);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');
   return principal;
+}
+
+/** The service that calls with its own certificate, and from where. Throws as `requireIdentity` does. */
+export function requireCaller(ctx: RouteContext): Caller {
+  const { name } = requireIdentity(ctx);
+  const { certificate } = ctx.state;
+  if (certificate?.principal.name !== name) throw new UnauthenticatedError('the certificate of the caller is required');
+  return { principal: name, certificate, address: ctx.req.socket.remoteAddress ?? '' };
 }
 
 /** Answers a JSON text. */

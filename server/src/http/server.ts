@@ -5,8 +5,11 @@ import { createBundlePublisher } from '../bundles/publish-bundle.ts';
 import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
+import type { IsRevoked } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
+import type { IdentityRouteDeps } from './routes/identity/deps.ts';
+import { carriesRequests } from './routes/identity/index.ts';
 import { mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
@@ -18,6 +21,9 @@ export interface HttpServerDeps {
   readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
+  readonly isRevoked: IsRevoked;
+  /** The operations on certificates; absent when no issuer is configured. */
+  readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
 }
 
@@ -76,6 +82,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
       defaultForm: config.profile.bundleSignature,
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
+    identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
     readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining },
     ssh: deps.ssh,
   };
@@ -88,6 +95,9 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
     limits: config.limits,
     tokenPath: `${addresses.basePath}/oauth2/token`,
     isOpen: (path) => open.has(path),
+    isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
+    isRevoked: deps.isRevoked,
+    takesLargeBody: carriesRequests(addresses.basePath),
     takesPrincipalToken: (path) =>
       config.profile.principalTokenAlone || path.startsWith(`${addresses.basePath}/access/`),
     routes: (router) => mountRoutes(router, routeDeps),

@@ -36,11 +36,14 @@ const maxExpiry = 2 ** 31 - 1;
 
 const text = (maximum: number) => z.string().max(maximum).nullish();
 
+/** `expiryTime` of every request for a certificate; absent and 0 mean the default. */
+export const expiryTimeSchema = z.int().min(0).max(maxExpiry).nullish();
+
 const refreshSchema = z.object({
   attestationData: text(262_144),
   csr: text(65_536),
   ssh: text(65_536),
-  expiryTime: z.int().min(0).max(maxExpiry).nullish(),
+  expiryTime: expiryTimeSchema,
   hostname: text(253),
   cloud: text(256),
 });

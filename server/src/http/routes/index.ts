@@ -6,9 +6,12 @@ import type { RequestState } from '../context.ts';
 import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access.ts';
 import { accessTokenRoute } from './access-token.ts';
 import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
+import type { IdentityRouteDeps } from './identity/deps.ts';
+import { mountIdentityRoutes } from './identity/index.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
 import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
 import { publicKeysRoute } from './public-keys.ts';
+import { servicePublicKeyRoute } from './service-public-key.ts';
 import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute } from './ssh-certificate.ts';
 
 export interface RouteDeps {
@@ -18,6 +21,8 @@ export interface RouteDeps {
   readonly access: AccessDeps;
   readonly bundles: PolicyBundleDeps;
   readonly readiness: ReadinessDeps;
+  /** Absent when no issuer is configured. */
+  readonly identity?: IdentityRouteDeps | undefined;
   readonly ssh: SshRouteDeps;
 }
 
@@ -37,6 +42,8 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
+  router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));
+  if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);
   const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);

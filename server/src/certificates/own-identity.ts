@@ -1,0 +1,62 @@
+import { generateKeyPair } from 'node:crypto';
+import { promisify } from 'node:util';
+import { epochSeconds } from '@signet/policy-engine/clock';
+import { type PrincipalName, parseDomainName, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import type { CertificateStore } from './certificate-store.ts';
+import { relativeName } from './distinguished-name.ts';
+import { type IssueDeps, signOrder } from './issue-certificate.ts';
+import { type NamingRules, serviceSpiffeId } from './naming.ts';
+import { oids } from './oids.ts';
+import { parseSubjectKey } from './public-key.ts';
+
+/** A client certificate of the server itself, with its chain, and its key; PEM. */
+export interface OwnIdentity {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+export interface OwnIdentityDeps extends IssueDeps {
+  readonly certificates: CertificateStore;
+  readonly rules: NamingRules;
+}
+
+/** The name of the token server as a service. */
+export const serverPrincipal: PrincipalName = parsePrincipalName('sys.auth.server');
+
+const lifetimeSeconds = 86_400;
+const makeKeys = promisify(generateKeyPair);
+
+/** Certificates with which the server calls others: made when they are needed, kept in memory only, replaced at half of their life. */
+export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdentity> {
+  let current: { readonly identity: OwnIdentity; readonly renewAt: number } | undefined;
+  let making: Promise<OwnIdentity> | undefined;
+  const make = async (): Promise<OwnIdentity> => {
+    const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
+    const [domain, service] = [parseDomainName('sys.auth'), parseServiceName('server')];
+    const signed = await signOrder(deps, {
+      kind: 'service',
+      names: {
+        commonName: serverPrincipal,
+        subject: [relativeName(oids.commonName, serverPrincipal)],
+        altNames: [{ kind: 'uri', value: serviceSpiffeId(deps.rules, domain, service) }],
+      },
+      subjectKey: parseSubjectKey(publicKey.export({ type: 'spki', format: 'der' })),
+      usage: 'client',
+      defaultSeconds: lifetimeSeconds,
+      maxSeconds: [],
+      holder: serverPrincipal,
+    });
+    await deps.certificates.confirm(signed.serial, signed.fingerprint);
+    const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+    const identity = { certificate: `${signed.pem}${signed.chainPem}`, key };
+    current = { identity, renewAt: epochSeconds(deps.clock) + lifetimeSeconds / 2 };
+    return identity;
+  };
+  return async () => {
+    if (current !== undefined && epochSeconds(deps.clock) < current.renewAt) return current.identity;
+    making ??= make().finally(() => {
+      making = undefined;
+    });
+    return making;
+  };
+}

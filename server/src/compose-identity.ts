@@ -1,0 +1,140 @@
+import { randomBytes } from 'node:crypto';
+import type { Clock } from '@signet/policy-engine/clock';
+import { type PrincipalName, parsePrincipalName } from '@signet/policy-engine/names';
+import { createCrlPublisher } from './certificates/crl-publisher.ts';
+import type { IssueDeps } from './certificates/issue-certificate.ts';
+import { type Issuers, openIssuers } from './certificates/issuers.ts';
+import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
+import type { NamingRules } from './certificates/naming.ts';
+import { createOwnIdentity } from './certificates/own-identity.ts';
+import type { ServerConfig } from './config/config.ts';
+import type { HttpServerDeps } from './http/server.ts';
+import { parseAddressPolicy } from './instances/attestation/addresses.ts';
+import type { AttestationProvider } from './instances/attestation/attestation.ts';
+import { createCallOut } from './instances/attestation/call-out.ts';
+import { joinTokenProvider } from './instances/attestation/join-token.ts';
+import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
+import { providerFinder } from './instances/find-provider.ts';
+import type { InstanceDeps } from './instances/instance-deps.ts';
+import type { Logger } from './logger.ts';
+import type { Snapshot } from './snapshot/snapshot.ts';
+import type { Store } from './store/store.ts';
+
+export interface IdentityParts {
+  readonly config: ServerConfig;
+  readonly store: Store;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly snapshot: () => Snapshot;
+}
+
+/** The part of a server that issues certificates and knows those taken back. */
+export interface OpenIdentity {
+  readonly isRevoked: HttpServerDeps['isRevoked'];
+  readonly routes: HttpServerDeps['identity'];
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Opens issuers and revocations. Without a configured issuer nothing is issued; what was taken back is refused all the same. */
+export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> {
+  const { config, store, clock, logger } = parts;
+  const revocations = await openLiveRevocations({
+    certificates: store.certificates,
+    clock,
+    refreshIntervalMs: config.snapshot.refreshIntervalMs,
+    onError: (error) => logger.error({ error: String(error) }, 'revocations cannot be read, those known stay in force'),
+  });
+  const issuers = await openConfiguredIssuers(parts);
+  return {
+    isRevoked: revocations.has,
+    routes: issuers && (await identityRoutes(parts, issuers, revocations)),
+    refresh: () => revocations.refresh(),
+    close: async () => {
+      issuers?.close();
+      await revocations.close();
+    },
+  };
+}
+
+async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise<Issuers | undefined> {
+  const { issuers: sources, roots, reloadIntervalMs } = config.certificates;
+  if (sources.length === 0) return undefined;
+  const onError = (error: unknown) =>
+    logger.error({ error: String(error) }, 'issuers are unfit, the old ones stay in use');
+  return openIssuers({ sources, roots, reloadIntervalMs, onError });
+}
+
+async function identityRoutes(
+  parts: IdentityParts,
+  issuers: Issuers,
+  revocations: LiveRevocations,
+): Promise<HttpServerDeps['identity']> {
+  const { config, store, clock, snapshot } = parts;
+  const { certificates, instances } = store;
+  const { trustDomain, dnsSuffix } = config.certificates;
+  const rules: NamingRules = { trustDomain, dnsSuffix, athenz: config.profile.name === 'athenz' };
+  const issuing = {
+    issuers,
+    certificates,
+    clock,
+    randomBytes: (size: number) => randomBytes(size),
+  } satisfies IssueDeps;
+  const common = { ...issuing, snapshot, rules, limits: limitsOf(config) };
+  const deps: InstanceDeps = {
+    ...common,
+    instances,
+    findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers),
+    onRevoked: () => revocations.refresh(),
+  };
+  const { lifetimeSeconds, provider } = config.instances.joinTokens;
+  return {
+    instances: deps,
+    roles: common,
+    registerTokens: {
+      ...common,
+      instances,
+      joinTokenSeconds: lifetimeSeconds,
+      joinTokenProvider: parsePrincipalName(provider),
+    },
+    crls: createCrlPublisher({
+      issuers,
+      revocations,
+      certificates,
+      clock,
+      lifetimeSeconds: config.certificates.crlLifetimeSeconds,
+    }),
+    expiryTimeSeconds: config.profile.expiryTimeSeconds,
+  };
+}
+
+function limitsOf({ certificates }: ServerConfig): InstanceDeps['limits'] {
+  return {
+    serviceDefaultSeconds: certificates.serviceExpirySeconds,
+    serviceMaxSeconds: certificates.serviceMaxExpirySeconds,
+    roleDefaultSeconds: certificates.roleExpirySeconds,
+    roleMaxSeconds: certificates.roleMaxExpirySeconds,
+  };
+}
+
+async function findProviders(
+  { config, store, clock }: IdentityParts,
+  own: Parameters<typeof createOwnIdentity>[0],
+  issuers: Issuers,
+): Promise<InstanceDeps['findProvider']> {
+  const builtIn = new Map<PrincipalName, AttestationProvider>();
+  const join = joinTokenProvider({ instances: store.instances, clock });
+  builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), join);
+  for (const issuer of config.instances.jwtIssuers) {
+    builtIn.set(parsePrincipalName(issuer.provider), await openJwtProvider(issuer, clock));
+  }
+  const identity = createOwnIdentity(own);
+  const callOut = createCallOut({
+    addresses: parseAddressPolicy(config.instances.callOut.allow),
+    identity: async () => ({ ...(await identity()), roots: issuers.current().rootsPem }),
+    clock,
+    timeoutMs: config.instances.callOut.timeoutMs,
+    isOwnName: (name) => name.endsWith(`.${config.certificates.dnsSuffix}`),
+  });
+  return providerFinder(builtIn, callOut);
+}

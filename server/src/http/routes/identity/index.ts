@@ -1,0 +1,32 @@
+import type Router from '@koa/router';
+import { readJson } from '../../body.ts';
+import type { RequestState } from '../../context.ts';
+import { authorityCertificatesRoute, revocationListRoute } from './authority-certificates.ts';
+import type { IdentityRouteDeps } from './deps.ts';
+import { deleteInstanceRoute, refreshInstanceRoute, registerTokenRoute } from './instance.ts';
+import { registerInstanceRoute } from './register.ts';
+import { roleCertificateRoute, roleTokenRoute } from './role-certificate.ts';
+import { refreshServiceRoute } from './service-refresh.ts';
+
+/** The operations on certificates: of instances, services and roles, of the authorities, and those taken back. */
+export function mountIdentityRoutes(router: Router<RequestState>, deps: IdentityRouteDeps, bodyBytes: number): void {
+  const base = deps.basePath;
+  const body = readJson(bodyBytes);
+  const instance = `${base}/instance/:provider/:domain/:service/:instanceId`;
+  router.post(`${base}/instance`, body, registerInstanceRoute(deps));
+  router.post(`${base}/instance/:domain/:service/refresh`, body, refreshServiceRoute(deps));
+  router.post(instance, body, refreshInstanceRoute(deps));
+  router.delete(instance, deleteInstanceRoute(deps));
+  router.get(`${instance}/token`, registerTokenRoute(deps));
+  router.post(`${base}/domain/:domainName/role/:roleName/token`, body, roleTokenRoute(deps));
+  router.post(`${base}/rolecert`, body, roleCertificateRoute(deps));
+  router.get(`${base}/cacerts/:name`, authorityCertificatesRoute(deps));
+  router.get(`${base}/crl`, revocationListRoute(deps));
+  router.get(`${base}/crl/:issuer`, revocationListRoute(deps));
+}
+
+/** Whether requests to a path carry certificate requests. */
+export function carriesRequests(basePath: string): (path: string) => boolean {
+  const grammar = /^\/(?:instance(?:\/|$)|rolecert$|sshcert$|domain\/[^/]+\/role\/[^/]+\/token$)/;
+  return (path) => path.startsWith(basePath) && grammar.test(path.slice(basePath.length));
+}

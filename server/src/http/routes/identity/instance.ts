@@ -1,0 +1,35 @@
+import type { RouterMiddleware } from '@koa/router';
+import { createRegisterToken } from '../../../instances/create-register-token.ts';
+import { deleteInstance } from '../../../instances/delete-instance.ts';
+import { parseRefreshInformation } from '../../../instances/instance-request.ts';
+import { refreshInstance } from '../../../instances/refresh-instance.ts';
+import { bodyJson } from '../../body.ts';
+import { answerJson, type RequestState, requireCaller, requireIdentity } from '../../context.ts';
+import { type IdentityRouteDeps, instanceKeyOf } from './deps.ts';
+
+/** `POST /instance/{provider}/{domain}/{service}/{instanceId}` */
+export function refreshInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const caller = requireCaller(ctx);
+    const key = instanceKeyOf(ctx);
+    const information = parseRefreshInformation(bodyJson(ctx), deps.expiryTimeSeconds);
+    answerJson(ctx, JSON.stringify(await refreshInstance(deps.instances, caller, key, information)));
+  };
+}
+
+/** `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` */
+export function deleteInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const { name } = requireIdentity(ctx);
+    await deleteInstance(deps.instances, name, instanceKeyOf(ctx));
+    ctx.status = 204;
+  };
+}
+
+/** `GET /instance/{provider}/{domain}/{service}/{instanceId}/token` */
+export function registerTokenRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const { name } = requireIdentity(ctx);
+    answerJson(ctx, JSON.stringify(await createRegisterToken(deps.registerTokens, name, instanceKeyOf(ctx))));
+  };
+}

@@ -1,0 +1,54 @@
+import type { RouterMiddleware } from '@koa/router';
+import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import { altNamesOf, readCertificate } from '../../../certificates/certificate-reader.ts';
+import type { SignedCertificate } from '../../../certificates/issue-certificate.ts';
+import { issueRoleCertificate, type RoleCertificateInput } from '../../../certificates/issue-role-certificate.ts';
+import { ForbiddenError, InvalidRequestError } from '../../../errors.ts';
+import { expiryTimeSchema, parseBody } from '../../../instances/instance-request.ts';
+import { bodyJson } from '../../body.ts';
+import { answerJson, type RequestState, type RouteContext, requireIdentity } from '../../context.ts';
+import type { IdentityRouteDeps } from './deps.ts';
+
+const requestSchema = z.object({
+  csr: z.string().max(65_536).nullish(),
+  expiryTime: expiryTimeSchema,
+  proxyForPrincipal: z.string().nullish(),
+});
+
+async function issue(
+  deps: IdentityRouteDeps,
+  ctx: RouteContext,
+  role?: RoleCertificateInput['role'],
+): Promise<SignedCertificate> {
+  const { name } = requireIdentity(ctx);
+  const { csr, expiryTime, proxyForPrincipal } = parseBody(requestSchema, bodyJson(ctx));
+  if (typeof csr !== 'string' || csr === '') throw new InvalidRequestError('`csr` is required');
+  if (typeof proxyForPrincipal === 'string' && proxyForPrincipal !== '') {
+    throw new ForbiddenError('role certificates are given to their holder only');
+  }
+  const requestedSeconds = (expiryTime ?? 0) * deps.expiryTimeSeconds;
+  const { certificate } = ctx.state;
+  const held = certificate === undefined ? [] : altNamesOf(readCertificate(certificate.der));
+  const heldDnsNames = new Set(held.flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
+  return issueRoleCertificate(deps.roles, name, { csr, role, requestedSeconds, heldDnsNames });
+}
+
+/** `POST /domain/{domainName}/role/{roleName}/token` */
+export function roleTokenRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    requireIdentity(ctx);
+    const domain = parseDomainName(ctx.params['domainName'], 'domainName');
+    const name = parseRoleName(ctx.params['roleName'], 'roleName');
+    const signed = await issue(deps, ctx, { domain, name });
+    answerJson(ctx, JSON.stringify({ token: `${signed.pem}${signed.chainPem}`, expiryTime: signed.notAfter }));
+  };
+}
+
+/** `POST /rolecert` */
+export function roleCertificateRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const signed = await issue(deps, ctx);
+    answerJson(ctx, JSON.stringify({ x509Certificate: `${signed.pem}${signed.chainPem}` }));
+  };
+}
