@@ -1,0 +1,50 @@
+import { userInfo } from 'node:os';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { loadConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { formatProblem } from '../errors.ts';
+import { type ApplySummary, applyDocuments } from '../management/apply-documents.ts';
+import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { openSqliteStore } from '../store/sqlite/open.ts';
+import { action, configPathOf, print } from './run.ts';
+
+interface ApplyOptions {
+  readonly reason?: string;
+  readonly json?: boolean;
+}
+
+/** `signet apply`: the store becomes what the documents say. */
+export function applyCommand(): Command {
+  return new Command('apply')
+    .description('load the documents of a folder into the store, in one transaction')
+    .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
+    .option('--reason <text>', 'why, for the audit log')
+    .option('--json', 'print JSON')
+    .action(action(apply));
+}
+
+async function apply(folder: string, options: ApplyOptions, command: Command): Promise<void> {
+  const documents = readDocumentFolder(folder);
+  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openSqliteStore(storeFile);
+  try {
+    const context = {
+      actor: `local:${userInfo().username}`,
+      ...(options.reason === undefined ? {} : { reason: options.reason }),
+    };
+    report(await applyDocuments(store, documents, context, systemClock.now()), options.json === true);
+  } finally {
+    await store.close();
+  }
+}
+
+function report(summary: ApplySummary, json: boolean): void {
+  if (json) {
+    print(summary, true);
+    return;
+  }
+  for (const warning of summary.warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
+  for (const { name, outcome, version } of summary.domains) print(`${name}: ${outcome}, version ${version}`, false);
+  print(`${summary.casesPassed} cases passed`, false);
+}

@@ -1,0 +1,98 @@
+import { z } from 'zod';
+import { unknownKeyMessage } from './zod-problems.ts';
+
+/* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
+
+function strict<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+  return z.strictObject(shape, { error: unknownKeyMessage(shape) });
+}
+
+const noControls = /^[^\p{Cc}\u2028\u2029]*$/u;
+const description = z
+  .string()
+  .max(1024, 'must have at most 1,024 characters')
+  .regex(/^(?:[^\p{Cc}]|[\n\t])*$/u, 'must not hold control characters')
+  .optional();
+const seconds = z
+  .int('must be a whole number of seconds')
+  .min(1, 'must be at least 1 second')
+  .max(2_147_483_647, 'must be at most 2,147,483,647 seconds')
+  .optional();
+const text = (max: number) =>
+  z
+    .string()
+    .min(1, 'must not be empty')
+    .max(max, `must have at most ${max} characters`)
+    .regex(noControls, 'must not hold control characters');
+
+const member = z.union([
+  z.string(),
+  strict({
+    name: z.string(),
+    expires: z.string().optional(),
+    disabled: z.boolean().optional(),
+    review: z.string().optional(),
+  }),
+]);
+
+const role = strict({
+  description,
+  members: z.array(member).optional(),
+  trust: z.string().optional(),
+  tokenExpirySeconds: seconds,
+  certExpirySeconds: seconds,
+});
+
+const group = strict({ description, members: z.array(member).optional() });
+
+const assertion = strict({
+  effect: z
+    .string()
+    .transform((value) => value.toUpperCase())
+    .pipe(z.enum(['ALLOW', 'DENY']))
+    .optional(),
+  action: text(256),
+  resource: text(1024).regex(/^\S*$/, 'must not hold blanks'),
+  role: text(512),
+});
+
+const policy = z.union([
+  z.array(assertion),
+  strict({
+    description,
+    active: z.string().nullable(),
+    versions: z.record(z.string(), z.array(assertion)),
+  }),
+]);
+
+const service = strict({
+  description,
+  enabled: z.boolean().optional(),
+  hosts: z.array(text(253)).optional(),
+  endpoint: z.string().optional(),
+  publicKeys: z.record(z.string(), z.string()).optional(),
+});
+
+export const documentSchema = strict({
+  domain: z.string(),
+  description,
+  enabled: z.boolean().optional(),
+  limits: strict({
+    tokenExpirySeconds: seconds,
+    serviceCertExpirySeconds: seconds,
+    roleCertExpirySeconds: seconds,
+  }).optional(),
+  account: strict({ aws: z.string().regex(/^\d{12}$/, 'must be 12 digits') }).optional(),
+  roles: z.record(z.string(), role).optional(),
+  groups: z.record(z.string(), group).optional(),
+  policies: z.record(z.string(), policy).optional(),
+  services: z.record(z.string(), service).optional(),
+});
+
+export type DocumentShape = z.output<typeof documentSchema>;
+export type MemberShape = z.output<typeof member>;
+export type RoleShape = z.output<typeof role>;
+export type GroupShape = z.output<typeof group>;
+export type AssertionShape = z.output<typeof assertion>;
+export type PolicyShape = z.output<typeof policy>;
+export type ServiceShape = z.output<typeof service>;

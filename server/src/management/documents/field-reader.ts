@@ -1,0 +1,56 @@
+import { parseTimestamp } from '@signet/policy-engine/clock';
+import { InvalidNameError } from '@signet/policy-engine/names';
+import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
+import type { FieldPath, YamlSource } from './yaml-source.ts';
+
+/** Collects what is wrong with a document while its parts are read; a part that is wrong is left out. */
+export class FieldReader {
+  readonly source: YamlSource;
+  readonly problems: DocumentProblem[] = [];
+
+  constructor(source: YamlSource) {
+    this.source = source;
+  }
+
+  complain(path: FieldPath, message: string, at: 'key' | 'value' = 'value'): void {
+    this.problems.push(this.source.problem(path, message, at));
+  }
+
+  /** The value as `parse` makes it; undefined, with a problem, when it throws one of the expected errors. */
+  read<Value>(path: FieldPath, parse: () => Value, at: 'key' | 'value' = 'value'): Value | undefined {
+    try {
+      return parse();
+    } catch (error) {
+      if (error instanceof InvalidNameError) this.complain(path, error.message.replace(/^.*? is not/, 'is not'), at);
+      else if (error instanceof InvalidRequestError) this.complain(path, error.message, at);
+      else throw error;
+      return undefined;
+    }
+  }
+
+  time(path: FieldPath, value: string | undefined): number | undefined {
+    if (value === undefined) return undefined;
+    const time = parseTimestamp(value);
+    if (time === undefined) this.complain(path, 'must be a UTC time such as `2027-01-01T00:00:00Z`');
+    return time;
+  }
+
+  /** The entries of a mapping with their names parsed; two names that differ only in case are a problem. */
+  entries<Name extends string, Value>(
+    path: FieldPath,
+    mapping: Readonly<Record<string, Value>> | undefined,
+    parse: (value: unknown, field?: string) => Name,
+  ): { readonly name: Name; readonly value: Value; readonly path: FieldPath }[] {
+    const seen = new Set<Name>();
+    const entries: { name: Name; value: Value; path: FieldPath }[] = [];
+    for (const [key, value] of Object.entries(mapping ?? {})) {
+      const at = [...path, key];
+      const name = this.read(at, () => parse(key), 'key');
+      if (name === undefined) continue;
+      if (seen.has(name)) this.complain(at, 'is there twice: names are compared without case', 'key');
+      seen.add(name);
+      entries.push({ name, value, path: at });
+    }
+    return entries.sort((a, b) => (a.name < b.name ? -1 : 1));
+  }
+}

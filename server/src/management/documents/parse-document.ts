@@ -1,0 +1,147 @@
+import {
+  type DomainName,
+  parseDomainName,
+  parseGroupName,
+  parseKeyId,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
+import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
+import { parsePublicKey } from '../public-key.ts';
+import { type DocumentShape, documentSchema, type RoleShape, type ServiceShape } from './document-schema.ts';
+import { FieldReader } from './field-reader.ts';
+import { readMembers } from './members.ts';
+import { readPolicies } from './policies.ts';
+import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
+import { schemaProblems } from './zod-problems.ts';
+
+/** One document that is right in itself. */
+export interface DomainDocument {
+  readonly source: YamlSource;
+  readonly content: DomainContent;
+  /** Services about whose keys the document says nothing: those registered otherwise stay. */
+  readonly keepsKeys: ReadonlySet<string>;
+}
+
+export type DocumentResult =
+  | { readonly kind: 'ok'; readonly document: DomainDocument }
+  | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
+
+/** Reads the text of `<domain>.yaml`. Everything that is wrong with it is found at once, as far as that is possible. */
+export function parseDomainDocument(file: string, text: string): DocumentResult {
+  const yaml = parseYaml(file, text);
+  if (yaml.kind === 'bad') return yaml;
+  const { source } = yaml;
+  const shape = documentSchema.safeParse(source.value);
+  if (!shape.success) return { kind: 'bad', problems: schemaProblems(source, shape.error.issues) };
+  const reader = new FieldReader(source);
+  const document = readDocument(reader, shape.data);
+  if (document === undefined || reader.problems.length > 0) return { kind: 'bad', problems: reader.problems };
+  return { kind: 'ok', document };
+}
+
+function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument | undefined {
+  const name = reader.read(['domain'], () => parseDomainName(shape.domain));
+  if (name === undefined) return undefined;
+  const roles = readRoles(reader, name, shape.roles);
+  const roleNames = roles.map((role) => role.name);
+  const services = reader.entries(['services'], shape.services, parseServiceName);
+  return {
+    source: reader.source,
+    keepsKeys: new Set(services.filter(({ value }) => value.publicKeys === undefined).map((service) => service.name)),
+    content: {
+      name,
+      enabled: shape.enabled ?? true,
+      ...(shape.description === undefined ? {} : { description: shape.description }),
+      limits: definedOnly(shape.limits ?? {}),
+      ...(shape.account === undefined ? {} : { awsAccount: shape.account.aws }),
+      roles,
+      groups: readGroups(reader, shape.groups),
+      policies: readPolicies(reader, name, roleNames, shape.policies),
+      services: services.map(({ name: service, value, path }) => readService(reader, name, service, value, path)),
+    },
+  };
+}
+
+function readRoles(reader: FieldReader, domain: DomainName, roles: DocumentShape['roles']): RoleRecord[] {
+  return reader.entries(['roles'], roles, parseRoleName).map(({ name, value, path }) => {
+    const trust = readTrust(reader, domain, value, path);
+    return {
+      name,
+      ...(value.description === undefined ? {} : { description: value.description }),
+      ...(trust === undefined ? {} : { trust }),
+      ...definedOnly({ tokenExpirySeconds: value.tokenExpirySeconds, certExpirySeconds: value.certExpirySeconds }),
+      members: readMembers(reader, [...path, 'members'], value.members, 'role'),
+    };
+  });
+}
+
+function readTrust(reader: FieldReader, domain: DomainName, role: RoleShape, path: FieldPath): DomainName | undefined {
+  const text = role.trust;
+  if (text === undefined) return undefined;
+  const at = [...path, 'trust'];
+  const trust = reader.read(at, () => parseDomainName(text));
+  if (trust === domain) reader.complain(at, 'a role cannot trust its own domain');
+  if (role.members !== undefined) reader.complain(at, 'a role that trusts another domain has no members of its own');
+  return trust;
+}
+
+function readGroups(reader: FieldReader, groups: DocumentShape['groups']): GroupRecord[] {
+  return reader.entries(['groups'], groups, parseGroupName).map(({ name, value, path }) => ({
+    name,
+    ...(value.description === undefined ? {} : { description: value.description }),
+    members: readMembers(reader, [...path, 'members'], value.members, 'group'),
+  }));
+}
+
+const maxCommonNameLength = 64;
+
+function readService(
+  reader: FieldReader,
+  domain: DomainName,
+  name: ServiceRecord['name'],
+  shape: ServiceShape,
+  path: FieldPath,
+): ServiceRecord {
+  if (`${domain}.${name}`.length > maxCommonNameLength) {
+    reader.complain(path, `\`${domain}.${name}\` has more than the 64 characters that a certificate can name`, 'key');
+  }
+  const endpoint = shape.endpoint;
+  const providerEndpoint =
+    endpoint === undefined ? undefined : reader.read([...path, 'endpoint'], () => httpsUrl(endpoint));
+  return {
+    name,
+    ...(shape.description === undefined ? {} : { description: shape.description }),
+    enabled: shape.enabled ?? true,
+    ...(providerEndpoint === undefined ? {} : { providerEndpoint }),
+    hosts: shape.hosts ?? [],
+    publicKeys: readKeys(reader, shape, [...path, 'publicKeys']),
+  };
+}
+
+function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath): ServiceKeyRecord[] {
+  return Object.entries(shape.publicKeys ?? {})
+    .flatMap(([key, text]) => {
+      const at = [...path, key];
+      const id = reader.read(at, () => parseKeyId(key), 'key');
+      const pem = reader.read(at, () => parsePublicKey(text));
+      return id === undefined || pem === undefined ? [] : [{ id, pem }];
+    })
+    .sort((a, b) => (a.id < b.id ? -1 : 1));
+}
+
+function httpsUrl(text: string): string {
+  const url = text.length <= 1024 ? URL.parse(text) : null;
+  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') {
+    throw new InvalidRequestError('must be an `https:` address without user name and fragment');
+  }
+  return text;
+}
+
+type Defined<Values> = { readonly [Key in keyof Values]?: Exclude<Values[Key], undefined> };
+
+/** Without the members that are there but undefined. */
+function definedOnly<Values extends object>(values: Values): Defined<Values> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>;
+}

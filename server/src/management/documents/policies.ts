@@ -1,0 +1,105 @@
+import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engine/names';
+import { matchesPattern } from '@signet/policy-engine/policy';
+import { InvalidRequestError } from '../../errors.ts';
+import type { AssertionRecord, PolicyRecord } from '../../store/records.ts';
+import type { AssertionShape, DocumentShape, PolicyShape } from './document-schema.ts';
+import type { FieldReader } from './field-reader.ts';
+import type { FieldPath } from './yaml-source.ts';
+
+interface Rules {
+  readonly reader: FieldReader;
+  readonly domain: DomainName;
+  readonly roles: readonly string[];
+}
+
+const rolePattern = /^[a-zA-Z0-9_.*?-]+$/;
+const actionPattern = /^[a-zA-Z0-9_.*?-]+$/;
+const domainPattern = /^[a-zA-Z0-9_.*?-]+$/;
+const versionGrammar = /^[a-zA-Z0-9_][a-zA-Z0-9_-]{0,63}$/;
+
+/** The policies of a document, each version of each. A list stands for the one version `0`, which is active. */
+export function readPolicies(
+  reader: FieldReader,
+  domain: DomainName,
+  roles: readonly string[],
+  policies: DocumentShape['policies'],
+): PolicyRecord[] {
+  const rules = { reader, domain, roles };
+  return reader
+    .entries(['policies'], policies, parsePolicyName)
+    .flatMap(({ name, value, path }) => versionsOf(rules, value, path).map((version) => ({ name, ...version })));
+}
+
+function versionsOf(rules: Rules, policy: PolicyShape, path: FieldPath): Omit<PolicyRecord, 'name'>[] {
+  if (Array.isArray(policy)) {
+    return [{ version: '0', active: true, caseSensitive: false, assertions: readAssertions(rules, policy, path) }];
+  }
+  const { reader } = rules;
+  const { active, versions, description } = policy;
+  if (active !== null && !Object.hasOwn(versions, active)) {
+    reader.complain([...path, 'active'], `there is no version \`${active}\``);
+  }
+  return Object.entries(versions).map(([version, assertions]) => {
+    const at = [...path, 'versions', version];
+    if (!versionGrammar.test(version)) reader.complain(at, 'is not a valid version', 'key');
+    return {
+      version,
+      active: version === active,
+      ...(description === undefined ? {} : { description }),
+      caseSensitive: false,
+      assertions: readAssertions(rules, assertions, at),
+    };
+  });
+}
+
+function readAssertions(rules: Rules, assertions: readonly AssertionShape[], path: FieldPath): AssertionRecord[] {
+  return assertions.flatMap((shape, index) => {
+    const assertion = readAssertion(rules, shape, [...path, index]);
+    return assertion === undefined ? [] : [assertion];
+  });
+}
+
+function readAssertion(rules: Rules, shape: AssertionShape, path: FieldPath): AssertionRecord | undefined {
+  const { reader } = rules;
+  const role = reader.read([...path, 'role'], () => roleName(rules, shape.role));
+  const action = reader.read([...path, 'action'], () => actionName(shape.action));
+  if (role === undefined || action === undefined) return undefined;
+  const resource = reader.read([...path, 'resource'], () => resourceName(rules.domain, action, shape.resource));
+  if (resource === undefined) return undefined;
+  return { effect: shape.effect ?? 'ALLOW', role, action, resource, caseSensitive: false };
+}
+
+/** The full name. A name without wildcards must be a role of the document, a pattern must fit one: anything else is a slip. */
+function roleName({ domain, roles }: Rules, text: string): string {
+  const folded = foldAscii(text);
+  const colon = folded.indexOf(':');
+  if (colon >= 0 && folded.slice(0, colon) !== domain) {
+    throw new InvalidRequestError(`a role of a policy belongs to its own domain \`${domain}\``);
+  }
+  const local = folded.slice(colon + 1);
+  const short = local.startsWith('role.') ? local.slice('role.'.length) : local;
+  if (!rolePattern.test(short)) throw new InvalidRequestError('is not a valid role name or pattern');
+  if (!roles.some((role) => matchesPattern(short, role))) {
+    throw new InvalidRequestError(`no role of domain \`${domain}\` is called so`);
+  }
+  return `${domain}:role.${short}`;
+}
+
+function actionName(text: string): string {
+  if (!actionPattern.test(text)) throw new InvalidRequestError('is not a valid action or pattern');
+  return foldAscii(text);
+}
+
+/** The full name. Only `assume_role` reaches into other domains: it says which of their roles may be assumed. */
+function resourceName(domain: DomainName, action: string, text: string): string {
+  const folded = foldAscii(text);
+  const colon = folded.indexOf(':');
+  if (colon < 0) return `${domain}:${folded}`;
+  const owner = folded.slice(0, colon);
+  if (owner === domain) return folded;
+  if (action !== 'assume_role') {
+    throw new InvalidRequestError(`a policy of domain \`${domain}\` cannot speak of other domains`);
+  }
+  if (!domainPattern.test(owner)) throw new InvalidRequestError('does not name a domain before its colon');
+  return folded;
+}

@@ -1,0 +1,58 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
+import { type CaseFile, parseCaseFile } from './case-file.ts';
+import { type DomainDocument, parseDomainDocument } from './parse-document.ts';
+
+/** The documents of a folder, each right in itself. */
+export interface DocumentFolder {
+  readonly documents: readonly DomainDocument[];
+  readonly cases: readonly CaseFile[];
+}
+
+/**
+ * Reads `<domain>.yaml` and `<domain>.cases.yaml` of a folder (not of folders below it), in the order of their names. Throws
+ * `InvalidDocumentError` with every problem of every file, `InvalidRequestError` when there is no document at all.
+ */
+export function readDocumentFolder(folder: string): DocumentFolder {
+  const problems: DocumentProblem[] = [];
+  const documents: DomainDocument[] = [];
+  const cases: CaseFile[] = [];
+  for (const name of yamlFiles(folder)) {
+    const file = join(folder, name);
+    const text = readFileSync(file, 'utf8');
+    if (/\.cases\.ya?ml$/.test(name)) {
+      const result = parseCaseFile(file, text);
+      if (result.kind === 'ok') cases.push(result.cases);
+      else problems.push(...result.problems);
+      continue;
+    }
+    const result = parseDomainDocument(file, text);
+    if (result.kind === 'ok') documents.push(result.document);
+    else problems.push(...result.problems);
+  }
+  problems.push(...repeatedDomains(documents));
+  if (problems.length > 0) throw new InvalidDocumentError(problems);
+  if (documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
+  return { documents, cases };
+}
+
+function yamlFiles(folder: string): string[] {
+  try {
+    return readdirSync(folder)
+      .filter((name) => /\.ya?ml$/.test(name) && !name.startsWith('.'))
+      .sort();
+  } catch (error) {
+    throw new InvalidRequestError(`folder \`${folder}\` cannot be read`, { cause: error });
+  }
+}
+
+function repeatedDomains(documents: readonly DomainDocument[]): DocumentProblem[] {
+  const files = new Map<string, string>();
+  return documents.flatMap(({ source, content }) => {
+    const other = files.get(content.name);
+    files.set(content.name, source.file);
+    if (other === undefined) return [];
+    return [source.problem(['domain'], `domain \`${content.name}\` is declared in ${other} already`)];
+  });
+}

@@ -1,0 +1,97 @@
+import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import type { DocumentProblem } from '../../errors.ts';
+
+export type FieldPath = readonly PropertyKey[];
+
+/** A YAML file whose parts can be found again by their path. */
+export interface YamlSource {
+  readonly file: string;
+  /** Plain data: what the file says, unchecked. */
+  readonly value: unknown;
+  /** A problem with the part at `path`; with `at` = `key` at its name instead of its value. */
+  problem(path: FieldPath, message: string, at?: 'key' | 'value'): DocumentProblem;
+}
+
+export type YamlResult =
+  | { readonly kind: 'ok'; readonly source: YamlSource }
+  | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
+
+const maxCharacters = 8 * 1024 * 1024;
+
+/** Reads one YAML 1.2 document; syntax errors, repeated keys and several documents in one file are problems with their place. */
+export function parseYaml(file: string, text: string): YamlResult {
+  if (text.length > maxCharacters) {
+    return {
+      kind: 'bad',
+      problems: [{ file, line: 1, column: 1, field: '', message: 'the file is larger than 8 MiB' }],
+    };
+  }
+  const lines = new LineCounter();
+  const document = parseDocument(text, { lineCounter: lines, stringKeys: true, prettyErrors: false });
+  const faults = [...document.errors, ...document.warnings];
+  if (faults.length > 0) {
+    const problems = faults.map((fault) => {
+      const { line, col } = lines.linePos(fault.pos[0]);
+      return { file, line, column: col, field: '', message: lowerFirst(fault.message) };
+    });
+    return { kind: 'bad', problems };
+  }
+  const root = document.contents;
+  const problem = (path: FieldPath, message: string, at: 'key' | 'value' = 'value'): DocumentProblem => {
+    const { offset, depth } = find(root, path, at);
+    const { line, col } = lines.linePos(offset);
+    return {
+      file,
+      line: Math.max(line, 1),
+      column: Math.max(col, 1),
+      field: formatPath(path.slice(0, depth)),
+      message,
+    };
+  };
+  return { kind: 'ok', source: { file, value: document.toJS(), problem } };
+}
+
+/** `roles.reader.members[0]`. */
+export function formatPath(path: FieldPath): string {
+  let text = '';
+  for (const part of path) {
+    if (typeof part === 'number') text += `[${part}]`;
+    else text += text === '' ? String(part) : `.${String(part)}`;
+  }
+  return text;
+}
+
+/** Goes as far along the path as the document does: a missing part is where it should have been. */
+function find(root: Node | null, path: FieldPath, at: 'key' | 'value'): { offset: number; depth: number } {
+  let node: unknown = root;
+  let offset = root?.range?.[0] ?? 0;
+  for (const [depth, part] of path.entries()) {
+    if (!isMap(node) && !isSeq(node)) return { offset, depth };
+    const step = stepInto(node, part, at === 'key' && depth === path.length - 1);
+    if (step === undefined) return { offset, depth: path.length };
+    offset = step.offset ?? offset;
+    node = step.node;
+  }
+  return { offset, depth: path.length };
+}
+
+/** An entry with a plain value stands where the value does, one with parts of its own where its name does. */
+function stepInto(
+  node: YAMLMap | YAMLSeq,
+  part: PropertyKey,
+  key: boolean,
+): { readonly node: unknown; readonly offset: number | undefined } | undefined {
+  if (isSeq(node)) return { node: node.items[Number(part)], offset: start(node.items[Number(part)]) };
+  const pair = node.items.find((item) => isScalar(item.key) && String(item.key.value) === String(part));
+  if (pair === undefined) return undefined;
+  const named = start(pair.key);
+  return { node: pair.value, offset: isScalar(pair.value) && !key ? (start(pair.value) ?? named) : named };
+}
+
+function start(node: unknown): number | undefined {
+  return isScalar(node) || isMap(node) || isSeq(node) ? node.range?.[0] : undefined;
+}
+
+function lowerFirst(text: string): string {
+  return text.charAt(0).toLowerCase() + text.slice(1);
+}

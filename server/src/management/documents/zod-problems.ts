@@ -1,0 +1,55 @@
+import type { z } from 'zod';
+import type { DocumentProblem } from '../../errors.ts';
+import type { FieldPath, YamlSource } from './yaml-source.ts';
+
+type Issue = z.core.$ZodIssue;
+
+/** A strict object whose complaint about an unknown key names the keys that there are. */
+export function unknownKeyMessage(shape: Readonly<Record<string, unknown>>) {
+  const allowed = Object.keys(shape)
+    .map((key) => `\`${key}\``)
+    .join(', ');
+  return (issue: { readonly code?: string | undefined }): string | undefined =>
+    issue.code === 'unrecognized_keys' ? `is not known here; allowed: ${allowed}` : undefined;
+}
+
+/** What a schema found, with the places in the file. */
+export function schemaProblems(source: YamlSource, issues: readonly Issue[], base: FieldPath = []): DocumentProblem[] {
+  return issues.flatMap((issue) => {
+    const path = [...base, ...issue.path];
+    switch (issue.code) {
+      case 'unrecognized_keys':
+        return issue.keys.map((key) => source.problem([...path, key], issue.message, 'key'));
+      case 'invalid_union':
+        return schemaProblems(source, closestBranch(issue.errors), path);
+      case 'invalid_type':
+        return [source.problem(path, `must be ${describeType(issue.expected)}`)];
+      case 'invalid_value':
+        return [source.problem(path, `must be ${issue.values.map((value) => `\`${String(value)}\``).join(' or ')}`)];
+      default:
+        return [source.problem(path, issue.message)];
+    }
+  });
+}
+
+/** Of the forms that a value may have, the one whose outer shape it has. */
+function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[] {
+  const sameShape = branches.find(
+    (issues) => !issues.some((issue) => issue.path.length === 0 && issue.code === 'invalid_type'),
+  );
+  return sameShape ?? branches[0] ?? [];
+}
+
+const typeNames: Readonly<Record<string, string>> = {
+  object: 'a mapping',
+  record: 'a mapping',
+  array: 'a list',
+  string: 'a text (put it in quotes if it looks like a number)',
+  number: 'a number',
+  int: 'a whole number',
+  boolean: '`true` or `false`',
+};
+
+function describeType(expected: string): string {
+  return typeNames[expected] ?? `of type ${expected}`;
+}

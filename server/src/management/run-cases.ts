@@ -1,0 +1,89 @@
+import { type Decision, decideInDomain } from '@signet/policy-engine/policy';
+import { checkAccess } from '../access/check-access.ts';
+import { type DocumentProblem, UnknownDomainError } from '../errors.ts';
+import { grantedRoles } from '../roles/granted-roles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { CaseFile, PolicyCase } from './documents/case-file.ts';
+
+/** A case whose answer is not the expected one. */
+export interface CaseFailure extends DocumentProblem {
+  readonly note?: string;
+  readonly expected: string;
+  readonly decided: string;
+  /** What decided: the roles held and the rule that matched. */
+  readonly why: string;
+}
+
+export interface CaseReport {
+  readonly passed: number;
+  readonly failures: readonly CaseFailure[];
+}
+
+/** Runs every case against a snapshot. `now` (milliseconds) counts where a case names no time. Pure. */
+export function runCases(snapshot: Snapshot, files: readonly CaseFile[], now: number): CaseReport {
+  let passed = 0;
+  const failures: CaseFailure[] = [];
+  for (const file of files) {
+    for (const policyCase of file.cases) {
+      const failure = runCase(snapshot, file, policyCase, now);
+      if (failure === undefined) passed += 1;
+      else failures.push(failure);
+    }
+  }
+  return { passed, failures };
+}
+
+function runCase(snapshot: Snapshot, file: CaseFile, policyCase: PolicyCase, now: number): CaseFailure | undefined {
+  const decision = decide(snapshot, policyCase, policyCase.at ?? now);
+  if (fits(policyCase.expect, decision)) return undefined;
+  const why = explain(snapshot, policyCase, decision, policyCase.at ?? now);
+  const question = `${who(policyCase)} ${policyCase.action} ${policyCase.resource}`;
+  const message = `${question}: expected ${policyCase.expect}, decided ${decision.status} (${why})`;
+  return {
+    ...file.source.problem([policyCase.index], message),
+    ...(policyCase.note === undefined ? {} : { note: policyCase.note }),
+    expected: policyCase.expect,
+    decided: decision.status,
+    why,
+  };
+}
+
+function decide(snapshot: Snapshot, policyCase: PolicyCase, at: number): Decision {
+  const { subject, action, resource } = policyCase;
+  const domain = snapshot.domain(policyCase.domain);
+  if (domain === undefined) return { status: 'DENY_DOMAIN_NOT_FOUND' };
+  if (subject.kind === 'roles') return decideInDomain(domain.policy, subject.roles, action, resource);
+  if (!resource.startsWith(`${domain.name}:`)) return { status: 'DENY_DOMAIN_MISMATCH' };
+  try {
+    return checkAccess(snapshot, { principal: subject.principal, action, resource }, at).decision;
+  } catch (error) {
+    if (error instanceof UnknownDomainError) return { status: 'DENY_DOMAIN_NOT_FOUND' };
+    throw error;
+  }
+}
+
+/** A plain `deny` does not accept that the domain is missing: that would hide a slip of the pen. */
+function fits(expect: PolicyCase['expect'], { status }: Decision): boolean {
+  if (expect === 'allow') return status === 'ALLOW';
+  if (expect === 'deny')
+    return status !== 'ALLOW' && status !== 'DENY_DOMAIN_NOT_FOUND' && status !== 'DENY_DOMAIN_MISMATCH';
+  return status === expect;
+}
+
+function who({ subject }: PolicyCase): string {
+  return subject.kind === 'principal' ? subject.principal : `[${subject.roles.join(', ')}]`;
+}
+
+function explain(snapshot: Snapshot, policyCase: PolicyCase, decision: Decision, at: number): string {
+  const domain = snapshot.domain(policyCase.domain);
+  if (domain === undefined) return `domain \`${policyCase.domain}\` does not exist or is disabled`;
+  const { subject } = policyCase;
+  const roles =
+    subject.kind === 'roles'
+      ? subject.roles
+      : grantedRoles(snapshot, domain, subject.principal, at).map((role) => role.name);
+  const held = roles.length === 0 ? 'no role' : `roles ${roles.join(', ')}`;
+  const rule = decision.assertion;
+  if (rule === undefined) return `${held}; no rule matches`;
+  return `${held}; policy ${decision.policy ?? '?'}: ${rule.effect} ${rule.action} on ${rule.resource} for ${rule.role}`;
+}
