@@ -189,6 +189,21 @@ test('in a directory that only its owner can read, so are the files', async (t) 
   t.is(statSync(path).mode & 0o7777, 0o700);
 });
 
+test('in a directory that only its owner may read, so may the files', async (t) => {
+  const folder = temporaryFolder(t);
+  for (const [directoryMode, fileMode] of [
+    [0o700, 0o600],
+    [0o750, 0o640],
+    [0o755, 0o644],
+  ] as const) {
+    chmodSync(folder, directoryMode);
+    const directory = directoryOf(folder);
+    await directory.check();
+    await directory.write('a.pol', Buffer.from('x'));
+    t.is(statSync(join(folder, 'a.pol')).mode & 0o7777, fileMode);
+  }
+});
+
 test('reads no more than it is told', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'a.pol'), 'x'.repeat(100));

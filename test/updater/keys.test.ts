@@ -22,17 +22,22 @@ test('a new key is taken up by one more request, at most every 30 seconds', asyn
   t.true(world.read('keys.json')?.includes('bundle-2'));
 });
 
-test('keys are fetched again when they are older than the server lets them be kept', async (t) => {
+test('keys are fetched again by the next run, the issuer by the hour', async (t) => {
   const world = await updaterWorld(t);
   await world.publish();
   const updater = await world.open();
   await updater.run();
-  world.clock.advance(59_999);
+  world.clock.advance(49_999);
   await updater.run();
   t.is(keyRequests(world), 1);
   world.clock.advance(1);
   await updater.run();
   t.is(keyRequests(world), 2);
+  const issuerRequests = () => world.server.requests.filter(({ url }) => url.includes('well-known')).length;
+  t.is(issuerRequests(), 1);
+  world.clock.advance(3_600_000);
+  await updater.run();
+  t.is(issuerRequests(), 2);
 });
 
 test('a key that is withdrawn no longer verifies', async (t) => {

@@ -14,9 +14,14 @@ export interface TrustedKeysDeps {
   readonly issuer: string | undefined;
 }
 
-/** How long keys are kept when the server does not say, and the longest time that it may say. Milliseconds. */
-const defaultMaxAge = 60_000;
-const longestMaxAge = 3_600_000;
+/**
+ * How long keys are kept at most, in milliseconds: less than the time between two runs, so that a key that is withdrawn is gone
+ * from this host within a minute, however long the server lets caches keep the answer.
+ */
+const longestMaxAge = 50_000;
+
+/** The issuer is asked for anew when it is this old. Milliseconds. */
+const issuerMaxAge = 3_600_000;
 
 /** An unknown key leads to one request in this time. */
 const unknownKeyInterval = 30_000;
@@ -33,6 +38,7 @@ export class TrustedKeys implements KeySource {
   #issuer: string | undefined;
   #known: KeySource = noKeys;
   #kids: readonly string[] = [];
+  #issuerAskedAt: number | undefined;
   #fetchedAt: number | undefined;
   #attemptedAt: number | undefined;
   #maxAge = 0;
@@ -116,7 +122,7 @@ export class TrustedKeys implements KeySource {
       this.#use({ issuer, keys });
       await this.#store({ issuer, keys });
       this.#fetchedAt = this.#attemptedAt;
-      this.#maxAge = Math.min(maxAgeSeconds === undefined ? defaultMaxAge : maxAgeSeconds * 1000, longestMaxAge);
+      this.#maxAge = Math.min((maxAgeSeconds ?? Number.POSITIVE_INFINITY) * 1000, longestMaxAge);
       this.#problem = undefined;
     } catch (error) {
       if (
@@ -131,8 +137,13 @@ export class TrustedKeys implements KeySource {
 
   /** A server that does not say its name now has not changed it. */
   async #askIssuer(call: { readonly signal?: AbortSignal }): Promise<string> {
+    const now = this.#deps.clock.now();
+    const at = this.#issuerAskedAt;
+    if (this.#issuer !== undefined && at !== undefined && now >= at && now - at < issuerMaxAge) return this.#issuer;
     try {
-      return (await this.#deps.client.metadata(call)).issuer;
+      const { issuer } = await this.#deps.client.metadata(call);
+      this.#issuerAskedAt = now;
+      return issuer;
     } catch (error) {
       if (this.#issuer !== undefined && error instanceof SignetClientError) return this.#issuer;
       throw error;

@@ -1,0 +1,108 @@
+import { X509Certificate } from 'node:crypto';
+import { readFileSync, writeFileSync } from 'node:fs';
+import { dirname, join } from 'node:path';
+import { createClient } from '@signet/client';
+import { PolicyEngine } from '@signet/policy-engine';
+import { systemClock } from '@signet/policy-engine/clock';
+import { loadConfig } from '@signet/updater/config/config';
+import { openUpdater } from '@signet/updater/updater';
+import test, { type ExecutionContext } from 'ava';
+import { stringify } from 'yaml';
+import type { DomainSketch } from '#support/domains';
+import { startServer } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+import { kinds } from './support/world.ts';
+
+const catalog: DomainSketch = {
+  name: 'catalog',
+  roles: { reader: ['media.player'], editor: ['media.studio'] },
+  services: { updater: {}, api: {} },
+  policies: {
+    base: [
+      ['ALLOW', 'reader', 'read', 'movie'],
+      ['ALLOW', 'editor', '*', '*'],
+    ],
+  },
+};
+const media: DomainSketch = { name: 'media', services: { player: {}, studio: {}, guest: {} } };
+
+async function realWorld(t: ExecutionContext) {
+  const server = await startServer(t, { domains: [catalog, media] });
+  const folder = temporaryFolder(t);
+  const files = async (name: string) => {
+    const { certificate, key } = await server.pki.identity(name);
+    writeFileSync(join(folder, `${name}.cert.pem`), certificate);
+    writeFileSync(join(folder, `${name}.key.pem`), key);
+    return { certificate: join(folder, `${name}.cert.pem`), key: join(folder, `${name}.key.pem`) };
+  };
+  writeFileSync(join(folder, 'ca.pem'), server.pki.bundle);
+  const caBundle = join(folder, 'ca.pem');
+  const connect = async (name: string) => {
+    const client = createClient({ baseUrl: server.baseUrl, caBundle, ...(await files(name)) });
+    t.teardown(() => client.close());
+    return client;
+  };
+  const settings = { baseUrl: server.baseUrl, caBundle, policyDir: 'policy', domains: ['catalog', 'media'] };
+  const configFile = join(folder, 'updater.yaml');
+  writeFileSync(configFile, stringify({ ...settings, ...(await files('catalog.updater')) }));
+  const config = loadConfig(configFile, {});
+  const updater = await openUpdater({ config, clock: systemClock });
+  t.teardown(() => updater.close());
+  return { server, config, updater, connect };
+}
+
+test('policy travels from the server through the updater to a decision, and so does its change', async (t) => {
+  const { server, config, updater, connect } = await realWorld(t);
+  t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'updated' });
+  t.deepEqual(kinds(await updater.run()), { catalog: 'unchanged', media: 'unchanged' });
+
+  const player = await connect('media.player');
+  const { accessToken, scope } = await player.tokens.get({ domain: 'catalog' });
+  t.deepEqual(scope, ['catalog:role.reader']);
+  const engine = await PolicyEngine.open({ policyDir: config.policyDir });
+  t.teardown(() => engine.close());
+  const certificate = new X509Certificate(readFileSync(join(dirname(config.policyDir), 'media.player.cert.pem')));
+  const decide = async (action: string) =>
+    (await engine.decide({ token: accessToken, action, resource: 'catalog:movie', certificate })).status;
+  t.is(await decide('read'), 'ALLOW');
+  t.is(await decide('write'), 'DENY_NO_MATCH');
+
+  await server.save({ ...catalog, policies: { base: [['DENY', 'reader', 'read', 'movie']] } });
+  t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'unchanged' });
+  await until('the engine has taken up the change', async () => (await decide('read')) === 'DENY');
+});
+
+test('every operation of the client, against the server', async (t) => {
+  const { connect } = await realWorld(t);
+  const player = await connect('media.player');
+  const guest = await connect('media.guest');
+  t.true(await player.access.check({ action: 'read', resource: 'catalog:movie' }));
+  t.false(await guest.access.check({ action: 'read', resource: 'catalog:movie' }));
+  t.true(await guest.access.check({ action: 'read', resource: 'catalog:movie', principal: 'media.player' }));
+  t.deepEqual(await guest.access.roles({ domain: 'catalog', principal: 'media.studio' }), ['editor']);
+  t.true(await guest.access.inRole({ domain: 'catalog', role: 'reader', principal: 'media.player' }));
+  t.deepEqual((await player.keys()).keys.map(({ purpose, crv }) => [purpose, crv]).sort(), [
+    ['bundle', 'P-256'],
+    ['token', 'P-256'],
+  ]);
+  const bundle = await player.bundles.fetch('catalog');
+  t.is(bundle.kind, 'changed');
+  const etag = bundle.kind === 'changed' ? bundle.etag : undefined;
+  t.not(etag, undefined);
+  t.deepEqual(await player.bundles.fetch('catalog', { ...(etag === undefined ? {} : { etag }) }), {
+    kind: 'unchanged',
+  });
+  const id = await player.tokens.getId({ domain: 'catalog', service: 'api' });
+  t.is(id.idToken.split('.').length, 3);
+  const refused = await t.throwsAsync(guest.tokens.get({ domain: 'catalog' }));
+  t.like(refused, {
+    name: 'SignetClientError',
+    code: 'refused',
+    status: 403,
+    serverCode: 403,
+    serverError: 'invalid_scope',
+  });
+  const unknown = await t.throwsAsync(player.tokens.get({ domain: 'nowhere' }));
+  t.like(unknown, { code: 'refused', status: 404, serverError: 'invalid_scope' });
+});
