@@ -1,10 +1,23 @@
 import { Command, CommanderError } from 'commander';
 import { accessCommand } from './access.ts';
+import { configCommand } from './config.ts';
+import { devCommand } from './dev.ts';
+import { initCommand } from './init.ts';
+import { keysCommand } from './keys.ts';
 import { exitStatus } from './run.ts';
+import { serveCommand } from './serve.ts';
 import { tokenCommand } from './token.ts';
 
 /** Every command of `signet`, in the order of the help text. */
-const commands: readonly (() => Command)[] = [tokenCommand, accessCommand];
+const commands: readonly (() => Command)[] = [
+  initCommand,
+  serveCommand,
+  devCommand,
+  tokenCommand,
+  accessCommand,
+  keysCommand,
+  configCommand,
+];
 
 /** The command line: what it takes, and nothing of what it does. */
 export function createProgram(version: string): Command {

@@ -53,7 +53,8 @@ export function openDataFolder(paths: WorldPaths): void {
     throw new UsageError(`folder \`${paths.folder}\` holds files of something else`);
   }
   chmodSync(paths.folder, 0o700);
-  for (const folder of [paths.logs, paths.identities, paths.dataDir])
+  // The updater makes its files as readable as their folder is.
+  for (const folder of [paths.logs, paths.identities, paths.dataDir, paths.policyDir])
     mkdirSync(folder, { recursive: true, mode: 0o700 });
 }
 

@@ -1,0 +1,84 @@
+import { once } from 'node:events';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import writeFileAtomic from 'write-file-atomic';
+import { type Environment, processEnvironment } from '../config/env.ts';
+import { announcement } from './dev/announce.ts';
+import type { Child } from './dev/child.ts';
+import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './dev/data-folder.ts';
+import { ensureWorld } from './dev/ensure-world.ts';
+import { findPrograms } from './dev/programs.ts';
+import { StoppedError, startWorld } from './dev/start-world.ts';
+import type { DevState } from './dev/state.ts';
+import { parsePort } from './init.ts';
+import { action, print } from './run.ts';
+import { stopSignal } from './stop-signal.ts';
+
+interface DevOptions {
+  readonly data: string;
+  readonly port: number;
+  readonly providerPort: number;
+  readonly json?: boolean;
+}
+
+/** How long a program may take to end in order; all of them end at once. */
+const graceMs = 9000;
+
+/** `signet dev`: the whole system on this machine. What `npm start` runs. */
+export function devCommand(): Command {
+  return new Command('dev')
+    .description('run token server, updater and example provider with sample data, until Ctrl-C')
+    .option('--data <folder>', 'where everything is kept; made on first start', '.signet')
+    .option('--port <number>', 'port of the token server, 0 for a free one', parsePort, 4443)
+    .option('--provider-port <number>', 'port of the example provider, 0 for a free one', parsePort, 4444)
+    .option('--json', 'print one line of JSON when everything answers')
+    .action(action(runDev));
+}
+
+async function runDev(options: DevOptions): Promise<void> {
+  using stop = stopSignal();
+  const paths = worldPaths(options.data);
+  openDataFolder(paths);
+  using _lock = lockDataFolder(paths);
+  const children: Child[] = [];
+  try {
+    await runWorld(paths, options, children, stop.signal);
+  } catch (error) {
+    if (!(error instanceof StoppedError)) throw error;
+  } finally {
+    await Promise.all(children.map((child) => child.stop(graceMs)));
+  }
+}
+
+/** Until the signal. */
+async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[], signal: AbortSignal): Promise<void> {
+  const programs = findPrograms();
+  const world = await ensureWorld({ paths, policies: programs.policies, port: options.port, clock: systemClock });
+  const environment = withoutProxy(processEnvironment());
+  const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
+  const { providerPort } = options;
+  const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
+  const state = await startWorld(deps, children);
+  await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+  announce(state, paths, options);
+  for (const child of children) void reportEnd(child, paths, signal);
+  if (!signal.aborted) await once(signal, 'abort');
+}
+
+/** No proxy leads to this machine. */
+function withoutProxy(environment: Environment): Environment {
+  const given = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
+  const noProxy = [given, '127.0.0.1', 'localhost'].filter((each) => each !== '').join(',');
+  return { ...environment, NO_PROXY: noProxy, no_proxy: noProxy };
+}
+
+function announce(state: DevState, paths: WorldPaths, options: DevOptions): void {
+  if (options.json === true) print(state, true);
+  else print(announcement(state, paths.folder, process.cwd()), false);
+}
+
+/** A program that ends although nobody asked is said; the others go on, as they would on their own machines. */
+async function reportEnd(child: Child, paths: WorldPaths, signal: AbortSignal): Promise<void> {
+  const { text } = await child.ended;
+  if (!signal.aborted) process.stderr.write(`signet: ${text} (the others go on; logs are in ${paths.logs})\n`);
+}

@@ -1,0 +1,93 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '@signet/policy-engine/clock';
+import { parseDomainName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import writeFileAtomic from 'write-file-atomic';
+import {
+  type Authority,
+  type CertificateAndKey,
+  issueIdentity,
+  issueServerCertificate,
+} from '../../certificates/authority.ts';
+import { loadAuthority } from '../../certificates/load-authority.ts';
+import type { WorldPaths } from './data-folder.ts';
+import type { DevState } from './state.ts';
+
+/** The services that the sample world has certificates for. */
+export const sampleServices = [
+  'catalog.api',
+  'catalog.updater',
+  'media.player',
+  'media.studio',
+  'media.guest',
+  'sys.auth.operator',
+  'sys.auth.server',
+] as const;
+
+export const trustDomain = 'signet.local';
+
+const leafDays = 365;
+const localHosts = ['localhost', '127.0.0.1', '::1'];
+
+type Files = DevState['identities'][string];
+
+/** Where the certificate (with its chain) and the key of each sample service are. */
+export function identityFiles(paths: WorldPaths): DevState['identities'] {
+  return Object.fromEntries(
+    sampleServices.map((name) => [
+      name,
+      { cert: join(paths.identities, `${name}.cert.pem`), key: join(paths.identities, `${name}.key.pem`) },
+    ]),
+  );
+}
+
+/** Makes what is missing or unfit, and renews what is in the last quarter of its life; everything else stays as it is. */
+export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise<void> {
+  const authority = await loadAuthority(
+    join(paths.ca, 'intermediate.cert.pem'),
+    join(paths.ca, 'intermediate.key.pem'),
+  );
+  const server = { cert: paths.serverCertificate, key: paths.serverKey };
+  for (const [name, files] of [...Object.entries(identityFiles(paths)), ['sys.auth.server', server] as const]) {
+    if (isFit(files, authority, clock.now())) continue;
+    const listens = files === server || name === 'catalog.api';
+    const made = listens
+      ? issueServerCertificate(authority, nameOf(name), localHosts, leafDays, clock)
+      : issueIdentity(authority, nameOf(name), leafDays, clock);
+    await writePair(files, await made);
+  }
+}
+
+function nameOf(name: string) {
+  const parts = splitPrincipal(parsePrincipalName(name));
+  if (parts === undefined) throw new Error(`\`${name}\` is no service`);
+  return { ...parts, trustDomain: parseDomainName(trustDomain) };
+}
+
+/** A certificate by this authority, with its own key, and more than a quarter of its life left. */
+function isFit({ cert, key }: Files, authority: Authority, now: number): boolean {
+  try {
+    const leaf = new X509Certificate(readFileSync(cert));
+    const issuer = new X509Certificate(authority.certificate);
+    const life = leaf.validToDate.getTime() - leaf.validFromDate.getTime();
+    return (
+      leaf.verify(issuer.publicKey) &&
+      leaf.checkPrivateKey(createPrivateKey(readFileSync(key, 'utf8'))) &&
+      leaf.validToDate.getTime() - now > life / 4
+    );
+  } catch {
+    return false;
+  }
+}
+
+/** The key first: a process that is killed in between leaves a pair that does not fit, and is made again. */
+async function writePair({ cert, key }: Files, made: CertificateAndKey): Promise<void> {
+  await writeFileAtomic(key, made.key, { mode: 0o600 });
+  await writeFileAtomic(cert, made.certificate, { mode: 0o644 });
+}
+
+/** The public half of a key file, as services register it: SPKI PEM. */
+export function publicKeyPem(keyFile: string): string {
+  return createPublicKey(readFileSync(keyFile, 'utf8')).export({ type: 'spki', format: 'pem' }).toString();
+}

@@ -1,0 +1,56 @@
+import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { type DevWorld, processesOfGroup, startDevWorld } from '#support/dev-world';
+import { until } from '#support/until';
+
+async function filesReadableByOthers(folder: string): Promise<string[]> {
+  return readdirSync(folder, { recursive: true, withFileTypes: true })
+    .map((entry) => join(entry.parentPath, entry.name))
+    .filter((path) => /key|\.db/.test(path) && (statSync(path).mode & 0o077) !== 0 && statSync(path).isFile());
+}
+
+async function stopped(world: DevWorld): Promise<true | undefined> {
+  return (await processesOfGroup(world.pid)).length === 0 ? true : undefined;
+}
+
+test('stops everything on SIGTERM, and the next start goes on with the same world', async (t) => {
+  const first = await startDevWorld();
+  t.teardown(() => first.remove());
+  const authority = readFileSync(first.state.caBundle, 'utf8');
+  const identity = readFileSync(first.state.identities['media.player']?.cert ?? '', 'utf8');
+  t.is(await first.stop('SIGTERM'), 0);
+  t.deepEqual(await processesOfGroup(first.pid), []);
+  t.deepEqual(await filesReadableByOthers(first.folder), []);
+  t.is(statSync(first.folder).mode & 0o777, 0o700);
+
+  // as if the first start had been cut off between two steps
+  rmSync(join(first.folder, 'complete.json'));
+  rmSync(first.state.identities['media.guest']?.key ?? '');
+
+  const again = await startDevWorld({ folder: first.folder });
+  t.teardown(() => again.remove());
+  t.is(readFileSync(again.state.caBundle, 'utf8'), authority);
+  t.is(readFileSync(again.state.identities['media.player']?.cert ?? '', 'utf8'), identity);
+  t.is((await again.curl('media.guest', `${again.state.baseUrl}/oauth2/keys`)).status, 200);
+  t.is(await again.stop('SIGINT'), 0);
+  t.deepEqual(await processesOfGroup(again.pid), []);
+});
+
+test('killed outright, it leaves no program behind', async (t) => {
+  const world = await startDevWorld();
+  t.teardown(() => world.remove());
+  world.process.kill('SIGKILL');
+  await until('every program has noticed', () => stopped(world), 15_000);
+  t.pass();
+});
+
+test('a second one in the same folder is refused, and a program that ends is said', async (t) => {
+  const world = await startDevWorld();
+  t.teardown(() => world.remove());
+  const error = await t.throwsAsync(startDevWorld({ folder: world.folder }));
+  t.regex(error?.message ?? '', /signet: folder `.*` is used by process \d+/);
+  process.kill(world.state.updaterPid, 'SIGKILL');
+  await until('the end of the updater is said', () => /signet: updater was ended by SIGKILL/.test(world.errors()));
+  t.is((await world.curl('media.player', `${world.state.baseUrl}/oauth2/keys`)).status, 200);
+});

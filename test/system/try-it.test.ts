@@ -1,0 +1,219 @@
+import { readFileSync } from 'node:fs';
+import test from 'ava';
+import { type DevWorld, startDevWorld } from '#support/dev-world';
+
+/* What a newcomer does first: every command that `npm start` prints, and the same requests in each consumer pattern. */
+
+let world: DevWorld;
+
+test.before(async () => {
+  world = await startDevWorld();
+});
+
+test.after.always(async () => {
+  await world?.remove();
+});
+
+/** One token an identity is enough for all tests. */
+const tokens = new Map<string, Promise<string>>();
+
+function tokenOf(identity: string): Promise<string> {
+  const known = tokens.get(identity) ?? getToken(identity);
+  tokens.set(identity, known);
+  return known;
+}
+
+async function getToken(identity: string): Promise<string> {
+  const { stdout, status } = await world.signet(
+    'token',
+    'get',
+    '--data',
+    world.folder,
+    '--as',
+    identity,
+    '--domain',
+    'catalog',
+  );
+  if (status !== 0) throw new Error(`no token for ${identity}`);
+  return stdout.trim();
+}
+
+const bearer = (token: string) => ['-H', `Authorization: Bearer ${token}`];
+
+test('signet token get prints the token alone, and it is a JWT', async (t) => {
+  const { stdout, stderr, status } = await world.signet(
+    'token',
+    'get',
+    '--data',
+    world.folder,
+    '--as',
+    'media.player',
+    '--domain',
+    'catalog',
+  );
+  t.deepEqual({ stderr, status }, { stderr: '', status: 0 });
+  t.regex(stdout, /^[\w-]+\.[\w-]+\.[\w-]+\n$/);
+});
+
+test('signet token get --json prints the whole answer', async (t) => {
+  const args = [
+    '--data',
+    world.folder,
+    '--as',
+    'media.studio',
+    '--domain',
+    'catalog',
+    '--role',
+    'editor',
+    '--expires-in',
+    '600',
+    '--json',
+  ];
+  const { stdout } = await world.signet('token', 'get', ...args);
+  const { access_token, ...rest } = JSON.parse(stdout);
+  t.deepEqual(rest, { token_type: 'Bearer', expires_in: 600, scope: 'catalog:role.editor' });
+  t.is(access_token.split('.').length, 3);
+});
+
+test('signet token get for somebody without a role is refused with one line', async (t) => {
+  const { stdout, stderr, status } = await world.signet(
+    'token',
+    'get',
+    '--data',
+    world.folder,
+    '--as',
+    'media.guest',
+    '--domain',
+    'catalog',
+  );
+  t.deepEqual({ stdout, status }, { stdout: '', status: 1 });
+  t.regex(stderr, /^signet: .*403.*\n$/);
+});
+
+test('signet token get as nobody we know is a usage error', async (t) => {
+  const { stderr, status } = await world.signet(
+    'token',
+    'get',
+    '--data',
+    world.folder,
+    '--as',
+    'media.nobody',
+    '--domain',
+    'catalog',
+  );
+  t.is(status, 2);
+  t.regex(stderr, /^signet: no identity `media\.nobody`: there are .*media\.player.*\n$/);
+});
+
+test('signet token inspect says that the signature holds', async (t) => {
+  const { stdout, status } = await world.signet(
+    'token',
+    'inspect',
+    '--data',
+    world.folder,
+    await tokenOf('media.player'),
+  );
+  t.is(status, 0);
+  t.regex(stdout, /^sub +media\.player$/m);
+  t.regex(stdout, /^exp +\d+ = 20\d\d-.*Z \(in /m);
+  t.regex(stdout, /^signature +holds \(key /m);
+});
+
+test('signet token inspect of a forged token ends with 1', async (t) => {
+  const token = await tokenOf('media.player');
+  const forged = `${token.slice(0, -4)}${token.endsWith('AAAA') ? 'BBBB' : 'AAAA'}`;
+  const { stdout, status } = await world.signet('token', 'inspect', '--data', world.folder, forged);
+  t.is(status, 1);
+  t.regex(stdout, /^signature +DOES NOT HOLD/m);
+});
+
+test('curl gets a token', async (t) => {
+  const form = 'grant_type=client_credentials&scope=catalog:domain';
+  const { status, body } = await world.curl('media.player', `${world.state.baseUrl}/oauth2/token`, '--data', form);
+  const { token_type, expires_in, scope } = JSON.parse(body);
+  t.deepEqual(
+    { status, token_type, expires_in, scope },
+    { status: 200, token_type: 'Bearer', expires_in: 7200, scope: 'catalog:role.reader' },
+  );
+});
+
+for (const [who, asks, expected] of [
+  ['media.player', ['read', 'catalog:movie'], 'granted'],
+  ['media.player', ['write', 'catalog:movie'], 'not granted'],
+  ['media.guest', ['read', 'catalog:movie'], 'not granted'],
+] as const) {
+  test(`signet access check: ${who} ${asks.join(' ')} is ${expected}`, async (t) => {
+    const { stdout, status } = await world.signet('access', 'check', '--data', world.folder, '--as', who, ...asks);
+    t.deepEqual({ stdout, status }, { stdout: `${expected}\n`, status: expected === 'granted' ? 0 : 1 });
+  });
+}
+
+test('signet keys list names a key of each purpose', async (t) => {
+  const { stdout, status } = await world.signet('keys', 'list', '--config', `${world.folder}/signet.yaml`, '--json');
+  t.is(status, 0);
+  t.regex(stdout, /token/);
+  t.regex(stdout, /bundle/);
+});
+
+for (const prefix of ['', '/local', '/central-cert']) {
+  for (const [who, method, entity, expected] of [
+    ['media.player', 'GET', 'movie', 200],
+    ['media.player', 'GET', 'series', 200],
+    ['media.player', 'PUT', 'movie', 403],
+    ['media.studio', 'PUT', 'series', 200],
+  ] as const) {
+    test(`provider: ${who} ${method} ${prefix}/${entity} is ${expected}`, async (t) => {
+      const token = prefix === '/central-cert' ? [] : bearer(await tokenOf(who));
+      const body = method === 'PUT' ? ['-d', '{"titles":["Solaris"]}'] : [];
+      const answer = await world.curl(
+        who,
+        '-X',
+        method,
+        ...body,
+        ...token,
+        `${world.state.providerUrl}${prefix}/${entity}`,
+      );
+      t.is(answer.status, expected);
+      if (expected === 403) t.deepEqual(JSON.parse(answer.body), { code: 403, message: 'access is not granted' });
+    });
+  }
+}
+
+test('provider: the access token may come in Svc-Role-Auth', async (t) => {
+  const token = await tokenOf('media.player');
+  const answer = await world.curl(
+    'media.player',
+    '-H',
+    `Svc-Role-Auth: Bearer ${token}`,
+    `${world.state.providerUrl}/local/movie`,
+  );
+  t.is(answer.status, 200);
+});
+
+test('provider: a token is of no use on the connection of somebody else', async (t) => {
+  const token = await tokenOf('media.player');
+  for (const who of ['media.studio', undefined]) {
+    const answer = await world.curl(who, ...bearer(token), `${world.state.providerUrl}/movie`);
+    t.is(answer.status, 403);
+  }
+});
+
+test('provider: nobody gets past any pattern without credentials', async (t) => {
+  for (const path of ['/movie', '/local/movie', '/central-token/movie', '/central-cert/movie']) {
+    t.is((await world.curl(undefined, `${world.state.providerUrl}${path}`)).status, 403, path);
+  }
+  t.is((await world.curl(undefined, `${world.state.providerUrl}/nothing`)).status, 404);
+});
+
+test('the sources and the state say the same', (t) => {
+  t.deepEqual(JSON.parse(readFileSync(`${world.folder}/dev.json`, 'utf8')), world.state);
+  t.deepEqual(Object.keys(world.state.identities).sort(), [
+    'catalog.api',
+    'catalog.updater',
+    'media.guest',
+    'media.player',
+    'media.studio',
+    'sys.auth.operator',
+    'sys.auth.server',
+  ]);
+});
