@@ -8,7 +8,7 @@ import { loadConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store } from '@signet/server/store/store';
-import { type DomainSketch, domainContent } from './domains.ts';
+import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
 
 /** Whatever ends things: a test (`t`), or the whole file (`wholeFile`). */

@@ -2,14 +2,15 @@ import { connect } from 'node:tls';
 import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
+import type { DomainSketch } from '#support/domain-sketch';
 import { createPki, type OddCertificate } from '#support/pki';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
 
 const file = wholeFile();
 const day = 86_400_000;
-const domains = [
+const domains: readonly DomainSketch[] = [
   { name: 'catalog', roles: { reader: ['media.player'] } },
-  { name: 'media', services: { player: {}, gone: false as const } },
+  { name: 'media', services: { player: {}, gone: false } },
   { name: 'dark', enabled: false, services: { one: {} } },
 ];
 const server = await startServer(file, { domains });

@@ -1,0 +1,229 @@
+import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { systemClock } from '@signet/policy-engine/clock';
+import test from 'ava';
+import { FakeClock } from '#support/clock';
+import type { DomainSketch } from '#support/domain-sketch';
+import { type Answer, caller, startServer, wholeFile } from '#support/start-server';
+
+const file = wholeFile();
+const clock = new FakeClock(systemClock.now());
+const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 });
+const pem = (key: KeyObject) => key.export({ format: 'pem', type: 'spki' }).toString();
+const domains: readonly DomainSketch[] = [
+  {
+    name: 'catalog',
+    roles: { reader: ['media.player', 'user.joe'], auditor: ['media.guest'] },
+    services: { api: {} },
+    policies: {
+      readers: [
+        ['ALLOW', 'reader', 'read', 'movie'],
+        ['ALLOW', 'reader', 'read', 'shelf/*'],
+        ['ALLOW', 'auditor', 'access_check', 'principal.media.player'],
+      ],
+    },
+  },
+  {
+    name: 'media',
+    services: { player: { 0: pem(ec.publicKey), R1: pem(rsa.publicKey) }, guest: {}, gone: false },
+  },
+  { name: 'dark', enabled: false },
+];
+const server = await startServer(file, { clock, domains });
+const strict = await startServer(file, {
+  clock,
+  domains,
+  pki: server.pki,
+  options: { 'accessChecks.restricted': true },
+});
+const guest = await server.pki.identity('media.guest');
+const asGuest = caller(file, server, guest);
+const asPlayer = caller(file, server, await server.pki.identity('media.player'));
+const asRole = caller(file, server, await server.pki.odd({ subject: 'CN=catalog:role.reader' }));
+const nobody = caller(file, server);
+test.after.always(() => file.end());
+
+const yes = { granted: true };
+const no = { granted: false };
+const refusal = (code: number, message: string) => ({ code, message });
+
+const cases: readonly (readonly [path: string, body: object])[] = [
+  ['/access/read?resource=catalog:movie&principal=media.player', yes],
+  ['/access/READ?resource=Catalog:MOVIE&principal=Media.Player', yes],
+  ['/access/read/catalog:movie?principal=media.player', yes],
+  ['/access/read?resource=catalog%3Amovie&principal=joe', yes],
+  ['/access/read?resource=catalog:shelf/a/b&principal=media.player', yes],
+  ['/access/read?resource=catalog:movie', no],
+  ['/access/read?resource=catalog:movie&principal=media.nobody', no],
+  ['/access/write?resource=catalog:movie&principal=media.player', no],
+  ['/access/read?resource=catalog:movie%00&principal=media.player', no],
+  ['/access/read', refusal(400, 'resource is missing')],
+  ['/access/read?resource=', refusal(400, 'resource is missing')],
+  ['/access/read?resource=movie', refusal(400, 'resource must be `domain:entity`')],
+  ['/access/read?resource=:movie', refusal(400, 'domain of the resource is not a valid DomainName')],
+  ['/access/read?resource=catalog:movie&resource=x', refusal(400, 'a parameter is repeated in the query')],
+  ['/access/read?resource=%zz', refusal(400, 'the query is not form-encoded')],
+  ['/access/read!?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
+  ['/access/re%2Fad?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
+  ['/access/re%252Fad?resource=catalog:movie', refusal(400, 'action is not a valid ActionName')],
+  ['/access/read?resource=catalog:movie&principal=a..b', refusal(400, 'principal is not a valid PrincipalName')],
+  [
+    '/access/read?resource=catalog:movie&principal=media:group.x',
+    refusal(400, 'principal must be a service or a user'),
+  ],
+  ['/access/assume_role?resource=catalog:movie&domain=a:b', refusal(400, 'domain is not a valid DomainName')],
+  ['/access/read?resource=nowhere:movie', refusal(404, 'domain `nowhere` does not exist')],
+  ['/access/read?resource=dark:movie', refusal(404, 'domain `dark` does not exist')],
+  ['/access/assume_role?resource=catalog:movie&domain=nowhere', refusal(404, 'domain `nowhere` does not exist')],
+  ['/access/domain/catalog/principal/media.player', { roles: ['reader'] }],
+  ['/access/domain/CATALOG/principal/media.nobody', { roles: [] }],
+  ['/access/domain/nowhere/principal/media.player', refusal(404, 'domain `nowhere` does not exist')],
+  ['/access/domain/cat!/principal/media.player', refusal(400, 'domainName is not a valid DomainName')],
+  ['/access/domain/catalog/principal/a..b', refusal(400, 'principal is not a valid PrincipalName')],
+  ['/access/domain/catalog/role/reader/principal/joe', yes],
+  ['/access/domain/catalog/role/READER/principal/media.player', yes],
+  ['/access/domain/catalog/role/der/principal/media.player', no],
+  ['/access/domain/catalog/role/none/principal/media.player', no],
+  ['/access/domain/catalog/role/a*/principal/media.player', refusal(400, 'roleName is not a valid RoleName')],
+  ['/access/domain/nowhere/role/reader/principal/media.player', refusal(404, 'domain `nowhere` does not exist')],
+  ['/access', refusal(404, 'there is nothing at this path')],
+  ['/access/read/catalog:movie/x', refusal(404, 'there is nothing at this path')],
+  ['/access/read/', refusal(404, 'there is nothing at this path')],
+];
+
+for (const [path, body] of cases) {
+  test(`GET ${path}`, async (t) => {
+    const answer = await asGuest(path);
+    t.deepEqual(answer.body, body);
+    t.is(answer.status, 'code' in body ? Number(body.code) : 200);
+    t.is(answer.headers['cache-control'], 'no-store');
+    t.is((await asGuest(path, { method: 'HEAD' })).status, answer.status);
+  });
+}
+
+test('another method is 405 with Allow', async (t) => {
+  const answer = await asGuest('/access/read', { method: 'POST' });
+  t.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD']);
+  t.deepEqual(answer.body, refusal(405, 'the method is not allowed at this path'));
+});
+
+test('a role certificate may ask about others and is nobody itself', async (t) => {
+  t.deepEqual((await asRole('/access/read?resource=catalog:movie&principal=joe')).body, yes);
+  const answer = await asRole('/access/read?resource=catalog:movie');
+  t.deepEqual([answer.status, answer.body], [403, refusal(403, 'a role certificate is no service identity')]);
+});
+
+test('restricted checks need the right to ask, except about oneself', async (t) => {
+  const ask = caller(t, strict, guest);
+  const may = '/access/read?resource=catalog:movie&principal=media.player';
+  t.deepEqual((await ask(may)).body, yes);
+  t.deepEqual((await ask('/access/domain/catalog/principal/media.player')).body, { roles: ['reader'] });
+  t.deepEqual((await ask('/access/read?resource=catalog:movie')).body, no);
+  const refused = refusal(403, 'caller may not ask about this principal');
+  t.deepEqual((await ask('/access/read?resource=catalog:movie&principal=joe')).body, refused);
+  t.deepEqual((await ask('/access/domain/catalog/role/reader/principal/joe')).body, refused);
+  t.is((await ask('/access/read?resource=nowhere:x&principal=joe')).status, 404);
+});
+
+interface TokenFields {
+  readonly text?: (text: string) => string;
+  readonly key?: KeyObject;
+  readonly fields?: Readonly<Record<string, string | undefined>>;
+}
+
+function principalToken({ key = ec.privateKey, fields = {}, text = (same) => same }: TokenFields = {}): string {
+  const now = Math.floor(clock.now() / 1000);
+  const all = {
+    v: 'S1',
+    d: 'media',
+    n: 'player',
+    a: 'c0ffee',
+    t: String(now),
+    e: String(now + 3600),
+    k: '0',
+    ...fields,
+  };
+  const signed = Object.entries(all)
+    .filter(([, value]) => value !== undefined)
+    .map(([name, value]) => `${name}=${value}`)
+    .join(';');
+  const signature = sign('sha256', Buffer.from(signed), key).toString('base64');
+  const ybase64 = signature.replaceAll('+', '.').replaceAll('/', '_').replaceAll('=', '-');
+  return text(`${signed};s=${ybase64}`);
+}
+
+const own = '/access/read?resource=catalog:movie';
+const withToken = (token: string) => asGuest(own, { headers: { 'svc-principal-auth': token } });
+const seconds = () => Math.floor(clock.now() / 1000);
+
+const accepted: readonly (readonly [name: string, token: () => string])[] = [
+  ['an ECDSA key', () => principalToken()],
+  ['an RSA key', () => principalToken({ key: rsa.privateKey, fields: { k: 'R1' } })],
+  ['no key id', () => principalToken({ fields: { k: undefined } })],
+  ['capital letters', () => principalToken({ fields: { d: 'MEDIA', n: 'Player' } })],
+  ['a host and an address', () => principalToken({ fields: { h: 'host.example', i: '10.0.0.1' } })],
+  ['a start within the skew', () => principalToken({ fields: { t: String(seconds() + 300) } })],
+  ['thirty days of life', () => principalToken({ fields: { e: String(seconds() + 30 * 86_400) } })],
+];
+
+for (const [name, token] of accepted) {
+  test(`a principal token with ${name} names the caller`, async (t) => {
+    t.deepEqual((await withToken(token())).body, yes);
+  });
+}
+
+const stranger = createPrivateKey(
+  generateKeyPairSync('ec', { namedCurve: 'P-256' }).privateKey.export({ format: 'pem', type: 'pkcs8' }),
+);
+const refusedTokens: readonly (readonly [name: string, token: () => string])[] = [
+  ['empty', () => ''],
+  ['no token', () => 'Bearer x'],
+  ['with another signature', () => principalToken({ key: stranger })],
+  ['with a changed name', () => principalToken({ text: (text) => text.replace('n=player', 'n=guest') })],
+  ['with a changed salt', () => principalToken({ text: (text) => text.replace('a=c0ffee', 'a=c0ffef') })],
+  ['with a second name', () => principalToken({ text: (text) => `n=guest;${text}` })],
+  ['without a signature', () => principalToken({ text: (text) => text.slice(0, text.indexOf(';s=')) })],
+  ['with an empty signature', () => principalToken({ text: (text) => text.slice(0, text.indexOf(';s=') + 3) })],
+  ['with something after the signature', () => principalToken({ text: (text) => `${text};x=1` })],
+  ['with a cut signature', () => principalToken({ text: (text) => text.slice(0, -4) })],
+  ['twice', () => `${principalToken()}, ${principalToken()}`],
+  ['expired', () => principalToken({ fields: { e: String(seconds() - 1) } })],
+  ['from the future', () => principalToken({ fields: { t: String(seconds() + 302) } })],
+  ['that lives too long', () => principalToken({ fields: { e: String(seconds() + 30 * 86_400 + 302) } })],
+  ['without an end', () => principalToken({ fields: { e: undefined } })],
+  ['with a negative time', () => principalToken({ fields: { t: '-1' } })],
+  ['with an unknown key', () => principalToken({ fields: { k: '7' } })],
+  ['with a key of another case', () => principalToken({ key: rsa.privateKey, fields: { k: 'r1' } })],
+  ['of a service without keys', () => principalToken({ fields: { n: 'guest' } })],
+  ['of a disabled service', () => principalToken({ fields: { n: 'gone' } })],
+  ['of an unknown domain', () => principalToken({ fields: { d: 'nowhere' } })],
+  ['of a user', () => principalToken({ fields: { v: 'U1', d: 'user', n: 'joe' } })],
+  ['signed for another service', () => principalToken({ fields: { b: 'media.guest' } })],
+  ['of the management service', () => principalToken({ fields: { z: 'zms' } })],
+  ['of a megabyte', () => principalToken({ fields: { h: 'x'.repeat(9000) } })],
+];
+
+for (const [name, token] of refusedTokens) {
+  test(`401: a principal token ${name}, also with a good certificate`, async (t) => {
+    const answer = await withToken(token());
+    t.deepEqual([answer.status, answer.body], [401, refusal(401, 'principal token is not valid')]);
+  });
+}
+
+test('a principal token does not stand in for a certificate, nor count where it is not taken', async (t) => {
+  const headers = { 'svc-principal-auth': principalToken() };
+  const answer: Answer = await nobody(own, { headers });
+  t.deepEqual([answer.status, answer.body], [401, refusal(401, 'a client certificate is required')]);
+  t.is((await asGuest('/oauth2/keys', { headers: { 'svc-principal-auth': 'nonsense' } })).status, 200);
+  t.deepEqual((await asPlayer(own)).body, yes);
+});
+
+test('profile athenz: a token alone authenticates, a bad one falls through', async (t) => {
+  const athenz = await startServer(t, { clock, domains, pki: server.pki, options: { profile: 'athenz' } });
+  const header = (token: string) => ({ headers: { 'athenz-principal-auth': token } });
+  t.true(athenz.baseUrl.endsWith('/zts/v1'));
+  t.deepEqual((await caller(t, athenz)(own, header(principalToken()))).body, yes);
+  t.deepEqual((await caller(t, athenz, guest)(own, header('nonsense'))).body, no);
+  t.is((await caller(t, athenz)(own, header('nonsense'))).status, 401);
+  t.deepEqual((await caller(t, athenz, guest)(`/${own}`)).body, no);
+});

@@ -1,0 +1,225 @@
+import { createPublicKey, verify } from 'node:crypto';
+import { staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
+import { parseTimestamp, systemClock, toDate } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
+import type { JwkList, JwsPolicyData, SignedPolicyData } from '@signet/policy-engine/wire';
+import type { ExecutionContext } from 'ava';
+import test from 'ava';
+import { flattenedVerify, importJWK } from 'jose';
+import { FakeClock } from '#support/clock';
+import { type Answer, caller, startServer, type TestServer } from '#support/start-server';
+
+const day = 86_400_000;
+const timeOf = (text: string) => parseTimestamp(text) ?? Number.NaN;
+const path = '/domain/catalog/policy/signed';
+const catalog = {
+  name: 'catalog',
+  roles: { reader: ['media.player'] },
+  policies: { readers: [['ALLOW', 'reader', 'read', 'movie'] as const] },
+};
+
+async function start(t: ExecutionContext, options: Readonly<Record<string, unknown>> = {}) {
+  const clock = new FakeClock(systemClock.now());
+  const server = await startServer(t, {
+    clock,
+    options,
+    domains: [catalog, { name: 'media', services: { player: {} } }, { name: 'dark', enabled: false }],
+  });
+  const call = caller(t, server, await server.pki.identity('media.player'));
+  const post = (body: unknown, headers: Record<string, string> = {}) =>
+    call(path, { body: JSON.stringify(body), headers: { 'content-type': 'application/json', ...headers } });
+  return { clock, server, call, post };
+}
+
+function payloadOf(answer: Answer): SignedPolicyData {
+  return JSON.parse(Buffer.from((answer.body as JwsPolicyData).payload, 'base64url').toString());
+}
+
+async function keysOf(call: Awaited<ReturnType<typeof start>>['call']): Promise<JwkList> {
+  return (await call('/oauth2/keys?rfc=true')).body as JwkList;
+}
+
+test('a bundle is the domain, verified by the engine and by another implementation', async (t) => {
+  const { clock, call } = await start(t);
+  const answer = await call(path);
+  t.is(answer.status, 200);
+  t.is(answer.headers['cache-control'], 'max-age=30');
+  const keys = await keysOf(call);
+  const verified = await verifyBundle(answer.text, {
+    domain: parseDomainName('catalog'),
+    keys: staticKeys(keys),
+    now: clock.now(),
+  });
+  t.like(verified, { domain: 'catalog', version: 1, issued: clock.now(), expires: clock.now() + 7 * day });
+  const bundleKey = keys.keys.find(({ purpose }) => purpose === 'bundle');
+  if (bundleKey === undefined) return t.fail();
+  // The key id stands in both headers, as old readers want it; a strict reader takes the protected one only.
+  const { header, ...jws } = answer.body as JwsPolicyData;
+  t.deepEqual(header, { kid: bundleKey.kid });
+  const { payload } = await flattenedVerify(jws, await importJWK({ ...bundleKey }, 'ES256'));
+  const at = toDate(clock.now()).toISOString();
+  t.deepEqual(JSON.parse(Buffer.from(payload).toString()), {
+    policyData: {
+      domain: 'catalog',
+      policies: [
+        {
+          name: 'catalog:policy.readers',
+          modified: at,
+          version: '0',
+          active: true,
+          caseSensitive: false,
+          assertions: [
+            {
+              id: 1,
+              effect: 'ALLOW',
+              role: 'catalog:role.reader',
+              action: 'read',
+              resource: 'catalog:movie',
+              caseSensitive: false,
+            },
+          ],
+        },
+      ],
+    },
+    modified: at,
+    issued: at,
+    expires: toDate(clock.now() + 7 * day).toISOString(),
+    version: 1,
+    epoch: 1,
+  });
+});
+
+test('the tag answers 304 until the domain, the grid or the key changes', async (t) => {
+  const { clock, server, call } = await start(t);
+  const first = await call(path);
+  const tag = String(first.headers['etag']);
+  const same = await call(path, { headers: { 'if-none-match': tag } });
+  t.deepEqual([same.status, same.text, same.headers['etag']], [304, '', tag]);
+  t.is(same.headers['cache-control'], 'max-age=30');
+  t.is((await call(path)).text, first.text);
+  clock.advance(1000);
+  await server.save({ ...catalog, policies: {} });
+  const changed = await call(path, { headers: { 'if-none-match': tag } });
+  t.is(changed.status, 200);
+  t.is(payloadOf(changed).version, 2);
+  t.not(changed.headers['etag'], tag);
+  clock.advance(day);
+  const later = await call(path, { headers: { 'if-none-match': String(changed.headers['etag']) } });
+  t.is(later.status, 200);
+  t.is(payloadOf(later).version, 2);
+  t.true(timeOf(payloadOf(later).issued) % day === 0);
+  t.is(timeOf(payloadOf(later).expires) - timeOf(payloadOf(later).issued), 7 * day);
+});
+
+const matching: readonly (readonly [header: string, status: number])[] = [
+  ['TAG', 304],
+  ['"x", TAG', 304],
+  ['TAG,"x"', 304],
+  ['W/TAG', 304],
+  ['*', 304],
+  ['"a,b", W/TAG', 304],
+  ['', 200],
+  ['"x"', 200],
+  ['"TAG', 200],
+  ['nonsense', 200],
+];
+
+test('If-None-Match is read as RFC 9110 says', async (t) => {
+  const { call } = await start(t);
+  const tag = String((await call(path)).headers['etag']);
+  for (const [header, status] of matching) {
+    const answer = await call(path, { headers: { 'if-none-match': header.replace('TAG', tag) } });
+    t.is(answer.status, status, header);
+  }
+  t.is((await call(path, { headers: { 'if-none-match': tag.slice(1, -1) } })).status, 200);
+});
+
+test('POST answers the same, with the signature form of choice', async (t) => {
+  const { call, post } = await start(t);
+  const get = await call(path);
+  for (const body of [{}, { policyVersions: null }, { policyVersions: {}, signatureP1363Format: true }, { more: 1 }]) {
+    const answer = await post(body);
+    t.deepEqual([answer.status, answer.text, answer.headers['etag']], [200, get.text, get.headers['etag']]);
+  }
+  const der = await post({ signatureP1363Format: false });
+  t.is((der.body as JwsPolicyData).payload, (get.body as JwsPolicyData).payload);
+  t.not(der.headers['etag'], get.headers['etag']);
+  const { keys } = await keysOf(call);
+  const { protected: header, payload, signature } = der.body as JwsPolicyData;
+  const jwk = keys.find(({ purpose }) => purpose === 'bundle');
+  if (jwk === undefined) return t.fail();
+  const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
+  t.true(verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')));
+  t.is((await post({}, { 'if-none-match': String(get.headers['etag']) })).status, 304);
+});
+
+const refusedBodies: readonly (readonly [name: string, body: string, message: string])[] = [
+  ['empty', '', 'the body is not JSON'],
+  ['cut', '{', 'the body is not JSON'],
+  ['a list', '[]', '`SignedPolicyRequest` is not valid'],
+  ['null', 'null', '`SignedPolicyRequest` is not valid'],
+  ['a wrong flag', '{"signatureP1363Format":"true"}', '`signatureP1363Format` is not valid'],
+  ['wrong versions', '{"policyVersions":{"readers":1}}', '`policyVersions` is not valid'],
+  ['a bad name', '{"policyVersions":{"re ders":"0"}}', 'policyVersions is not a valid PolicyName'],
+  ['a bad version', '{"policyVersions":{"readers":"../0"}}', 'policyVersions has a version that is not valid'],
+  [
+    'a name twice',
+    '{"policyVersions":{"readers":"0","catalog:policy.readers":"1"}}',
+    'policyVersions names a policy twice',
+  ],
+];
+
+test('POST refuses bodies that are not a request', async (t) => {
+  const { call } = await start(t);
+  for (const [name, body, message] of refusedBodies) {
+    const answer = await call(path, { body, headers: { 'content-type': 'application/json' } });
+    t.deepEqual([answer.status, answer.body], [400, { code: 400, message }], name);
+  }
+  t.is((await call(path, { body: '{}', headers: { 'content-type': 'text/plain' } })).status, 415);
+});
+
+test('a policy comes in the version asked for', async (t) => {
+  const { server, post } = await start(t);
+  await saveVersions(server);
+  const names = async (body: unknown) => {
+    const answer = await post(body);
+    return payloadOf(answer).policyData.policies.map(({ name, version, active }) => `${name} ${version} ${active}`);
+  };
+  t.deepEqual(await names({}), ['catalog:policy.readers 0 true']);
+  t.deepEqual(await names({ policyVersions: { readers: '1' } }), ['catalog:policy.readers 1 false']);
+  t.deepEqual(await names({ policyVersions: { 'Catalog:policy.READERS': '1' } }), ['catalog:policy.readers 1 false']);
+  t.deepEqual(await names({ policyVersions: { readers: '9' } }), []);
+  const tags = await Promise.all([post({}), post({ policyVersions: { readers: '1' } })]);
+  t.not(tags[0].headers['etag'], tags[1].headers['etag']);
+});
+
+async function saveVersions(server: TestServer): Promise<void> {
+  await server.store.change({ actor: 'test' }, async (transaction) => {
+    const domain = await transaction.domain(parseDomainName('catalog'));
+    const [policy] = domain?.policies ?? [];
+    if (domain === undefined || policy === undefined) throw new Error('no policy');
+    await transaction.saveDomain({ ...domain, policies: [policy, { ...policy, version: '1', active: false }] });
+  });
+  await server.running.refresh();
+}
+
+test('unknown and disabled domains are 404, names 400, other methods 405', async (t) => {
+  const { call } = await start(t);
+  for (const domain of ['nowhere', 'dark']) {
+    const answer = await call(`/domain/${domain}/policy/signed`);
+    t.deepEqual([answer.status, answer.body], [404, { code: 404, message: `domain \`${domain}\` does not exist` }]);
+    t.is(answer.headers['cache-control'], 'no-store');
+    t.is(answer.headers['etag'], undefined);
+  }
+  t.is((await call('/domain/ca..t/policy/signed')).status, 400);
+  const answer = await call(path, { method: 'DELETE' });
+  t.deepEqual([answer.status, answer.headers['allow']], [405, 'GET, HEAD, POST']);
+});
+
+test('profile athenz signs in DER unless asked otherwise', async (t) => {
+  const { post } = await start(t, { profile: 'athenz' });
+  const length = async (body: unknown) =>
+    Buffer.from(((await post(body)).body as JwsPolicyData).signature, 'base64url').length;
+  t.is(await length({ signatureP1363Format: true }), 64);
+  t.not(await length({}), 64);
+});

@@ -1,0 +1,80 @@
+import {
+  parseDomainName,
+  parseGroupName,
+  parseKeyId,
+  parsePolicyName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import type { Effect } from '@signet/policy-engine/wire';
+import type { DomainContent, MemberRecord } from '@signet/server/store/records';
+
+export interface RoleSketch {
+  readonly members?: readonly (string | MemberRecord)[];
+  readonly trust?: string;
+  readonly tokenExpirySeconds?: number;
+}
+
+/** A domain in few words: what is left out is empty, enabled and unlimited. */
+export interface DomainSketch {
+  readonly name: string;
+  readonly enabled?: boolean;
+  readonly tokenExpirySeconds?: number;
+  /** Names of roles to their members, or to more about them. */
+  readonly roles?: Readonly<Record<string, readonly string[] | RoleSketch>>;
+  readonly groups?: Readonly<Record<string, readonly string[]>>;
+  /** Names of services to their public keys (id to PEM); `false` is a disabled service. */
+  readonly services?: Readonly<Record<string, Readonly<Record<string, string>> | false>>;
+  /** One policy a name; each rule is `[effect, role, action, resource]` with short names. */
+  readonly policies?: Readonly<Record<string, readonly (readonly [Effect, string, string, string])[]>>;
+}
+
+/** The content of a domain as the store takes it. */
+export function domainContent(sketch: DomainSketch): DomainContent {
+  const name = parseDomainName(sketch.name);
+  return {
+    name,
+    enabled: sketch.enabled ?? true,
+    limits: sketch.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: sketch.tokenExpirySeconds },
+    roles: Object.entries(sketch.roles ?? {}).map(([role, value]) => {
+      const { members = [], trust, tokenExpirySeconds }: RoleSketch = isNames(value) ? { members: value } : value;
+      return {
+        name: parseRoleName(role),
+        members: members.map(memberRecord),
+        ...(trust !== undefined && { trust: parseDomainName(trust) }),
+        ...(tokenExpirySeconds !== undefined && { tokenExpirySeconds }),
+      };
+    }),
+    groups: Object.entries(sketch.groups ?? {}).map(([group, members]) => ({
+      name: parseGroupName(group),
+      members: members.map(memberRecord),
+    })),
+    policies: Object.entries(sketch.policies ?? {}).map(([policy, rules]) => ({
+      name: parsePolicyName(policy),
+      version: '0',
+      active: true,
+      caseSensitive: false,
+      assertions: rules.map(([effect, role, action, resource]) => ({
+        effect,
+        role: `${name}:role.${role}`,
+        action,
+        resource: `${name}:${resource}`,
+        caseSensitive: false,
+      })),
+    })),
+    services: Object.entries(sketch.services ?? {}).map(([service, keys]) => ({
+      name: parseServiceName(service),
+      enabled: keys !== false,
+      hosts: [],
+      publicKeys: Object.entries(keys === false ? {} : keys).map(([id, pem]) => ({ id: parseKeyId(id), pem })),
+    })),
+  };
+}
+
+function isNames(value: readonly string[] | RoleSketch): value is readonly string[] {
+  return Array.isArray(value);
+}
+
+function memberRecord(member: string | MemberRecord): MemberRecord {
+  return typeof member === 'string' ? { name: member, disabled: false } : member;
+}
