@@ -3,7 +3,7 @@ import { foldAscii } from '../names/index.ts';
 import type { Effect, WireConditions } from '../wire/index.ts';
 import { type Conditions, compileConditions, conditionsHold, type DecisionContext } from './conditions.ts';
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
-import { compilePattern, type Pattern } from './pattern.ts';
+import { compilePattern, isPattern, type Pattern } from './pattern.ts';
 
 /** One rule: who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
 export interface AssertionInput {
@@ -29,13 +29,19 @@ export interface CompiledAssertion {
   /** Place in the order of the search: of two that match, the one with the smaller rank decides. */
   rank: number;
   readonly effect: Effect;
+  /** Place in the order of the searches: 0 DENY of a plain role, 1 DENY of a pattern role, 2 and 3 the same for ALLOW. */
+  readonly precedence: number;
   /** Short role name or pattern, in the case given. */
   readonly role: string;
+  /** Present when the role has a wildcard. */
+  readonly rolePattern: Pattern | undefined;
   readonly action: Pattern;
   readonly resource: Pattern;
   readonly conditions: Conditions | undefined;
   readonly policy: string;
   readonly source: AssertionInput;
+  /** The next one in a short list that hangs at one resource. */
+  next: CompiledAssertion | undefined;
   /** Made when it is first needed. */
   decision: Decision | undefined;
 }
@@ -48,6 +54,8 @@ export interface PrepareOptions {
   readonly qualified: boolean;
   /** Equal patterns share one object, which keeps large policies small. */
   readonly patterns: Map<string, Pattern>;
+  /** Equal role names share one text: most comparisons are then done by looking at the reference. */
+  readonly roles: Map<string, string>;
 }
 
 /** Throws `PolicyEngineError('bundle-malformed')` for an assertion that must make the whole policy invalid. */
@@ -64,21 +72,25 @@ export function prepareAssertion(
   if (conditions.kind === 'unknown' && effect === 'ALLOW') {
     throw malformed(policy, 'allows under a condition that this version does not know');
   }
-  const role = shortRole(input.role, options.domain);
+  const role = sharedText(shortRole(input.role, options.domain), options.roles);
   const resource = options.qualified ? foldAscii(input.resource) : shortResource(input.resource, options.domain);
   if (role === undefined) return foreign(policy, 'role', input.role);
   if (resource === undefined) return foreign(policy, 'resource', input.resource);
+  const rolePattern = isPattern(role) ? shared(role, options.patterns) : undefined;
   return {
     kind: 'ready',
     assertion: {
       rank,
       effect,
+      precedence: (effect === 'DENY' ? 0 : 2) + (rolePattern === undefined ? 0 : 1),
       role,
+      rolePattern,
       action: shared(foldAscii(input.action), options.patterns),
       resource: shared(resource, options.patterns),
       conditions: conditions.kind === 'known' ? conditions.sets : undefined,
       policy,
       source: input,
+      next: undefined,
       decision: undefined,
     },
   };
@@ -116,6 +128,13 @@ export function withoutDomain(text: string, domain: string): string | undefined 
   const colon = text.indexOf(':');
   if (colon < 0) return text;
   return colon === domain.length && text.startsWith(domain) ? text.slice(colon + 1) : undefined;
+}
+
+function sharedText(text: string | undefined, known: Map<string, string>): string | undefined {
+  if (text === undefined) return undefined;
+  const same = known.get(text);
+  if (same === undefined) known.set(text, text);
+  return same ?? text;
 }
 
 function shared(text: string, patterns: Map<string, Pattern>): Pattern {

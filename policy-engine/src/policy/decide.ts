@@ -2,8 +2,8 @@ import { foldAscii } from '../names/index.ts';
 import { type CompiledAssertion, decisionOf, withoutDomain } from './assertion.ts';
 import type { DecisionContext } from './conditions.ts';
 import type { Decision } from './decision.ts';
-import type { DomainPolicy, EffectIndex } from './domain-policy.ts';
-import type { Query } from './rules.ts';
+import type { DomainPolicy } from './domain-policy.ts';
+import { Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
 
 const bareDecisions: ReadonlyMap<Status, Decision> = new Map(
@@ -30,10 +30,9 @@ export function decideInDomain(
   if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
   if (!isText(action) || !isText(resource)) return bareDecision('DENY_INVALID_PARAMETERS');
   const folded = foldAscii(resource);
-  const entity = policy.qualified ? folded : withoutDomain(folded, policy.domain);
-  if (entity === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const query: Query = { action: foldAscii(action), resource: entity, context };
-  const deciding = findIn(policy.deny, roles, query) ?? findIn(policy.allow, roles, query);
+  const name = policy.qualified ? folded : qualifiedName(folded, policy.domain);
+  if (name === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
+  const deciding = findDeciding(policy, name, roles, foldAscii(action), context);
   return deciding === undefined ? policy.fallback : decisionOf(deciding, policy.domain, policy.revision);
 }
 
@@ -41,19 +40,27 @@ function isText(value: unknown): boolean {
   return typeof value === 'string' && value.length > 0;
 }
 
-function findIn(index: EffectIndex, roles: readonly string[], query: Query): CompiledAssertion | undefined {
-  if (index.byRole.size > 0) {
-    for (const role of roles) {
-      const found = index.byRole.get(role)?.find(query, undefined);
-      if (found !== undefined) return found;
-    }
-  }
-  if (index.byRolePattern === undefined) return undefined;
-  for (const role of roles) {
-    const found = index.byRolePattern.find(role, query, undefined);
-    if (found !== undefined) return found;
-  }
-  return undefined;
+/** The name with its domain, as it is when it has one: most callers give it, and then no new text is made. */
+function qualifiedName(resource: string, domain: string): string | undefined {
+  const colon = resource.indexOf(':');
+  if (colon < 0) return `${domain}:${resource}`;
+  return colon === domain.length && resource.startsWith(domain) ? resource : undefined;
+}
+
+function findDeciding(
+  policy: DomainPolicy,
+  name: string,
+  roles: readonly string[],
+  action: string,
+  context: DecisionContext | undefined,
+): CompiledAssertion | undefined {
+  const { byRole, qualified, domain } = policy;
+  // Only the rules behind `byRole` look at the resource again, without its domain.
+  const resource = byRole === undefined || qualified ? name : name.slice(domain.length + 1);
+  const search = new Search(roles, { action, resource, context });
+  policy.byResource.search(name, search);
+  byRole?.search(search);
+  return search.best;
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

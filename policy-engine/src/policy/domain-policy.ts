@@ -1,16 +1,10 @@
 import { PolicyEngineError } from '../errors.ts';
 import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareAssertion } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
-import { compilePattern, isPattern, type Pattern } from './pattern.ts';
-import { PatternIndex, type Steps, sliceLength } from './pattern-index.ts';
+import { type Steps, sliceLength } from './pattern-index.ts';
+import { ResourceIndex } from './resource-index.ts';
+import { RoleIndex } from './role-index.ts';
 import { indexRules } from './rule-index.ts';
-import type { Rules } from './rules.ts';
-
-/** The rules of one effect: roles that are names in a map, roles that are patterns in an index. */
-export interface EffectIndex {
-  readonly byRole: ReadonlyMap<string, Rules>;
-  readonly byRolePattern: PatternIndex | undefined;
-}
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
@@ -24,8 +18,10 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  readonly deny: EffectIndex;
-  readonly allow: EffectIndex;
+  /** Assertions whose resource is a name or a prefix. */
+  readonly byResource: ResourceIndex;
+  /** Assertions with other wildcards in the resource, by role; absent when there are none. */
+  readonly byRole: RoleIndex | undefined;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
 }
@@ -60,22 +56,27 @@ export function* compileInSteps(
   policies: readonly PolicyInput[],
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
+  const qualified = options.qualified ?? false;
   const { assertions, problems } = yield* prepareAll(policies, {
     domain,
-    qualified: options.qualified ?? false,
+    qualified,
     patterns: new Map(),
+    roles: new Map(),
   });
+  const ranked = rankPatternRoles(assertions);
+  const direct = ranked.filter(({ resource }) => resource.kind !== 'glob');
+  const globs = ranked.filter(({ resource }) => resource.kind === 'glob');
   const assertionCount = assertions.length + problems.length;
   const revision = options.revision && Object.freeze({ ...options.revision });
   return Object.freeze({
     domain,
-    qualified: options.qualified ?? false,
+    qualified,
     revision,
     problems,
     assertionCount,
     assertions,
-    deny: yield* indexEffect(assertions.filter(({ effect }) => effect === 'DENY')),
-    allow: yield* indexEffect(assertions.filter(({ effect }) => effect === 'ALLOW')),
+    byResource: yield* ResourceIndex.build(direct, qualified ? '' : `${domain}:`),
+    byRole: globs.length === 0 ? undefined : yield* RoleIndex.build(globs, indexRules),
     fallback: Object.freeze({
       status: assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH',
       domain,
@@ -102,32 +103,13 @@ function* prepareAll(
   return { assertions, problems };
 }
 
-function* indexEffect(assertions: readonly CompiledAssertion[]): Steps<EffectIndex> {
-  const groups = new Map<string, CompiledAssertion[]>();
-  for (const assertion of assertions) {
-    const group = groups.get(assertion.role);
-    if (group === undefined) groups.set(assertion.role, [assertion]);
-    else group.push(assertion);
-  }
-  const byRole = new Map<string, Rules>();
-  const patterns: [string, CompiledAssertion[]][] = [];
-  for (const [role, group] of groups) {
-    if (isPattern(role)) patterns.push([role, group]);
-    else byRole.set(role, yield* indexRules(group));
-    if (byRole.size % sliceLength === 0) yield;
-  }
-  return { byRole, byRolePattern: yield* indexRolePatterns(patterns) };
-}
-
-/** Pattern roles are searched in the order of their texts, so the ranks of their assertions are given anew. */
-function* indexRolePatterns(groups: [string, CompiledAssertion[]][]): Steps<PatternIndex | undefined> {
-  if (groups.length === 0) return undefined;
-  groups.sort(([a], [b]) => (a < b ? -1 : 1));
-  const entries: [Pattern, Rules][] = [];
-  let rank = 0;
-  for (const [role, group] of groups) {
-    for (const assertion of group) assertion.rank = rank++;
-    entries.push([compilePattern(role), yield* indexRules(group)]);
-  }
-  return yield* PatternIndex.build(entries);
+/** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */
+function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
+  const plain = assertions.filter(({ rolePattern }) => rolePattern === undefined);
+  if (plain.length === assertions.length) return assertions;
+  const patterned = assertions
+    .filter(({ rolePattern }) => rolePattern !== undefined)
+    .sort((a, b) => (a.role < b.role ? -1 : a.role > b.role ? 1 : a.rank - b.rank));
+  for (const [rank, assertion] of patterned.entries()) assertion.rank = rank;
+  return [...plain, ...patterned];
 }

@@ -23,7 +23,7 @@ class IndexedRules implements Rules {
   }
 }
 
-/** The rules of one role. `assertions` is one at least, sorted by rank. */
+/** The rules of one role, by resource and action. `assertions` is one at least, sorted by rank. */
 export function* indexRules(assertions: readonly CompiledAssertion[]): Steps<Rules> {
   if (assertions.length <= longestList) return new RuleList(assertions, { action: true, resource: true });
   return yield* indexBy(assertions, 'resource');
@@ -32,7 +32,7 @@ export function* indexRules(assertions: readonly CompiledAssertion[]): Steps<Rul
 function* indexBy(assertions: readonly CompiledAssertion[], dimension: 'resource' | 'action'): Steps<Rules> {
   const entries: [Pattern, Rules][] = [];
   for (const [pattern, group] of yield* groupBy(assertions, dimension)) {
-    entries.push([pattern, dimension === 'resource' ? yield* actionsOf(group) : done(group)]);
+    entries.push([pattern, dimension === 'resource' ? yield* indexActions(group) : done(group)]);
     if (entries.length % sliceLength === 0) yield;
   }
   const index = yield* PatternIndex.build(entries);
@@ -56,7 +56,8 @@ function* groupBy(
   return groups;
 }
 
-function* actionsOf(group: readonly CompiledAssertion[]): Steps<Rules> {
+/** The rules of one role and one resource, by action. `group` is one at least, sorted by rank. */
+export function* indexActions(group: readonly CompiledAssertion[]): Steps<Rules> {
   if (group.length <= longestList) return new RuleList(group, { action: true, resource: false });
   return yield* indexBy(group, 'action');
 }
