@@ -1,7 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
 import {
   type DomainName,
-  maxNameLength,
   type PrincipalName,
   parseDomainName,
   parsePrincipalName,
@@ -11,6 +10,9 @@ import {
   servicePrincipal,
 } from '@signet/policy-engine/names';
 import { certificateThumbprint } from '@signet/policy-engine/token';
+import { type ReadCertificate, readCertificate } from './certificates/certificate-reader.ts';
+import { DerError } from './certificates/der-reader.ts';
+import { oids } from './certificates/oids.ts';
 import { UnauthenticatedError } from './errors.ts';
 import { principalState, type Snapshot } from './snapshot/snapshot.ts';
 
@@ -30,31 +32,50 @@ export interface ClientCertificate {
 }
 
 /** Why a certificate is nobody's; for the log. */
-export type CertificateFault = 'authority' | 'usage' | 'subject' | 'name';
+export type CertificateFault = 'encoding' | 'authority' | 'usage' | 'subject' | 'name';
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 
 /**
  * The principal of a client certificate whose chain TLS has verified: the one Subject CN, `domain.service` split at the
- * last dot or `domain:role.name`. The subject is read as decoded by OpenSSL, never in its text form, in which one value can
- * look like two. A fault when it is no leaf for client authentication or its name is missing, double or not in the grammar.
+ * last dot or `domain:role.name`. The DER is read strictly and once; text forms of a subject, in which one value can look like two,
+ * are not used. A fault when it is no leaf for client authentication or its name is missing, double or not in the grammar.
  */
 export function readClientCertificate(certificate: X509Certificate): ClientCertificate | CertificateFault {
-  if (certificate.ca) return 'authority';
+  const read = readStrictly(certificate.raw);
+  if (read === undefined) return 'encoding';
+  if (certificate.ca || claimsAuthority(read)) return 'authority';
   if (certificate.keyUsage?.includes(clientAuth) !== true) return 'usage';
-  const subject: Readonly<Record<string, unknown>> = { ...certificate.toLegacyObject().subject };
-  const commonName = subject['CN'];
-  if (typeof commonName !== 'string' || commonName.length > maxNameLength) return 'subject';
-  const principal = principalOf(commonName, certificateThumbprint(certificate.raw));
+  const [commonName, second] = read.subjectNames.filter(({ attribute }) => attribute === 'commonName');
+  if (commonName === undefined || second !== undefined) return 'subject';
+  const principal = principalOf(commonName.value, certificateThumbprint(certificate.raw));
   if (principal === undefined) return 'name';
   return {
     principal,
-    notBefore: certificate.validFromDate.getTime(),
-    notAfter: certificate.validToDate.getTime(),
-    serial: certificate.serialNumber.toLowerCase(),
+    notBefore: read.notBefore * 1000,
+    notAfter: read.notAfter * 1000,
+    serial: read.serial,
     der: certificate.raw,
   };
 }
+
+function readStrictly(der: Buffer): ReadCertificate | undefined {
+  try {
+    return readCertificate(der);
+  } catch (error) {
+    if (error instanceof DerError) return undefined;
+    throw error;
+  }
+}
+
+/** Whether the basic constraints say CA, whatever the key usages say: a verifier that looks at one of them only would take it for one. */
+function claimsAuthority(certificate: ReadCertificate): boolean {
+  const constraints = certificate.extensions.get(oids.basicConstraints.hex);
+  // SEQUENCE { cA BOOLEAN DEFAULT FALSE, … }: in DER it is empty for a leaf.
+  return constraints !== undefined && !constraints.value.equals(emptySequence);
+}
+
+const emptySequence = Buffer.from([0x30, 0x00]);
 
 function principalOf(commonName: string, thumbprint: string): Principal | undefined {
   try {
@@ -66,6 +87,7 @@ function principalOf(commonName: string, thumbprint: string): Principal | undefi
       return { kind: 'role', name: `${domain}:role.${role}`, domain, role };
     }
     const dot = commonName.lastIndexOf('.');
+    if (dot < 0) return undefined;
     const domain = parseDomainName(commonName.slice(0, dot));
     const service = parseServiceName(commonName.slice(dot + 1));
     return { kind: 'identity', name: parsePrincipalName(servicePrincipal(domain, service)), thumbprint };

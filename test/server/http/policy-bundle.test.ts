@@ -67,15 +67,13 @@ test('a bundle is the domain, verified by the engine and by another implementati
           modified: at,
           version: '0',
           active: true,
-          caseSensitive: false,
           assertions: [
             {
-              id: 1,
+              id: 3,
               effect: 'ALLOW',
               role: 'catalog:role.reader',
               action: 'read',
               resource: 'catalog:movie',
-              caseSensitive: false,
             },
           ],
         },
