@@ -1,80 +1,95 @@
 import {
   parseDomainName,
   parseGroupName,
-  parseKeyId,
   parsePolicyName,
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { Effect } from '@signet/policy-engine/wire';
-import type { DomainContent, MemberRecord } from '@signet/server/store/records';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import type { Snapshot } from '@signet/server/snapshot/snapshot';
+import type { AssertionRecord, DomainContent, DomainRecord, MemberRecord } from '@signet/server/store/records';
 
-export interface RoleSketch {
-  readonly members?: readonly (string | MemberRecord)[];
-  readonly trust?: string;
-  readonly tokenExpirySeconds?: number;
-}
+/** A member: its name, or its name with what differs from a plain lasting one. */
+export type MemberSketch = string | (Partial<MemberRecord> & { readonly name: string });
 
-/** A domain in few words: what is left out is empty, enabled and unlimited. */
+/** A rule in short: `allow read movie reader`, names of the domain itself. */
+export type RuleSketch = string;
+
 export interface DomainSketch {
-  readonly name: string;
   readonly enabled?: boolean;
-  readonly tokenExpirySeconds?: number;
-  /** Names of roles to their members, or to more about them. */
-  readonly roles?: Readonly<Record<string, readonly string[] | RoleSketch>>;
-  readonly groups?: Readonly<Record<string, readonly string[]>>;
-  /** Names of services to their public keys (id to PEM); `false` is a disabled service. */
-  readonly services?: Readonly<Record<string, Readonly<Record<string, string>> | false>>;
-  /** One policy a name; each rule is `[effect, role, action, resource]` with short names. */
-  readonly policies?: Readonly<Record<string, readonly (readonly [Effect, string, string, string])[]>>;
+  readonly roles?: Readonly<Record<string, readonly MemberSketch[] | { readonly trust: string }>>;
+  readonly groups?: Readonly<Record<string, readonly MemberSketch[]>>;
+  readonly rules?: readonly RuleSketch[];
+  readonly services?: readonly (string | { readonly name: string; readonly enabled: boolean })[];
 }
 
-/** The content of a domain as the store takes it. */
-export function domainContent(sketch: DomainSketch): DomainContent {
-  const name = parseDomainName(sketch.name);
+/** A domain from a sketch. */
+export function domainContent(name: string, sketch: DomainSketch = {}): DomainContent {
+  const roles = Object.entries(sketch.roles ?? {}).map(([role, members]) =>
+    'trust' in members
+      ? { name: parseRoleName(role), trust: parseDomainName(members.trust), members: [] }
+      : { name: parseRoleName(role), members: members.map(member) },
+  );
+  const groups = Object.entries(sketch.groups ?? {});
+  const rules = sketch.rules ?? [];
   return {
-    name,
+    name: parseDomainName(name),
     enabled: sketch.enabled ?? true,
-    limits: sketch.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: sketch.tokenExpirySeconds },
-    roles: Object.entries(sketch.roles ?? {}).map(([role, value]) => {
-      const { members = [], trust, tokenExpirySeconds }: RoleSketch = isNames(value) ? { members: value } : value;
-      return {
-        name: parseRoleName(role),
-        members: members.map(memberRecord),
-        ...(trust !== undefined && { trust: parseDomainName(trust) }),
-        ...(tokenExpirySeconds !== undefined && { tokenExpirySeconds }),
-      };
-    }),
-    groups: Object.entries(sketch.groups ?? {}).map(([group, members]) => ({
-      name: parseGroupName(group),
-      members: members.map(memberRecord),
-    })),
-    policies: Object.entries(sketch.policies ?? {}).map(([policy, rules]) => ({
-      name: parsePolicyName(policy),
-      version: '0',
-      active: true,
-      caseSensitive: false,
-      assertions: rules.map(([effect, role, action, resource]) => ({
-        effect,
-        role: `${name}:role.${role}`,
-        action,
-        resource: `${name}:${resource}`,
-        caseSensitive: false,
-      })),
-    })),
-    services: Object.entries(sketch.services ?? {}).map(([service, keys]) => ({
-      name: parseServiceName(service),
-      enabled: keys !== false,
+    limits: {},
+    roles,
+    groups: groups.map(([group, members]) => ({ name: parseGroupName(group), members: members.map(member) })),
+    policies:
+      rules.length === 0
+        ? []
+        : [
+            {
+              name: parsePolicyName('rules'),
+              version: '0',
+              active: true,
+              caseSensitive: false,
+              assertions: rules.map((rule) => assertion(name, rule)),
+            },
+          ],
+    services: (sketch.services ?? []).map((service) => ({
+      name: parseServiceName(typeof service === 'string' ? service : service.name),
+      enabled: typeof service === 'string' ? true : service.enabled,
       hosts: [],
-      publicKeys: Object.entries(keys === false ? {} : keys).map(([id, pem]) => ({ id: parseKeyId(id), pem })),
+      publicKeys: [],
     })),
   };
 }
 
-function isNames(value: readonly string[] | RoleSketch): value is readonly string[] {
-  return Array.isArray(value);
+function member(sketch: MemberSketch): MemberRecord {
+  return typeof sketch === 'string' ? { name: sketch, disabled: false } : { disabled: false, ...sketch };
 }
 
-function memberRecord(member: string | MemberRecord): MemberRecord {
-  return typeof member === 'string' ? { name: member, disabled: false } : member;
+function assertion(domain: string, rule: RuleSketch): AssertionRecord {
+  const [effect, action = '', resource = '', role = ''] = rule.split(' ');
+  return {
+    effect: effect === 'deny' ? 'DENY' : 'ALLOW',
+    action,
+    resource: resource.includes(':') ? resource : `${domain}:${resource}`,
+    role: `${domain}:role.${role}`,
+    caseSensitive: false,
+  };
+}
+
+/** As the store would answer it. */
+export function stored(content: DomainContent, version = 1): DomainRecord {
+  const policies = content.policies.map((policy) => ({
+    ...policy,
+    modified: 0,
+    assertions: policy.assertions.map((rule, index) => ({ ...rule, id: index + 1 })),
+  }));
+  return { ...content, version, modified: 0, policies };
+}
+
+/** A snapshot of these domains and nothing else. */
+export function snapshotOf(domains: Readonly<Record<string, DomainSketch>>): Snapshot {
+  return compileSnapshot(undefined, {
+    state: { epoch: 1, counter: 1 },
+    domains: Object.entries(domains).map(([name, sketch]) => stored(domainContent(name, sketch))),
+    deleted: [],
+    signingKeys: [],
+  }).snapshot;
 }
