@@ -4,6 +4,7 @@ import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { Agent, type Dispatcher, request as send } from 'undici';
+import { z } from 'zod';
 import { ForbiddenError } from '../../errors.ts';
 import type { AddressPolicy } from './addresses.ts';
 import { type AttestationProvider, type AttestationRequest, ProviderFailedError } from './attestation.ts';
@@ -206,12 +207,13 @@ function acceptAnswer(provider: PrincipalName, status: number, text: string): st
   throw new ForbiddenError(`provider \`${provider}\` does not vouch for the instance${said === '' ? '' : `: ${said}`}`);
 }
 
-const refusalSchema = /"message"\s*:\s*"((?:[^"\\]|\\["\\/])*)"/;
+const refusalSchema = z.object({ message: z.string() });
 
 /** The provider's own words, made safe to pass on: printable, one line, short. */
 function reasonIn(text: string): string {
-  const message = refusalSchema.exec(text)?.[1] ?? '';
-  return message
+  const refusal = refusalSchema.safeParse(parseJson(text));
+  const words = refusal.success ? refusal.data.message : '';
+  return words
     .replace(/[^\x20-\x7e]+/g, ' ')
     .trim()
     .slice(0, 200);

@@ -1,0 +1,273 @@
+import { X509Certificate } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { createServer, type Server } from 'node:https';
+import type { AddressInfo } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
+import { createCircuitBreaker } from '@signet/server/instances/attestation/circuit-breaker';
+import test from 'ava';
+import { domainContent } from '#support/domain-sketch';
+import { field, instanceDomains, instanceNames, instanceWorld, json, keyPem, register } from '#support/instance-world';
+import { createPki, type Pki } from '#support/pki';
+import { ecPair, requestPem } from '#support/requests';
+import type { Ending } from '#support/start-server';
+
+interface Call {
+  readonly path: string;
+  readonly body: unknown;
+  readonly caller: string;
+}
+
+type Answering = (call: Call, response: ServerResponse, request: IncomingMessage) => void;
+
+/** A provider on loopback with the certificate of `name`; it ends with the test. */
+async function provider(t: Ending, pki: Pki, name: string, answer: Answering): Promise<{ url: string; calls: Call[] }> {
+  const { certificate, key } = await pki.identity(name);
+  const calls: Call[] = [];
+  const server: Server = createServer(
+    { cert: certificate, key, ca: pki.bundle, requestCert: true, rejectUnauthorized: true },
+    (request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk: Buffer) => chunks.push(chunk));
+      request.on('end', () => {
+        const peer = request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate() : undefined;
+        const call = {
+          path: request.url ?? '',
+          body: JSON.parse(Buffer.concat(chunks).toString()),
+          caller: peer?.subject ?? '',
+        };
+        calls.push(call);
+        answer(call, response, request);
+      });
+    },
+  );
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    server.closeAllConnections();
+    server.close();
+  });
+  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/attest`, calls };
+}
+
+const confirm =
+  (attributes: Readonly<Record<string, string>> = {}): Answering =>
+  ({ body }, response) => {
+    response.setHeader('content-type', 'application/json');
+    response.end(JSON.stringify({ ...Object(body), attributes }));
+  };
+
+async function worldWith(
+  t: Ending,
+  answer: Answering,
+  options: Readonly<Record<string, unknown>> = {},
+  as = 'prov.cloud',
+) {
+  const pki = await createPki();
+  const { url, calls } = await provider(t, pki, as, answer);
+  const callOut = { 'instances.callOut.allow': ['127.0.0.1'], 'instances.callOut.timeoutMs': 1000, ...options };
+  const world = await instanceWorld(t, { pki, options: callOut });
+  await setEndpoint(world, url);
+  return { ...world, url, calls };
+}
+
+async function setEndpoint(world: Awaited<ReturnType<typeof instanceWorld>>, url: string): Promise<void> {
+  const content = domainContent(instanceDomains[1]);
+  const services = content.services.map((service) =>
+    service.name === 'cloud' ? { ...service, providerEndpoint: url } : service,
+  );
+  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
+  await world.running.refresh();
+}
+
+function registration(id: string, pair = ecPair()): Record<string, unknown> {
+  const csr = requestPem(pair, {
+    commonNames: ['media.player'],
+    altNames: [...instanceNames(id), ['dns', 'player.media.prov.example.com']],
+  });
+  return { provider: 'prov.cloud', domain: 'media', service: 'player', attestationData: 'signed by the cloud', csr };
+}
+
+test('a provider is asked over mutual TLS, and what it says about the certificate holds', async (t) => {
+  const attributes = { certUsage: 'client', certExpiryTime: '10', certSSH: 'true', zone: 'z1' };
+  const world = await worldWith(t, confirm(attributes));
+  const pair = ecPair();
+  const answer = await world.as()('/instance', json(registration('c-1', pair)));
+  t.is(answer.status, 201, answer.text);
+  t.deepEqual(field(answer.body, 'attributes'), { zone: 'z1' });
+  t.deepEqual(world.calls, [
+    {
+      path: '/attest/instance',
+      caller: 'CN=sys.auth.server',
+      body: {
+        provider: 'prov.cloud',
+        domain: 'media',
+        service: 'player',
+        attestationData: 'signed by the cloud',
+        attributes: {
+          instanceId: 'c-1',
+          clientIP: '127.0.0.1',
+          sanDNS: 'player.media.prov.example.com',
+          sanURI: 'spiffe://signet.test/ns/default/sa/media.player',
+        },
+      },
+    },
+  ]);
+  const certificate = String(field(answer.body, 'x509Certificate'));
+  const leaf = new X509Certificate(certificate);
+  t.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.2']);
+  t.is(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), (600 + 3600) * 1000);
+
+  const refreshed = await world.as({ certificate, key: keyPem(pair) })(
+    '/instance/prov.cloud/media/player/c-1',
+    json({ ...registration('c-1'), attestationData: '' }),
+  );
+  t.is(refreshed.status, 200, refreshed.text);
+  t.is(world.calls[1]?.path, '/attest/refresh');
+  t.is(field(field(world.calls[1]?.body, 'attributes'), 'principal'), 'media.player');
+});
+
+test('an instance whose provider wants no record refreshes without one', async (t) => {
+  const world = await worldWith(t, confirm({ certRefresh: 'false' }));
+  const pair = ecPair();
+  const answer = await world.as()('/instance', json(registration('c-2', pair)));
+  const who = { certificate: String(field(answer.body, 'x509Certificate')), key: keyPem(pair) };
+  for (let i = 0; i < 3; i += 1) {
+    t.is((await world.as(who)('/instance/prov.cloud/media/player/c-2', json(registration('c-2')))).status, 200);
+  }
+});
+
+const failed = { code: 500, message: 'provider `prov.cloud` does not answer' };
+const cases: readonly (readonly [name: string, answer: Answering, expected: unknown, as?: string])[] = [
+  [
+    'it says no',
+    (_call, response) => response.writeHead(403).end(JSON.stringify({ code: 403, message: 'unknown\n\u001bmachine' })),
+    { code: 403, message: 'provider `prov.cloud` does not vouch for the instance: unknown machine' },
+  ],
+  [
+    'it fails',
+    (_call, response) => response.writeHead(500).end('oops'),
+    { code: 403, message: 'provider `prov.cloud` does not vouch for the instance' },
+  ],
+  [
+    '201 is not 200',
+    (_call, response) => response.writeHead(201).end('{}'),
+    { code: 403, message: 'provider `prov.cloud` does not vouch for the instance' },
+  ],
+  [
+    'it sends elsewhere',
+    (_call, response) => response.writeHead(302, { location: 'https://127.0.0.1:1/x' }).end(),
+    failed,
+  ],
+  [
+    'it vouches for another service',
+    ({ body }, response) => response.end(JSON.stringify({ ...Object(body), service: 'studio' })),
+    { code: 403, message: 'provider `prov.cloud` vouches for something else' },
+  ],
+  [
+    'its answer is no JSON',
+    (_call, response) => response.end('yes'),
+    { code: 500, message: 'provider `prov.cloud` gave an answer that cannot be read' },
+  ],
+  [
+    'its answer never ends',
+    (_call, response) => {
+      response.writeHead(200);
+      const timer = setInterval(() => response.write(' '), 20);
+      response.on('close', () => clearInterval(timer));
+    },
+    failed,
+  ],
+  ['it never answers', () => undefined, failed],
+  [
+    'its answer is huge',
+    (_call, response) => {
+      response.writeHead(200);
+      response.end('x'.repeat(1_000_000));
+    },
+    failed,
+  ],
+  ['it hangs up', (_call, response) => response.destroy(), failed],
+  ['it is another service', confirm(), failed, 'prov.eager'],
+];
+for (const [name, answer, expected, as] of cases) {
+  test(`provider: ${name}`, async (t) => {
+    const world = await worldWith(t, answer, {}, as);
+    const start = performance.now();
+    const { body } = await world.as()('/instance', json(registration('c-3')));
+    t.deepEqual(body, expected as typeof body);
+    t.true(performance.now() - start < 3000);
+  });
+}
+
+for (const [name, allow, endpoint] of [
+  ['loopback that nobody has listed', [], undefined],
+  ['loopback behind a listed name', ['localhost'], (url: string) => url.replace('127.0.0.1', 'localhost')],
+  ["the address of a cloud's secrets", ['*.example.com', '10.0.0.0/8'], () => 'https://169.254.169.254/latest'],
+  ['no TLS', ['127.0.0.1'], (url: string) => url.replace('https:', 'http:')],
+] as const) {
+  test(`endpoint refused: ${name}`, async (t) => {
+    const world = await worldWith(t, confirm(), { 'instances.callOut.allow': allow });
+    if (endpoint !== undefined) await setEndpoint(world, endpoint(world.url));
+    const answer = await world.as()('/instance', json(registration('c-4')));
+    t.is(answer.status, 500);
+    t.regex(String(field(answer.body, 'message')), /not one that may be called$|is no https address$/);
+    t.is(world.calls.length, 0);
+  });
+}
+
+test('a provider that does not answer costs the others nothing, and after five failures itself nothing', async (t) => {
+  const world = await worldWith(t, () => undefined, { 'instances.callOut.timeoutMs': 300 });
+  const call = world.as();
+  for (let i = 0; i < 5; i += 1) t.is((await call('/instance', json(registration('c-5')))).status, 500);
+  const start = performance.now();
+  t.is((await call('/instance', json(registration('c-5')))).status, 500);
+  t.true(performance.now() - start < 200);
+  t.is(world.calls.length, 5);
+  t.is((await register(world, 'c-6')).answer.status, 201);
+});
+
+test('the circuit lets one try in after the pause', (t) => {
+  const breaker = createCircuitBreaker(2, 100);
+  breaker.failed(0);
+  t.true(breaker.admits(0));
+  breaker.failed(0);
+  t.deepEqual(
+    [breaker.admits(99), breaker.admits(100), breaker.admits(100), breaker.admits(199)],
+    [false, true, false, false],
+  );
+  breaker.succeeded();
+  t.true(breaker.admits(101));
+});
+
+test('which addresses a list allows', (t) => {
+  const policy = parseAddressPolicy(['*.prov.example.com', 'one.example.com', '10.0.0.0/8', '192.0.2.1', 'fd00::/8']);
+  for (const [host, listed] of [
+    ['one.example.com', true],
+    ['a.prov.example.com', true],
+    ['a.b.prov.example.com', true],
+    ['prov.example.com', false],
+    ['evilprov.example.com', false],
+    ['one.example.com.evil.com', false],
+  ] as const) {
+    t.is(policy.allowsHost(host), listed, host);
+  }
+  for (const [address, byName, alone] of [
+    ['10.1.2.3', true, true],
+    ['192.0.2.1', true, true],
+    ['192.0.2.2', true, false],
+    ['fd00::1', true, true],
+    ['127.0.0.1', false, false],
+    ['::1', false, false],
+    ['::ffff:127.0.0.1', false, false],
+    ['::ffff:7f00:1', false, false],
+    ['169.254.169.254', false, false],
+    ['::ffff:10.1.2.3', true, true],
+    ['fe80::1', false, false],
+    ['0.0.0.0', false, false],
+    ['not an address', false, false],
+  ] as const) {
+    t.deepEqual([policy.allowsAddress(address, true), policy.allowsAddress(address, false)], [byName, alone], address);
+  }
+  for (const wrong of ['http://x', '10.0.0.0/33', '10.0.0/8', '*', '*.*.x', 'a b'])
+    t.throws(() => parseAddressPolicy([wrong]));
+});

@@ -1,0 +1,134 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { ForbiddenError } from '@signet/server/errors';
+import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
+import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
+import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
+import test, { type ExecutionContext } from 'ava';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { FakeClock } from '#support/clock';
+import { temporaryFolder } from '#support/temp';
+
+const clock = new FakeClock();
+const now = clock.now() / 1000;
+const pair = await generateKeyPair('RS256', { extractable: true });
+
+const request: AttestationRequest = {
+  operation: 'register',
+  provider: parsePrincipalName('sys.k8s'),
+  domain: parseDomainName('media'),
+  service: parseServiceName('player'),
+  instanceId: parsePathElement('pod-1'),
+  attestationData: '',
+  altNames: [],
+  clientAddress: '127.0.0.1',
+};
+
+const claims = {
+  iss: 'https://cluster.example',
+  aud: ['https://signet.example'],
+  sub: 'system:serviceaccount:media:player',
+  iat: now - 10,
+  exp: now + 600,
+  'kubernetes.io': { namespace: 'media', pod: { uid: 'pod-1' } },
+};
+
+async function open(t: ExecutionContext, keysUrl?: string) {
+  const keysFile = join(temporaryFolder(t), 'keys.json');
+  writeFileSync(
+    keysFile,
+    JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1', alg: 'RS256' }] }),
+  );
+  const options = {
+    issuer: 'https://cluster.example',
+    audience: 'https://signet.example',
+    subject: 'system:serviceaccount:{domain}:{service}',
+    claims: { 'kubernetes\\.io.namespace': '{domain}', 'kubernetes\\.io.pod.uid': '{instanceId}' },
+    maxAgeSeconds: 3600,
+    ...(keysUrl === undefined ? { keysFile } : { keysUrl }),
+  };
+  return openJwtProvider(options, clock);
+}
+
+function signed(
+  changes: Readonly<Record<string, unknown>>,
+  header: Readonly<Record<string, unknown>> = {},
+): Promise<string> {
+  const merged = Object.fromEntries(
+    Object.entries({ ...claims, ...changes }).filter(([, value]) => value !== undefined),
+  );
+  return new SignJWT(merged).setProtectedHeader({ alg: 'RS256', kid: 'k1', ...header }).sign(pair.privateKey);
+}
+
+test('a token of the configured issuer for this very service attests it', async (t) => {
+  const provider = await open(t);
+  const attestationData = await signed({});
+  t.deepEqual(await provider.attest({ ...request, attestationData }), {
+    usage: 'both',
+    recorded: true,
+    ssh: true,
+    attributes: {},
+  });
+});
+
+const refusals: readonly (readonly [name: string, changes: Readonly<Record<string, unknown>>, message: RegExp])[] = [
+  ['another issuer', { iss: 'https://cluster.example/' }, /with another issuer$/],
+  ['another audience', { aud: 'https://other.example' }, /with another audience$/],
+  ['no audience', { aud: undefined }, /with another audience$/],
+  ['another subject', { sub: 'system:serviceaccount:media:admin' }, /claim `sub` names something else$/],
+  [
+    'another namespace',
+    { 'kubernetes.io': { namespace: 'sports', pod: { uid: 'pod-1' } } },
+    /claim `kubernetes\\.io\.namespace` names something else$/,
+  ],
+  [
+    'another instance',
+    { 'kubernetes.io': { namespace: 'media', pod: { uid: 'pod-2' } } },
+    /pod\.uid` names something else$/,
+  ],
+  ['a claim that is missing', { 'kubernetes.io': undefined }, /names something else$/],
+  ['no end', { exp: undefined }, /with no time left$/],
+  ['an end that has passed', { exp: now - 61 }, /with no time left$/],
+  ['an end that is a text', { exp: '9999999999' }, /with no time left$/],
+  ['no time of issue', { iat: undefined }, /with no time of issue/],
+  ['a time of issue in the future', { iat: now + 61 }, /with no time of issue/],
+  ['a time of issue long ago', { iat: now - 3700 }, /too long ago$/],
+  ['a start in the future', { nbf: now + 61 }, /with a start in the future$/],
+];
+for (const [name, changes, message] of refusals) {
+  test(`refused: ${name}`, async (t) => {
+    const provider = await open(t);
+    const attestationData = await signed(changes);
+    await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ForbiddenError, message });
+  });
+}
+
+test('refused: what was not signed by the issuer', async (t) => {
+  const provider = await open(t);
+  const good = await signed({});
+  const [header = '', , signature = ''] = good.split('.');
+  const forged = Buffer.from(JSON.stringify({ ...claims, sub: 'system:serviceaccount:media:admin' })).toString(
+    'base64url',
+  );
+  const none = `${Buffer.from('{"alg":"none"}').toString('base64url')}.${forged}.`;
+  const other = await generateKeyPair('RS256');
+  const foreign = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid: 'k1' }).sign(other.privateKey);
+  for (const attestationData of [
+    `${header}.${forged}.${signature}`,
+    none,
+    foreign,
+    'a.b.c',
+    '',
+    'x'.repeat(20_000),
+    await signed({}, { kid: 'k2' }),
+  ]) {
+    await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ForbiddenError });
+  }
+});
+
+test('keys that cannot be had are not the fault of the instance', async (t) => {
+  const provider = await open(t, 'https://127.0.0.1:1/keys');
+  const attestationData = await signed({});
+  await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ProviderFailedError });
+});
