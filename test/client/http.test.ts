@@ -37,6 +37,8 @@ const drip: Respond = (_, response) => {
 interface Misbehaviour {
   readonly note: string;
   readonly respond: Respond;
+  /** Time-outs as short as the case needs them; else none gets in the way. */
+  readonly timeoutMs?: number;
   readonly error: (world: ClientWorld) => Record<string, unknown>;
 }
 
@@ -135,6 +137,7 @@ const misbehaviours: readonly Misbehaviour[] = [
   {
     note: 'silence',
     respond: () => undefined,
+    timeoutMs: 1000,
     error: ({ server }) => ({
       code: 'timed-out',
       message: `no whole answer from \`localhost:${server.port}\` in time`,
@@ -143,6 +146,7 @@ const misbehaviours: readonly Misbehaviour[] = [
   {
     note: 'one byte at a time',
     respond: drip,
+    timeoutMs: 1000,
     error: ({ server }) => ({
       code: 'timed-out',
       message: `no whole answer from \`localhost:${server.port}\` in time`,
@@ -161,9 +165,9 @@ const misbehaviours: readonly Misbehaviour[] = [
   },
 ];
 
-for (const { note, respond, error } of misbehaviours) {
+for (const { note, respond, timeoutMs = 30_000, error } of misbehaviours) {
   test(`one error for each kind of failure: ${note}`, async (t) => {
-    const world = await clientWorld(t, respond, { connectTimeoutMs: 400, readTimeoutMs: 400 });
+    const world = await clientWorld(t, respond, { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs });
     t.deepEqual(await failure(world.client.access.check(ask)), error(world));
   });
 }

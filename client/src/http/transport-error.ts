@@ -34,7 +34,7 @@ export function transportError(error: unknown, host: string): SignetClientError 
     return new SignetClientError('closed', 'the client was closed during the request', options);
   }
   if (codes.some((each) => timeOuts.has(each))) {
-    return new SignetClientError('timed-out', `no answer from \`${host}\` in time (${code})`, options);
+    return new SignetClientError('timed-out', `no whole answer from \`${host}\` in time`, options);
   }
   if (codes.some((each) => tlsCode.test(each))) {
     return new SignetClientError('tls', `no trusted connection to \`${host}\` (${code})`, options);

@@ -16,53 +16,54 @@ export async function run(context: CommandContext): Promise<ExitStatus> {
   await using updater = await openUpdater({ config, clock });
   if (updater.state.problem !== undefined) logger.warn(updater.state.problem);
   const offset = pollOffset(hostname(), config.policyDir);
-  logger.info(
-    { server: config.baseUrl, policyDir: config.policyDir, domains: config.domains, offset },
-    'updater started',
-  );
-  const first = await updater.run(signal);
-  logReport(logger, first, clock.now());
-  if (context.json) context.print(readyLine(first, config.policyDir));
-  const pause: Pause = { notBefore: first.notBefore };
-  const schedule = startSchedule({
-    offset,
-    clock,
-    work: (stop) => scheduledRun({ updater, logger, pause, now: () => clock.now() }, stop),
-  });
+  const { baseUrl: server, policyDir, domains } = config;
+  logger.info({ server, policyDir, domains, offset }, 'updater started');
+  let isFirst = true;
+  const onReport = (report: RunReport) => {
+    logReport(logger, report, clock.now());
+    if (isFirst && context.json) context.print(readyLine(report, policyDir));
+    isFirst = false;
+  };
+  const work = daemonWork({ updater, logger, onReport, now: () => clock.now() });
+  const schedule = startSchedule({ offset, clock, work });
   context.onWakeUp(() => void schedule.runNow());
+  void schedule.runNow();
   await ended(signal);
   await schedule.stop();
   logger.info('updater ended');
   return exitStatus.ok;
 }
 
-interface Pause {
-  notBefore: number | undefined;
-}
-
-interface ScheduledRun {
+interface DaemonDeps {
   readonly updater: Updater;
   readonly logger: Logger;
-  readonly pause: Pause;
+  readonly onReport: (report: RunReport) => void;
   readonly now: () => number;
 }
 
-/** A run that is left out while the server does not want to be asked, and that never rejects. */
-async function scheduledRun({ updater, logger, pause, now }: ScheduledRun, signal: AbortSignal): Promise<void> {
-  if (pause.notBefore !== undefined && now() < pause.notBefore) {
-    logger.debug('run left out, as the server asked');
-    return;
-  }
-  try {
-    const report = await updater.run(signal);
-    if (signal.aborted) return;
-    pause.notBefore = report.notBefore;
-    logReport(logger, report, now());
-  } catch (error) {
-    // the daemon outlives every failure: the next run may find a better world
-    const known = error instanceof UpdaterError;
-    logger.error({ error: known ? error.message : error }, known ? 'run failed' : 'run failed unexpectedly');
-  }
+/** The longest time that a server may ask us to stay away (ms); a longer one means that the clock was set back. */
+const longestPause = 86_400_000;
+
+/** Runs that are left out while the server does not want to be asked, and that never reject. */
+function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (signal: AbortSignal) => Promise<void> {
+  let notBefore: number | undefined;
+  return async (signal) => {
+    const wait = (notBefore ?? 0) - now();
+    if (wait > 0 && wait <= longestPause) {
+      logger.info({ seconds: Math.ceil(wait / 1000) }, 'run left out, as the server asked');
+      return;
+    }
+    try {
+      const report = await updater.run(signal);
+      if (signal.aborted) return;
+      notBefore = report.notBefore;
+      onReport(report);
+    } catch (error) {
+      // the daemon outlives every failure: the next run may find a better world
+      const known = error instanceof UpdaterError;
+      logger.error({ error: known ? error.message : error }, known ? 'run failed' : 'run failed unexpectedly');
+    }
+  };
 }
 
 function readyLine(report: RunReport, policyDir: string): string {
