@@ -117,6 +117,8 @@ export function caller(t: Ending, server: TestServer, who: CallerOptions = {}): 
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 1,
+    // Else taken from the Host header, which tests set to what they like.
+    servername: 'localhost',
     ca: server.pki.bundle,
     ...(who.certificate !== undefined && { cert: who.certificate }),
     ...(who.key !== undefined && { key: who.key }),

@@ -74,12 +74,13 @@ function errorBoundary(deps: AppDeps): Middleware {
     res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
     res.setHeader('Cache-Control', 'no-store');
     if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
-    if (deps.isDraining()) res.setHeader('Connection', 'close');
     try {
       await next();
     } catch (error) {
       answerError(deps, ctx, error);
     }
+    // Asked late: the order to stop may have come meanwhile.
+    if (deps.isDraining()) res.setHeader('Connection', 'close');
   };
 }
 

@@ -77,7 +77,10 @@ export function createTlsServer(options: TlsServerOptions): Server {
   });
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
     const body = resourceError(417, 'the expectation cannot be met');
-    response.writeHead(417, { 'Content-Type': 'application/json', Connection: 'close' }).end(body);
+    const length = Buffer.byteLength(body);
+    response
+      .writeHead(417, { 'Content-Type': 'application/json', 'Content-Length': length, Connection: 'close' })
+      .end(body);
   });
   server.on('connect', (_request, socket) => {
     writeRaw(socket, 405, 'Method Not Allowed', 'the method is not allowed at this path');

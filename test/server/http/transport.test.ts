@@ -1,0 +1,175 @@
+import { once } from 'node:events';
+import { connect, type TLSSocket } from 'node:tls';
+import test from 'ava';
+import { type Caller, caller, form, startServer, wholeFile } from '#support/start-server';
+
+const file = wholeFile();
+const server = await startServer(file, {
+  domains: [
+    { name: 'catalog', roles: { reader: ['media.player'] } },
+    { name: 'media', services: { player: {} } },
+  ],
+  options: { 'timeouts.requestMs': 1500, 'timeouts.keepAliveMs': 1000 },
+});
+const player = await server.pki.identity('media.player');
+const asPlayer: Caller = caller(file, server, player);
+test.after.always(() => file.end());
+
+const { hostname: host, port } = new URL(server.baseUrl);
+
+function open(): TLSSocket {
+  const { certificate: cert, key } = player;
+  return connect({ host, port: Number(port), cert, key, ca: server.pki.bundle });
+}
+
+/** Sends bytes on a connection of their own; what came back until the server closed it. */
+async function send(...parts: readonly string[]): Promise<string> {
+  const socket = open();
+  let text = '';
+  socket.on('data', (chunk) => {
+    text += chunk.toString('latin1');
+  });
+  socket.on('error', () => undefined);
+  for (const part of parts) socket.write(part, 'latin1');
+  await once(socket, 'close');
+  return text;
+}
+
+/** Status and body of the first answer in a text. */
+function first(text: string): { status: number; body: unknown; closes: boolean } {
+  const [head = '', rest = ''] = text.split('\r\n\r\n', 2);
+  const end = rest.indexOf('HTTP/1.1 ');
+  return {
+    status: Number(head.split(' ')[1]),
+    body: rest === '' ? undefined : JSON.parse(end < 0 ? rest : rest.slice(0, end)),
+    closes: /^connection: close$/im.test(head),
+  };
+}
+
+const healthz = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
+const token = 'POST /v1/oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n';
+const notHttp = { code: 400, message: 'the request is not HTTP' };
+
+const raw: readonly (readonly [name: string, request: string, status: number, message: string])[] = [
+  ['two lengths', `${token}Content-Length: 5\r\nContent-Length: 6\r\n\r\nabcdef`, 400, notHttp.message],
+  [
+    'a length and chunks',
+    `${token}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n`,
+    400,
+    notHttp.message,
+  ],
+  ['an unknown transfer coding', `${token}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`, 400, notHttp.message],
+  ['a blank before the colon', `${healthz}X : y\r\n\r\n`, 400, notHttp.message],
+  ['a folded header', `${healthz}X: y\r\n z\r\n\r\n`, 400, notHttp.message],
+  ['bare line feeds', 'GET /healthz HTTP/1.1\nHost: x\n\n', 400, notHttp.message],
+  ['a negative length', `${token}Content-Length: -1\r\n\r\n`, 400, notHttp.message],
+  ['a chunk size that is none', `${token}Transfer-Encoding: chunked\r\n\r\nzz\r\nabc`, 400, notHttp.message],
+  ['no HTTP at all', 'hello\r\n\r\n', 400, notHttp.message],
+  ['a bare NUL in a header', `${healthz}X: a\0b\r\n\r\n`, 400, notHttp.message],
+  ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400, 'the Host header is missing'],
+  ['17 kB of headers', `${healthz}X: ${'y'.repeat(17_000)}\r\n\r\n`, 431, 'the headers are too large'],
+  ['too many headers', `${healthz}${'X: y\r\n'.repeat(101)}\r\n`, 431, 'too many headers'],
+  ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'the URL is too long'],
+  [
+    'an expectation that cannot be met',
+    `${token}Expect: the-best\r\nContent-Length: 1\r\n\r\na`,
+    417,
+    'the expectation cannot be met',
+  ],
+  ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil:443\r\n\r\n', 405, 'the method is not allowed at this path'],
+];
+
+for (const [name, request, status, message] of raw) {
+  test(`${status} and close: ${name}`, async (t) => {
+    t.deepEqual(first(await send(request)), { status, body: { code: status, message }, closes: true });
+  });
+}
+
+test('a request smuggled behind a refused one is not answered', async (t) => {
+  const text = await send(`${token}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${healthz}\r\n`);
+  t.is(text.match(/HTTP\/1\.1 /g)?.length, 1);
+});
+
+test('a body that is shorter than announced ends with the connection', async (t) => {
+  const socket = open();
+  socket.on('error', () => undefined);
+  socket.write(`${token}Content-Length: 500\r\n\r\ngrant_type=client_credentials`);
+  socket.resume();
+  await once(socket, 'close');
+  t.is((await asPlayer('^/healthz')).status, 200);
+});
+
+for (const [name, bytes] of [
+  ['without a request', ''],
+  ['with headers that never end', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
+  ['with a body that never ends', `${token}Content-Length: 500\r\n\r\ngrant_type=`],
+] as const) {
+  test(`a connection ${name} is closed in time`, async (t) => {
+    const text = await send(...(bytes === '' ? [] : [bytes]));
+    t.deepEqual(text === '' ? [408, false] : [first(text).status, text.includes('granted')], [408, false]);
+  });
+}
+
+test('the server is alive after all of that, also with 200 idle connections', async (t) => {
+  const idle = await Promise.all(
+    Array.from({ length: 200 }, async () => {
+      const socket = open();
+      socket.on('error', () => undefined);
+      await once(socket, 'secureConnect');
+      return socket;
+    }),
+  );
+  const answer = await asPlayer('/oauth2/token', form({ grant_type: 'client_credentials', scope: 'catalog:domain' }));
+  t.is(answer.status, 200);
+  for (const socket of idle) socket.destroy();
+});
+
+const hostile: readonly (readonly [path: string, status: number])[] = [
+  ['^/v1/oauth2/keys/', 404],
+  ['^/V1/oauth2/keys', 404],
+  ['^//v1/oauth2/keys', 404],
+  ['^/v1//oauth2/keys', 404],
+  ['^/v1/./oauth2/keys', 404],
+  ['^/v1/access/../oauth2/keys', 404],
+  ['^/v1/oauth2%2fkeys', 404],
+  ['^/v1/oauth2/keys;x=1', 404],
+  ['^/v1/oauth2/keys%00', 404],
+  ['^/v1/domain/%2e%2e/policy/signed', 400],
+  ['^/v1/domain/%zz/policy/signed', 400],
+  [`^/v1/domain/${'a'.repeat(7000)}/policy/signed`, 400],
+  ['^/v1/domain/__proto__/policy/signed', 404],
+  ['^/v1/domain/constructor/policy/signed', 404],
+  ['^/v1/access/domain/hasOwnProperty/principal/a.b', 404],
+  ['^/v1/oauth2/keys?rfc=TRUE', 400],
+  ['^/v1/oauth2/keys?rfc=2', 400],
+  ['^/v1/oauth2/keys?rfc=true&rfc=true', 400],
+  ['^/v1/oauth2/keys?__proto__=x', 200],
+];
+
+for (const [path, status] of hostile) {
+  test(`${status}: ${path.slice(1, 60)}`, async (t) => {
+    const answer = await asPlayer(path);
+    t.is(answer.status, status);
+    if (status !== 200) t.like(answer.body, { code: status });
+  });
+}
+
+test('headers that claim another host, scheme or method mean nothing', async (t) => {
+  const headers = {
+    host: 'a@evil.example:1',
+    'x-forwarded-host': 'evil.example',
+    'x-forwarded-proto': `${'http,'.repeat(500)}`,
+    'x-http-method-override': 'DELETE',
+    __proto__x: 'x',
+  };
+  const answer = await asPlayer('/.well-known/openid-configuration', { headers });
+  t.is(answer.status, 200);
+  t.false(answer.text.includes('evil'));
+});
+
+test('a line of the log is one JSON line whatever was sent', async (t) => {
+  await asPlayer(`^/v1/access/${encodeURIComponent('a"\u001b[31m\r\n{"level":"info"}')}?resource=catalog:x`);
+  await send('GET /v1/nothing\x1b[31m"{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: \x1b[31m"\r\n\r\n');
+  // Every line was parsed as JSON by the test server.
+  t.true(server.log.every((line) => typeof line['level'] === 'string'));
+});
