@@ -1,73 +1,33 @@
 import { type Clock, systemClock } from './clock.ts';
-import { Thumbprints } from './engine/binding.ts';
-import { decideInSet, type PolicySet } from './engine/policy-set.ts';
+import {
+  type CredentialChange,
+  describeToken,
+  type Explanation,
+  explainInSet,
+  explanation,
+} from './engine/explanation.ts';
+import { decideInSet, type LoadedDomain, type PolicySet } from './engine/policy-set.ts';
+import { type Holder, recordOf } from './engine/record-of.ts';
+import type {
+  DecideRequest,
+  DecideRoleCertificateRequest,
+  DecideRolesRequest,
+  EngineOptions,
+  OpenOptions,
+} from './engine/requests.ts';
 import { readRoleCertificate } from './engine/role-certificate.ts';
+import { TokenDoor } from './engine/token-door.ts';
 import { PolicyEngineError } from './errors.ts';
 import { type KeySource, staticKeys } from './keys/index.ts';
 import { type EngineHealth, healthOf } from './loader/health.ts';
-import { type DirectoryOptions, PolicyDirectory } from './loader/policy-directory.ts';
+import { PolicyDirectory } from './loader/policy-directory.ts';
 import { parseDomainName } from './names/index.ts';
 import { bareDecision } from './policy/decide.ts';
-import { compileDomain, type Decision, type DecisionContext, type PolicyInput } from './policy/index.ts';
+import { compileDomain, type Decision, type PolicyInput, type Status } from './policy/index.ts';
+import { DecisionRecorder } from './records/decision-recorder.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
-import type { CertificateInput } from './token/thumbprint.ts';
-import { TokenCache } from './token/token-cache.ts';
-import { isExpired, type VerifyAccessTokenOptions, verifyAccessToken, withoutScheme } from './token/verify.ts';
+import { withoutScheme } from './token/verify.ts';
 import type { JwkList } from './wire/index.ts';
-
-/** Options that every engine has. */
-export interface EngineOptions {
-  /** Keys that verify tokens and bundles. Default: those of `<policyDir>/keys.json`; none for `fromDomains`. */
-  keys?: KeySource | JwkList;
-  /** Trusted issuers, compared exactly. Default: the one of `<policyDir>/keys.json`; none for `fromDomains`. */
-  issuers?: readonly string[];
-  /** Default: the clock of the machine. */
-  clock?: Clock;
-  /** Refuse tokens that are bound to no certificate. Default true. */
-  requireBound?: boolean;
-  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
-  skewSeconds?: number;
-  /** Also accept tokens with `typ` `JWT` or none. Default false: only `at+jwt` (RFC 9068 §2.1). */
-  legacyTypes?: boolean;
-  /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
-  maxCachedTokens?: number;
-}
-
-/** Options of an engine that reads signed policy from a directory. */
-export interface OpenOptions extends EngineOptions, DirectoryOptions {}
-
-/** A request with a token. */
-export interface DecideRequest {
-  /** The token, or a header value with `Bearer` in front; several are decided as decision 34 says. */
-  token: string | readonly string[];
-  action: string;
-  /** `domain:entity`, or `entity` alone for the domain of the token. */
-  resource: string;
-  /** The client certificate of the connection. A bound token counts only with its certificate. */
-  certificate?: CertificateInput | null | undefined;
-  /** What the service says of itself, for assertions with conditions. */
-  context?: DecisionContext;
-}
-
-/** A request for roles that the caller has established by itself. */
-export interface DecideRolesRequest {
-  domain: string;
-  /** Short names. */
-  roles: readonly string[];
-  action: string;
-  resource: string;
-  context?: DecisionContext;
-}
-
-/** A request with a role certificate (common name `domain:role.name`) whose chain the TLS layer has verified. */
-export interface DecideRoleCertificateRequest {
-  certificate: CertificateInput | null | undefined;
-  action: string;
-  resource: string;
-  /** Distinguished names of accepted issuers. Default: every issuer that the TLS layer accepts. */
-  issuers?: readonly string[];
-  context?: DecisionContext;
-}
 
 interface EngineParts {
   readonly options: EngineOptions;
@@ -79,24 +39,23 @@ interface EngineParts {
 /** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
 export class PolicyEngine implements AsyncDisposable {
   readonly #clock: Clock;
-  readonly #keys: KeySource;
-  readonly #issuers: () => readonly string[];
-  readonly #requireBound: boolean;
-  readonly #tokenOptions: Pick<VerifyAccessTokenOptions, 'skewSeconds' | 'legacyTypes'>;
-  readonly #cache: TokenCache;
-  readonly #thumbprints = new Thumbprints();
+  readonly #door: TokenDoor;
+  readonly #recorder: DecisionRecorder | undefined;
   #set: PolicySet;
   #directory: PolicyDirectory | undefined;
 
-  private constructor(parts: EngineParts) {
-    const { options } = parts;
+  private constructor({ options, keys, issuers, set }: EngineParts) {
     this.#clock = options.clock ?? systemClock;
-    this.#keys = parts.keys;
-    this.#issuers = parts.issuers;
-    this.#requireBound = options.requireBound ?? true;
-    this.#tokenOptions = { skewSeconds: options.skewSeconds ?? 60, legacyTypes: options.legacyTypes ?? false };
-    this.#cache = new TokenCache(options.maxCachedTokens ?? 10_000);
-    this.#set = parts.set;
+    this.#door = new TokenDoor({
+      keys,
+      issuers,
+      requireBound: options.requireBound ?? true,
+      skewSeconds: options.skewSeconds ?? 60,
+      legacyTypes: options.legacyTypes ?? false,
+      maxCachedTokens: options.maxCachedTokens ?? 10_000,
+    });
+    this.#recorder = options.records && new DecisionRecorder(options.records);
+    this.#set = set;
   }
 
   /**
@@ -107,7 +66,7 @@ export class PolicyEngine implements AsyncDisposable {
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     const given = options.keys === undefined ? undefined : keySource(options.keys);
     const directory = await PolicyDirectory.open(options, given);
-    const issuers = options.issuers;
+    const { issuers } = options;
     const engine = new PolicyEngine({
       options,
       keys: given ?? directory.keys,
@@ -118,7 +77,8 @@ export class PolicyEngine implements AsyncDisposable {
     directory.onChange((set) => {
       engine.#set = set;
     });
-    if (engine.#issuers().length > 0) return engine;
+    directory.onIssuerChange(() => engine.#door.clear());
+    if ((issuers ?? directory.issuers).length > 0) return engine;
     await engine.close();
     throw new PolicyEngineError('invalid-options', 'no issuer is trusted: give `issuers`, or keys.json with one');
   }
@@ -131,7 +91,7 @@ export class PolicyEngine implements AsyncDisposable {
     domains: Readonly<Record<string, readonly PolicyInput[]>> | ReadonlyMap<string, readonly PolicyInput[]>,
     options: EngineOptions = {},
   ): PolicyEngine {
-    const set = new Map<string, { policy: ReturnType<typeof compileDomain>; expires: number }>();
+    const set = new Map<string, LoadedDomain>();
     for (const [name, policies] of domains instanceof Map ? domains : Object.entries(domains)) {
       const domain = parseDomainName(name);
       set.set(domain, { policy: compileDomain(domain, policies), expires: Number.POSITIVE_INFINITY });
@@ -146,9 +106,10 @@ export class PolicyEngine implements AsyncDisposable {
     try {
       const { token } = request;
       if (typeof token === 'string') return this.#decideToken(token, request);
-      return Array.isArray(token) ? this.#decideSeveral(token, request) : settled('DENY_TOKEN_INVALID');
+      if (Array.isArray(token)) return this.#decideSeveral(token, request);
+      return Promise.resolve(this.#refuse('DENY_TOKEN_INVALID', request));
     } catch {
-      return settled('DENY_INVALID_PARAMETERS');
+      return Promise.resolve(bareDecision('DENY_INVALID_PARAMETERS'));
     }
   }
 
@@ -157,9 +118,11 @@ export class PolicyEngine implements AsyncDisposable {
     try {
       const { domain, roles, action, resource, context } = request;
       if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string')) {
-        return bareDecision('DENY_TOKEN_INVALID');
+        return this.#refuse('DENY_TOKEN_INVALID', request);
       }
-      return decideInSet(this.#set, domain, roles, action, resource, this.#clock.now(), context);
+      const now = this.#clock.now();
+      const decision = decideInSet(this.#set, domain, roles, action, resource, now, context);
+      return this.#recorded(decision, request, { domain, roles });
     } catch {
       return bareDecision('DENY_INVALID_PARAMETERS');
     }
@@ -171,16 +134,53 @@ export class PolicyEngine implements AsyncDisposable {
       const { action, resource, context } = request;
       const now = this.#clock.now();
       const read = readRoleCertificate(request.certificate, now, request.issuers);
-      if (read.kind === 'refused') return bareDecision(read.status);
-      return decideInSet(this.#set, read.domain, [read.role], action, resource, now, context);
+      if (read.kind === 'refused') return this.#refuse(read.status, request);
+      const holder = { domain: read.domain, roles: [read.role] };
+      const decision = decideInSet(this.#set, holder.domain, holder.roles, action, resource, now, context);
+      return this.#recorded(decision, request, holder);
     } catch {
       return bareDecision('DENY_INVALID_PARAMETERS');
     }
   }
 
+  /** As `decide` for one token, with the reasons; for people and tools, as it looks at every assertion. Never throws. */
+  async explain(request: DecideRequest & { token: string }): Promise<Explanation> {
+    try {
+      const { action, resource, context } = request;
+      const asked = { roles: [], action, resource };
+      const now = this.#clock.now();
+      const outcome = await this.#door.verify(withoutScheme(request.token), now);
+      if (outcome.kind === 'invalid') {
+        return explanation('DENY_TOKEN_INVALID', asked, { token: { fault: outcome.fault } });
+      }
+      const { token } = outcome;
+      const refusal = this.#door.refusal(token, request.certificate, now);
+      const { domain, roles } = token;
+      const explained = explainInSet(this.#set, { domain, roles, action, resource, context, now });
+      const described = { ...explained, token: describeToken(token) };
+      if (refusal === undefined) return described;
+      return explanation(refusal, explained.request, {
+        ...described,
+        changes: [credentialChange(refusal, token), ...explained.changes],
+      });
+    } catch {
+      return explanation('DENY_INVALID_PARAMETERS', nothingAsked, {});
+    }
+  }
+
+  /** As `decideRoles`, with the reasons. Never throws. */
+  explainRoles(request: DecideRolesRequest): Explanation {
+    try {
+      const { domain, roles, action, resource, context } = request;
+      return explainInSet(this.#set, { domain, roles, action, resource, context, now: this.#clock.now() });
+    } catch {
+      return explanation('DENY_INVALID_PARAMETERS', nothingAsked, {});
+    }
+  }
+
   /** What is in force, how old it is, and what went wrong. */
   health(): EngineHealth {
-    return healthOf(this.#set, this.#directory, this.#clock.now());
+    return healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock.now());
   }
 
   /** Looks at the policy directory now, without waiting for an event, and resolves when what is there is in force. */
@@ -188,10 +188,11 @@ export class PolicyEngine implements AsyncDisposable {
     await this.#directory?.scan();
   }
 
-  /** Stops following the directory. Decisions go on from what was loaded, until it expires. */
+  /** Stops following the directory and writes the records that wait. Decisions go on until the policies expire. */
   async close(): Promise<void> {
     await this.#directory?.close();
-    this.#cache.clear();
+    this.#door.clear();
+    await this.#recorder?.flush();
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -200,52 +201,65 @@ export class PolicyEngine implements AsyncDisposable {
 
   #decideToken(value: string, request: DecideRequest): Promise<Decision> {
     const text = withoutScheme(value);
-    const token = this.#cache.get(text, this.#clock.now(), this.#keys.revision);
+    const token = this.#door.known(text, this.#clock.now());
     if (token === undefined) return this.#verifyAndDecide(text, request);
     return Promise.resolve(this.#decideVerified(token, request));
   }
 
   async #verifyAndDecide(text: string, request: DecideRequest): Promise<Decision> {
     try {
-      const { revision } = this.#keys;
-      const now = this.#clock.now();
-      const options = { ...this.#tokenOptions, keys: this.#keys, issuers: this.#issuers(), now };
-      const outcome = await verifyAccessToken(text, options);
-      if (outcome.kind === 'invalid') return bareDecision('DENY_TOKEN_INVALID');
-      if (outcome.kind === 'expired') return bareDecision('DENY_TOKEN_EXPIRED');
-      this.#cache.set(text, outcome.token, now, revision);
+      const outcome = await this.#door.verify(text, this.#clock.now());
+      if (outcome.kind === 'invalid') return this.#refuse('DENY_TOKEN_INVALID', request);
       return this.#decideVerified(outcome.token, request);
     } catch {
       return bareDecision('DENY_INVALID_PARAMETERS');
     }
   }
 
-  /** Everything that can change between two uses of one token is checked at each use. */
   #decideVerified(token: VerifiedAccessToken, request: DecideRequest): Decision {
     const now = this.#clock.now();
-    if (isExpired(token, now)) return bareDecision('DENY_TOKEN_EXPIRED');
-    const { thumbprint } = token;
-    const isHeld =
-      thumbprint === undefined ? !this.#requireBound : this.#thumbprints.matches(request.certificate, thumbprint);
-    if (!isHeld) return bareDecision('DENY_CERT_HASH_MISMATCH');
-    return decideInSet(this.#set, token.domain, token.roles, request.action, request.resource, now, request.context);
+    const { action, resource, context } = request;
+    const refusal = this.#door.refusal(token, request.certificate, now);
+    const decision =
+      refusal === undefined
+        ? decideInSet(this.#set, token.domain, token.roles, action, resource, now, context)
+        : bareDecision(refusal);
+    return this.#recorded(decision, request, token);
   }
 
-  /** A DENY of any token wins, else an ALLOW of any, else the status of the last (decision 34). */
+  /** A DENY of any token wins, else an ALLOW of any, else the status of the last. */
   async #decideSeveral(tokens: readonly unknown[], request: DecideRequest): Promise<Decision> {
     let allowed: Decision | undefined;
     let last = bareDecision('DENY_NO_MATCH');
     for (const token of tokens) {
-      last = typeof token === 'string' ? await this.#decideToken(token, request) : bareDecision('DENY_TOKEN_INVALID');
+      last =
+        typeof token === 'string'
+          ? await this.#decideToken(token, request)
+          : this.#refuse('DENY_TOKEN_INVALID', request);
       if (last.status === 'DENY') return last;
       if (last.status === 'ALLOW') allowed ??= last;
     }
     return allowed ?? last;
   }
+
+  #refuse(status: Status, asked: { action: string; resource: string }): Decision {
+    return this.#recorded(bareDecision(status), asked, undefined);
+  }
+
+  /** Hands the decision to the recorder, if there is one, and back. */
+  #recorded(decision: Decision, asked: { action: string; resource: string }, holder: Holder | undefined): Decision {
+    if (this.#recorder?.samples()) this.#recorder.record(recordOf(decision, asked, holder, this.#clock.now()));
+    return decision;
+  }
 }
 
-function settled(status: Decision['status']): Promise<Decision> {
-  return Promise.resolve(bareDecision(status));
+const nothingAsked = { roles: [], action: '', resource: '' };
+
+/** What would make a verified token count. */
+function credentialChange(refusal: Status, token: VerifiedAccessToken): CredentialChange {
+  if (refusal === 'DENY_TOKEN_EXPIRED') return { kind: 'renew-token' };
+  const { thumbprint } = token;
+  return thumbprint === undefined ? { kind: 'bind-token' } : { kind: 'present-certificate', thumbprint };
 }
 
 function keySource(keys: KeySource | JwkList): KeySource {

@@ -1,27 +1,32 @@
 /** Decides in-process, from signed policy, whether a token may do an action on a resource. */
 export { type Clock, systemClock } from './clock.ts';
-export {
-  type DecideRequest,
-  type DecideRoleCertificateRequest,
-  type DecideRolesRequest,
-  type EngineOptions,
-  type OpenOptions,
-  PolicyEngine,
-} from './engine.ts';
+export type { CredentialChange, Explanation } from './engine/explanation.ts';
+export type {
+  DecideRequest,
+  DecideRoleCertificateRequest,
+  DecideRolesRequest,
+  EngineOptions,
+  OpenOptions,
+} from './engine/requests.ts';
+export { PolicyEngine } from './engine.ts';
 export { PolicyEngineError, type PolicyEngineErrorCode } from './errors.ts';
 export { type CryptoKey, type KeySource, staticKeys } from './keys/index.ts';
 export type { DomainHealth, EngineHealth, HealthError } from './loader/health.ts';
 export {
   type AssertionInput,
+  type Change,
   type ConditionKey,
   type DecidingAssertion,
   type Decision,
   type DecisionContext,
+  type Dimension,
+  type NearMiss,
   type PolicyInput,
   type PolicyRevision,
   type Status,
   statuses,
   statusMeaning,
 } from './policy/index.ts';
-export { type CertificateInput, certificateThumbprint } from './token/index.ts';
+export type { DecisionRecord, RecordCounts, RecordOptions } from './records/decision-recorder.ts';
+export { type CertificateInput, certificateThumbprint, type TokenFault } from './token/index.ts';
 export type { Effect, JwkList } from './wire/index.ts';

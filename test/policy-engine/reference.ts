@@ -83,6 +83,25 @@ function compareTexts(a: string, b: string): number {
   return a < b ? -1 : 1;
 }
 
+interface Rule {
+  policy: string;
+  assertion: AssertionInput;
+  role: string;
+  resource: string;
+}
+
+/** The assertions of one effect that can match in the domain at all. */
+function rulesOf(policies: readonly PolicyInput[], domain: string, effect: 'ALLOW' | 'DENY'): Rule[] {
+  return policies.flatMap(({ name, assertions }) =>
+    assertions.flatMap((assertion) => {
+      const role = own(assertion.role, domain)?.replace(/^role\./, '');
+      const resource = own(referenceFold(assertion.resource), domain);
+      const isOurs = role !== undefined && resource !== undefined && (assertion.effect ?? 'ALLOW') === effect;
+      return isOurs ? [{ policy: name, assertion, role, resource }] : [];
+    }),
+  );
+}
+
 /** One step of the search: an effect, and roles as names or as patterns. */
 function search(
   policies: readonly PolicyInput[],
@@ -91,24 +110,17 @@ function search(
   withPatterns: boolean,
 ): ReferenceAnswer | undefined {
   const entity = own(referenceFold(request.resource), request.domain) ?? '';
-  const rules = policies.flatMap(({ name, assertions }) =>
-    assertions.flatMap((assertion) => {
-      const role = own(assertion.role, request.domain)?.replace(/^role\./, '');
-      const resource = own(referenceFold(assertion.resource), request.domain);
-      const isOurs = role !== undefined && resource !== undefined && (assertion.effect ?? 'ALLOW') === effect;
-      return isOurs && hasWildcard(role) === withPatterns ? [{ policy: name, assertion, role, resource }] : [];
-    }),
-  );
+  const rules = rulesOf(policies, request.domain, effect).filter(({ role }) => hasWildcard(role) === withPatterns);
   // Pattern roles are searched in the order of their texts; within one, and for plain roles, the order of the policies.
   const ordered = withPatterns ? rules.toSorted((a, b) => compareTexts(a.role, b.role)) : rules;
   for (const held of request.roles) {
     for (const { policy, assertion, role, resource } of ordered) {
-      const fits =
-        (withPatterns ? referenceMatches(role, held) : role === held) &&
+      const isHeld = withPatterns ? referenceMatches(role, held) : role === held;
+      const isMeant =
         referenceMatches(referenceFold(assertion.action), referenceFold(request.action)) &&
-        referenceMatches(resource, entity) &&
-        conditionsCount(assertion, request.context);
-      if (fits) return { status: effect === 'ALLOW' ? 'ALLOW' : 'DENY', policy, assertion };
+        referenceMatches(resource, entity);
+      if (isHeld && isMeant && conditionsCount(assertion, request.context))
+        return { status: effect, policy, assertion };
     }
   }
   return undefined;

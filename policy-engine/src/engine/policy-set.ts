@@ -3,6 +3,8 @@ import type { Decision, DecisionContext, DomainPolicy } from '../policy/index.ts
 
 /** The policy of one domain and until when it may be used. */
 export interface LoadedDomain {
+  /** When the bundle was issued, in milliseconds since the epoch; absent for policies that came from memory. */
+  readonly issued?: number;
   readonly policy: DomainPolicy;
   /** Milliseconds since the epoch; infinite for policies that came from memory. */
   readonly expires: number;

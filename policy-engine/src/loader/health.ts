@@ -1,5 +1,6 @@
 import type { PolicySet } from '../engine/policy-set.ts';
 import type { PolicyEngineErrorCode } from '../errors.ts';
+import type { RecordCounts } from '../records/decision-recorder.ts';
 import type { PolicyDirectory } from './policy-directory.ts';
 
 /** A problem and when it was met, in milliseconds since the epoch. */
@@ -33,6 +34,8 @@ export interface EngineHealth {
   /** Every domain is fresh or stale, and nothing is wrong with the directory. */
   readonly ok: boolean;
   readonly domains: readonly DomainHealth[];
+  /** What became of the records of decisions. */
+  readonly records?: RecordCounts;
   /** When the policy directory was last looked at. */
   readonly scanned?: number;
   /** What is wrong with the directory or with keys.json. */
@@ -40,13 +43,19 @@ export interface EngineHealth {
 }
 
 /** The health of an engine with or without a directory. */
-export function healthOf(set: PolicySet, directory: PolicyDirectory | undefined, now: number): EngineHealth {
+export function healthOf(
+  set: PolicySet,
+  directory: PolicyDirectory | undefined,
+  records: RecordCounts | undefined,
+  now: number,
+): EngineHealth {
   const domains = directory === undefined ? memoryHealth(set) : directoryHealth(directory, now);
   const error = directory?.error;
   const isUsable = domains.every(({ state, error: problem }) => (state === 'fresh' || state === 'stale') && !problem);
   return {
     ok: isUsable && error === undefined,
     domains,
+    ...(records !== undefined && { records }),
     ...(directory?.scanned !== undefined && { scanned: directory.scanned }),
     ...(error !== undefined && { error: { code: error.code, message: error.message } }),
   };

@@ -49,6 +49,7 @@ export class PolicyDirectory {
   readonly #floors: Floors;
   readonly #files = new Map<string, FileState>();
   readonly #listeners = new Set<(set: PolicySet) => void>();
+  readonly #issuerListeners = new Set<() => void>();
   #bundles: ReadonlyMap<string, LoadedBundle> = new Map();
   #watch: Watch | undefined;
   #keyRevision: number | undefined;
@@ -119,6 +120,11 @@ export class PolicyDirectory {
     this.#listeners.add(listener);
   }
 
+  /** Called when keys.json names another issuer. */
+  onIssuerChange(listener: () => void): void {
+    this.#issuerListeners.add(listener);
+  }
+
   /** Looks at the directory now; resolves when a look that began after this call has ended. */
   async scan(): Promise<void> {
     await this.#watch?.now();
@@ -130,7 +136,9 @@ export class PolicyDirectory {
 
   /** One look at everything; what changed comes into force together, by one assignment. Never runs twice at once. */
   async #scan(): Promise<void> {
+    const { issuer } = this.#ownKeys;
     await this.#ownKeys.refresh();
+    if (this.#ownKeys.issuer !== issuer) for (const listener of this.#issuerListeners) listener();
     await this.#floors.refresh();
     const names = await this.#list();
     if (names === undefined) return;

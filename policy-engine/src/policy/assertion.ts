@@ -152,10 +152,17 @@ export function countsIn(assertion: CompiledAssertion, context: DecisionContext 
   );
 }
 
-/** The assertion as it was written, without its conditions. */
+/** The assertion as it was written. */
 export function describeAssertion(assertion: CompiledAssertion): DecidingAssertion {
-  const { id, role, action, resource } = assertion.source;
-  return Object.freeze({ ...(id !== undefined && { id }), effect: assertion.effect, role, action, resource });
+  const { id, role, action, resource, conditions } = assertion.source;
+  return Object.freeze({
+    ...(id !== undefined && { id }),
+    effect: assertion.effect,
+    role,
+    action,
+    resource,
+    ...(conditions !== undefined && { conditions }),
+  });
 }
 
 /** The decision that this assertion makes; the same object each time. */

@@ -1,4 +1,4 @@
-import type { Effect } from '../wire/index.ts';
+import type { Effect, WireConditions } from '../wire/index.ts';
 import type { Status } from './status.ts';
 
 /** An assertion as the policy wrote it. */
@@ -8,6 +8,7 @@ export interface DecidingAssertion {
   readonly role: string;
   readonly action: string;
   readonly resource: string;
+  readonly conditions?: WireConditions;
 }
 
 /** The revision of a bundle; see `BundleVersion` in the bundle part. */

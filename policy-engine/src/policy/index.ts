@@ -3,5 +3,12 @@ export { type ConditionKey, conditionKeys, type DecisionContext } from './condit
 export { decideInDomain } from './decide.ts';
 export type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 export { type CompileOptions, compileDomain, compileInSteps, type DomainPolicy } from './domain-policy.ts';
+export {
+  type Change,
+  type Dimension,
+  explainInDomain,
+  type NearMiss,
+  type PolicyExplanation,
+} from './explain.ts';
 export { matchesFolded, matchesPattern } from './pattern.ts';
 export { type Status, statuses, statusMeaning } from './status.ts';

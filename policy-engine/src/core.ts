@@ -1,0 +1,18 @@
+/**
+ * The part of the engine that needs no Node: names, policies, decisions and their explanation, the verification of bundles
+ * and tokens. It runs wherever WebCrypto is, a browser included.
+ */
+export {
+  type BundleVersion,
+  isOlder,
+  type VerifiedBundle,
+  type VerifyBundleOptions,
+  verifyBundle,
+} from './bundle/verify.ts';
+export { type Clock, systemClock } from './clock.ts';
+export { PolicyEngineError, type PolicyEngineErrorCode } from './errors.ts';
+export { type CryptoKey, decodeJwkList, type KeySource, staticKeys } from './keys/index.ts';
+export * from './names/index.ts';
+export * from './policy/index.ts';
+export type { TokenFault, VerifiedAccessToken } from './token/claims.ts';
+export { type TokenOutcome, type VerifyAccessTokenOptions, verifyAccessToken } from './token/verify.ts';

@@ -1,0 +1,63 @@
+import type { Clock } from '../clock.ts';
+import type { KeySource } from '../keys/index.ts';
+import type { DirectoryOptions } from '../loader/policy-directory.ts';
+import type { DecisionContext } from '../policy/index.ts';
+import type { RecordOptions } from '../records/decision-recorder.ts';
+import type { CertificateInput } from '../token/thumbprint.ts';
+import type { JwkList } from '../wire/index.ts';
+
+/** Options that every engine has. */
+export interface EngineOptions {
+  /** Keys that verify tokens and bundles. Default: those of `<policyDir>/keys.json`; none for `fromDomains`. */
+  keys?: KeySource | JwkList;
+  /** Trusted issuers, compared exactly. Default: the one of `<policyDir>/keys.json`; none for `fromDomains`. */
+  issuers?: readonly string[];
+  /** Default: the clock of the machine. */
+  clock?: Clock;
+  /** Refuse tokens that are bound to no certificate. Default true. */
+  requireBound?: boolean;
+  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
+  skewSeconds?: number;
+  /** Also accept tokens with `typ` `JWT` or none. Default false: only `at+jwt` (RFC 9068 §2.1). */
+  legacyTypes?: boolean;
+  /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
+  maxCachedTokens?: number;
+  /** Where records of decisions go. Default: nowhere, which costs nothing. */
+  records?: RecordOptions;
+}
+
+/** Options of an engine that reads signed policy from a directory. */
+export interface OpenOptions extends EngineOptions, DirectoryOptions {}
+
+/** A request with a token. */
+export interface DecideRequest {
+  /** The token, or a header value with `Bearer` in front; of several a DENY wins, else an ALLOW, else the last answer. */
+  token: string | readonly string[];
+  action: string;
+  /** `domain:entity`, or `entity` alone for the domain of the token. */
+  resource: string;
+  /** The client certificate of the connection. A bound token counts only with its certificate. */
+  certificate?: CertificateInput | null | undefined;
+  /** What the service says of itself, for assertions with conditions. */
+  context?: DecisionContext;
+}
+
+/** A request for roles that the caller has established by itself. */
+export interface DecideRolesRequest {
+  domain: string;
+  /** Short names. */
+  roles: readonly string[];
+  action: string;
+  resource: string;
+  context?: DecisionContext;
+}
+
+/** A request with a role certificate (common name `domain:role.name`) whose chain the TLS layer has verified. */
+export interface DecideRoleCertificateRequest {
+  certificate: CertificateInput | null | undefined;
+  action: string;
+  resource: string;
+  /** Distinguished names of accepted issuers. Default: every issuer that the TLS layer accepts. */
+  issuers?: readonly string[];
+  context?: DecisionContext;
+}

@@ -1,0 +1,60 @@
+import type { KeySource } from '../keys/index.ts';
+import type { Status } from '../policy/index.ts';
+import type { VerifiedAccessToken } from '../token/claims.ts';
+import { TokenCache } from '../token/token-cache.ts';
+import { isExpired, type TokenOutcome, verifyAccessToken } from '../token/verify.ts';
+import { Thumbprints } from './binding.ts';
+
+export interface TokenDoorOptions {
+  readonly keys: KeySource;
+  readonly issuers: () => readonly string[];
+  readonly requireBound: boolean;
+  readonly skewSeconds: number;
+  readonly legacyTypes: boolean;
+  readonly maxCachedTokens: number;
+}
+
+/** Lets verified tokens in: verifies new ones, remembers them, and checks at every use what can change between two. */
+export class TokenDoor {
+  readonly #options: TokenDoorOptions;
+  readonly #cache: TokenCache;
+  readonly #thumbprints = new Thumbprints();
+
+  constructor(options: TokenDoorOptions) {
+    this.#options = options;
+    this.#cache = new TokenCache(options.maxCachedTokens);
+  }
+
+  /** A token that was verified before; `now` in milliseconds since the epoch. */
+  known(text: string, now: number): VerifiedAccessToken | undefined {
+    return this.#cache.get(text, now, this.#options.keys.revision);
+  }
+
+  /** Verifies a token, and remembers it when it is good. */
+  async verify(text: string, now: number): Promise<TokenOutcome> {
+    const { keys, skewSeconds, legacyTypes } = this.#options;
+    const { revision } = keys;
+    const outcome = await verifyAccessToken(text, {
+      keys,
+      issuers: this.#options.issuers(),
+      now,
+      skewSeconds,
+      legacyTypes,
+    });
+    if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
+    return outcome;
+  }
+
+  /** Why a verified token does not count now and on this connection; `undefined` when it does. */
+  refusal(token: VerifiedAccessToken, certificate: unknown, now: number): Status | undefined {
+    if (isExpired(token, now)) return 'DENY_TOKEN_EXPIRED';
+    const { thumbprint } = token;
+    const isHeld =
+      thumbprint === undefined ? !this.#options.requireBound : this.#thumbprints.matches(certificate, thumbprint);
+    return isHeld ? undefined : 'DENY_CERT_HASH_MISMATCH';
+  }
+
+  clear(): void {
+    this.#cache.clear();
+  }
+}

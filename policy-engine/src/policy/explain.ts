@@ -1,0 +1,163 @@
+import { foldAscii } from '../names/index.ts';
+import { type CompiledAssertion, countsIn, describeAssertion, withoutDomain } from './assertion.ts';
+import type { DecisionContext } from './conditions.ts';
+import { decideInDomain } from './decide.ts';
+import type { DecidingAssertion } from './decision.ts';
+import type { DomainPolicy } from './domain-policy.ts';
+import { matchesPattern, patternMatches } from './pattern.ts';
+import type { Query } from './rules.ts';
+import type { Status } from './status.ts';
+
+/** In what an assertion does not fit a request. `effect`: it fits, and denies. */
+export type Dimension = 'role' | 'action' | 'resource' | 'condition' | 'effect';
+
+/** An assertion that nearly allowed, or that denied. */
+export interface NearMiss {
+  readonly policy: string;
+  readonly assertion: DecidingAssertion;
+  readonly misses: readonly Dimension[];
+}
+
+/** One change that helps to turn a denial into an ALLOW. */
+export type Change =
+  | { readonly kind: 'grant-role'; readonly domain: string; readonly role: string }
+  | { readonly kind: 'add-assertion'; readonly domain: string; readonly assertion: DecidingAssertion }
+  | { readonly kind: 'remove-assertion'; readonly policy: string; readonly assertion: DecidingAssertion };
+
+/** Why a domain's policy answers what it answers. */
+export interface PolicyExplanation {
+  readonly status: Status;
+  /** The assertion that decided, and the role of the caller that brought it in. */
+  readonly decidedBy?: { readonly policy: string; readonly assertion: DecidingAssertion; readonly heldRole: string };
+  /** For a denial the assertions that come closest to allowing, best first, and those that deny; at most ten. */
+  readonly nearMisses: readonly NearMiss[];
+  /**
+   * For a denial the smallest set of changes to memberships and policy after which the same request is allowed. Empty for an
+   * ALLOW, and where no such change helps.
+   */
+  readonly changes: readonly Change[];
+}
+
+const maxNearMisses = 10;
+
+/** As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. */
+export function explainInDomain(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  action: string,
+  resource: string,
+  context?: DecisionContext,
+): PolicyExplanation {
+  const decision = decideInDomain(policy, roles, action, resource, context);
+  const { status } = decision;
+  if (status === 'ALLOW' || status === 'DENY_INVALID_PARAMETERS' || status === 'DENY_DOMAIN_MISMATCH') {
+    return { status, ...decidedBy(policy, roles, decision.assertion, decision.policy), nearMisses: [], changes: [] };
+  }
+  const folded = foldAscii(resource);
+  const entity = policy.qualified ? folded : (withoutDomain(folded, policy.domain) ?? folded);
+  const query: Query = { action: foldAscii(action), resource: entity, context };
+  return {
+    status,
+    ...decidedBy(policy, roles, decision.assertion, decision.policy),
+    nearMisses: nearMissesOf(policy, roles, query),
+    changes: smallestChange(policy, roles, query),
+  };
+}
+
+function decidedBy(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  assertion: DecidingAssertion | undefined,
+  name: string | undefined,
+): Pick<PolicyExplanation, 'decidedBy'> {
+  if (assertion === undefined || name === undefined) return {};
+  const pattern = withoutDomain(assertion.role, policy.domain)?.replace(/^role\./, '') ?? '';
+  const heldRole = roles.find((role) => matchesPattern(pattern, role)) ?? '';
+  return { decidedBy: { policy: name, assertion, heldRole } };
+}
+
+function missesOf(assertion: CompiledAssertion, roles: readonly string[], query: Query): Dimension[] {
+  const misses: Dimension[] = [];
+  if (!roles.some((role) => matchesPattern(assertion.role, role))) misses.push('role');
+  if (!patternMatches(assertion.action, query.action)) misses.push('action');
+  if (!patternMatches(assertion.resource, query.resource)) misses.push('resource');
+  if (!countsIn(assertion, query.context)) misses.push('condition');
+  return misses;
+}
+
+/** Those that deny first; then allowing ones by how little is missing, in the order of the policies. */
+function nearMissesOf(policy: DomainPolicy, roles: readonly string[], query: Query): NearMiss[] {
+  const byDistance: NearMiss[][] = [[], [], [], []];
+  for (const assertion of policy.assertions) {
+    const misses = missesOf(assertion, roles, query);
+    const isDeny = assertion.effect === 'DENY';
+    if (isDeny && misses.length > 0) continue;
+    const found = byDistance[misses.length];
+    if (found === undefined || found.length >= maxNearMisses) continue;
+    const shown: readonly Dimension[] = isDeny ? ['effect'] : misses;
+    found.push({ policy: assertion.policy, assertion: describeAssertion(assertion), misses: shown });
+  }
+  return byDistance.flat().slice(0, maxNearMisses);
+}
+
+/**
+ * Every assertion that denies this request must go. Beyond that nothing is missing when an assertion allows it already;
+ * else one change is enough: a role that brings an allowing assertion and no denying one, or a new assertion.
+ */
+function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Query): readonly Change[] {
+  const touching = policy.assertions.filter((assertion) => missesOf(assertion, [], query).join() === 'role');
+  const allowing = touching.filter(({ effect }) => effect === 'ALLOW');
+  const denying = touching.filter(({ effect }) => effect === 'DENY');
+  const fits = (held: readonly string[]) => (assertion: CompiledAssertion) =>
+    held.some((role) => matchesPattern(assertion.role, role));
+  const removals = denying.filter(fits(roles)).map(removal);
+  if (allowing.some(fits(roles))) return removals;
+  const helpful = examples(allowing).find((role) => !denying.some(fits([role])));
+  if (helpful !== undefined) return [...removals, { kind: 'grant-role', domain: policy.domain, role: helpful }];
+  const [held] = roles;
+  if (held !== undefined) return [...removals, addition(policy, held, query)];
+  return smallestGrant(policy, allowing, denying, query);
+}
+
+/** For a caller without any role: one must be granted, and whatever denies it must go. */
+function smallestGrant(
+  policy: DomainPolicy,
+  allowing: readonly CompiledAssertion[],
+  denying: readonly CompiledAssertion[],
+  query: Query,
+): readonly Change[] {
+  const removalsFor = (role: string): Change[] =>
+    denying.filter((assertion) => matchesPattern(assertion.role, role)).map(removal);
+  const { domain } = policy;
+  const options = examples(allowing).map((role): readonly Change[] => [
+    ...removalsFor(role),
+    { kind: 'grant-role', domain, role },
+  ]);
+  const fresh = 'new-role';
+  options.push([...removalsFor(fresh), { kind: 'grant-role', domain, role: fresh }, addition(policy, fresh, query)]);
+  return options.reduce((best, option) => (option.length < best.length ? option : best));
+}
+
+/** For each assertion a role name that its pattern matches; none for those that no name can match. */
+function examples(assertions: readonly CompiledAssertion[]): string[] {
+  return assertions
+    .map(({ role }) => {
+      const example = role.replaceAll('*', '').replaceAll('?', 'x');
+      return example === '' && role !== '' ? 'any' : example;
+    })
+    .filter((role) => role !== '');
+}
+
+function removal(assertion: CompiledAssertion): Change {
+  return { kind: 'remove-assertion', policy: assertion.policy, assertion: describeAssertion(assertion) };
+}
+
+function addition(policy: DomainPolicy, role: string, query: Query): Change {
+  const { domain } = policy;
+  const resource = policy.qualified ? query.resource : `${domain}:${query.resource}`;
+  return {
+    kind: 'add-assertion',
+    domain,
+    assertion: { effect: 'ALLOW', role: `${domain}:role.${role}`, action: query.action, resource },
+  };
+}

@@ -1,0 +1,126 @@
+import type { Decision, Status } from '../policy/index.ts';
+
+/** One decision as it is written to logs and audits. It never holds a token or a certificate. */
+export interface DecisionRecord {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  readonly status: Status;
+  /** The domain of the token, or the one that was asked in. */
+  readonly domain?: string;
+  readonly roles?: readonly string[];
+  readonly action?: string;
+  readonly resource?: string;
+  /** `sub` and `jti` of a verified token. */
+  readonly subject?: string;
+  readonly tokenId?: string;
+  /** The policy, the assertion and the revision that decided. */
+  readonly policy?: string;
+  readonly assertion?: Decision['assertion'];
+  readonly revision?: Decision['revision'];
+}
+
+export interface RecordOptions {
+  /** Receives the records in order, some at a time, after the decisions were given. What it throws is counted, not passed on. */
+  write: (records: readonly DecisionRecord[]) => void | Promise<void>;
+  /** The share of decisions that is recorded, from 0 to 1. Default 1. */
+  sampleRate?: number;
+  /** Takes out what must not be written. `undefined` drops the record; so does an error, lest it be written unmasked. */
+  mask?: (record: DecisionRecord) => DecisionRecord | undefined;
+  /** How many records may wait for `write`; further ones are dropped and counted. Default 1,000. */
+  maxWaiting?: number;
+  /** From 0 to below 1. Default: `Math.random`. */
+  random?: () => number;
+}
+
+/** What became of the records since the engine was made. */
+export interface RecordCounts {
+  readonly written: number;
+  /** Not written as too many waited. */
+  readonly dropped: number;
+  /** Not written as `mask` dropped them or threw. */
+  readonly masked: number;
+  /** Handed to a `write` that threw. */
+  readonly failed: number;
+}
+
+/** Hands records of decisions over, without ever slowing down or changing a decision. */
+export class DecisionRecorder {
+  readonly #options: RecordOptions;
+  readonly #sampleRate: number;
+  readonly #maxWaiting: number;
+  readonly #random: () => number;
+  #waiting: DecisionRecord[] = [];
+  #writing: Promise<void> | undefined;
+  #written = 0;
+  #dropped = 0;
+  #masked = 0;
+  #failed = 0;
+
+  constructor(options: RecordOptions) {
+    this.#options = options;
+    this.#sampleRate = options.sampleRate ?? 1;
+    this.#maxWaiting = options.maxWaiting ?? 1000;
+    this.#random = options.random ?? Math.random;
+  }
+
+  get counts(): RecordCounts {
+    return { written: this.#written, dropped: this.#dropped, masked: this.#masked, failed: this.#failed };
+  }
+
+  /** Whether the next decision is one of the sample. A random source that fails samples everything. Never throws. */
+  samples(): boolean {
+    try {
+      return this.#sampleRate >= 1 || this.#random() < this.#sampleRate;
+    } catch {
+      return true;
+    }
+  }
+
+  /** Never throws. */
+  record(record: DecisionRecord): void {
+    if (this.#waiting.length >= this.#maxWaiting) {
+      this.#dropped += 1;
+      return;
+    }
+    this.#waiting.push(record);
+    this.#writing ??= this.#drain();
+  }
+
+  /** Resolves when everything that waits was handed over. */
+  async flush(): Promise<void> {
+    await this.#writing;
+  }
+
+  async #drain(): Promise<void> {
+    // The decision comes first: nothing is written before the caller had a chance to act on it.
+    await new Promise<void>((resolve) => setImmediate(resolve));
+    while (this.#waiting.length > 0) {
+      const waiting = this.#waiting;
+      this.#waiting = [];
+      await this.#write(waiting.flatMap((record) => this.#mask(record) ?? []));
+    }
+    this.#writing = undefined;
+  }
+
+  #mask(record: DecisionRecord): DecisionRecord | undefined {
+    if (this.#options.mask === undefined) return record;
+    try {
+      const masked = this.#options.mask(record);
+      if (masked === undefined) this.#masked += 1;
+      return masked;
+    } catch {
+      this.#masked += 1;
+      return undefined;
+    }
+  }
+
+  async #write(records: readonly DecisionRecord[]): Promise<void> {
+    if (records.length === 0) return;
+    try {
+      await this.#options.write(records);
+      this.#written += records.length;
+    } catch {
+      this.#failed += records.length;
+    }
+  }
+}
