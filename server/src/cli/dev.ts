@@ -7,6 +7,7 @@ import { announcement } from './dev/announce.ts';
 import type { Child } from './dev/child.ts';
 import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './dev/data-folder.ts';
 import { ensureWorld } from './dev/ensure-world.ts';
+import { parentWatch } from './dev/parent-watch.ts';
 import { findPrograms } from './dev/programs.ts';
 import { StoppedError, startWorld } from './dev/start-world.ts';
 import type { DevState } from './dev/state.ts';
@@ -37,12 +38,14 @@ export function devCommand(): Command {
 
 async function runDev(options: DevOptions): Promise<void> {
   using stop = stopSignal();
+  using watch = parentWatch(processEnvironment());
+  const signal = AbortSignal.any([stop.signal, watch.signal]);
   const paths = worldPaths(options.data);
   openDataFolder(paths);
   using _lock = lockDataFolder(paths);
   const children: Child[] = [];
   try {
-    await runWorld(paths, options, children, stop.signal);
+    await runWorld(paths, options, children, signal);
   } catch (error) {
     if (!(error instanceof StoppedError)) throw error;
   } finally {

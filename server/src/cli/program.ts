@@ -1,11 +1,13 @@
 import { Command, CommanderError } from 'commander';
 import { accessCommand } from './access.ts';
+import { applyCommand } from './apply.ts';
 import { configCommand } from './config.ts';
 import { devCommand } from './dev.ts';
 import { initCommand } from './init.ts';
 import { keysCommand } from './keys.ts';
 import { exitStatus } from './run.ts';
 import { serveCommand } from './serve.ts';
+import { testCommand } from './test.ts';
 import { tokenCommand } from './token.ts';
 
 /** Every command of `signet`, in the order of the help text. */
@@ -13,6 +15,8 @@ const commands: readonly (() => Command)[] = [
   initCommand,
   serveCommand,
   devCommand,
+  applyCommand,
+  testCommand,
   tokenCommand,
   accessCommand,
   keysCommand,
