@@ -2,6 +2,15 @@ export type { Access, AccessQuery, InRoleQuery, RolesQuery } from './access.ts';
 export type { BundleAnswer, BundleOptions, Bundles } from './bundles.ts';
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
 export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
+export {
+  type IdentityAgent,
+  type IdentityAgentOptions,
+  type IdentityOutcome,
+  type IdentityTransport,
+  openIdentityAgent,
+} from './identity/identity-agent.ts';
+export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
+export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
 export type { Metadata, PublishedKeys } from './published-keys.ts';
 export {
   createPrincipalTokenSource,

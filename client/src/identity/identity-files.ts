@@ -1,0 +1,98 @@
+import { mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** The texts of an identity, PEM. */
+export interface IdentityTexts {
+  /** The certificate, followed by those of its issuers. */
+  readonly certificate: string;
+  readonly key: string;
+  /** The roots and issuers that the server told of; what to trust is configured apart from it. */
+  readonly issuers: string;
+}
+
+/** The files of an identity as other programs open them. */
+export interface IdentityPaths {
+  readonly certificate: string;
+  readonly key: string;
+  readonly issuers: string;
+}
+
+const names = { certificate: 'cert.pem', key: 'key.pem', issuers: 'issuers.pem' } as const;
+const modes = { certificate: 0o644, key: 0o600, issuers: 0o644 } as const;
+const parts = ['certificate', 'key', 'issuers'] as const;
+const current = '.current';
+const versionPrefix = '.identity-';
+
+/** Where the files of an identity are in a folder. */
+export function identityPaths(folder: string): IdentityPaths {
+  return {
+    certificate: join(folder, names.certificate),
+    key: join(folder, names.key),
+    issuers: join(folder, names.issuers),
+  };
+}
+
+/** The identity in a folder, undefined when there is none or a part of it is missing. */
+export async function readIdentityFiles(folder: string): Promise<IdentityTexts | undefined> {
+  try {
+    const [certificate = '', key = '', issuers = ''] = await Promise.all(
+      parts.map((part) => readFile(join(folder, current, names[part]), 'utf8')),
+    );
+    return { certificate, key, issuers };
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
+      return undefined;
+    throw error;
+  }
+}
+
+async function writeSynced(path: string, text: string, mode: number): Promise<void> {
+  const file = await open(path, 'wx', mode);
+  try {
+    await file.writeFile(text);
+    await file.sync();
+  } finally {
+    await file.close();
+  }
+}
+
+async function syncFolder(path: string): Promise<void> {
+  const folder = await open(path, 'r');
+  try {
+    await folder.sync();
+  } finally {
+    await folder.close();
+  }
+}
+
+/** A link that comes to be, or changes, in one step. */
+async function replaceLink(target: string, path: string): Promise<void> {
+  if ((await readlink(path).catch(() => undefined)) === target) return;
+  const temporary = `${path}.${process.pid}.new`;
+  await rm(temporary, { force: true });
+  await symlink(target, temporary);
+  await rename(temporary, path);
+}
+
+/**
+ * Replaces the identity of a folder in one step: certificate and key are files of one version, and a link says which version counts.
+ * Whoever reads, and a program killed at any instant, finds a certificate with its own key. `version` names it, e.g. by time.
+ */
+export async function writeIdentityFiles(folder: string, texts: IdentityTexts, version: string): Promise<void> {
+  await mkdir(folder, { recursive: true, mode: 0o755 });
+  const own = `${versionPrefix}${version}`;
+  await rm(join(folder, own), { recursive: true, force: true });
+  await mkdir(join(folder, own), { mode: 0o755 });
+  for (const part of parts) await writeSynced(join(folder, own, names[part]), texts[part], modes[part]);
+  await syncFolder(join(folder, own));
+  const before = await readlink(join(folder, current)).catch(() => undefined);
+  await replaceLink(own, join(folder, current));
+  for (const part of parts) await replaceLink(join(current, names[part]), join(folder, names[part]));
+  await syncFolder(folder);
+  // The version before stays: a program may be reading it.
+  for (const entry of await readdir(folder)) {
+    if (entry.startsWith(versionPrefix) && entry !== own && entry !== before) {
+      await rm(join(folder, entry), { recursive: true, force: true });
+    }
+  }
+}

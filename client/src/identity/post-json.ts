@@ -1,0 +1,63 @@
+import { Agent, request } from 'undici';
+import { decodeObject, type JsonObject } from '../decode.ts';
+import { SignetClientError } from '../errors.ts';
+import { answerError } from '../http/answer-error.ts';
+import { transportError } from '../http/transport-error.ts';
+
+/** The server to call, and who calls: nobody, before there is a certificate. */
+export interface Peer {
+  /** `https` URL of the API, without a slash at the end. */
+  readonly baseUrl: string;
+  /** PEM of the CA certificates that the server's must chain to. */
+  readonly caBundle: string;
+  readonly identity?: { readonly certificate: string; readonly key: string } | undefined;
+  readonly timeoutMs: number;
+}
+
+const maxAnswerBytes = 1 << 20;
+
+/** Posts a JSON body on a connection of its own; answers the JSON of a 2xx. Throws `SignetClientError`. */
+export async function postJson(
+  peer: Peer,
+  path: readonly string[],
+  body: unknown,
+  signal?: AbortSignal,
+): Promise<JsonObject> {
+  const { certificate, key } = peer.identity ?? {};
+  const agent = new Agent({
+    connect: {
+      ca: peer.caBundle,
+      minVersion: 'TLSv1.2',
+      timeout: peer.timeoutMs,
+      ...(certificate !== undefined && key !== undefined && { cert: certificate, key }),
+    },
+    maxResponseSize: maxAnswerBytes,
+  });
+  const timeout = AbortSignal.timeout(peer.timeoutMs);
+  try {
+    const answer = await request(`${peer.baseUrl}/${path.map(encodeURIComponent).join('/')}`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      body: JSON.stringify(body),
+      dispatcher: agent,
+      signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
+    });
+    const bytes = new Uint8Array(await answer.body.arrayBuffer());
+    if (answer.statusCode < 200 || answer.statusCode >= 300) throw answerError(answer.statusCode, {}, bytes);
+    return decodeObject(bytes);
+  } catch (error) {
+    throw explain(error, peer, signal, timeout);
+  } finally {
+    void agent.destroy().catch(() => undefined);
+  }
+}
+
+function explain(error: unknown, peer: Peer, signal: AbortSignal | undefined, timeout: AbortSignal): SignetClientError {
+  if (error instanceof SignetClientError) return error;
+  const { host } = new URL(peer.baseUrl);
+  if (signal?.aborted)
+    return new SignetClientError('aborted', 'the request was aborted by the caller', { cause: error });
+  if (timeout.aborted)
+    return new SignetClientError('timed-out', `no whole answer from \`${host}\` in time`, { cause: error });
+  return transportError(error, host);
+}

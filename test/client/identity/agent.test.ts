@@ -1,0 +1,155 @@
+import { X509Certificate } from 'node:crypto';
+import { cpSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import {
+  createClient,
+  type IdentityAgentOptions,
+  identityPaths,
+  openIdentityAgent,
+  readIdentityFiles,
+} from '@signet/client';
+import { systemClock } from '@signet/policy-engine/clock';
+import test, { type ExecutionContext } from 'ava';
+import { FakeClock } from '#support/clock';
+import { instanceWorld } from '#support/instance-world';
+import { wholeFile } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+
+const file = wholeFile();
+const world = await instanceWorld(file);
+test.after.always(() => file.end());
+
+function options(
+  t: ExecutionContext,
+  instanceId: string,
+  more: Partial<IdentityAgentOptions> = {},
+): IdentityAgentOptions {
+  const folder = join(temporaryFolder(t), 'identity');
+  const instance = {
+    provider: 'sys.auth.server',
+    domain: 'media',
+    service: 'player',
+    instanceId,
+    trustDomain: 'signet.test',
+    expirySeconds: 3600,
+  };
+  return {
+    baseUrl: world.baseUrl,
+    caBundle: join(world.folder, 'bundle.pem'),
+    instance,
+    folder,
+    attestation: async (operation) => (operation === 'register' ? world.token(instanceId) : undefined),
+    random: () => 0.5,
+    ...more,
+  };
+}
+
+test('an instance registers, keeps its certificate, and renews it at its time', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const settings = options(t, 'a-1', { clock });
+  const agent = openIdentityAgent(settings);
+  const first = await agent.step();
+  t.is(first.kind, 'registered');
+  const paths = identityPaths(settings.folder);
+  const leaf = new X509Certificate(readFileSync(paths.certificate));
+  t.is(leaf.subject, 'CN=media.player');
+  t.deepEqual([statSync(paths.key).mode & 0o777, statSync(paths.certificate).mode & 0o777], [0o600, 0o644]);
+
+  const second = await agent.step();
+  t.like(second, { kind: 'current', notAfter: leaf.validToDate.getTime(), nextAt: first.nextAt });
+  t.true(Math.abs(first.nextAt - clock.now() - 0.6 * 3_600_000) < 5000);
+
+  const client = createClient({ baseUrl: world.baseUrl, caBundle: settings.caBundle, ...paths, reloadIntervalMs: 1 });
+  t.teardown(() => client.close());
+  t.deepEqual(await client.access.roles({ domain: 'catalog', principal: 'media.player' }), ['reader']);
+  const before = (await client.identity()).thumbprint;
+
+  clock.set(first.nextAt);
+  const third = await agent.step();
+  t.is(third.kind, 'refreshed');
+  t.not(readFileSync(paths.certificate, 'utf8'), leaf.toString());
+  await until('the client has the new certificate', async () => (await client.identity()).thumbprint !== before);
+  t.deepEqual(await client.access.roles({ domain: 'catalog', principal: 'media.player' }), ['reader']);
+});
+
+test('an agent that starts again goes on with the certificate on disk', async (t) => {
+  const settings = options(t, 'a-2');
+  t.is((await openIdentityAgent(settings).step()).kind, 'registered');
+  const again = openIdentityAgent({ ...settings, attestation: async () => undefined });
+  t.is((await again.step()).kind, 'current');
+  t.is((await again.step({ force: true })).kind, 'refreshed');
+});
+
+test('while the server is away the certificate stays, and one that has ended is replaced without a hand', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const settings = options(t, 'a-3', { clock });
+  const agent = openIdentityAgent(settings);
+  const first = await agent.step();
+  const away = openIdentityAgent({ ...settings, baseUrl: 'https://127.0.0.1:1/v1', timeoutMs: 2000 });
+  clock.set(first.nextAt);
+  const certificate = readFileSync(identityPaths(settings.folder).certificate, 'utf8');
+  const waits: number[] = [];
+  for (let i = 0; i < 4; i += 1) {
+    const outcome = await away.step({ force: true });
+    t.is(outcome.kind, 'failed');
+    if (outcome.kind === 'failed') t.is(outcome.error.code, 'unreachable');
+    waits.push(outcome.nextAt - clock.now());
+  }
+  t.deepEqual(waits, [7500, 15_000, 30_000, 60_000]);
+  t.like(await away.step(), { kind: 'current' }, 'it waits for its time');
+  t.is(readFileSync(identityPaths(settings.folder).certificate, 'utf8'), certificate);
+
+  clock.advance(3_600_000);
+  const back = await openIdentityAgent(settings).step();
+  t.is(back.kind, 'registered');
+});
+
+test('an instance that was deleted, or whose lineage was broken, registers anew', async (t) => {
+  const settings = options(t, 'a-4');
+  const agent = openIdentityAgent(settings);
+  await agent.step();
+  await (await world.identity('media.admin'))('/instance/sys.auth.server/media/player/a-4', { method: 'DELETE' });
+  t.is((await agent.step({ force: true })).kind, 'registered');
+
+  const spent = openIdentityAgent({
+    ...settings,
+    attestation: async (operation) => (operation === 'register' ? 'signet-join-spent' : undefined),
+  });
+  await (await world.identity('media.admin'))('/instance/sys.auth.server/media/player/a-4', { method: 'DELETE' });
+  const outcome = await spent.step({ force: true });
+  t.is(outcome.kind, 'failed');
+  if (outcome.kind === 'failed') t.deepEqual([outcome.error.code, outcome.error.status], ['refused', 403]);
+  t.truthy(await readIdentityFiles(settings.folder));
+});
+
+test('an answer that was lost costs nothing', async (t) => {
+  const settings = options(t, 'a-5');
+  await openIdentityAgent(settings).step();
+  const copy = join(temporaryFolder(t), 'copy');
+  cpSync(settings.folder, copy, { recursive: true, verbatimSymlinks: true });
+  const lost = openIdentityAgent({ ...settings, folder: copy, attestation: async () => undefined });
+  t.is((await lost.step({ force: true })).kind, 'refreshed', 'this answer is not seen by the instance');
+  const agent = openIdentityAgent({ ...settings, attestation: async () => undefined });
+  t.is((await agent.step({ force: true })).kind, 'refreshed');
+  t.is((await agent.step({ force: true })).kind, 'refreshed');
+});
+
+test('a folder that cannot be written is a failure, not an end', async (t) => {
+  const folder = join(temporaryFolder(t), 'file');
+  writeFileSync(folder, '');
+  const outcome = await openIdentityAgent(options(t, 'a-6', { folder })).step();
+  t.is(outcome.kind, 'failed');
+  if (outcome.kind === 'failed') t.is(outcome.error.code, 'invalid-identity');
+});
+
+test('run renews until it is told to stop', async (t) => {
+  const settings = options(t, 'a-7');
+  const stop = new AbortController();
+  const kinds: string[] = [];
+  const running = openIdentityAgent(settings).run(stop.signal, ({ kind }) => kinds.push(kind));
+  await until('it has registered', () => kinds.length > 0);
+  stop.abort();
+  await running;
+  t.deepEqual(kinds, ['registered']);
+});
