@@ -75,7 +75,10 @@ class PollingSnapshot implements LiveSnapshot {
   }
 
   status(): SnapshotStatus {
-    const unusable = this.#unusable === 0 ? undefined : `${this.#unusable} changed domains cannot be used`;
+    const unusable =
+      this.#unusable === 0
+        ? undefined
+        : `${this.#unusable} changed ${this.#unusable === 1 ? 'domain' : 'domains'} cannot be used`;
     const error = this.#storeError ?? unusable;
     return {
       counter: this.#current.counter,

@@ -1,4 +1,5 @@
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import type { Status } from '@signet/policy-engine/policy';
 import { checkAccess } from '@signet/server/access/check-access';
 import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
 import test from 'ava';
@@ -12,7 +13,7 @@ interface Case {
   readonly action?: string;
   readonly resource?: string;
   readonly trustDomain?: string;
-  readonly expect: string;
+  readonly expect: Status;
 }
 
 /** `media.player` is in `reader`, `media.studio` in `reader` and `editor`. */

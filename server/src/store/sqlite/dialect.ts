@@ -1,4 +1,3 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import {
   CompiledQuery,
@@ -11,10 +10,7 @@ import {
   type SqliteStatement,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { isBusy } from './errors.ts';
-
-const lockWaitMs = 5000;
-const lockRetryMs = 20;
+import { waitingForLock } from './lock.ts';
 
 /**
  * SQLite for the query layer, with three differences. A transaction takes the write lock when it begins and waits for it without
@@ -56,16 +52,7 @@ class PatientDriver extends SqliteDriver {
   }
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    const end = performance.now() + lockWaitMs;
-    for (;;) {
-      try {
-        await connection.executeQuery(CompiledQuery.raw(this.#begin));
-        return;
-      } catch (error) {
-        if (!isBusy(error) || performance.now() > end) throw error;
-      }
-      await pause(lockRetryMs);
-    }
+    await waitingForLock(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
   }
 }
 

@@ -9,6 +9,7 @@ import type { StoreDatabase } from '../store-database.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isCorrupt, translateError } from './errors.ts';
 import { checkStoreFile, createStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
+import { waitingForLock } from './lock.ts';
 import { checkSchemaVersion, migrate } from './migrate.ts';
 
 export interface SqliteStoreOptions {
@@ -27,7 +28,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
   try {
     if (!readonly) createStoreFile(file);
     checkStoreFile(file);
-    if (!readonly) await prepare(file, clock);
+    if (!readonly) await waitingForLock(() => prepare(file, clock));
     const database = new SqliteStoreDatabase(file, readonly);
     await database.open();
     return new KyselyStore(database, clock);
@@ -43,12 +44,11 @@ function refusal(file: string, error: unknown): unknown {
   return translateError(error);
 }
 
-/** Checks the whole file and brings it up to date; waits for locks here, where nobody is served yet. */
+/** Checks the whole file and brings it up to date. */
 async function prepare(file: string, clock: Clock): Promise<void> {
   const database = openDatabase(file);
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
   try {
-    database.pragma('busy_timeout = 5000');
     database.pragma('journal_mode = WAL');
     if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);

@@ -1,0 +1,242 @@
+import { execFile } from 'node:child_process';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { promisify } from 'node:util';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { StoreUnavailableError } from '@signet/server/errors';
+import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
+import type { DomainContent } from '@signet/server/store/records';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { SnapshotSource, Store, StoreState } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import { FakeClock } from '#support/clock';
+import { domainContent, stored } from '#support/domains';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+
+const by = { actor: 'test' };
+const catalog = parseDomainName('catalog');
+const never = 3_600_000;
+
+interface World {
+  readonly file: string;
+  readonly store: Store;
+  readonly live: LiveSnapshot;
+  readonly clock: FakeClock;
+  readonly errors: unknown[];
+  save(...contents: readonly DomainContent[]): Promise<void>;
+}
+
+async function openWorld(t: ExecutionContext, refreshIntervalMs = never): Promise<World> {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const clock = new FakeClock();
+  const store = await openSqliteStore(file, { clock });
+  const errors: unknown[] = [];
+  const live = await openLiveSnapshot({ store, clock, refreshIntervalMs, onError: (error) => errors.push(error) });
+  t.teardown(async () => {
+    await live.close();
+    await store.close();
+  });
+  const save = (...contents: readonly DomainContent[]) =>
+    store.change(by, async (change) => {
+      for (const content of contents) await change.saveDomain(content);
+    });
+  return { file, store, live, clock, errors, save };
+}
+
+const names = (live: LiveSnapshot) => [...live.current().domains.keys()].map(String).sort();
+
+test('a change is in the snapshot after a refresh, unchanged domains are shared', async (t) => {
+  const { live, save } = await openWorld(t);
+  await save(domainContent('a'), domainContent('catalog', { roles: { reader: ['media.player'] } }));
+  t.deepEqual(names(live), []);
+  await live.refresh();
+  t.deepEqual(names(live), ['a', 'catalog']);
+  const first = live.current();
+  await save(domainContent('catalog', { roles: { reader: [] } }));
+  await live.refresh();
+  const second = live.current();
+  t.is(second.domain(parseDomainName('a')), first.domain(parseDomainName('a')));
+  t.not(second.domain(catalog), first.domain(catalog));
+  t.is(first.domain(catalog)?.version, 1);
+  t.is(second.domain(catalog)?.version, 2);
+  t.is(second.counter, 2);
+  t.true(Object.isFrozen(second));
+});
+
+test('a refresh without a change keeps the very snapshot, and notes the time', async (t) => {
+  const { live, clock } = await openWorld(t);
+  const before = live.current();
+  clock.advance(5000);
+  await live.refresh();
+  t.is(live.current(), before);
+  t.deepEqual(live.status(), { counter: 0, refreshedAt: clock.now() });
+});
+
+test('deleted and disabled domains leave, and come back', async (t) => {
+  const { live, store, save } = await openWorld(t);
+  await save(domainContent('a'), domainContent('b'), domainContent('c', { enabled: false }));
+  await live.refresh();
+  t.deepEqual(names(live), ['a', 'b']);
+  t.deepEqual([...live.current().disabledDomains].map(String), ['c']);
+  await store.change(by, async (change) => {
+    await change.deleteDomain(parseDomainName('a'));
+    await change.saveDomain(domainContent('b', { enabled: false }));
+    await change.saveDomain(domainContent('c'));
+  });
+  await live.refresh();
+  t.deepEqual(names(live), ['c']);
+  t.deepEqual([...live.current().disabledDomains].map(String), ['b']);
+  await store.change(by, async (change) => {
+    await change.deleteDomain(parseDomainName('b'));
+    await change.saveDomain(domainContent('a'));
+  });
+  await live.refresh();
+  t.deepEqual(names(live), ['a', 'c']);
+  t.deepEqual([...live.current().disabledDomains], []);
+  t.is(live.current().domain(parseDomainName('a'))?.version, 3);
+});
+
+test('listeners hear of each swap, and of nothing else; a fault of one stops nobody', async (t) => {
+  const { live, save, errors } = await openWorld(t);
+  const heard: number[] = [];
+  const fault = new Error('listener');
+  live.onSwap(() => {
+    throw fault;
+  });
+  live.onSwap((snapshot) => heard.push(snapshot.counter));
+  await live.refresh();
+  await save(domainContent('a'));
+  await live.refresh();
+  await live.refresh();
+  await save(domainContent('b'));
+  await live.refresh();
+  t.deepEqual(heard, [1, 2]);
+  t.deepEqual(errors, [fault, fault]);
+});
+
+test('a refresh that is asked for while one runs sees what was changed before it was asked for', async (t) => {
+  const { live, save } = await openWorld(t);
+  const running = live.refresh();
+  await save(domainContent('a'));
+  await Promise.all([live.refresh(), live.refresh()]);
+  t.deepEqual(names(live), ['a']);
+  await running;
+});
+
+test('a change of another process is seen within the refresh interval', async (t) => {
+  const { file, live } = await openWorld(t, 50);
+  const script = join(temporaryFolder(t), 'write.ts');
+  const from = (path: string) => JSON.stringify(import.meta.resolve(path));
+  writeFileSync(
+    script,
+    `import { openSqliteStore } from ${from('@signet/server/store/sqlite/open')};
+     import { domainContent } from ${from('#support/domains')};
+     const store = await openSqliteStore(${JSON.stringify(file)});
+     await store.change({ actor: 'child' }, (change) => change.saveDomain(domainContent('catalog')));
+     await store.close();`,
+  );
+  await promisify(execFile)(process.execPath, ['--conditions=@signet/source', script]);
+  await until('the snapshot has the domain', () => live.current().domain(catalog), 2000);
+  t.is(live.status().counter, 1);
+});
+
+test('the store goes away: answers go on and the status says so; it comes back: nothing is left of it', async (t) => {
+  const { file, live, clock, save, errors } = await openWorld(t, 20);
+  await save(domainContent('catalog'));
+  await until('the snapshot has the domain', () => live.current().domain(catalog));
+  const seen = clock.now();
+  renameSync(file, `${file}.away`);
+  await until('the status has an error', () => live.status().error);
+  clock.advance(60_000);
+  await t.throwsAsync(live.refresh(), { instanceOf: StoreUnavailableError });
+  t.deepEqual(live.status(), { counter: 1, refreshedAt: seen, error: 'the file of the store is gone' });
+  t.is(live.current().domain(catalog)?.version, 1);
+  t.true(errors.length > 0);
+  renameSync(`${file}.away`, file);
+  await until('the error is gone', () => live.status().error === undefined);
+  t.true(live.status().refreshedAt > seen);
+  await save(domainContent('catalog', { roles: { reader: [] } }));
+  await until('the change is seen', () => live.current().domain(catalog)?.version === 2);
+});
+
+test('garbage in the place of the store: answers go on', async (t) => {
+  const { file, live, save } = await openWorld(t, 20);
+  await save(domainContent('catalog'));
+  await live.refresh();
+  renameSync(file, `${file}.away`);
+  writeFileSync(file, 'garbage '.repeat(1000), { mode: 0o600 });
+  await until('the status has an error', () => live.status().error);
+  t.is(live.status().error, `store \`${file}\` is not a SQLite database`);
+  t.deepEqual(names(live), ['catalog']);
+  renameSync(`${file}.away`, file);
+  await until('the error is gone', () => live.status().error === undefined);
+});
+
+/** A store whose answers are set by hand. */
+class FixedSource implements SnapshotSource {
+  at: StoreState = { epoch: 1, counter: 1 };
+  asked: (number | undefined)[] = [];
+  domains: readonly DomainContent[] = [];
+
+  async state(): Promise<StoreState> {
+    return this.at;
+  }
+
+  async changesSince(counter?: number) {
+    this.asked.push(counter);
+    const domains = this.domains.map((content) => stored(content));
+    return { state: this.at, domains, deleted: [], signingKeys: [] };
+  }
+}
+
+const restores: readonly [string, StoreState, readonly (number | undefined)[]][] = [
+  ['the counter grows', { epoch: 1, counter: 7 }, [undefined, 5]],
+  ['the epoch grows', { epoch: 2, counter: 7 }, [undefined, undefined]],
+  ['the counter goes back', { epoch: 1, counter: 4 }, [undefined, undefined]],
+];
+
+for (const [note, at, asked] of restores) {
+  test(`what is asked of the store when ${note}`, async (t) => {
+    const store = new FixedSource();
+    store.at = { epoch: 1, counter: 5 };
+    store.domains = [domainContent('old')];
+    const live = await openLiveSnapshot({ store, clock: new FakeClock(), refreshIntervalMs: never });
+    t.teardown(() => live.close());
+    store.at = at;
+    store.domains = [domainContent('new')];
+    await live.refresh();
+    t.deepEqual(store.asked, asked);
+    t.deepEqual(names(live), asked[1] === undefined ? ['new'] : ['new', 'old']);
+    t.is(live.current().epoch, at.epoch);
+  });
+}
+
+test('a domain that cannot be compiled stays as it was, and is named', async (t) => {
+  const store = new FixedSource();
+  store.domains = [domainContent('catalog', { roles: { reader: ['media.player'] } })];
+  const errors: unknown[] = [];
+  const live = await openLiveSnapshot({
+    store,
+    clock: new FakeClock(),
+    refreshIntervalMs: never,
+    onError: (error) => errors.push(error),
+  });
+  t.teardown(() => live.close());
+  const service = { name: 'api', enabled: true, hosts: [], publicKeys: [{ id: '0', pem: 'no key' }] };
+  store.at = { epoch: 1, counter: 2 };
+  store.domains = [{ ...domainContent('catalog'), services: [service as never] }, domainContent('other')];
+  await live.refresh();
+  t.deepEqual(names(live), ['catalog', 'other']);
+  t.is(live.current().domain(catalog)?.roles.size, 1);
+  t.is(live.status().error, '1 changed domain cannot be used');
+  t.is(errors.length, 1);
+});
+
+test('no timer is left behind', async (t) => {
+  const { live } = await openWorld(t, 10);
+  await live.close();
+  const counter = live.status().refreshedAt;
+  await live.close();
+  t.is(live.status().refreshedAt, counter);
+});

@@ -1,0 +1,245 @@
+import {
+  chmodSync,
+  chownSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { monitorEventLoopDelay } from 'node:perf_hooks';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test from 'ava';
+import Database from 'better-sqlite3';
+import { domainContent } from '#support/domains';
+import { temporaryFolder } from '#support/temp';
+
+const by = { actor: 'test' };
+
+async function filledStore(file: string): Promise<void> {
+  const store = await openSqliteStore(file);
+  const members = Array.from({ length: 2000 }, (_, index) => `media.s${index}`);
+  await store.change(by, (change) => change.saveDomain(domainContent('catalog', { roles: { reader: members } })));
+  await store.close();
+}
+
+test('the files can be read by their owner only', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  await store.change(by, (change) => change.saveDomain(domainContent('catalog')));
+  for (const suffix of ['', '-wal', '-shm']) t.is(statSync(`${file}${suffix}`).mode & 0o777, 0o600, suffix);
+  await store.close();
+});
+
+test('a change is on the disk when it is acknowledged, and checked against references', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  await filledStore(file);
+  const again = await openSqliteStore(file);
+  t.is((await again.domain(parseDomainName('catalog')))?.roles[0]?.members.length, 2000);
+  await again.close();
+});
+
+const refusals: readonly {
+  readonly note: string;
+  readonly reason: string;
+  readonly message: string;
+  readonly prepare: (file: string, folder: string) => void | Promise<void>;
+}[] = [
+  {
+    note: 'a symbolic link',
+    reason: 'symlink',
+    message: 'is a symbolic link',
+    prepare: async (file, folder) => {
+      await filledStore(join(folder, 'real.db'));
+      symlinkSync(join(folder, 'real.db'), file);
+    },
+  },
+  {
+    note: 'a link to nowhere',
+    reason: 'symlink',
+    message: 'is a symbolic link',
+    prepare: (file, folder) => symlinkSync(join(folder, 'nowhere'), file),
+  },
+  { note: 'a folder', reason: 'not-a-file', message: 'is not a regular file', prepare: (file) => mkdirSync(file) },
+  ...[0o644, 0o640, 0o604, 0o620, 0o602].map((mode) => ({
+    note: `mode ${mode.toString(8)}`,
+    reason: 'mode',
+    message: 'can be read by others: its mode must be 0600',
+    prepare: async (file: string) => {
+      await filledStore(file);
+      chmodSync(file, mode);
+    },
+  })),
+  {
+    note: 'a log of another mode',
+    reason: 'mode',
+    message: 'can be read by others: its mode must be 0600',
+    prepare: async (file) => {
+      await filledStore(file);
+      writeFileSync(`${file}-wal`, '', { mode: 0o600 });
+      chmodSync(`${file}-wal`, 0o644);
+    },
+  },
+  {
+    note: 'another kind of file',
+    reason: 'corrupt',
+    message: 'is not a SQLite database',
+    prepare: (file) => writeFileSync(file, 'domain: catalog\n', { mode: 0o600 }),
+  },
+  {
+    note: 'a page that was overwritten',
+    reason: 'corrupt',
+    message: 'is corrupt',
+    prepare: async (file) => {
+      await filledStore(file);
+      const pages = Math.floor(statSync(file).size / 4096);
+      const descriptor = openSync(file, 'r+');
+      for (let page = 2; page < pages; page += 1) writeSync(descriptor, Buffer.alloc(2000, 0xaa), 0, 2000, page * 4096);
+      closeSync(descriptor);
+    },
+  },
+  {
+    note: 'a file that was cut off',
+    reason: 'corrupt',
+    message: 'is corrupt',
+    prepare: async (file) => {
+      await filledStore(file);
+      writeFileSync(file, readFileSync(file).subarray(0, 20_000));
+    },
+  },
+  {
+    note: 'a schema of a newer program',
+    reason: 'newer-schema',
+    message: 'was written by a newer version of this program',
+    prepare: async (file) => {
+      await filledStore(file);
+      const database = new Database(file);
+      database.exec(`insert into kysely_migration (name, timestamp) values ('999-future', '2030')`);
+      database.close();
+    },
+  },
+];
+
+for (const { note, reason, message, prepare } of refusals) {
+  test(`refused: ${note}`, async (t) => {
+    const folder = temporaryFolder(t);
+    const file = join(folder, 'signet.db');
+    await prepare(file, folder);
+    const error = await t.throwsAsync(openSqliteStore(file), { instanceOf: StoreRefusedError });
+    t.is(error.reason as string, reason);
+    t.true(error.message.endsWith(message), error.message);
+    t.false(error.message.includes('\n'));
+    t.is(error.exitStatus, 78);
+  });
+}
+
+test('refused: a file of somebody else', async (t) => {
+  if (process.getuid?.() !== 0) return t.pass('only root can give a file away');
+  const file = join(temporaryFolder(t), 'signet.db');
+  await filledStore(file);
+  chownSync(file, 65_534, 65_534);
+  await t.throwsAsync(openSqliteStore(file), { instanceOf: StoreRefusedError, message: /belongs to another user$/ });
+});
+
+test('opened for reading: it must exist, and nothing can be changed', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  await t.throwsAsync(openSqliteStore(file, { readonly: true }), {
+    instanceOf: StoreRefusedError,
+    message: /does not exist$/,
+  });
+  await filledStore(file);
+  const store = await openSqliteStore(file, { readonly: true });
+  t.is((await store.state()).counter, 1);
+  await t.throwsAsync(
+    store.change(by, (change) => change.saveDomain(domainContent('x'))),
+    { instanceOf: StoreUnavailableError },
+  );
+  await store.close();
+});
+
+test('many open a new store at the same time', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const stores = await Promise.all(Array.from({ length: 5 }, () => openSqliteStore(file)));
+  for (const store of stores) {
+    await store.change(by, (change) => change.saveDomain(domainContent(`d${stores.indexOf(store)}`)));
+  }
+  for (const store of stores) {
+    t.is((await store.domainNames()).length, 5);
+    await store.close();
+  }
+});
+
+test('a migration that fails half-way leaves the file as it was, and is done the next time', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const blocked = new Database(file);
+  blocked.exec('create table audit (in_the_way text)');
+  blocked.close();
+  chmodSync(file, 0o600);
+  await t.throwsAsync(openSqliteStore(file));
+  const looked = new Database(file);
+  const tables = looked.prepare(
+    `select name from sqlite_master where type = 'table' and name in ('domains', 'signing_keys')`,
+  );
+  t.deepEqual(tables.all(), []);
+  looked.exec('drop table audit');
+  looked.close();
+  const store = await openSqliteStore(file);
+  t.deepEqual(await store.state(), { epoch: 1, counter: 0 });
+  await store.close();
+});
+
+test('locked by another writer: reads go on, a change waits without holding anybody up, then says so', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  await filledStore(file);
+  const store = await openSqliteStore(file);
+  const other = new Database(file);
+  other.exec('begin immediate');
+  const delay = monitorEventLoopDelay({ resolution: 10 });
+  delay.enable();
+  const refused = t.throwsAsync(
+    store.change(by, (change) => change.saveDomain(domainContent('x'))),
+    { instanceOf: StoreUnavailableError, message: 'the store is locked by another writer' },
+  );
+  t.is((await store.domain(parseDomainName('catalog')))?.roles.length, 1);
+  await refused;
+  delay.disable();
+  t.true(delay.max < 1_000_000_000, `the process stood still for ${delay.max / 1e6} ms`);
+  const waits = store.change(by, (change) => change.saveDomain(domainContent('x')));
+  await pause(50);
+  other.exec('rollback');
+  t.is((await waits).kind, 'created');
+  other.close();
+  await store.close();
+});
+
+test('the file is taken away and comes back; then another one takes its place', async (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'signet.db');
+  await filledStore(file);
+  const store = await openSqliteStore(file);
+  renameSync(file, `${file}.away`);
+  await t.throwsAsync(store.state(), { instanceOf: StoreUnavailableError, message: 'the file of the store is gone' });
+  await t.throwsAsync(
+    store.change(by, (change) => change.saveDomain(domainContent('x'))),
+    { instanceOf: StoreUnavailableError },
+  );
+  renameSync(`${file}.away`, file);
+  t.is((await store.state()).counter, 1);
+  const next = join(folder, 'next.db');
+  const other = await openSqliteStore(next);
+  for (const name of ['a', 'b', 'c']) await other.change(by, (change) => change.saveDomain(domainContent(name)));
+  await other.close();
+  renameSync(next, file);
+  t.deepEqual((await store.domainNames()).map(String), ['a', 'b', 'c']);
+  await store.change(by, (change) => change.saveDomain(domainContent('d')));
+  t.is((await store.state()).counter, 4);
+  await store.close();
+});

@@ -1,0 +1,435 @@
+import { generateKeyPairSync } from 'node:crypto';
+import {
+  parseDomainName,
+  parseGroupName,
+  parseKeyId,
+  parsePolicyName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import { ConflictError, DomainError, StoreUnavailableError } from '@signet/server/errors';
+import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
+import type { DomainContent } from '@signet/server/store/records';
+import type { Store } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domains';
+
+/** A store that is new and empty, and a clock that it uses. Closed by the suite. */
+export type OpenEmptyStore = (t: ExecutionContext, clock: FakeClock) => Promise<Store>;
+
+const by = { actor: 'sys.auth.operator', reason: 'a reason', requestId: 'r-1', certificateSerial: '0a' };
+const catalog = parseDomainName('catalog');
+const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .publicKey.export({ type: 'spki', format: 'pem' })
+  .toString();
+
+/** A domain that uses every column. */
+const full: DomainContent = {
+  name: catalog,
+  enabled: true,
+  description: 'all there is',
+  limits: { tokenExpirySeconds: 1, serviceCertExpirySeconds: 2, roleCertExpirySeconds: 3 },
+  awsAccount: '012345678901',
+  roles: [
+    {
+      name: parseRoleName('reader'),
+      description: 'reads',
+      tokenExpirySeconds: 60,
+      certExpirySeconds: 120,
+      members: [
+        { name: '*', disabled: true },
+        { name: 'media.player', disabled: false, expires: 4_102_444_800_123, review: 4_102_444_800_124 },
+      ],
+    },
+    { name: parseRoleName('viewer'), trust: parseDomainName('partner'), members: [] },
+  ],
+  groups: [
+    { name: parseGroupName('staff'), description: 'people', members: [{ name: 'media.player', disabled: false }] },
+  ],
+  policies: [
+    {
+      name: parsePolicyName('movies'),
+      version: '1',
+      active: false,
+      description: 'older',
+      caseSensitive: false,
+      assertions: [],
+    },
+    {
+      name: parsePolicyName('movies'),
+      version: '2',
+      active: true,
+      caseSensitive: true,
+      assertions: [
+        { effect: 'DENY', role: 'catalog:role.*', action: 'write', resource: 'catalog:movie', caseSensitive: true },
+        {
+          effect: 'ALLOW',
+          role: 'catalog:role.reader',
+          action: 'read',
+          resource: 'catalog:movie',
+          caseSensitive: false,
+          conditions: { conditionsList: [{ conditionsMap: { instance: { operator: 'EQUALS', value: 'h' } } }] },
+        },
+      ],
+    },
+  ],
+  services: [
+    {
+      name: parseServiceName('api'),
+      description: 'answers',
+      enabled: false,
+      providerEndpoint: 'https://catalog.example:4443/instance',
+      hosts: ['z.example', 'a.example'],
+      publicKeys: [{ id: parseKeyId('0'), pem }],
+    },
+  ],
+};
+
+function signingKey(kid: string): SigningKeyRecord {
+  const publicJwk = {
+    kty: 'EC',
+    kid,
+    alg: 'ES256',
+    use: 'sig',
+    crv: 'P-256',
+    x: 'x',
+    y: 'y',
+    purpose: 'token',
+  } as const;
+  return { kid, purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 };
+}
+
+/** What every store must do. One call for each kind of store. */
+export function storeSuite(kind: string, open: OpenEmptyStore): void {
+  const check = (note: string, run: (t: ExecutionContext, store: Store, clock: FakeClock) => Promise<void>) =>
+    test(`${kind}: ${note}`, async (t) => {
+      const clock = new FakeClock();
+      const store = await open(t, clock);
+      try {
+        await run(t, store, clock);
+      } finally {
+        await store.close();
+      }
+    });
+  const save = (store: Store, content: DomainContent) => store.change(by, (change) => change.saveDomain(content));
+
+  check('a new store is empty', async (t, store) => {
+    t.deepEqual(await store.state(), { epoch: 1, counter: 0 });
+    t.deepEqual(await store.changesSince(), {
+      state: { epoch: 1, counter: 0 },
+      domains: [],
+      deleted: [],
+      signingKeys: [],
+    });
+    t.is(await store.domain(catalog), undefined);
+  });
+
+  check('a domain comes back as it was saved', async (t, store, clock) => {
+    t.deepEqual(await save(store, full), { kind: 'created', version: 1 });
+    const domain = await store.domain(catalog);
+    const policies = full.policies.map((policy) => ({
+      ...policy,
+      modified: clock.now(),
+      assertions: policy.assertions.map((assertion, index) => ({ ...assertion, id: index + 1 })),
+    }));
+    t.deepEqual(domain, { ...full, version: 1, modified: clock.now(), policies });
+    t.deepEqual(await store.domainNames(), [catalog]);
+  });
+
+  check('saving the same again changes nothing', async (t, store, clock) => {
+    await save(store, full);
+    const before = await store.changesSince();
+    clock.advance(1000);
+    t.deepEqual(await save(store, full), { kind: 'unchanged', version: 1 });
+    t.deepEqual(await store.changesSince(), before);
+    t.is((await store.audit({ limit: 10 })).length, 1);
+  });
+
+  const edits: readonly [string, (domain: DomainContent) => DomainContent][] = [
+    ['the description', (domain) => ({ ...domain, description: 'other' })],
+    ['the flag', (domain) => ({ ...domain, enabled: false })],
+    ['a limit', (domain) => ({ ...domain, limits: { tokenExpirySeconds: 9 } })],
+    ['the account', ({ awsAccount: _, ...domain }) => domain],
+    ['a role taken away', (domain) => ({ ...domain, roles: domain.roles.slice(1) })],
+    [
+      'a role of another kind',
+      (domain) => ({ ...domain, roles: domain.roles.map((role) => ({ ...role, tokenExpirySeconds: 7 })) }),
+    ],
+    [
+      'the members',
+      (domain) => ({
+        ...domain,
+        roles: domain.roles.map((role) => ({ ...role, members: [{ name: 'a.b', disabled: false }] })),
+      }),
+    ],
+    [
+      'a member',
+      (domain) => ({
+        ...domain,
+        roles: domain.roles.map((role) => ({
+          ...role,
+          members: role.members.map((m) => ({ ...m, disabled: !m.disabled })),
+        })),
+      }),
+    ],
+    ['a group taken away', (domain) => ({ ...domain, groups: [] })],
+    [
+      'the members of a group',
+      (domain) => ({ ...domain, groups: domain.groups.map((group) => ({ ...group, members: [] })) }),
+    ],
+    ['a policy taken away', (domain) => ({ ...domain, policies: domain.policies.slice(1) })],
+    [
+      'the active version',
+      (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, active: !policy.active })) }),
+    ],
+    [
+      'the order of the rules',
+      (domain) => ({
+        ...domain,
+        policies: domain.policies.map((p) => ({ ...p, assertions: p.assertions.toReversed() })),
+      }),
+    ],
+    ['a service taken away', (domain) => ({ ...domain, services: [] })],
+    [
+      'a service',
+      (domain) => ({ ...domain, services: domain.services.map((service) => ({ ...service, enabled: true })) }),
+    ],
+    [
+      'the order of the hosts',
+      (domain) => ({ ...domain, services: domain.services.map((s) => ({ ...s, hosts: s.hosts.toReversed() })) }),
+    ],
+    [
+      'the keys',
+      (domain) => ({ ...domain, services: domain.services.map((service) => ({ ...service, publicKeys: [] })) }),
+    ],
+  ];
+  for (const [what, edit] of edits) {
+    check(`one change, one version: ${what}`, async (t, store, clock) => {
+      await save(store, full);
+      clock.advance(5);
+      const content = edit(full);
+      t.deepEqual(await save(store, content), { kind: 'changed', version: 2 });
+      t.deepEqual(await store.state(), { epoch: 1, counter: 2 });
+      t.deepEqual(await save(store, content), { kind: 'unchanged', version: 2 });
+      const domain = await store.domain(catalog);
+      t.like(domain, {
+        version: 2,
+        modified: clock.now(),
+        enabled: content.enabled,
+        roles: content.roles,
+        groups: content.groups,
+      });
+      t.deepEqual(domain?.services, content.services);
+      t.is((await store.audit({ subject: 'catalog', limit: 10 })).length, 2);
+      // And back again: nothing of the other content is left.
+      await save(store, full);
+      t.deepEqual((await store.domain(catalog))?.roles, full.roles);
+      t.deepEqual((await store.domain(catalog))?.services, full.services);
+    });
+  }
+
+  check('a rule that stays keeps its id, a new one gets a new one', async (t, store) => {
+    await save(
+      store,
+      domainContent('catalog', { roles: { reader: [] }, rules: ['allow read a reader', 'allow read b reader'] }),
+    );
+    const ids = async () => {
+      const rules = (await store.domain(catalog))?.policies[0]?.assertions ?? [];
+      return new Map(rules.map(({ resource, id }) => [resource, id]));
+    };
+    const before = await ids();
+    await save(
+      store,
+      domainContent('catalog', { roles: { reader: [] }, rules: ['allow read b reader', 'allow read c reader'] }),
+    );
+    const after = await ids();
+    t.is(after.get('catalog:b'), before.get('catalog:b'));
+    t.false([...before.values()].includes(after.get('catalog:c') ?? 0));
+  });
+
+  check('deleting keeps the version, so that it never falls', async (t, store) => {
+    await save(store, full);
+    t.true(await store.change(by, (change) => change.deleteDomain(catalog)));
+    t.false(await store.change(by, (change) => change.deleteDomain(catalog)));
+    t.is(await store.domain(catalog), undefined);
+    t.deepEqual(await store.domainNames(), []);
+    t.like(await store.changesSince(1), { state: { epoch: 1, counter: 2 }, domains: [], deleted: [catalog] });
+    t.deepEqual(await save(store, domainContent('catalog')), { kind: 'created', version: 3 });
+    t.deepEqual((await store.domain(catalog))?.roles, []);
+    t.deepEqual((await store.changesSince(2)).deleted, []);
+  });
+
+  check('only what changed after a counter is answered', async (t, store) => {
+    await save(store, domainContent('a'));
+    await save(store, domainContent('b', { enabled: false }));
+    await save(store, domainContent('c'));
+    const names = async (counter?: number) =>
+      (await store.changesSince(counter)).domains.map((domain) => domain.name as string);
+    t.deepEqual(await names(), ['a', 'b', 'c']);
+    t.deepEqual(await names(1), ['b', 'c']);
+    t.deepEqual(await names(3), []);
+  });
+
+  check('more domains than one query asks for', async (t, store) => {
+    const names = Array.from({ length: 450 }, (_, index) => `d${String(index).padStart(3, '0')}`);
+    await store.change(by, async (change) => {
+      for (const name of names) await change.saveDomain(domainContent(name, { roles: { r: [`${name}.s`] } }));
+    });
+    const { domains, state } = await store.changesSince();
+    t.deepEqual(state, { epoch: 1, counter: 1 });
+    t.deepEqual(
+      domains.map((domain) => domain.roles[0]?.members[0]?.name),
+      names.map((name) => `${name}.s`),
+    );
+  });
+
+  check('more members than one statement takes', async (t, store) => {
+    const members = Array.from({ length: 2500 }, (_, index) => `media.s${String(index).padStart(4, '0')}`);
+    await save(store, domainContent('catalog', { roles: { reader: members } }));
+    t.is((await store.domain(catalog))?.roles[0]?.members.length, 2500);
+    await save(store, domainContent('catalog', { roles: { reader: members.slice(2400) } }));
+    t.is((await store.domain(catalog))?.roles[0]?.members.length, 100);
+  });
+
+  check('the audit log says who, when, what, why', async (t, store, clock) => {
+    await save(store, domainContent('catalog', { roles: { reader: ['media.player', 'media.studio'] } }));
+    clock.advance(5);
+    await save(store, domainContent('catalog', { roles: { reader: ['media.player', 'media.guest'] } }));
+    const [last] = await store.audit({ subject: 'catalog', limit: 1 });
+    if (last === undefined) return t.fail('no audit record');
+    const { before, after, id, ...rest } = last;
+    t.true(id > 0);
+    t.deepEqual(rest, { ...by, at: clock.now(), action: 'change', subject: 'catalog', version: 2 });
+    const reader = (name: string) => ({ roles: [{ name: 'reader', members: [{ name, disabled: false }] }] });
+    t.deepEqual(JSON.parse(before ?? ''), reader('media.studio'));
+    t.deepEqual(JSON.parse(after ?? ''), reader('media.guest'));
+  });
+
+  check('a transaction that throws leaves nothing behind', async (t, store) => {
+    await save(store, full);
+    const before = await store.changesSince();
+    const fault = new Error('stop');
+    const attempt = store.change(by, async (change) => {
+      await change.saveDomain(domainContent('catalog'));
+      await change.saveDomain(domainContent('other'));
+      await change.addSigningKey(signingKey('k'));
+      throw fault;
+    });
+    t.is(await t.throwsAsync(attempt), fault);
+    t.deepEqual(await store.changesSince(), before);
+    t.is((await store.audit({ limit: 10 })).length, 1);
+  });
+
+  check('nobody sees a change before it ends', async (t, store) => {
+    await save(store, full);
+    await store.change(by, async (change) => {
+      await change.saveDomain(domainContent('catalog'));
+      t.is((await change.domain(catalog))?.roles.length, 0);
+      t.is((await store.domain(catalog))?.roles.length, 2);
+      t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
+    });
+    t.is((await store.domain(catalog))?.roles.length, 0);
+  });
+
+  check('changes at the same time follow each other', async (t, store) => {
+    const writes = Array.from({ length: 20 }, (_, index) =>
+      save(store, domainContent('catalog', { roles: { reader: [`media.s${index}`] } })),
+    );
+    const versions = (await Promise.all(writes)).map((outcome) => outcome.version);
+    t.deepEqual(
+      versions.toSorted((a, b) => a - b),
+      Array.from({ length: 20 }, (_, index) => index + 1),
+    );
+    t.deepEqual(await store.state(), { epoch: 1, counter: 20 });
+  });
+
+  check('signing keys', async (t, store) => {
+    await store.change(by, (change) => change.addSigningKey(signingKey('k1')));
+    await store.change(by, (change) => change.addSigningKey({ ...signingKey('k2'), purpose: 'bundle', activateAt: 1 }));
+    t.deepEqual(await store.signingKeys(), [
+      { ...signingKey('k2'), purpose: 'bundle', activateAt: 1 },
+      signingKey('k1'),
+    ]);
+    t.deepEqual((await store.changesSince(2)).signingKeys, await store.signingKeys());
+    await t.throwsAsync(
+      store.change(by, (change) => change.addSigningKey(signingKey('k1'))),
+      { instanceOf: ConflictError },
+    );
+    t.deepEqual(await store.state(), { epoch: 1, counter: 2 });
+    t.true(await store.change(by, (change) => change.markKeyCompromised('k1', 77)));
+    t.true(await store.change(by, (change) => change.markKeyCompromised('k1', 99)));
+    t.false(await store.change(by, (change) => change.markKeyCompromised('k3', 99)));
+    t.is((await store.signingKeys())[1]?.compromisedAt, 77);
+    t.deepEqual(await store.state(), { epoch: 1, counter: 3 });
+  });
+
+  const hostile = [
+    `'; drop table domains; --`,
+    '%',
+    '_',
+    '\\',
+    '"',
+    '`; select 1',
+    '\u{1f512}\u{10ffff}',
+    'line\nbreak\ttab\rreturn',
+    '\u202e\u0007',
+    "$1 ? :name @p { } ' '' \" ",
+    'x'.repeat(1000),
+  ];
+  for (const text of hostile) {
+    const note = JSON.stringify(text.slice(0, 30));
+    check(`text is only text: ${note}`, async (t, store) => {
+      const content: DomainContent = {
+        ...full,
+        description: text,
+        awsAccount: text,
+        roles: full.roles.map((role) => ({ ...role, description: text, members: [{ name: text, disabled: false }] })),
+        groups: full.groups.map((group) => ({
+          ...group,
+          description: text,
+          members: [{ name: text, disabled: false }],
+        })),
+        policies: [
+          {
+            name: parsePolicyName('p'),
+            version: text,
+            active: true,
+            description: text,
+            caseSensitive: false,
+            assertions: [{ effect: 'ALLOW', role: text, action: text, resource: text, caseSensitive: false }],
+          },
+        ],
+        services: [
+          {
+            name: parseServiceName('s'),
+            description: text,
+            enabled: true,
+            providerEndpoint: text,
+            hosts: [text],
+            publicKeys: [{ id: parseKeyId('0'), pem: text }],
+          },
+        ],
+      };
+      const context = { actor: text, reason: text, requestId: text, certificateSerial: text };
+      await store.change(context, (change) => change.saveDomain(content));
+      const domain = await store.domain(catalog);
+      const { policies: _, ...others } = content;
+      t.like(domain, others);
+      t.like(domain?.policies[0]?.assertions[0], { role: text, action: text, resource: text });
+      t.is(domain?.policies[0]?.version, text);
+      t.like((await store.audit({ limit: 1 }))[0], context);
+      t.deepEqual(await store.audit({ subject: text, limit: 10 }), []);
+      t.deepEqual(await store.change(by, (change) => change.saveDomain(content)), { kind: 'unchanged', version: 1 });
+      await store.change(by, (change) => change.deleteDomain(catalog));
+      t.false(await store.change(by, (change) => change.markKeyCompromised(text, 1)));
+    });
+  }
+
+  check('a closed store says so', async (t, store) => {
+    await store.close();
+    const error = await t.throwsAsync(store.state(), { instanceOf: StoreUnavailableError });
+    t.true(error instanceof DomainError);
+    await t.throwsAsync(save(store, full), { instanceOf: StoreUnavailableError });
+  });
+}
