@@ -1,0 +1,106 @@
+import type { AssertionInput, Decision, DecisionContext, PolicyEngine, Status } from '@signet/policy-engine';
+import {
+  parseActionName,
+  parseDomainName,
+  parsePolicyName,
+  parsePrincipalName,
+  parseRoleName,
+} from '@signet/policy-engine/names';
+import type { TestAuthority } from '@signet/policy-engine/testing';
+import { checkAccess } from '@signet/server/access/check-access';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import { referenceDecide } from './reference.ts';
+
+/** One request about the domain `catalog`, and its policy. */
+export interface Asked {
+  assertions: readonly AssertionInput[];
+  roles: readonly string[];
+  action: string;
+  /** `catalog:entity`. */
+  resource: string;
+  context?: DecisionContext;
+}
+
+/** What a door answers: the status, and the place of the deciding assertion. */
+export interface Answer {
+  status: Status;
+  decidedBy?: number;
+}
+
+const policyName = 'catalog:policy.p';
+
+function answer(asked: Asked, { status, assertion }: Pick<Decision, 'status' | 'assertion'>): Answer {
+  if (assertion === undefined) return { status };
+  const { effect, role, action, resource } = assertion;
+  const decidedBy = asked.assertions.findIndex(
+    (one) =>
+      (one.effect ?? 'ALLOW') === effect && one.role === role && one.action === action && one.resource === resource,
+  );
+  return { status, decidedBy };
+}
+
+/** The plain evaluator of the tests. */
+export function referenceDoor(asked: Asked): Answer {
+  const { assertions, roles, action, resource, context } = asked;
+  const { status, assertion } = referenceDecide(
+    { catalog: [{ name: policyName, assertions }] },
+    { domain: 'catalog', roles, action, resource, ...(context !== undefined && { context }) },
+  );
+  return answer(asked, { status, ...(assertion && { assertion: { effect: 'ALLOW', ...assertion } }) });
+}
+
+export function catalogEngine(authority: TestAuthority, assertions: readonly AssertionInput[]): PolicyEngine {
+  return authority.engine({ catalog: [{ name: policyName, assertions }] }, { requireBound: false });
+}
+
+/** The library, with a token. */
+export async function engineDoor(engine: PolicyEngine, token: string, asked: Asked): Promise<Answer> {
+  const { action, resource, context } = asked;
+  return answer(asked, await engine.decide({ token, action, resource, ...(context !== undefined && { context }) }));
+}
+
+/** The server's access check, about a principal that is listed in exactly the roles asked for. */
+export function serverDoor(asked: Asked): Answer {
+  const name = parseDomainName('catalog');
+  const { snapshot, problems } = compileSnapshot(undefined, {
+    state: { epoch: 0, counter: 1 },
+    deleted: [],
+    signingKeys: [],
+    domains: [
+      {
+        name,
+        enabled: true,
+        version: 1,
+        modified: 0,
+        limits: {},
+        groups: [],
+        services: [],
+        roles: asked.roles.map((role) => ({
+          name: parseRoleName(role),
+          members: [{ name: 'media.player', disabled: false }],
+        })),
+        policies: [
+          {
+            name: parsePolicyName('p'),
+            version: '0',
+            active: true,
+            caseSensitive: false,
+            modified: 0,
+            assertions: asked.assertions.map((assertion, id) => ({
+              effect: 'ALLOW',
+              ...assertion,
+              id,
+              caseSensitive: false,
+            })),
+          },
+        ],
+      },
+    ],
+  });
+  for (const { error } of problems) throw error;
+  const { action, resource } = asked;
+  const query = { principal: parsePrincipalName('media.player'), action: parseActionName(action), resource };
+  const { decision, granted } = checkAccess(snapshot, query, 0);
+  if (granted !== (decision.status === 'ALLOW')) throw new Error('`granted` and the status differ');
+  return { status: decision.status, ...(decision.assertion && { decidedBy: decision.assertion.id ?? -1 }) };
+}
