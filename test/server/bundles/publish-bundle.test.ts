@@ -1,0 +1,51 @@
+import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
+import { issuedAt } from '@signet/server/bundles/publish-bundle';
+import test from 'ava';
+
+const day = 86_400_000;
+
+const grid: readonly (readonly [name: string, now: number, modified: number, issued: number])[] = [
+  ['on the grid', 10 * day, 1, 10 * day],
+  ['between two points', 10.5 * day, 1, 10 * day],
+  ['changed after the last point', 10.5 * day, 10.2 * day, 10.2 * day],
+  ['changed before it', 11 * day, 10.2 * day, 11 * day],
+];
+
+for (const [name, now, modified, issued] of grid) {
+  test(`issued ${name}`, (t) => t.is(issuedAt(now, modified, 7 * day), issued));
+}
+
+test('a bundle never has less than six sevenths of its life left when it is served', (t) => {
+  for (let now = 100 * day; now < 102 * day; now += 777_777)
+    t.true(issuedAt(now, 0, 7 * day) + 7 * day - now >= 6 * day);
+});
+
+const tag = '"1.2.x"';
+const headers: readonly (readonly [header: string | undefined, matches: boolean])[] = [
+  [undefined, false],
+  ['', false],
+  ['*', true],
+  [' * ', true],
+  [tag, true],
+  [` ${tag} `, true],
+  [`W/${tag}`, true],
+  [`w/${tag}`, false],
+  [`"a" , ${tag}`, true],
+  [`"a",W/"b",${tag},"c"`, true],
+  ['"1.2.xx"', false],
+  ['1.2.x', false],
+  [`x${tag}`, false],
+  [`"a${tag}`, false],
+  [`"a,${tag},b"`, false],
+];
+
+for (const [header, matches] of headers) {
+  test(`If-None-Match ${JSON.stringify(header)}`, (t) => t.is(matchesEntityTag(header, tag), matches));
+}
+
+test('a long list is read in linear time', (t) => {
+  const start = performance.now();
+  matchesEntityTag(`${'"a", '.repeat(200_000)}"`, tag);
+  matchesEntityTag(' ,'.repeat(500_000), tag);
+  t.true(performance.now() - start < 2000);
+});

@@ -1,0 +1,164 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { addressesOf, ConfigError, explainConfig, loadConfig } from '@signet/server/config/config';
+import { environmentName } from '@signet/server/config/env';
+import { nearestName } from '@signet/server/config/nearest-name';
+import { optionPaths } from '@signet/server/config/schema';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+const tls = 'tls: { certificate: c.pem, key: ../k.pem, clientCa: /ca.pem }\n';
+
+function written(t: ExecutionContext, text: string): string {
+  const file = join(temporaryFolder(t), 'signet.yaml');
+  writeFileSync(file, text);
+  return file;
+}
+
+test('defaults, and paths relative to the file', (t) => {
+  const file = written(t, tls);
+  const config = loadConfig(file);
+  const at = (path: string) => join(file, '..', path);
+  t.deepEqual(config.tls, { certificate: at('c.pem'), key: at('../k.pem'), clientCa: '/ca.pem' });
+  t.is(config.keysDir, at('data/keys'));
+  t.is(config.storeFile, at('data/signet.db'));
+  t.deepEqual(config.tokens, { defaultExpirySeconds: 7200, maxExpirySeconds: 2_592_000, bound: true, idTokens: true });
+  t.false(config.anonymousKeys);
+  t.is(config.profile.name, 'signet');
+  t.true(Object.isFrozen(config));
+});
+
+test('environment over file, flags over environment, each with its origin', (t) => {
+  const file = written(t, `${tls}listen: { port: 1, host: file }\nworkers: 2\n`);
+  const environment = {
+    SIGNET_LISTEN_PORT: '2',
+    SIGNET_WORKERS: '3',
+    SIGNET_LOG_LEVEL: '',
+    SIGNET_TOKENS_BOUND: 'false',
+  };
+  const config = loadConfig(file, environment, { 'listen.port': 3, workers: undefined });
+  t.deepEqual(config.listen, { host: 'file', port: 3 });
+  t.is(config.workers, 3);
+  t.false(config.tokens.bound);
+  const origin = new Map(explainConfig(config).map(({ option, from }) => [option, from]));
+  t.deepEqual(
+    ['listen.port', 'listen.host', 'workers', 'tokens.bound', 'log.level', 'profile'].map((option) =>
+      origin.get(option),
+    ),
+    ['flag', 'file', 'environment', 'environment', 'default', 'default'],
+  );
+});
+
+test('every option has its own variable, and is explained', (t) => {
+  t.is(new Set(optionPaths.map(environmentName)).size, optionPaths.length);
+  t.is(environmentName('tokens.defaultExpirySeconds'), 'SIGNET_TOKENS_DEFAULT_EXPIRY_SECONDS');
+  const explained = explainConfig(loadConfig(written(t, tls)));
+  t.deepEqual(
+    explained.map(({ option }) => option),
+    [...optionPaths],
+  );
+});
+
+const refused: readonly (readonly [name: string, text: string, problems: readonly string[]])[] = [
+  ['an unknown option', `${tls}worker: 2\n`, ['unknown option `worker`, did you mean `workers`?']],
+  [
+    'an unknown option inside',
+    `${tls}tokens: { bond: true }\n`,
+    ['unknown option `tokens.bond`, did you mean `tokens.bound`?'],
+  ],
+  ['an option like no other', `${tls}zzzzzzzzzzzz: 2\n`, ['unknown option `zzzzzzzzzzzz`']],
+  ['a wrong type', `${tls}workers: many\n`, ['workers: expected number, received string']],
+  [
+    'an issuer that is not https',
+    `${tls}issuer: http://x\n`,
+    ['issuer: must be an https address without user, query and fragment'],
+  ],
+  [
+    'an issuer with a query',
+    `${tls}issuer: https://x/?a\n`,
+    ['issuer: must be an https address without user, query and fragment'],
+  ],
+  [
+    'a default over the ceiling',
+    `${tls}tokens: { defaultExpirySeconds: 100, maxExpirySeconds: 60 }\n`,
+    ['tokens.defaultExpirySeconds must not exceed tokens.maxExpirySeconds'],
+  ],
+  [
+    'keys that sign before they are known',
+    `${tls}keys: { maxAgeSeconds: 600, prepublishSeconds: 600 }\n`,
+    ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
+  ],
+  ['no options at all', '', ['tls: expected object, received undefined']],
+  ['a list', '- a\n', ['the file must be a mapping of options', 'tls: expected object, received undefined']],
+  [
+    'everything at once',
+    'workers: 0\nlisten: { prot: 1 }\n',
+    [
+      'tls: expected object, received undefined',
+      'workers: Too small: expected number to be >=1',
+      'unknown option `listen.prot`, did you mean `listen.port`?',
+    ],
+  ],
+];
+
+for (const [name, text, problems] of refused) {
+  test(`refuses ${name}`, (t) => {
+    const error = t.throws(() => loadConfig(written(t, text)), { instanceOf: ConfigError });
+    t.deepEqual([...(error?.problems ?? [])].sort(), [...problems].sort());
+  });
+}
+
+test('a variable that does not fit is named', (t) => {
+  const error = t.throws(() => loadConfig(written(t, tls), { SIGNET_WORKERS: 'x' }), { instanceOf: ConfigError });
+  t.deepEqual(error?.problems, ['workers (from SIGNET_WORKERS): expected number, received string']);
+});
+
+test('bad YAML and no file are said in one line', (t) => {
+  const bad = t.throws(() => loadConfig(written(t, 'a: [1\nb: 2')), { instanceOf: ConfigError });
+  t.regex(bad?.problems[0] ?? '', /line 2/);
+  const none = t.throws(() => loadConfig('/nonexistent/signet.yaml'), { instanceOf: ConfigError });
+  t.deepEqual(none?.problems, ['the file cannot be read (ENOENT)']);
+});
+
+const addresses: readonly (readonly [name: string, text: string, port: number, expected: object])[] = [
+  [
+    'the defaults',
+    '',
+    4443,
+    { baseUrl: 'https://127.0.0.1:4443/v1', issuer: 'https://127.0.0.1:4443/v1', basePath: '/v1' },
+  ],
+  [
+    'a picked port',
+    'listen: { port: 0, host: "::1" }\n',
+    77,
+    { baseUrl: 'https://[::1]:77/v1', issuer: 'https://[::1]:77/v1', basePath: '/v1' },
+  ],
+  [
+    'athenz',
+    'profile: athenz\n',
+    1,
+    { baseUrl: 'https://127.0.0.1:1/zts/v1', issuer: 'https://127.0.0.1:1/zts/v1', basePath: '/zts/v1' },
+  ],
+  [
+    'a base URL and an issuer',
+    'baseUrl: https://tokens.example/api/\nissuer: https://issuer.example/\n',
+    1,
+    { baseUrl: 'https://tokens.example/api', issuer: 'https://issuer.example/', basePath: '/api' },
+  ],
+  [
+    'no path',
+    'baseUrl: https://x.example\n',
+    1,
+    { baseUrl: 'https://x.example', issuer: 'https://x.example', basePath: '' },
+  ],
+];
+
+for (const [name, text, port, expected] of addresses) {
+  test(`addresses with ${name}`, (t) =>
+    t.deepEqual(addressesOf(loadConfig(written(t, `${tls}${text}`)), port), expected));
+}
+
+test('the nearest name is near', (t) => {
+  t.is(nearestName('tokens.bund', ['tokens.bound', 'tokens.idTokens']), 'tokens.bound');
+  t.is(nearestName('x', ['tokens.bound']), undefined);
+});

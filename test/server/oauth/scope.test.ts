@@ -1,0 +1,63 @@
+import { parseScope } from '@signet/server/oauth/scope';
+import test from 'ava';
+import fc from 'fast-check';
+
+const cases: readonly (readonly [scope: string, parsed: object])[] = [
+  ['catalog:domain', { kind: 'all-roles', domain: 'catalog' }],
+  ['Catalog:DOMAIN', { kind: 'all-roles', domain: 'catalog' }],
+  ['a.b.c:role.x.y', { kind: 'roles', domain: 'a.b.c', roles: new Set(['x.y']) }],
+  ['a:role.x  a:role.y', { kind: 'roles', domain: 'a', roles: new Set(['x', 'y']) }],
+  [' a:role.x ', { kind: 'roles', domain: 'a', roles: new Set(['x']) }],
+  ['a:role.x a:domain', { kind: 'all-roles', domain: 'a' }],
+  ['a:role.x openid a:service.s', { kind: 'roles', domain: 'a', roles: new Set(['x']), idTokenService: 's' }],
+  ['openid openid a:service.s a:service.S a:domain', { kind: 'all-roles', domain: 'a', idTokenService: 's' }],
+];
+
+for (const [scope, parsed] of cases) {
+  test(`reads ${JSON.stringify(scope)}`, (t) => t.deepEqual(parseScope(scope) as object, parsed));
+}
+
+const refused = [
+  'a',
+  'a:',
+  ':role.x',
+  'a:role',
+  'a:role.',
+  'a:role.x:y',
+  'a:role.x*',
+  'a:group.g',
+  'a:service.x.y',
+  'OPENID a:domain',
+  'openid\ta:domain',
+  'a:domain\n',
+];
+
+for (const scope of refused) {
+  test(`refuses ${JSON.stringify(scope)}`, (t) => {
+    t.throws(() => parseScope(scope), { name: 'InvalidScopeError', message: /^scope holds an item/ });
+  });
+}
+
+test('whatever is sent is a scope or refused, and nothing else comes out than was put in', (t) => {
+  const words = fc.array(
+    fc.oneof(
+      fc.string(),
+      fc.stringMatching(/^[a-zA-Z.:*-]{1,12}$/),
+      fc.constantFrom('a:domain', 'a:role.x', 'openid', 'a:service.s'),
+    ),
+  );
+  fc.assert(
+    fc.property(words, (list) => {
+      const text = list.join(' ');
+      try {
+        const scope = parseScope(text);
+        if (scope.kind === 'roles') {
+          for (const role of scope.roles) t.true(text.toLowerCase().includes(`${scope.domain}:role.${role}`));
+        }
+      } catch (error) {
+        t.is(error instanceof Error && error.name, 'InvalidScopeError');
+      }
+    }),
+  );
+  t.pass();
+});
