@@ -8,8 +8,9 @@ export function matchesEntityTag(header: string | undefined, tag: string): boole
   if (header === tag) return true;
   const text = header.trim();
   if (text === '*') return true;
-  for (const [, opaque] of text.matchAll(/(?:^|,)\s*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")\s*(?=,|$)/g)) {
-    if (opaque === tag) return true;
+  const element = /[ \t,]*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
+  for (let found = element.exec(text); found !== null; found = element.exec(text)) {
+    if (found[1] === tag) return true;
   }
   return false;
 }

@@ -1,0 +1,213 @@
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { copyFileSync, renameSync, writeFileSync } from 'node:fs';
+import { request } from 'node:https';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { connect } from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { systemClock, toDate } from '@signet/policy-engine/clock';
+import { keyFilesIn } from '@signet/server/keys/key-files';
+import { addSigningKey } from '@signet/server/keys/rotate-keys';
+import { signingKeyStore } from '@signet/server/keys/signing-key-store';
+import test from 'ava';
+import { createLocalJWKSet, decodeProtectedHeader, jwtVerify } from 'jose';
+import { FakeClock } from '#support/clock';
+import { caller, form, startServer, type TestServer } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
+
+const domains = [
+  { name: 'catalog', roles: { reader: ['media.player'] } },
+  { name: 'media', services: { player: {} } },
+];
+const ask = form({ grant_type: 'client_credentials', scope: 'catalog:domain' });
+
+async function keySet(call: ReturnType<typeof caller>) {
+  return createLocalJWKSet((await call('/oauth2/keys?rfc=true')).body as Parameters<typeof createLocalJWKSet>[0]);
+}
+
+test('a key rotates while tokens are issued and verified, without one false refusal', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const server = await startServer(t, { clock, domains });
+  const call = caller(t, server, await server.pki.identity('media.player'));
+  const deps = {
+    store: signingKeyStore(server.store, 'test'),
+    files: keyFilesIn(join(server.folder, 'data/keys')),
+    clock,
+  };
+  const used = new Set<string | undefined>();
+  let known = await keySet(call);
+  let fetched = clock.now();
+  await addSigningKey(deps, 'token', 3_600_000);
+  await server.running.refresh();
+  // A verifier that fetches the keys only when they are as old as the server allows.
+  for (let minute = 0; minute < 130; minute++) {
+    const { body } = await call('/oauth2/token', ask);
+    const { access_token: token } = body as { access_token: string };
+    if (clock.now() - fetched >= 300_000) {
+      known = await keySet(call);
+      fetched = clock.now();
+    }
+    used.add(decodeProtectedHeader(token).kid);
+    await t.notThrowsAsync(jwtVerify(token, known, { currentDate: toDate(clock.now()) }), `minute ${minute}`);
+    clock.advance(60_000);
+  }
+  t.is(used.size, 2);
+});
+
+test('a role that is taken away is gone at the next refresh, and a broken store does not stop reads', async (t) => {
+  const server = await startServer(t, { domains, options: { 'snapshot.refreshIntervalMs': 50 } });
+  const call = caller(t, server, await server.pki.identity('media.player'));
+  t.is((await call('/oauth2/token', ask)).status, 200);
+  await server.save({ name: 'catalog', roles: { reader: [] } });
+  t.is((await call('/oauth2/token', ask)).status, 403);
+  await server.save({ name: 'catalog', roles: { reader: ['media.player'] } });
+  await server.store.close();
+  await until('the server says that the store is gone', async () =>
+    (await call('^/readyz')).text.includes('"unreadable"'),
+  );
+  t.is((await call('^/readyz')).status, 200);
+  t.is((await call('/oauth2/token', ask)).status, 200);
+});
+
+/** A request whose body comes in two parts. */
+async function slowRequest(server: TestServer, who: { certificate: string; key: string }) {
+  const url = new URL(`${server.baseUrl}/oauth2/token`);
+  const body = String(ask.body);
+  const sent = request(url, {
+    method: 'POST',
+    ca: server.pki.bundle,
+    cert: who.certificate,
+    key: who.key,
+    agent: false,
+    headers: {
+      'content-type': 'application/x-www-form-urlencoded',
+      'content-length': body.length,
+      connection: 'keep-alive',
+    },
+  });
+  // Cut by the server in one test.
+  sent.on('error', () => undefined);
+  sent.write(body.slice(0, 10));
+  await once(sent, 'socket').then(([socket]) => once(socket, 'secureConnect'));
+  return {
+    async finish() {
+      sent.end(body.slice(10));
+      const [response] = await once(sent, 'response');
+      let text = '';
+      for await (const chunk of response) text += chunk;
+      return { status: response.statusCode, connection: response.headers.connection, text };
+    },
+  };
+}
+
+test('closing lets the requests in flight end, then ends their connections', async (t) => {
+  const server = await startServer(t, { domains });
+  const who = await server.pki.identity('media.player');
+  const slow = await slowRequest(server, who);
+  const call = caller(t, server, who);
+  await call('^/healthz');
+  // The first part of the slow request has certainly arrived once its route waits for the rest.
+  const start = performance.now();
+  const closed = server.running.close();
+  await t.throwsAsync(caller(t, server, who)('^/healthz'), { message: /ECONNREFUSED|ECONNRESET|socket hang up/ });
+  const answer = await slow.finish();
+  t.is(answer.status, 200);
+  t.is(answer.connection, 'close');
+  t.true(JSON.parse(answer.text).expires_in > 0);
+  await closed;
+  t.true(performance.now() - start < 5000);
+});
+
+test('a connection that never ends is cut after the drain time', async (t) => {
+  const server = await startServer(t, { domains, options: { 'timeouts.drainMs': 200 } });
+  const who = await server.pki.identity('media.player');
+  await slowRequest(server, who).then(({ finish }) => void finish);
+  const socket = connect({ host: '127.0.0.1', port: Number(new URL(server.baseUrl).port), ca: server.pki.bundle });
+  socket.on('error', () => undefined);
+  socket.write('GET /healthz HTTP/1.1\r\n');
+  await once(socket, 'secureConnect');
+  const start = performance.now();
+  await server.running.close();
+  t.true(performance.now() - start < 3000);
+});
+
+test('a renewed certificate is taken into use, a bad one is not', async (t) => {
+  const server = await startServer(t, { domains });
+  const at = (name: string) => join(server.folder, name);
+  const serial = () =>
+    new Promise<string>((resolve, reject) => {
+      const port = Number(new URL(server.baseUrl).port);
+      const socket = connect({ host: '127.0.0.1', port, ca: server.pki.bundle }, () => {
+        resolve(socket.getPeerCertificate().serialNumber);
+        socket.destroy();
+      });
+      socket.on('error', reject);
+    });
+  const before = await serial();
+  const renewed = await server.pki.server();
+  writeFileSync(at('new.pem'), renewed.certificate);
+  writeFileSync(at('server.key.pem'), renewed.key);
+  await until('the half-written pair is reported', () =>
+    server.log.some((line) => String(line['msg']).includes('unfit')),
+  );
+  t.is(await serial(), before);
+  renameSync(at('new.pem'), at('server.cert.pem'));
+  await until('the new certificate is in use', async () => (await serial()) !== before);
+  copyFileSync(at('bundle.pem'), at('bundle.pem'));
+  server.running.reload();
+  t.is((await caller(t, server, await server.pki.identity('media.player'))('/oauth2/keys')).status, 200);
+});
+
+const signet = fileURLToPath(import.meta.resolve('@signet/server/package.json')).replace(
+  'package.json',
+  'bin/signet.js',
+);
+
+function run(...args: readonly string[]) {
+  const child = spawn(process.execPath, [signet, ...args], { stdio: ['ignore', 'pipe', 'pipe'] });
+  const lines = createInterface({ input: child.stdout });
+  return { child, lines, ended: once(child, 'exit').then(([code]) => code as number | null) };
+}
+
+for (const workers of ['1', '2']) {
+  test(`signet init and serve with ${workers} process(es): one line, then SIGTERM and status 0`, async (t) => {
+    const folder = join(temporaryFolder(t), 'new');
+    t.is(await run('init', folder, '--port', '0', '--identity', 'media.player').ended, 0);
+    t.is(await run('init', folder).ended, 2);
+    const config = join(folder, 'signet.yaml');
+    t.is(await run('--config', config, 'config', 'check').ended, 0);
+    const server = run('--config', config, 'serve', '--json', '--workers', workers);
+    t.teardown(() => void server.child.kill('SIGKILL'));
+    const [line] = await once(server.lines, 'line');
+    const { baseUrl, pid } = JSON.parse(String(line));
+    t.regex(baseUrl, /^https:\/\/127\.0\.0\.1:\d+\/v1$/);
+    t.is(pid, server.child.pid);
+    server.child.kill('SIGTERM');
+    t.is(await server.ended, 0);
+  });
+}
+
+test('signet keys: a new key waits, --now does not, a compromised one is gone', async (t) => {
+  const folder = join(temporaryFolder(t), 'new');
+  await run('init', folder, '--port', '0').ended;
+  const config = join(folder, 'signet.yaml');
+  const keys = async (...args: readonly string[]) => {
+    const { lines, ended } = run('--config', config, 'keys', ...args, '--json');
+    const [line] = await once(lines, 'line');
+    t.is(await ended, 0);
+    return JSON.parse(String(line)) as { kid: string; purpose: string; state: string }[];
+  };
+  const states = (list: { purpose: string; state: string }[], purpose: string) =>
+    list.filter((key) => key.purpose === purpose).map(({ state }) => state);
+  await keys('rotate', '--purpose', 'token');
+  t.deepEqual(states(await keys('list'), 'token').sort(), ['active', 'next']);
+  await keys('rotate', '--purpose', 'token', '--now');
+  const list = await keys('list');
+  t.deepEqual(states(list, 'token').sort(), ['active', 'next', 'retired']);
+  t.deepEqual(states(list, 'bundle'), ['active']);
+  const [bundle] = list.filter(({ purpose }) => purpose === 'bundle');
+  t.deepEqual(states(await keys('compromised', bundle?.kid ?? ''), 'bundle').sort(), ['active', 'compromised']);
+  t.is(await run('--config', config, 'keys', 'compromised', 'nothing').ended, 1);
+});
