@@ -1,7 +1,8 @@
-import { appendFileSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { decisionsPart } from './decisions/part.ts';
+import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import { describeMachine } from './measure/machine.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
@@ -16,6 +17,7 @@ const runners: Record<Part, RunPart> = {
   unchanged: unchangedPart,
   decisions: decisionsPart,
   loading: loadingPart,
+  impact: impactPart,
 };
 
 async function main(options: Options): Promise<void> {
@@ -27,7 +29,11 @@ async function main(options: Options): Promise<void> {
   if (options.out !== undefined) writeFileSync(options.out, '');
   try {
     write(`Machine: ${describeMachine()}\n`);
-    for (const part of options.parts) write(`${await runners[part]({ folder, quick: options.quick })}\n`);
+    for (const part of options.parts) {
+      const own = join(folder, part);
+      mkdirSync(own);
+      write(`${await runners[part]({ folder: own, quick: options.quick })}\n`);
+    }
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

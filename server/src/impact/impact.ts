@@ -1,102 +1,78 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
-import type { WireAssertion } from '@signet/policy-engine/wire';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { type PrincipalClass, principalClasses } from './principal-classes.ts';
-import { differenceOf, type Flip, type Rule } from './rule-difference.ts';
+import { domainRules } from './domain-rules.ts';
+import { type PrincipalClass, principalClasses, switchedOff } from './principal-classes.ts';
+import { differenceOf, type Flip } from './rule-difference.ts';
 
 /** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
 export interface AccessChange extends Omit<Flip, 'example'> {
   readonly domain: DomainName;
   readonly principal: string;
+  /** Where set, a wildcard means only services of this domain, which is being switched on or off. */
+  readonly within?: DomainName;
   readonly example: { readonly principal: string; readonly action: string; readonly resource: string };
 }
 
 /**
  * Who gains and who loses which access between two snapshots at `now` (milliseconds): exact over memberships, groups,
- * delegation, wildcards and DENY. Sorted by domain, principal, then losses before gains. Pure.
+ * delegation, wildcards and DENY. Sorted by domain, then by principal (names before wildcards). Pure.
  * Throws `PatternsTooComplexError`.
  */
 export function impactOf(before: Snapshot, after: Snapshot, now: number): AccessChange[] {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
-  const isSwitched = switchedOff(before) !== switchedOff(after);
-  const touched = [...names].filter((name) => {
-    const was = before.domain(name);
-    return isSwitched || was !== after.domain(name) || reachesOut(was);
-  });
+  const changed = new Set([...names].filter((name) => before.domain(name) !== after.domain(name)));
+  const isSwitched = switchedOff(before).join() !== switchedOff(after).join();
+  const touched = [...names].filter(
+    (name) => isSwitched || changed.has(name) || reachesInto(before, before.domain(name), changed),
+  );
   return touched.sort().flatMap((name) => domainImpact(name, before, after, now));
 }
 
-/** Services and domains that are switched off: they hold no role anywhere. */
-function switchedOff(snapshot: Snapshot): string {
-  const services = [...snapshot.domains.values()].flatMap((domain) =>
-    [...domain.services.values()].filter(({ enabled }) => !enabled).map(({ name }) => `${domain.name}.${name}`),
+/**
+ * An unchanged domain is touched by a change elsewhere: in the domains of its groups, in those that its roles trust, and in
+ * the domains of the groups of these.
+ */
+function reachesInto(
+  snapshot: Snapshot,
+  domain: DomainSnapshot | undefined,
+  changed: ReadonlySet<DomainName>,
+): boolean {
+  if (domain === undefined) return false;
+  const { trusting, groupDomains } = domain.membership;
+  if (groupDomains.some((name) => changed.has(name))) return true;
+  return [...trusting.keys()].some(
+    (name) =>
+      changed.has(name) || snapshot.domain(name)?.membership.groupDomains.some((group) => changed.has(group)) === true,
   );
-  return [...services, ...snapshot.disabledDomains].sort().join();
+}
+
+interface Side {
+  readonly snapshot: Snapshot;
+  readonly domain: DomainSnapshot | undefined;
 }
 
 function domainImpact(name: DomainName, before: Snapshot, after: Snapshot, now: number): AccessChange[] {
-  const was = before.domain(name);
-  const is = after.domain(name);
+  const was = { snapshot: before, domain: before.domain(name) };
+  const is = { snapshot: after, domain: after.domain(name) };
+  const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
+  const isSamePolicy = was.domain?.policies === is.domain?.policies;
   const differences = new Map<string, readonly Flip[]>();
-  const sides = [
-    ...(was === undefined ? [] : [{ snapshot: before, domain: was }]),
-    ...(is === undefined ? [] : [{ snapshot: after, domain: is }]),
-  ];
-  return principalClasses(sides).flatMap((principal) => {
-    const held = roleNames(before, was, principal, now);
-    const holds = roleNames(after, is, principal, now);
-    const key = JSON.stringify([held, holds]);
-    const flips = differences.get(key) ?? differenceOf(rulesOf(was, held), rulesOf(is, holds));
+  return principalClasses([was, is]).flatMap((principal) => {
+    const held = roleNames(was, principal, now);
+    const holds = roleNames(is, principal, now);
+    if (isSamePolicy && held.join() === holds.join()) return [];
+    // Role names hold neither commas nor bars.
+    const key = `${held.join()}|${holds.join()}`;
+    const flips = differences.get(key) ?? differenceOf(oldRules.rulesFor(held), newRules.rulesFor(holds));
     differences.set(key, flips);
     return flips.map((flip) => toChange(name, principal, flip));
   });
 }
 
-/** An unchanged domain can still be touched by a change elsewhere: through its groups' domains and those it trusts. */
-function reachesOut(domain: DomainSnapshot | undefined): boolean {
-  if (domain === undefined) return false;
-  return domain.membership.trusting.size > 0 || domain.membership.groupDomains.some((name) => name !== domain.name);
-}
-
-function roleNames(
-  snapshot: Snapshot,
-  domain: DomainSnapshot | undefined,
-  principal: PrincipalClass,
-  now: number,
-): readonly string[] {
+function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: number): readonly string[] {
   if (domain === undefined) return [];
   return grantedRoles(snapshot, domain, principal.example, now).map((role) => role.name);
-}
-
-/** The rules of the active policies that speak of one of these roles, without the domain's own prefix. */
-function rulesOf(domain: DomainSnapshot | undefined, roles: readonly string[]): Rule[] {
-  if (domain === undefined || roles.length === 0) return [];
-  const active = domain.policies.filter((policy) => policy.active !== false);
-  const prefix = `${domain.name}:`;
-  return active
-    .flatMap((policy) => policy.assertions)
-    .filter((assertion) => countsHere(assertion) && assertion.resource.toLowerCase().startsWith(prefix))
-    .filter(({ role }) => speaksOf(withoutPrefix(withoutPrefix(role, prefix), 'role.'), roles))
-    .map(({ effect, action, resource }) => ({
-      effect: effect ?? 'ALLOW',
-      action: action.toLowerCase(),
-      resource: resource.slice(prefix.length).toLowerCase(),
-    }));
-}
-
-/** As in the server's own checks, which know no host: a conditional ALLOW does not count, a conditional DENY does. */
-function countsHere({ effect, conditions }: WireAssertion): boolean {
-  return effect === 'DENY' || (conditions?.conditionsList.length ?? 0) === 0;
-}
-
-function speaksOf(rolePattern: string, roles: readonly string[]): boolean {
-  return roles.some((role) => matchesPattern(rolePattern, role));
-}
-
-function withoutPrefix(text: string, prefix: string): string {
-  return text.startsWith(prefix) ? text.slice(prefix.length) : text;
 }
 
 function toChange(domain: DomainName, principal: PrincipalClass, flip: Flip): AccessChange {
@@ -105,6 +81,7 @@ function toChange(domain: DomainName, principal: PrincipalClass, flip: Flip): Ac
     ...flip,
     domain,
     principal: principal.label,
+    ...(principal.within !== undefined && { within: principal.within }),
     example: { principal: principal.example, action, resource: `${domain}:${resource}` },
   };
 }

@@ -1,48 +1,74 @@
-import { InvalidNameError, type PrincipalName, parsePrincipalName } from '@signet/policy-engine/names';
-import type { DomainSnapshot, Member, Snapshot } from '../snapshot/snapshot.ts';
+import {
+  type DomainName,
+  InvalidNameError,
+  type PrincipalName,
+  parsePrincipalName,
+  servicePrincipal,
+  splitPrincipal,
+} from '@signet/policy-engine/names';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
 /** Principals that no membership tells apart: one by name, or all others that a wildcard member covers. */
 export interface PrincipalClass {
   /** The name, or the wildcard: `media.*` then means those that are not named and that no longer wildcard covers. */
   readonly label: string;
+  /** Only those of the wildcard's principals that are services of this domain, which is switched off on one side. */
+  readonly within?: DomainName;
   /** One of them. */
   readonly example: PrincipalName;
 }
 
-/** Everybody who may hold a role of the domain in one of the snapshots, by classes. */
-export function principalClasses(domains: readonly { snapshot: Snapshot; domain: DomainSnapshot }[]): PrincipalClass[] {
-  const names = new Set<string>();
-  for (const { snapshot, domain } of domains) {
-    for (const source of membershipSources(snapshot, domain)) {
-      collect(source, names);
-      for (const group of source.membership.groupDomains) collectGroups(snapshot.domain(group), names);
+/** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
+export function principalClasses(
+  sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
+): PrincipalClass[] {
+  const members = new Set<string>();
+  for (const { snapshot, domain } of sides) {
+    for (const source of membershipSources(snapshot, domain)) collectMembers(snapshot, source, members);
+  }
+  const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
+  const names = new Set([...members].filter((name) => !name.endsWith('*') && !name.includes(':')));
+  const closed = new Set<DomainName>();
+  // Without wildcards only those matter who are named, and the answer knows about each whether it is switched off.
+  if (prefixes.length > 0) {
+    for (const { snapshot } of sides) {
+      for (const service of switchedOffServices(snapshot)) names.add(service);
+      for (const domain of snapshot.disabledDomains) closed.add(domain);
     }
   }
-  const wildcards = [...names].filter((name) => name.endsWith('*'));
-  const exact = [...names].filter((name) => !name.endsWith('*') && !name.includes(':')).sort();
-  const prefixes = wildcards.map((wildcard) => wildcard.slice(0, -1)).sort();
+  const taken = { names, closed, prefixes };
   return [
-    ...exact.flatMap((name) => toClass(name, name) ?? []),
-    ...prefixes.flatMap((prefix) => exampleOf(prefix, prefixes, names) ?? []),
+    ...[...names].sort().flatMap((name) => toClass(name, name) ?? []),
+    ...prefixes.sort().flatMap((prefix) => exampleOf(prefix, taken) ?? []),
+    ...[...closed].sort().flatMap((domain) => closedClasses(domain, taken)),
   ];
 }
 
+/** Services and domains that are switched off: they hold no role anywhere. Sorted. */
+export function switchedOff(snapshot: Snapshot): readonly string[] {
+  return [...switchedOffServices(snapshot), ...snapshot.disabledDomains].sort();
+}
+
+function switchedOffServices(snapshot: Snapshot): PrincipalName[] {
+  return [...snapshot.domains.values()].flatMap((domain) =>
+    [...domain.services.values()]
+      .filter(({ enabled }) => !enabled)
+      .map(({ name }) => servicePrincipal(domain.name, name)),
+  );
+}
+
 /** The domain itself and the domains that its roles trust. */
-function membershipSources(snapshot: Snapshot, domain: DomainSnapshot): DomainSnapshot[] {
+function membershipSources(snapshot: Snapshot, domain: DomainSnapshot | undefined): DomainSnapshot[] {
+  if (domain === undefined) return [];
   const trusted = [...domain.membership.trusting.keys()].flatMap((name) => snapshot.domain(name) ?? []);
   return [domain, ...trusted];
 }
 
-function collect(domain: DomainSnapshot, names: Set<string>): void {
-  for (const role of domain.roles.values()) for (const member of role.members) names.add(nameOf(member));
-}
-
-function collectGroups(domain: DomainSnapshot | undefined, names: Set<string>): void {
-  for (const name of domain?.membership.groupMembers.keys() ?? []) names.add(name);
-}
-
-function nameOf(member: Member): string {
-  return member.name;
+function collectMembers(snapshot: Snapshot, domain: DomainSnapshot, names: Set<string>): void {
+  for (const role of domain.roles.values()) for (const member of role.members) names.add(member.name);
+  for (const group of domain.membership.groupDomains) {
+    for (const name of snapshot.domain(group)?.membership.groupMembers.keys() ?? []) names.add(name);
+  }
 }
 
 function toClass(label: string, example: string): PrincipalClass | undefined {
@@ -54,19 +80,58 @@ function toClass(label: string, example: string): PrincipalClass | undefined {
   }
 }
 
-const endings = ['somebody', 'x', 'x.somebody', 'other', 'other.somebody', 'q0', 'q0.somebody', 'zz', 'zz.somebody'];
+interface Taken {
+  readonly names: ReadonlySet<string>;
+  /** Domains that are switched off on one side: their services are classes of their own. */
+  readonly closed: ReadonlySet<DomainName>;
+  readonly prefixes: readonly string[];
+}
 
-/** A principal that this prefix covers, that nobody named and that no longer prefix covers. */
-function exampleOf(
-  prefix: string,
-  prefixes: readonly string[],
-  names: ReadonlySet<string>,
+const letters = [...'sabcdefghijklmnopqrtuvwxyz0123456789_-.'];
+const endings = ['', 'omebody', '.somebody', 'x.y.somebody'];
+
+/** A principal that this prefix covers, that nobody named, that no longer prefix covers and whose domain is not switched off. */
+function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
+  const isFree = (name: string) => {
+    const domain = splitPrincipal(name as PrincipalName)?.domain;
+    return name.includes('.') && !taken.names.has(name) && !(domain !== undefined && taken.closed.has(domain));
+  };
+  return findName(prefix, prefix, taken, prefix === '' ? ['user.somebody'] : [], isFree);
+}
+
+/** The services of a domain that is switched off on one side, as far as wildcards cover them. */
+function closedClasses(domain: DomainName, taken: Taken): PrincipalClass[] {
+  const own = `${domain}.`;
+  const inside = taken.prefixes.filter((prefix) => prefix.startsWith(own) && !prefix.slice(own.length).includes('.'));
+  const bases = taken.prefixes.some((prefix) => own.startsWith(prefix)) ? [own, ...inside] : inside;
+  const isFree = (name: string) => splitPrincipal(name as PrincipalName)?.domain === domain && !taken.names.has(name);
+  return [...new Set(bases)].flatMap((base) => {
+    const found = findName(base, base, taken, [], isFree);
+    return found === undefined ? [] : { ...found, within: domain };
+  });
+}
+
+/** Tries short continuations first; goes deeper only where others have taken all that begin with a letter. */
+function findName(
+  base: string,
+  start: string,
+  taken: Taken,
+  favourites: readonly string[],
+  isFree: (name: string) => boolean,
 ): PrincipalClass | undefined {
-  for (const ending of prefix === '' ? ['user.somebody', ...endings] : endings) {
-    const name = prefix + ending;
-    const isCoveredCloser = prefixes.some((rival) => rival.length > prefix.length && name.startsWith(rival));
-    if (names.has(name) || isCoveredCloser || !name.includes('.')) continue;
-    const found = toClass(`${prefix}*`, name);
+  const isCloser = (name: string) =>
+    taken.prefixes.some((rival) => rival.length > base.length && name.startsWith(rival));
+  const tries = letters.flatMap((letter) => endings.map((ending) => start + letter + ending));
+  for (const name of [...favourites, ...tries]) {
+    if (isCloser(name) || !isFree(name)) continue;
+    const found = toClass(`${base}*`, name);
+    if (found !== undefined) return found;
+  }
+  for (const letter of letters) {
+    const next = start + letter;
+    const isContested = taken.prefixes.some((rival) => rival.length > next.length && rival.startsWith(next));
+    if (!isContested || isCloser(next)) continue;
+    const found = findName(base, next, taken, [], isFree);
     if (found !== undefined) return found;
   }
   return undefined;

@@ -66,11 +66,31 @@ function axis(rules: readonly Rule[], changed: readonly Rule[], dimension: 'acti
   const touched = new Set(changed.map((rule) => index.get(rule[dimension])));
   const atoms = atomsOf(patterns, { allowEmpty: dimension === 'resource' });
   const kept = atoms.filter((atom) => [...atom.matches].some((position) => touched.has(position)));
-  return { index, atoms: kept, describe: (atom) => describe(patterns, atoms, atom) };
+  const extents = extentsOf(atoms);
+  const described = new Map<Atom, TextSet>();
+  const describeOnce = (atom: Atom) => {
+    const known = described.get(atom) ?? describe(patterns, extents, atom);
+    described.set(atom, known);
+    return known;
+  };
+  return { index, atoms: kept, describe: describeOnce };
 }
 
-function describe(patterns: readonly string[], atoms: readonly Atom[], atom: Atom): TextSet {
-  const extent = (position: number) => atoms.filter((one) => one.matches.has(position));
+/** The atoms of each pattern, by its index. */
+function extentsOf(atoms: readonly Atom[]): ReadonlyMap<number, readonly Atom[]> {
+  const extents = new Map<number, Atom[]>();
+  for (const atom of atoms) {
+    for (const position of atom.matches) {
+      const extent = extents.get(position);
+      if (extent === undefined) extents.set(position, [atom]);
+      else extent.push(atom);
+    }
+  }
+  return extents;
+}
+
+function describe(patterns: readonly string[], extents: ReadonlyMap<number, readonly Atom[]>, atom: Atom): TextSet {
+  const extent = (position: number) => extents.get(position) ?? [];
   const matched = [...atom.matches];
   const isNarrowest = (position: number) => {
     const own = extent(position);
@@ -80,10 +100,15 @@ function describe(patterns: readonly string[], atoms: readonly Atom[], atom: Ato
     });
   };
   const narrowest = matched.filter(isNarrowest);
-  const inside = atoms.filter((one) => one !== atom && narrowest.every((position) => one.matches.has(position)));
-  const except = patterns.filter((_, position) => {
-    return !atom.matches.has(position) && inside.some((one) => one.matches.has(position));
-  });
+  // An atom of no pattern overlaps none either: whatever is named does not match it.
+  const [first] = narrowest;
+  const near = first === undefined ? new Set([...extents.values()].flat()) : extent(first);
+  const overlapping = new Set<number>();
+  for (const one of near) {
+    if (one === atom || !narrowest.every((position) => one.matches.has(position))) continue;
+    for (const position of one.matches) if (!atom.matches.has(position)) overlapping.add(position);
+  }
+  const except = patterns.filter((_, position) => overlapping.has(position));
   return { matching: narrowest.map((position) => patterns[position] ?? ''), except };
 }
 
@@ -101,7 +126,8 @@ function allows(rules: readonly Rule[]): boolean {
 }
 
 function symmetricDifference(before: readonly Rule[], after: readonly Rule[]): Rule[] {
-  const keyOf = (rule: Rule) => JSON.stringify([rule.effect, rule.action, rule.resource]);
+  // Neither actions nor resources hold line ends.
+  const keyOf = (rule: Rule) => `${rule.effect}\n${rule.action}\n${rule.resource}`;
   const [left, right] = [new Set(before.map(keyOf)), new Set(after.map(keyOf))];
   return [...before.filter((rule) => !right.has(keyOf(rule))), ...after.filter((rule) => !left.has(keyOf(rule)))];
 }

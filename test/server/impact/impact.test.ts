@@ -1,0 +1,144 @@
+import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { checkAccess } from '@signet/server/access/check-access';
+import { UnknownDomainError } from '@signet/server/errors';
+import { type AccessChange, impactOf } from '@signet/server/impact/impact';
+import { type PrincipalClass, principalClasses } from '@signet/server/impact/principal-classes';
+import type { Snapshot } from '@signet/server/snapshot/snapshot';
+import test from 'ava';
+import fc from 'fast-check';
+import { type PlainDomain, plainSnapshot } from '#support/plain-domains';
+
+const now = 1_700_000_000_000;
+
+/* Whole domains over a small alphabet: `aa` has the resources, `bb` groups, delegation and services. */
+const principals = ['bb.x', 'bb.y', 'bb.z', 'bb.xyz', 'user.u', 'user.v', 'bb.c.x'];
+const actions = ['read', 'rx', 'write', 'q'];
+const resources = ['aa:m', 'aa:mm', 'aa:n', 'aa:z'];
+
+const member = fc.record({
+  name: fc.constantFrom('bb.x', 'bb.y', 'bb.xyz', 'user.u', '*', 'bb.*', 'bb.x*', 'u*', 'bb:group.g', 'bb:group.h'),
+  disabled: fc.oneof({ weight: 5, arbitrary: fc.constant(false) }, { weight: 1, arbitrary: fc.constant(true) }),
+  expires: fc.option(fc.constantFrom(now - 1, now + 1), { nil: undefined }),
+});
+const members = fc
+  .uniqueArray(member, { maxLength: 3, selector: ({ name }) => name })
+  .map((list) => list.map(({ expires, ...rest }) => ({ ...rest, ...(expires !== undefined && { expires }) })));
+const rule = fc.tuple(
+  fc.constantFrom('ALLOW' as const, 'ALLOW' as const, 'DENY' as const),
+  fc.constantFrom('r1', 'r2', 'r3', 'r*', 'r?', '*'),
+  fc.constantFrom('read', 'r*', 'write', '*', 'r?'),
+  fc.constantFrom('m', 'm*', 'n', '*', '?', '*m'),
+);
+const domainA = fc
+  .record({
+    r1: members,
+    r2: members,
+    trusts: fc.boolean(),
+    rules: fc.array(rule, { maxLength: 4 }),
+    assumes: fc.boolean(),
+  })
+  .map(
+    ({ r1, r2, trusts, rules, assumes }): PlainDomain => ({
+      name: 'aa',
+      roles: { r1, r2 },
+      ...(trusts && { trusts: { r3: 'bb' } }),
+      rules: [...rules, ...(assumes ? [['ALLOW', 'r1', 'assume_role', 'role.r2'] as const] : [])],
+    }),
+  );
+const domainB = fc
+  .record({
+    enabled: fc.oneof({ weight: 6, arbitrary: fc.constant(true) }, { weight: 1, arbitrary: fc.constant(false) }),
+    g: fc.uniqueArray(fc.constantFrom('bb.x', 'bb.y', 'user.u', 'user.v'), { maxLength: 2 }),
+    h: fc.uniqueArray(fc.constantFrom('bb.x', 'bb.z'), { maxLength: 2 }),
+    s: members,
+    off: fc.option(fc.constantFrom('x', 'y', 'z'), { nil: undefined }),
+    grants: fc.option(fc.constantFrom('r3', 'r*', 'r1'), { nil: undefined }),
+  })
+  .map(
+    ({ enabled, g, h, s, off, grants }): PlainDomain => ({
+      name: 'bb',
+      enabled,
+      groups: { g, h },
+      roles: { s },
+      ...(off !== undefined && { servicesOff: [off] }),
+      ...(grants !== undefined && { rules: [['ALLOW', 's', 'assume_role', `aa:role.${grants}`]] }),
+    }),
+  );
+
+function isGranted(snapshot: Snapshot, principal: string, action: string, resource: string): boolean {
+  try {
+    const query = { principal: parsePrincipalName(principal), action: parseActionName(action), resource };
+    return checkAccess(snapshot, query, now).granted;
+  } catch (error) {
+    if (error instanceof UnknownDomainError) return false;
+    throw error;
+  }
+}
+
+function matches(pattern: string, text: string): boolean {
+  if (pattern === '') return text === '';
+  if (pattern[0] === '*') return matches(pattern.slice(1), text) || (text !== '' && matches(pattern, text.slice(1)));
+  return text !== '' && (pattern[0] === '?' || pattern[0] === text[0]) && matches(pattern.slice(1), text.slice(1));
+}
+
+function covers(set: AccessChange['action'], text: string): boolean {
+  return set.matching.every((one) => matches(one, text)) && !set.except.some((one) => matches(one, text));
+}
+
+/** The class that a principal is in: its name, a switched-off domain's part of a wildcard, or the longest wildcard. */
+function classOf(before: Snapshot, after: Snapshot, principal: string): PrincipalClass | undefined {
+  const sides = [before, after].map((snapshot) => ({ snapshot, domain: snapshot.domain(parseDomainName('aa')) }));
+  const classes = principalClasses(sides);
+  const isService = (domain: string) => principal.slice(0, principal.lastIndexOf('.')) === domain;
+  const closed = [...before.disabledDomains, ...after.disabledDomains].some(isService);
+  return (
+    classes.find(({ label }) => label === principal) ??
+    classes
+      .filter(({ label, within }) => {
+        const isCovered = label.endsWith('*') && principal.startsWith(label.slice(0, -1));
+        return isCovered && (within === undefined ? !closed : isService(within));
+      })
+      .sort((one, other) => other.label.length - one.label.length)[0]
+  );
+}
+
+/** Every question whose answer differs from what the changes say, in words. */
+function disagreements(before: Snapshot, after: Snapshot, changes: readonly AccessChange[]): string[] {
+  const questions = principals.flatMap((principal) =>
+    actions.flatMap((action) => resources.map((resource) => ({ principal, action, resource }))),
+  );
+  return questions.flatMap(({ principal, action, resource }) => {
+    const own = classOf(before, after, principal);
+    const found = changes
+      .filter((change) => change.principal === own?.label && change.within === own.within)
+      .filter((flip) => covers(flip.action, action) && covers(flip.resource, resource.slice('aa:'.length)))
+      .map(({ change }) => change);
+    const was = isGranted(before, principal, action, resource);
+    const is = isGranted(after, principal, action, resource);
+    const right = was === is ? [] : [is ? 'gain' : 'loss'];
+    return found.join() === right.join() ? [] : [`${principal} ${action} ${resource}: ${was} to ${is}, found ${found}`];
+  });
+}
+
+/** Every example that does not show what it is an example of. */
+function wrongExamples(before: Snapshot, after: Snapshot, changes: readonly AccessChange[]): AccessChange[] {
+  return changes.filter(({ change, example: { principal, action, resource } }) => {
+    const was = isGranted(before, principal, action, resource);
+    const is = isGranted(after, principal, action, resource);
+    return was === is || is !== (change === 'gain');
+  });
+}
+
+test('impact: agrees with asking every question, over random pairs of whole domains', (t) => {
+  fc.assert(
+    fc.property(domainA, domainA, domainB, domainB, fc.boolean(), (a1, a2, b1, b2, sameA) => {
+      const before = plainSnapshot([a1, b1], now);
+      const after = plainSnapshot([sameA ? a1 : a2, b2], now);
+      const changes = impactOf(before, after, now).filter(({ domain }) => domain === 'aa');
+      const wrong = [...disagreements(before, after, changes), ...wrongExamples(before, after, changes)];
+      if (wrong.length > 0) throw new Error(JSON.stringify(wrong));
+    }),
+    { numRuns: 10_000, includeErrorInReport: true },
+  );
+  t.pass();
+});

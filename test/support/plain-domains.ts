@@ -1,0 +1,79 @@
+import {
+  parseDomainName,
+  parseGroupName,
+  parsePolicyName,
+  parseRoleName,
+  parseServiceName,
+} from '@signet/policy-engine/names';
+import type { Effect } from '@signet/policy-engine/wire';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import type { Snapshot } from '@signet/server/snapshot/snapshot';
+import type { DomainRecord, MemberRecord } from '@signet/server/store/records';
+
+/** `[effect, role, action, resource]`; a resource without a colon belongs to the domain itself. */
+export type PlainRule = readonly [effect: Effect, role: string, action: string, resource: string];
+
+/** A domain as data that a generator can make. */
+export interface PlainDomain {
+  readonly name: string;
+  readonly enabled?: boolean;
+  readonly roles?: Readonly<Record<string, readonly MemberRecord[]>>;
+  /** Roles to the domain that they trust. */
+  readonly trusts?: Readonly<Record<string, string>>;
+  readonly groups?: Readonly<Record<string, readonly string[]>>;
+  readonly rules?: readonly PlainRule[];
+  readonly servicesOff?: readonly string[];
+}
+
+/** The record of a store for it, with version 1. */
+export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
+  const name = parseDomainName(plain.name);
+  const assertions = (plain.rules ?? []).map(([effect, role, action, resource], index) => ({
+    id: index + 1,
+    effect,
+    role: `${name}:role.${role}`,
+    action,
+    resource: resource.includes(':') ? resource : `${name}:${resource}`,
+    caseSensitive: false,
+  }));
+  const policy = { version: '0', active: true, caseSensitive: false, modified: now, assertions };
+  return {
+    name,
+    enabled: plain.enabled ?? true,
+    version: 1,
+    modified: now,
+    limits: {},
+    roles: [
+      ...Object.entries(plain.roles ?? {}).map(([role, members]) => ({ name: parseRoleName(role), members })),
+      ...Object.entries(plain.trusts ?? {}).map(([role, trust]) => ({
+        name: parseRoleName(role),
+        trust: parseDomainName(trust),
+        members: [],
+      })),
+    ],
+    groups: Object.entries(plain.groups ?? {}).map(([group, members]) => ({
+      name: parseGroupName(group),
+      members: members.map((member) => ({ name: member, disabled: false })),
+    })),
+    policies: assertions.length === 0 ? [] : [{ name: parsePolicyName('rules'), ...policy }],
+    services: (plain.servicesOff ?? []).map((service) => ({
+      name: parseServiceName(service),
+      enabled: false,
+      hosts: [],
+      publicKeys: [],
+    })),
+  };
+}
+
+/** A snapshot of nothing but these domains. Throws when one cannot be compiled. */
+export function plainSnapshot(domains: readonly PlainDomain[], now: number): Snapshot {
+  const { snapshot, problems } = compileSnapshot(undefined, {
+    state: { epoch: 1, counter: 1 },
+    domains: domains.map((domain) => plainRecord(domain, now)),
+    deleted: [],
+    signingKeys: [],
+  });
+  const [problem] = problems;
+  if (problem !== undefined) throw problem.error;
+  return snapshot;
+}
