@@ -5,6 +5,7 @@ import { Bundles } from './bundles.ts';
 import { SignetClientError } from './errors.ts';
 import { Agents } from './http/agents.ts';
 import { Http } from './http/http.ts';
+import { Instances } from './instances.ts';
 import { fetchKeys, fetchMetadata, type Metadata, type PublishedKeys } from './published-keys.ts';
 import { Tokens } from './tokens/tokens.ts';
 
@@ -53,6 +54,7 @@ export interface SignetClient extends AsyncDisposable {
   readonly tokens: Tokens;
   readonly access: Access;
   readonly bundles: Bundles;
+  readonly instances: Instances;
   /** The keys that verify tokens and bundles, with the curve names of RFC 7518. Asks the server each time. */
   keys(options?: { readonly signal?: AbortSignal }): Promise<PublishedKeys>;
   /** The server's metadata document. Asks the server each time. */
@@ -111,6 +113,7 @@ export function createClient(options: ClientOptions): SignetClient {
     tokens: new Tokens({ http, clock, thumbprint, cacheSize }),
     access: new Access(http),
     bundles: new Bundles(http, maxBundleBytes),
+    instances: new Instances(http),
     keys: (call) => fetchKeys(http, call?.signal),
     metadata: (call) => fetchMetadata(http, call?.signal),
     identity: async () => {

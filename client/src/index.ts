@@ -11,6 +11,7 @@ export {
 } from './identity/identity-agent.ts';
 export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
 export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
+export type { InstanceQuery, Instances } from './instances.ts';
 export type { Metadata, PublishedKeys } from './published-keys.ts';
 export {
   createPrincipalTokenSource,

@@ -5,7 +5,7 @@ import { answerError } from './answer-error.ts';
 import { isBrokenConnection, transportError } from './transport-error.ts';
 
 export interface HttpRequest {
-  readonly method: 'GET' | 'POST';
+  readonly method: 'GET' | 'POST' | 'DELETE';
   /** Path segments below the base URL, not escaped. */
   readonly path: readonly string[];
   readonly query?: Readonly<Record<string, string | undefined>>;

@@ -3,7 +3,9 @@ import { accessCommand } from './access.ts';
 import { applyCommand } from './apply.ts';
 import { configCommand } from './config.ts';
 import { devCommand } from './dev.ts';
+import { identityCommand } from './identity.ts';
 import { initCommand } from './init.ts';
+import { instanceCommand } from './instance.ts';
 import { keysCommand } from './keys.ts';
 import { exitStatus } from './run.ts';
 import { serveCommand } from './serve.ts';
@@ -19,6 +21,8 @@ const commands: readonly (() => Command)[] = [
   testCommand,
   tokenCommand,
   accessCommand,
+  identityCommand,
+  instanceCommand,
   keysCommand,
   configCommand,
 ];

@@ -1,0 +1,47 @@
+import type { InstanceQuery } from '@signet/client';
+import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { Command } from 'commander';
+import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { action, print, UsageError } from './run.ts';
+
+interface InstanceOptions extends ConnectionOptions {
+  readonly provider: string;
+  readonly json?: boolean;
+}
+
+/** `signet instance`: what operators do with the instances of services. */
+export function instanceCommand(): Command {
+  const token = instanceOptions(new Command('token'))
+    .description('print a one-time token with which this instance registers')
+    .action(action(printToken));
+  const remove = instanceOptions(new Command('delete'))
+    .description('delete an instance: its certificates are refused from now on')
+    .action(action(deleteInstance));
+  return new Command('instance').description('instances of services').addCommand(token).addCommand(remove);
+}
+
+function instanceOptions(command: Command): Command {
+  return connectionOptions(command)
+    .argument('<domain.service>', 'the service')
+    .argument('<instance-id>', 'id of the instance')
+    .option('--provider <name>', 'who vouches for the instance', 'sys.auth.server')
+    .option('--json', 'print JSON');
+}
+
+function queryOf(name: string, instanceId: string, provider: string): InstanceQuery {
+  const parts = splitPrincipal(parsePrincipalName(name, 'service'));
+  if (parts === undefined) throw new UsageError(`\`${name}\` is no service`);
+  return { ...parts, provider, instanceId };
+}
+
+async function printToken(name: string, instanceId: string, options: InstanceOptions): Promise<void> {
+  await using client = openClient(options);
+  const token = await client.instances.joinToken(queryOf(name, instanceId, options.provider));
+  print(options.json === true ? { token } : token, options.json);
+}
+
+async function deleteInstance(name: string, instanceId: string, options: InstanceOptions): Promise<void> {
+  await using client = openClient(options);
+  await client.instances.delete(queryOf(name, instanceId, options.provider));
+  print(options.json === true ? { deleted: true } : 'deleted', options.json);
+}

@@ -1,0 +1,188 @@
+import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
+import { parsePrincipalName } from '@signet/policy-engine/names';
+import type { CertificateRow } from '@signet/server/certificates/certificate-store';
+import { createCrlPublisher } from '@signet/server/certificates/crl-publisher';
+import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import { relativeName } from '@signet/server/certificates/distinguished-name';
+import { signOrder } from '@signet/server/certificates/issue-certificate';
+import { IssuerError } from '@signet/server/certificates/issuer-files';
+import { openIssuers } from '@signet/server/certificates/issuers';
+import { openLiveRevocations } from '@signet/server/certificates/live-revocations';
+import { oids } from '@signet/server/certificates/oids';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import { makeAuthority, type TestAuthority } from '#support/authority';
+import { FakeClock } from '#support/clock';
+import { openssl } from '#support/openssl';
+import { ecPair, requestPem } from '#support/requests';
+import { temporaryFolder } from '#support/temp';
+
+function put(folder: string, authority: TestAuthority, name: string): void {
+  for (const [what, text] of [
+    ['cert', authority.certificatePem],
+    ['key', authority.keyPem],
+  ] as const) {
+    const path = join(folder, `${name}.${what}.pem`);
+    writeFileSync(`${path}.new`, text);
+    renameSync(`${path}.new`, path);
+  }
+}
+
+const fail = (error: unknown) => {
+  throw error;
+};
+
+async function twoIssuers(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  const old = await makeAuthority(folder, 'P-256', 'old');
+  const next = await makeAuthority(folder, 'P-384', 'next');
+  put(folder, old, 'active');
+  put(folder, next, 'draining');
+  const roots = join(folder, 'roots.pem');
+  writeFileSync(roots, old.rootPem + next.rootPem);
+  const source = (name: string, state: 'active' | 'draining') => ({
+    certificate: join(folder, `${name}.cert.pem`),
+    key: join(folder, `${name}.key.pem`),
+    state,
+  });
+  const issuers = await openIssuers({
+    sources: [source('active', 'active'), source('draining', 'draining')],
+    roots,
+    reloadIntervalMs: 3_600_000,
+    onError: fail,
+  });
+  t.teardown(() => issuers.close());
+  return { folder, old, next, roots, issuers };
+}
+
+const now = () => epochSeconds(systemClock);
+
+function order() {
+  const { subjectKey } = parseCertificateRequest(requestPem(ecPair(), { commonNames: ['a.b'] }));
+  const names = { commonName: 'a.b', subject: [relativeName(oids.commonName, 'a.b')], altNames: [] };
+  return {
+    kind: 'service',
+    names,
+    subjectKey,
+    usage: 'both',
+    defaultSeconds: 600,
+    maxSeconds: [],
+    holder: parsePrincipalName('a.b'),
+  } as const;
+}
+
+test('a rollover: both issuers verify, the new one signs once it is active, and nothing is restarted', async (t) => {
+  const { folder, old, next, roots, issuers } = await twoIssuers(t);
+  const store = await openSqliteStore(join(folder, 'signet.db'));
+  t.teardown(() => store.close());
+  const deps = {
+    issuers,
+    certificates: store.certificates,
+    clock: systemClock,
+    randomBytes: (size: number) => crypto.getRandomValues(Buffer.alloc(size)),
+  };
+  const verify = async (name: string, pem: string) => {
+    writeFileSync(join(folder, name), pem);
+    return (await openssl(folder, 'verify', '-x509_strict', '-CAfile', roots, '-untrusted', name, name)).output;
+  };
+  const before = await signOrder(deps, order());
+  t.is(await verify('before.pem', before.pem + before.chainPem), 'before.pem: OK\n');
+  t.is(issuers.current().active[0]?.kind, 'P-256');
+
+  t.false(await issuers.reload(), 'nothing has changed');
+  put(folder, next, 'active');
+  put(folder, old, 'draining');
+  t.true(await issuers.reload());
+  const after = await signOrder(deps, order());
+  t.is(await verify('after.pem', after.pem + after.chainPem), 'after.pem: OK\n');
+  t.is(issuers.current().active[0]?.kind, 'P-384');
+  t.is(await verify('before.pem', before.pem + before.chainPem), 'before.pem: OK\n');
+  writeFileSync(roots, next.rootPem);
+  t.true(await issuers.reload());
+  t.is(issuers.current().rootsPem, next.rootPem);
+  t.false((await verify('before.pem', before.pem + before.chainPem)).endsWith('OK\n'), 'the old root is gone');
+});
+
+test('files that do not fit change nothing', async (t) => {
+  const { folder, next, issuers } = await twoIssuers(t);
+  const good = issuers.current();
+  for (const spoil of [
+    () => writeFileSync(join(folder, 'active.key.pem'), next.keyPem),
+    () => writeFileSync(join(folder, 'active.cert.pem'), 'no certificate'),
+    () => rmSync(join(folder, 'roots.pem')),
+  ]) {
+    spoil();
+    await t.throwsAsync(issuers.reload());
+    t.is(issuers.current(), good);
+  }
+});
+
+test('an issuer that is not valid now signs nothing', async (t) => {
+  const { issuers } = await twoIssuers(t);
+  t.throws(() => issuers.signing(now() + 4000 * 86_400), {
+    instanceOf: IssuerError,
+    message: 'no active issuer is valid now',
+  });
+  t.throws(() => issuers.signing(now() - 86_400), { instanceOf: IssuerError });
+});
+
+test('the intent is on disk before a certificate exists, and orphans can be found', async (t) => {
+  const { folder, issuers } = await twoIssuers(t);
+  const store = await openSqliteStore(join(folder, 'signet.db'));
+  t.teardown(() => store.close());
+  const seen: CertificateRow[] = [];
+  const failing = { signing: () => ({ ...issuers.signing(now()), privateKey: ecPair('P-384').publicKey }) };
+  const deps = {
+    issuers: failing,
+    certificates: store.certificates,
+    clock: systemClock,
+    randomBytes: () => Buffer.alloc(16, 7),
+  };
+  await t.throwsAsync(signOrder(deps, order()));
+  seen.push(...(await store.certificates.orphans(now() + 60)));
+  t.like(seen, [
+    { serial: '47070707070707070707070707070707', subject: 'a.b', kind: 'service', state: 'intended' },
+  ] as never);
+  await t.throwsAsync(signOrder({ ...deps, issuers }, order()), {
+    message: 'a certificate with this serial number exists',
+  });
+  t.deepEqual(await store.certificates.orphans(now() - 60), []);
+});
+
+test('lists are made anew at half of their life and after a revocation; a serial stays until its certificate ends', async (t) => {
+  const { folder, issuers } = await twoIssuers(t);
+  const clock = new FakeClock(now() * 1000);
+  const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const { certificates } = store;
+  const signed = await signOrder(
+    { issuers, certificates, clock, randomBytes: () => Buffer.alloc(16, 9) },
+    { ...order(), defaultSeconds: 100_000 },
+  );
+  const revocations = await openLiveRevocations({ certificates, clock, refreshIntervalMs: 3_600_000, onError: fail });
+  t.teardown(() => revocations.close());
+  const crls = createCrlPublisher({ issuers, revocations, certificates, clock, lifetimeSeconds: 86_400 });
+  const first = await crls.current();
+  t.is(await crls.current(), first);
+  t.is(crls.freshness(), 1);
+  clock.advance(43_200_000);
+  t.is(crls.freshness(), 0.5);
+  const second = await crls.current();
+  t.deepEqual([first.number, second.number, second.nextUpdate - first.nextUpdate], [1, 2, 43_200]);
+  t.true(await certificates.revoke(signed.serial, { reason: 'superseded', at: epochSeconds(clock), by: 'test' }));
+  await revocations.refresh();
+  t.true(revocations.has(signed.serial));
+  const serials = async () => {
+    writeFileSync(join(folder, 'list.pem'), (await crls.current()).pem);
+    return (await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text')).output.match(/Serial Number: \w+/g);
+  };
+  t.deepEqual(await serials(), ['Serial Number: 49090909090909090909090909090909']);
+  clock.advance(50_000_000);
+  t.is((await serials())?.length, 1, 'it has not ended');
+  clock.advance(20_000_000);
+  await revocations.refresh();
+  t.is(await serials(), null, 'it has ended');
+  t.is((await crls.current(issuers.current().draining[0]?.id)).number, 1);
+});
