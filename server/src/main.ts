@@ -17,7 +17,8 @@ for (const stream of [process.stdout, process.stderr]) {
 }
 
 try {
-  process.exitCode = await runProgram(createProgram(packageVersion()), process.argv.slice(2));
+  const argv = process.argv.slice(2);
+  process.exitCode = await runProgram(await createProgram(packageVersion(), argv), argv);
 } catch (error) {
   process.stderr.write(`signet: ${describeError(error)}\n`);
   process.exitCode = 1;

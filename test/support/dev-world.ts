@@ -42,13 +42,13 @@ export interface DevWorld {
 }
 
 export async function startDevWorld(
-  options: { folder?: string; cwd?: string; args?: readonly string[] } = {},
+  options: { folder?: string; script?: string; env?: NodeJS.ProcessEnv } = {},
 ): Promise<DevWorld> {
   const folder = options.folder ?? join(mkdtempSync(join(tmpdir(), 'signet-world-')), 'data');
   const child = spawn(
     process.execPath,
-    [signetScript, 'dev', '--json', '--data', folder, '--port', '0', '--provider-port', '0', ...(options.args ?? [])],
-    { cwd: options.cwd ?? repository, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    [options.script ?? signetScript, 'dev', '--json', '--data', folder, '--port', '0', '--provider-port', '0'],
+    { cwd: repository, env: options.env ?? process.env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
   );
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {

@@ -37,6 +37,18 @@ test('stops everything on SIGTERM, and the next start goes on with the same worl
   t.deepEqual(await processesOfGroup(again.pid), []);
 });
 
+test('works without a home, and a port that is taken is said in one line', async (t) => {
+  const env = { ...process.env, HOME: '/nonexistent' };
+  const world = await startDevWorld({ env });
+  t.teardown(() => world.remove());
+  t.is((await world.curl('media.player', `${world.state.baseUrl}/oauth2/keys`)).status, 200);
+  const { port } = new URL(world.state.baseUrl);
+  const other = join(world.folder, '../other');
+  const { status, stderr, stdout } = await world.signet('dev', '--data', other, '--port', port, '--provider-port', '0');
+  t.deepEqual({ status, stdout }, { status: 1, stdout: '' });
+  t.regex(stderr, /^signet: token server ended with exit status 1: .*EADDRINUSE.*\n$/);
+});
+
 test('killed outright, it leaves no program behind', async (t) => {
   const world = await startDevWorld();
   t.teardown(() => world.remove());

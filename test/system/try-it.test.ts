@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
+import { announcement } from '@signet/server/cli/dev/announce';
 import test from 'ava';
-import { type DevWorld, startDevWorld } from '#support/dev-world';
+import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
+import { runProgram } from '#support/run-program';
 
 /* What a newcomer does first: every command that `npm start` prints, and the same requests in each consumer pattern. */
 
@@ -216,4 +218,28 @@ test('the sources and the state say the same', (t) => {
     'sys.auth.operator',
     'sys.auth.server',
   ]);
+});
+
+test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
+  const block = announcement(world.state, world.folder, repository).split('\n').slice(2);
+  const script = block
+    .map((line) => (line.startsWith('#') || line === '' ? line : `${line}; echo "exit $?"`))
+    .join('\n');
+  const { stdout, stderr } = await runProgram('bash', [], { cwd: repository, input: script });
+  const jwt = '[\\w-]+\\.[\\w-]+\\.[\\w-]+';
+  const expected = [
+    `${jwt}\nexit 0`,
+    '\\{"access_token":.*\\}(\\n)?exit 0',
+    'exit 0',
+    '(.*\\n)+signature +holds .*\nexit 0',
+    '\\{"titles":.*\\}\\n?200\nexit 0',
+    '\\{"code":403,"message":"access is not granted"\\}\\n?403\nexit 0',
+    'exit 1',
+    'granted\nexit 0',
+    'not granted\nexit 1',
+    '(.*\\n)+exit 0',
+    'catalog: unchanged.*\n(.*\\n)*exit 0',
+  ];
+  t.regex(stdout, new RegExp(`^${expected.join('\\n')}\\n$`));
+  t.regex(stderr, /signet: the server answered 403/);
 });

@@ -1,42 +1,30 @@
 import { Command, CommanderError } from 'commander';
-import { accessCommand } from './access.ts';
-import { applyCommand } from './apply.ts';
-import { configCommand } from './config.ts';
-import { devCommand } from './dev.ts';
-import { identityCommand } from './identity.ts';
-import { initCommand } from './init.ts';
-import { instanceCommand } from './instance.ts';
-import { keysCommand } from './keys.ts';
 import { exitStatus } from './run.ts';
-import { serveCommand } from './serve.ts';
-import { testCommand } from './test.ts';
-import { tokenCommand } from './token.ts';
 
-/** Every command of `signet`, in the order of the help text. */
-const commands: readonly (() => Command)[] = [
-  initCommand,
-  serveCommand,
-  devCommand,
-  applyCommand,
-  testCommand,
-  tokenCommand,
-  accessCommand,
-  identityCommand,
-  instanceCommand,
-  keysCommand,
-  configCommand,
-];
+/** Every command of `signet`, in the order of the help text. Each is loaded when it is asked for: a token needs no database. */
+const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
+  ['init', async () => (await import('./init.ts')).initCommand()],
+  ['serve', async () => (await import('./serve.ts')).serveCommand()],
+  ['dev', async () => (await import('./dev.ts')).devCommand()],
+  ['apply', async () => (await import('./apply.ts')).applyCommand()],
+  ['test', async () => (await import('./test.ts')).testCommand()],
+  ['token', async () => (await import('./token.ts')).tokenCommand()],
+  ['access', async () => (await import('./access.ts')).accessCommand()],
+  ['keys', async () => (await import('./keys.ts')).keysCommand()],
+  ['config', async () => (await import('./config.ts')).configCommand()],
+]);
 
-/** The command line: what it takes, and nothing of what it does. */
-export function createProgram(version: string): Command {
+/** The command line: what it takes, and nothing of what it does. Holds the commands that `argv` may mean, or all of them. */
+export async function createProgram(version: string, argv: readonly string[]): Promise<Command> {
   const program = new Command('signet')
     .description('Machine identity and authorization: token server and its tools')
     .version(version)
     .option('--config <file>', 'configuration file (default: SIGNET_CONFIG, else .signet/signet.yaml)')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'signet: ')) });
-  for (const create of commands) {
-    const command = create();
+  const meant = [...commands].filter(([name]) => argv.includes(name));
+  for (const [, load] of meant.length > 0 ? meant : commands) {
+    const command = await load();
     inherit(command, program);
     program.addCommand(command);
   }

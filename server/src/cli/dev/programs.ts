@@ -14,12 +14,12 @@ export interface Programs {
 
 /** Finds them beside this package: in a checkout as in an installation. Throws when a package is not there. */
 export function findPrograms(): Programs {
-  const shipped = join(packageFolder, 'policies');
+  const isCheckout = existsSync(join(packageFolder, 'src'));
   return {
     server: join(packageFolder, 'bin/signet.js'),
     updater: scriptOf('@signet/updater', 'signet-updater'),
     provider: scriptOf('@signet/example-provider', 'signet-example-provider'),
-    policies: existsSync(shipped) ? shipped : join(packageFolder, '..', 'policies'),
+    policies: isCheckout ? join(packageFolder, '../policies') : join(packageFolder, 'policies'),
   };
 }
 
