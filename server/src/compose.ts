@@ -3,6 +3,8 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
 import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
+import { CredentialsCache } from './cloud/credentials-cache.ts';
+import { createSts } from './cloud/sts.ts';
 import { openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
@@ -60,6 +62,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   });
   const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current() });
   cleanup.defer(() => identity.close());
+  const cloud = openCloud(config, clock);
+  cleanup.defer(() => cloud?.close());
   const http = await startHttpServer({
     config,
     clock,
@@ -71,6 +75,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     isRevoked: identity.isRevoked,
     identity: identity.routes,
     ssh: sshDeps(config, store, () => live.current(), clock),
+    cloud: cloud?.cache,
   });
   cleanup.defer(() => http.close());
   const watch = watchTlsFiles({ files: Object.values(config.tls), reload: () => http.reloadTls(), logger });
@@ -86,6 +91,14 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     },
     close: () => running.disposeAsync(),
   };
+}
+
+/** Without a configured region there is no cloud to ask. */
+function openCloud({ cloud }: ServerConfig, clock: Clock): { cache: CredentialsCache; close(): void } | undefined {
+  const { region, endpoint, timeoutMs } = cloud.aws;
+  if (region === undefined) return undefined;
+  const sts = createSts({ region, timeoutMs, ...(endpoint !== undefined && { endpoint }) });
+  return { cache: new CredentialsCache(sts.assumeRole, clock), close: sts.close };
 }
 
 function sshDeps(config: ServerConfig, store: Store, snapshot: () => Snapshot, clock: Clock): HttpServerDeps['ssh'] {

@@ -144,6 +144,9 @@ function contradictions(values: ConfigValues): string[] {
       `keys.prepublishSeconds must be at least ${least}: keys.maxAgeSeconds, one snapshot refresh and 300 s`,
     );
   }
+  if (values.cloud.aws.endpoint !== undefined && values.cloud.aws.region === undefined) {
+    problems.push('cloud.aws.endpoint needs cloud.aws.region');
+  }
   return [...problems, ...identityContradictions(values)];
 }
 

@@ -13,6 +13,13 @@ const httpsAddress = z.string().refine((text) => {
   );
 }, 'must be an https address without user, query and fragment');
 
+/** `https`, or `http` on this machine. */
+const stsAddress = z.string().refine((text) => {
+  const url = URL.parse(text);
+  const isLocal = url?.protocol === 'http:' && /^(localhost|127\.0\.0\.1|\[::1\])$/.test(url.hostname);
+  return url?.protocol === 'https:' || isLocal;
+}, 'must be an https address');
+
 /** Every option of the server, with its default where it has one. Paths are relative to the file that names them. */
 export const configSchema = z.strictObject({
   /** `signet` follows the interface document, `athenz` its unmodified clients. */
@@ -155,6 +162,23 @@ export const configSchema = z.strictObject({
         .max(1024)
         .regex(/^\P{Cc}*$/u)
         .optional(),
+    })
+    .prefault({}),
+  cloud: z
+    .strictObject({
+      aws: z
+        .strictObject({
+          /** Region whose STS hands out role sessions. Absent: no cloud credentials. The server's own come from the SDK's usual places. */
+          region: z
+            .string()
+            .regex(/^[a-z]{2,}(-[a-z0-9]+)+$/, 'must be a region, e.g. eu-central-1')
+            .optional(),
+          /** Another endpoint than the region's own, e.g. of a private link. */
+          endpoint: stsAddress.optional(),
+          /** For one attempt, connecting included; at most two are made. */
+          timeoutMs: z.int().min(100).max(9500).default(5000),
+        })
+        .prefault({}),
     })
     .prefault({}),
   limits: z

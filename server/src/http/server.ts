@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Server } from 'node:https';
 import type { Clock } from '@signet/policy-engine/clock';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
+import type { CredentialsCache } from '../cloud/credentials-cache.ts';
 import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
@@ -25,6 +26,8 @@ export interface HttpServerDeps {
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
+  /** Sessions of cloud roles; absent when no cloud is configured. */
+  readonly cloud?: CredentialsCache | undefined;
 }
 
 /** A server that answers. */
@@ -85,6 +88,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
     readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining },
     ssh: deps.ssh,
+    cloud: deps.cloud && { snapshot, clock, cache: deps.cloud },
   };
   return createApp({
     profile: config.profile,

@@ -5,6 +5,7 @@ import { readForm, readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
 import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access.ts';
 import { accessTokenRoute } from './access-token.ts';
+import { type CloudCredentialsDeps, cloudCredentialsRoute } from './cloud-credentials.ts';
 import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
 import type { IdentityRouteDeps } from './identity/deps.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
@@ -24,6 +25,7 @@ export interface RouteDeps {
   /** Absent when no issuer is configured. */
   readonly identity?: IdentityRouteDeps | undefined;
   readonly ssh: SshRouteDeps;
+  readonly cloud: CloudCredentialsDeps;
 }
 
 /** The operations of the interface document and those that decisions.md adds, by path. */
@@ -40,6 +42,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/access/:action/:resource`, accessRoute(access));
   router.get(`${base}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
+  router.get(`${base}/domain/:domainName/role/:roleName/creds`, cloudCredentialsRoute(deps.cloud));
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
   router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));

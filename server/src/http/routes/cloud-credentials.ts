@@ -1,0 +1,40 @@
+import type { RouterMiddleware } from '@koa/router';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { parseCredentialsRequest } from '../../cloud/credentials-request.ts';
+import { type GetCredentialsDeps, getCredentials } from '../../cloud/get-credentials.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import { answerJson, type RequestState, requireIdentity } from '../context.ts';
+import { parseParameters } from '../parameters.ts';
+
+/** Absent parts mean that this server hands out no cloud credentials. */
+export type CloudCredentialsDeps = GetCredentialsDeps | undefined;
+
+/** `GET /domain/{domainName}/role/{roleName}/creds`: temporary credentials of a cloud role (decision 27). */
+export function cloudCredentialsRoute(deps: CloudCredentialsDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const { name } = requireIdentity(ctx);
+    const query = parseParameters(ctx.querystring, 'query');
+    const request = parseCredentialsRequest(
+      parseDomainName(ctx.params['domainName'], 'domainName'),
+      decodeRoleName(ctx.params['roleName'] ?? ''),
+      { durationSeconds: query.get('durationSeconds'), externalId: query.get('externalId') },
+    );
+    if (deps === undefined) throw new InvalidRequestError('cloud credentials are not configured on this server');
+    const { expiration, ...credentials } = await getCredentials(deps, name, request);
+    answerJson(ctx, JSON.stringify({ ...credentials, expiration: formatTimestamp(expiration) }));
+  };
+}
+
+/**
+ * The router has decoded the segment once. No role name holds a `%`, so one that is left can only come from a client that
+ * escapes the slashes of a path twice: it is decoded once more, and never a third time.
+ */
+function decodeRoleName(segment: string): string {
+  if (!segment.includes('%')) return segment;
+  try {
+    return decodeURIComponent(segment);
+  } catch {
+    throw new InvalidRequestError('roleName is not a valid AWSArnRoleName');
+  }
+}
