@@ -141,6 +141,14 @@ for (const { note, reason, message, prepare } of refusals) {
   });
 }
 
+test('refused: a folder that does not exist', async (t) => {
+  const file = join(temporaryFolder(t), 'nowhere', 'signet.db');
+  await t.throwsAsync(openSqliteStore(file), {
+    instanceOf: StoreRefusedError,
+    message: /^the folder of store .* does not exist$/,
+  });
+});
+
 test('refused: a file of somebody else', async (t) => {
   if (process.getuid?.() !== 0) return t.pass('only root can give a file away');
   const file = join(temporaryFolder(t), 'signet.db');

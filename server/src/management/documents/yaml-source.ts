@@ -1,4 +1,15 @@
-import { isMap, isScalar, isSeq, LineCounter, type Node, parseDocument, type YAMLMap, type YAMLSeq } from 'yaml';
+import {
+  type Document,
+  isMap,
+  isScalar,
+  isSeq,
+  LineCounter,
+  type Node,
+  parseDocument,
+  visit,
+  type YAMLMap,
+  type YAMLSeq,
+} from 'yaml';
 import type { DocumentProblem } from '../../errors.ts';
 
 export type FieldPath = readonly PropertyKey[];
@@ -17,38 +28,56 @@ export type YamlResult =
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
 const maxCharacters = 8 * 1024 * 1024;
+const maxProblems = 20;
 
 /** Reads one YAML 1.2 document; syntax errors, repeated keys and several documents in one file are problems with their place. */
 export function parseYaml(file: string, text: string): YamlResult {
-  if (text.length > maxCharacters) {
-    return {
-      kind: 'bad',
-      problems: [{ file, line: 1, column: 1, field: '', message: 'the file is larger than 8 MiB' }],
-    };
-  }
+  if (text.length > maxCharacters) return badAt(file, 1, 1, 'the file is larger than 8 MiB');
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines, stringKeys: true, prettyErrors: false });
-  const faults = [...document.errors, ...document.warnings];
+  const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ offset: pos[0], message }));
+  faults.push(...forbiddenKeys(document));
   if (faults.length > 0) {
-    const problems = faults.map((fault) => {
-      const { line, col } = lines.linePos(fault.pos[0]);
-      return { file, line, column: col, field: '', message: lowerFirst(fault.message) };
+    const problems = faults.slice(0, maxProblems).map(({ offset, message }) => {
+      const { line, col } = lines.linePos(offset);
+      return { file, line, column: col, field: '', message: lowerFirst(message) };
     });
     return { kind: 'bad', problems };
   }
-  const root = document.contents;
+  try {
+    return { kind: 'ok', source: yamlSource(file, document.contents, document.toJS(), lines) };
+  } catch (error) {
+    // Aliases are followed only now: one without its anchor, or so many that they are an attack.
+    if (error instanceof ReferenceError) return badAt(file, 1, 1, lowerFirst(error.message));
+    throw error;
+  }
+}
+
+function badAt(file: string, line: number, column: number, message: string): YamlResult {
+  return { kind: 'bad', problems: [{ file, line, column, field: '', message }] };
+}
+
+function yamlSource(file: string, root: Node | null, value: unknown, lines: LineCounter): YamlSource {
   const problem = (path: FieldPath, message: string, at: 'key' | 'value' = 'value'): DocumentProblem => {
     const { offset, depth } = find(root, path, at);
     const { line, col } = lines.linePos(offset);
-    return {
-      file,
-      line: Math.max(line, 1),
-      column: Math.max(col, 1),
-      field: formatPath(path.slice(0, depth)),
-      message,
-    };
+    const field = formatPath(path.slice(0, depth));
+    return { file, line: Math.max(line, 1), column: Math.max(col, 1), field, message };
   };
-  return { kind: 'ok', source: { file, value: document.toJS(), problem } };
+  return { file, value, problem };
+}
+
+/** Such an entry would get lost on the way into an object. */
+function forbiddenKeys(document: Document): { readonly offset: number; readonly message: string }[] {
+  const found: { offset: number; message: string }[] = [];
+  visit(document, {
+    Pair: (_, { key }) => {
+      if (isScalar(key) && key.value === '__proto__') {
+        found.push({ offset: start(key) ?? 0, message: '`__proto__` is not allowed as a name' });
+      }
+    },
+  });
+  return found;
 }
 
 /** `roles.reader.members[0]`. */

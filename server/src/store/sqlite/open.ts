@@ -41,7 +41,16 @@ function refusal(file: string, error: unknown): unknown {
   if (isCorrupt(error)) {
     return new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`, { cause: error });
   }
+  if (isFileError(error)) {
+    if (error.code === 'ENOENT')
+      return new StoreRefusedError('missing', `the folder of store \`${file}\` does not exist`);
+    return new StoreUnavailableError(`store \`${file}\` cannot be opened (${error.code})`, { cause: error });
+  }
   return translateError(error);
+}
+
+function isFileError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
 }
 
 /** Checks the whole file and brings it up to date. */
@@ -61,12 +70,22 @@ async function prepare(file: string, clock: Clock): Promise<void> {
   }
 }
 
+/** Throws what SQLite says of a file that cannot be used, with nothing left open. */
 function openDatabase(file: string): Database.Database {
   const database = new Database(file, { fileMustExist: true, timeout: 0 });
+  try {
+    configure(database);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+function configure(database: Database.Database): void {
   database.pragma('foreign_keys = ON');
   database.pragma('synchronous = FULL');
   database.pragma('trusted_schema = OFF');
-  return database;
 }
 
 interface Connections {
@@ -131,11 +150,16 @@ class SqliteStoreDatabase implements StoreDatabase {
     // A reader waits only for recovery after a crash; it must not hold up the process for longer.
     reads.pragma('busy_timeout = 100');
     const reader = new Kysely<Schema>({ dialect: new SignetSqliteDialect(reads, 'reads') });
-    const changes = openDatabase(this.#file);
-    const writer = new Kysely<Schema>({ dialect: new SignetSqliteDialect(changes, 'changes') });
-    this.#connections = { identity, reader, writer };
-    await checkSchemaVersion(reader, this.#file);
-    return this.#connections;
+    try {
+      await checkSchemaVersion(reader, this.#file);
+      const changes = openDatabase(this.#file);
+      const writer = new Kysely<Schema>({ dialect: new SignetSqliteDialect(changes, 'changes') });
+      this.#connections = { identity, reader, writer };
+      return this.#connections;
+    } catch (error) {
+      await closeConnection(reader);
+      throw error;
+    }
   }
 
   async #drop(): Promise<void> {

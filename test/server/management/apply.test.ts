@@ -1,0 +1,302 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
+import {
+  formatProblem,
+  InvalidDocumentError,
+  InvalidRequestError,
+  NotFoundError,
+  UnknownDomainError,
+} from '@signet/server/errors';
+import { applyDocuments } from '@signet/server/management/apply-documents';
+import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
+import { registerServiceKey } from '@signet/server/management/service-keys';
+import { listSigningKeys, markCompromised, putSigningKey } from '@signet/server/management/signing-keys';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { Store } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+const by = { actor: 'local:jane', reason: 'try' };
+const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+type Files = Readonly<Record<string, string>>;
+
+async function openWorld(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  const store = await openSqliteStore(join(folder, 'signet.db'));
+  t.teardown(() => store.close());
+  let count = 0;
+  const write = (files: Files) => {
+    const documents = join(folder, `documents-${count++}`);
+    mkdirSync(documents);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(documents, name), text);
+    return documents;
+  };
+  const apply = async (files: Files) => applyDocuments(store, readDocumentFolder(write(files)), by, 0);
+  return { store, apply, write };
+}
+
+const catalog = `domain: catalog
+roles:
+  reader: { members: [media.player] }
+policies:
+  movies:
+    - { action: read, resource: movie, role: reader }
+services:
+  api: {}
+`;
+const media = 'domain: media\nservices:\n  player: {}\n  studio: {}\n';
+
+async function refused(t: ExecutionContext, store: Store, work: Promise<unknown>): Promise<readonly string[]> {
+  const before = await store.changesSince();
+  const error = await t.throwsAsync(work, { instanceOf: InvalidDocumentError });
+  t.deepEqual(await store.changesSince(), before);
+  return error.problems.map((problem) => formatProblem(problem).replace(/^.*\//, ''));
+}
+
+test('created, unchanged, changed; only the changed domain gets a version', async (t) => {
+  const { store, apply } = await openWorld(t);
+  t.deepEqual(await apply({ 'catalog.yaml': catalog, 'media.yaml': media }), {
+    domains: [
+      { name: parseDomainName('catalog'), outcome: 'created', version: 1 },
+      { name: parseDomainName('media'), outcome: 'created', version: 1 },
+    ],
+    casesPassed: 0,
+    warnings: [],
+  });
+  const again = await apply({ 'catalog.yaml': catalog, 'media.yaml': media });
+  t.deepEqual(
+    again.domains.map((domain) => domain.outcome),
+    ['unchanged', 'unchanged'],
+  );
+  t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
+  const changed = await apply({ 'catalog.yaml': catalog.replace('[media.player]', '[]'), 'media.yaml': media });
+  t.deepEqual(
+    changed.domains.map(({ outcome, version }) => [outcome, version]),
+    [
+      ['changed', 2],
+      ['unchanged', 1],
+    ],
+  );
+  t.like((await store.audit({ limit: 1 }))[0], { ...by, action: 'change', subject: 'catalog', version: 2 });
+});
+
+test('what a document leaves out is removed, domains without a document stay', async (t) => {
+  const { store, apply } = await openWorld(t);
+  await apply({ 'catalog.yaml': catalog, 'media.yaml': media });
+  await apply({ 'catalog.yaml': 'domain: catalog\n' });
+  const domain = await store.domain(parseDomainName('catalog'));
+  t.like(domain, { roles: [], policies: [], services: [], groups: [], version: 2 });
+  t.is((await store.domain(parseDomainName('media')))?.services.length, 2);
+});
+
+test('keys that were registered stay when the document says nothing of keys, and go when it does', async (t) => {
+  const { store, apply } = await openWorld(t);
+  await apply({ 'catalog.yaml': catalog });
+  const [domain, service, id] = [parseDomainName('catalog'), parseServiceName('api'), parseKeyId('v1')];
+  await registerServiceKey(store, domain, service, id, pem, by);
+  const keys = async () => (await store.domain(domain))?.services[0]?.publicKeys;
+  t.deepEqual(await keys(), [{ id, pem }]);
+  const again = await apply({ 'catalog.yaml': catalog });
+  t.is(again.domains[0]?.outcome, 'unchanged');
+  t.deepEqual(await keys(), [{ id, pem }]);
+  await apply({ 'catalog.yaml': catalog.replace('api: {}', 'api: { publicKeys: {} }') });
+  t.deepEqual(await keys(), []);
+});
+
+test('registering a key: replaced by its id; refused without domain, service or key', async (t) => {
+  const { store, apply } = await openWorld(t);
+  await apply({ 'catalog.yaml': catalog });
+  const [domain, service, id] = [parseDomainName('catalog'), parseServiceName('api'), parseKeyId('v1')];
+  const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  await registerServiceKey(store, domain, service, id, other, by);
+  await registerServiceKey(store, domain, service, id, pem, by);
+  t.deepEqual((await store.domain(domain))?.services[0]?.publicKeys, [{ id, pem }]);
+  t.is((await store.domain(domain))?.version, 3);
+  await t.throwsAsync(registerServiceKey(store, parseDomainName('x'), service, id, pem, by), {
+    instanceOf: UnknownDomainError,
+  });
+  await t.throwsAsync(registerServiceKey(store, domain, parseServiceName('x'), id, pem, by), {
+    instanceOf: NotFoundError,
+    message: 'service `catalog.x` does not exist',
+  });
+  await t.throwsAsync(registerServiceKey(store, domain, service, id, 'nonsense', by), {
+    instanceOf: InvalidRequestError,
+  });
+});
+
+test('signing keys: put, listed, compromised', async (t) => {
+  const { store } = await openWorld(t);
+  const publicJwk = { kty: 'EC', kid: 'k', alg: 'ES256', use: 'sig', crv: 'P-256', x: 'x', y: 'y' } as const;
+  const key = { kid: 'k', purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 } as const;
+  await putSigningKey(store, key, by);
+  t.deepEqual(await listSigningKeys(store), [key]);
+  await markCompromised(store, 'k', 9, by);
+  t.deepEqual(await listSigningKeys(store), [{ ...key, compromisedAt: 9 }]);
+  await t.throwsAsync(markCompromised(store, 'x', 9, by), { instanceOf: NotFoundError });
+  t.deepEqual(
+    (await store.audit({ subject: 'k', limit: 5 })).map((record) => record.action as string),
+    ['mark-key-compromised', 'add-signing-key'],
+  );
+});
+
+test('one bad file, and nothing of the others is applied', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const files = { 'a.yaml': catalog, 'b.yaml': 'domain: b\nrolls: {}\n', 'c.yaml': 'domain: a b\n' };
+  t.deepEqual(
+    (await refused(t, store, apply(files))).map((line) => line.replace(/;.*/, '')),
+    ['b.yaml:2:1: rolls: is not known here', 'c.yaml:1:9: domain: is not a valid DomainName'],
+  );
+});
+
+test('the same domain in two files', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const [line] = await refused(t, store, apply({ 'a.yaml': media, 'b.yaml': 'domain: MEDIA\n' }));
+  t.is(line, 'a.yaml already');
+});
+
+test('groups and trusted domains must exist, in the documents or in the store', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const text = 'domain: d\nroles:\n  a:\n    members:\n      - g.h\n      - x:group.staff\n  b: { trust: y }\n';
+  t.deepEqual(await refused(t, store, apply({ 'd.yaml': text })), [
+    'd.yaml:6:9: roles.a.members[1]: group `x:group.staff` does not exist',
+    'd.yaml:7:15: roles.b.trust: domain `y` does not exist',
+  ]);
+  await apply({ 'x.yaml': 'domain: x\ngroups:\n  staff: { members: [media.player] }\n' });
+  const summary = await apply({ 'd.yaml': text, 'y.yaml': 'domain: y\n' });
+  t.is(summary.domains.length, 2);
+});
+
+test('a service that an existing domain does not have is only warned of', async (t) => {
+  const { apply } = await openWorld(t);
+  await apply({ 'media.yaml': media });
+  const text =
+    'domain: d\nroles:\n  A:\n    members:\n      - media.*\n      - user.jane\n      - MEDIA.plaier\n      - unknown.service\n';
+  const { warnings } = await apply({ 'd.yaml': text });
+  t.deepEqual(
+    warnings.map((problem) => formatProblem(problem).replace(/^.*\//, '')),
+    ['d.yaml:7:9: roles.A.members[2]: domain `media` has no service `media.plaier`'],
+  );
+});
+
+test('a failing case stops everything, and says why', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const cases = `
+- { principal: media.player, action: read, resource: movie, expect: allow }
+- { note: no writing, principal: media.player, action: write, resource: movie, expect: allow }
+- { principal: media.studio, action: read, resource: movie, expect: ALLOW }
+- { principal: media.player, action: read, resource: "catalog:movie", expect: deny }
+- { roles: [reader], action: read, resource: movie, expect: DENY }
+- { principal: media.player, domain: nowhere, action: read, resource: movie, expect: deny }
+- { principal: media.player, domain: nowhere, action: read, resource: movie, expect: DENY_DOMAIN_NOT_FOUND }
+- { principal: media.player, action: read, resource: "other:movie", expect: deny }
+`;
+  const files = { 'catalog.yaml': catalog, 'media.yaml': media, 'catalog.cases.yaml': cases };
+  const rule = 'policy movies: ALLOW read on catalog:movie for catalog:role.reader';
+  t.deepEqual(await refused(t, store, apply(files)), [
+    'catalog.cases.yaml:3:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)',
+    'catalog.cases.yaml:4:3: [2]: media.studio read catalog:movie: expected ALLOW, decided DENY_NO_MATCH (no role; no rule matches)',
+    `catalog.cases.yaml:5:3: [3]: media.player read catalog:movie: expected deny, decided ALLOW (roles reader; ${rule})`,
+    `catalog.cases.yaml:6:3: [4]: [reader] read catalog:movie: expected DENY, decided ALLOW (roles reader; ${rule})`,
+    'catalog.cases.yaml:7:3: [5]: media.player read nowhere:movie: expected deny, decided DENY_DOMAIN_NOT_FOUND (domain `nowhere` does not exist or is disabled)',
+    'catalog.cases.yaml:9:3: [7]: media.player read other:movie: expected deny, decided DENY_DOMAIN_MISMATCH (roles reader; no rule matches)',
+  ]);
+});
+
+test('cases see the result: stored groups and trusted domains, and the time that they name', async (t) => {
+  const { apply } = await openWorld(t);
+  await apply({
+    'p.yaml':
+      'domain: p\nroles: { staff: { members: [a.b] } }\npolicies:\n  x:\n    - { action: assume_role, resource: "d:role.viewer", role: staff }\n',
+    'g.yaml': 'domain: g\ngroups:\n  people: { members: [{ name: c.d, expires: "2030-01-01T00:00:00Z" }] }\n',
+  });
+  const summary = await apply({
+    'd.yaml':
+      'domain: d\nroles:\n  viewer: { trust: p }\n  reader: { members: ["g:group.people"] }\npolicies:\n  x:\n    - { action: read, resource: r, role: "*" }\n',
+    'd.cases.yaml': `
+- { principal: a.b, action: read, resource: r, expect: allow }
+- { principal: c.d, action: read, resource: r, expect: allow, at: "2029-12-31T23:59:59.999Z" }
+- { principal: c.d, action: read, resource: r, expect: deny, at: "2030-01-01T00:00:00Z" }
+- { principal: e.f, action: read, resource: r, expect: deny }
+`,
+  });
+  t.is(summary.casesPassed, 4);
+});
+
+const badCases: readonly (readonly [note: string, text: string, said: string])[] = [
+  ['no subject', '- { action: a, resource: b, expect: allow }', '1:3: [0]: needs either `principal` or `roles`'],
+  [
+    'two subjects',
+    '- { principal: a.b, roles: [r], action: a, resource: b, expect: allow }',
+    '1:3: [0]: needs either `principal` or `roles`',
+  ],
+  ['an unknown key', '- { who: a.b, action: a, resource: b, expect: allow }', '1:5: [0].who: is not known here'],
+  [
+    'a role name',
+    '- { roles: ["*"], action: a, resource: b, expect: allow }',
+    '1:13: [0].roles[0]: is not a valid RoleName',
+  ],
+  [
+    'a principal',
+    '- { principal: "a b", action: a, resource: b, expect: allow }',
+    '1:16: [0].principal: is not a valid PrincipalName',
+  ],
+  [
+    'an action',
+    '- { principal: a.b, action: "a*", resource: b, expect: allow }',
+    '1:29: [0].action: is not a valid ActionName',
+  ],
+  [
+    'a time',
+    '- { principal: a.b, action: a, resource: b, expect: allow, at: now }',
+    '1:64: [0].at: must be a UTC time such as `2027-01-01T00:00:00Z`',
+  ],
+  ['no list', 'principal: a.b', '1:1: must be a list'],
+];
+
+for (const [note, text, said] of badCases) {
+  test(`refused case: ${note}`, async (t) => {
+    const { store, apply } = await openWorld(t);
+    const lines = await refused(t, store, apply({ 'catalog.yaml': catalog, 'catalog.cases.yaml': text }));
+    t.deepEqual(
+      lines.map((line) => line.replace(/; allowed.*/, '')),
+      [`catalog.cases.yaml:${said}`],
+    );
+  });
+}
+
+test('an expectation that does not exist is refused with those that do', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const text = '- { principal: a.b, action: a, resource: b, expect: maybe }';
+  const [line = ''] = await refused(t, store, apply({ 'catalog.yaml': catalog, 'catalog.cases.yaml': text }));
+  t.true(line.startsWith('catalog.cases.yaml:1:53: [0].expect: must be `allow` or `deny` or `ALLOW`'), line);
+});
+
+test('a folder without documents, and none at all', (t) => {
+  const folder = temporaryFolder(t);
+  t.throws(() => readDocumentFolder(folder), { instanceOf: InvalidRequestError, message: /holds no documents$/ });
+  t.throws(() => readDocumentFolder(join(folder, 'x')), {
+    instanceOf: InvalidRequestError,
+    message: /cannot be read$/,
+  });
+});
+
+test('the sample policies hold what they promise', async (t) => {
+  const { store } = await openWorld(t);
+  const samples = join(import.meta.dirname, '..', '..', '..', 'policies');
+  const { domains, casesPassed, warnings } = await applyDocuments(
+    store,
+    readDocumentFolder(samples),
+    by,
+    systemClock.now(),
+  );
+  t.deepEqual(
+    domains.map((domain) => String(domain.name)),
+    ['catalog', 'media', 'sys.auth'],
+  );
+  t.true(casesPassed > 20);
+  t.deepEqual(warnings, []);
+});

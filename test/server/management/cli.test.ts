@@ -1,0 +1,125 @@
+import { execFile } from 'node:child_process';
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+const program = join(import.meta.dirname, '..', '..', '..', 'server', 'bin', 'signet.js');
+
+interface Outcome {
+  readonly status: number;
+  readonly out: string;
+  readonly err: string;
+}
+
+/** Runs `signet` in a folder of its own, as somebody in a terminal would. */
+function openWorld(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  mkdirSync(join(folder, 'data'));
+  writeFileSync(join(folder, 'signet.yaml'), 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n');
+  const write = (name: string, text: string) => {
+    mkdirSync(join(folder, 'docs'), { recursive: true });
+    writeFileSync(join(folder, 'docs', name), text);
+  };
+  const run = (...args: readonly string[]) =>
+    new Promise<Outcome>((resolve) => {
+      const options = { cwd: folder, env: { ...process.env, SIGNET_CONFIG: 'signet.yaml' } };
+      execFile(process.execPath, [program, ...args], options, (error, out, err) => {
+        resolve({ status: error === null ? 0 : Number(error.code), out, err });
+      });
+    });
+  return { folder, write, run };
+}
+
+const catalog = `domain: catalog
+roles:
+  reader: { members: [media.player] }
+policies:
+  movies:
+    - { action: read, resource: movie, role: reader }
+`;
+const good = '- { principal: media.player, action: read, resource: movie, expect: allow }\n';
+const bad = '- { note: oh, principal: media.player, action: write, resource: movie, expect: allow }\n';
+
+test('apply writes, says what, and keeps the reason', async (t) => {
+  const { folder, write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  write('catalog.cases.yaml', good);
+  t.deepEqual(await run('apply', 'docs', '--reason', 'first day'), {
+    status: 0,
+    out: 'catalog: created, version 1\n1 cases passed\n',
+    err: '',
+  });
+  t.deepEqual(await run('apply', 'docs', '--json'), {
+    status: 0,
+    out: '{"domains":[{"name":"catalog","outcome":"unchanged","version":1}],"casesPassed":1,"warnings":[]}\n',
+    err: '',
+  });
+  const store = await openSqliteStore(join(folder, 'data', 'signet.db'));
+  t.is((await store.domain(parseDomainName('catalog')))?.version, 1);
+  t.is((await store.audit({ limit: 1 }))[0]?.reason, 'first day');
+  await store.close();
+});
+
+test('apply refuses with the place, and with exit status 1', async (t) => {
+  const { write, run } = openWorld(t);
+  write('catalog.yaml', catalog.replace('role: reader', 'role: writer'));
+  t.deepEqual(await run('apply', 'docs'), {
+    status: 1,
+    out: '',
+    err: 'signet: docs/catalog.yaml:6:46: policies.movies[0].role: no role of domain `catalog` is called so\n',
+  });
+});
+
+test('apply refuses when a case fails', async (t) => {
+  const { write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  write('catalog.cases.yaml', bad);
+  const { status, err } = await run('apply', 'docs');
+  t.is(status, 1);
+  t.regex(
+    err,
+    /^signet: docs\/catalog\.cases\.yaml:1:3: \[0\]: media\.player write catalog:movie: expected allow, decided DENY_NO_MATCH/,
+  );
+});
+
+test('apply ends with 78 when the store is refused', async (t) => {
+  const { folder, write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  writeFileSync(join(folder, 'data', 'signet.db'), 'something else', { mode: 0o600 });
+  const { status, err } = await run('apply', 'docs');
+  t.is(status, 78);
+  t.regex(err, /^signet: store `.*signet\.db` is not a SQLite database\n$/);
+});
+
+test('test: all pass', async (t) => {
+  const { write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  write('catalog.cases.yaml', good);
+  t.deepEqual(await run('test', 'docs'), { status: 0, out: '1 passed, 0 failed\n', err: '' });
+});
+
+test('test: one fails', async (t) => {
+  const { write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  write('catalog.cases.yaml', good + bad);
+  const line =
+    'docs/catalog.cases.yaml:2:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)';
+  t.deepEqual(await run('test', 'docs'), { status: 1, out: `${line}\n  oh\n1 passed, 1 failed\n`, err: '' });
+  const { status, out } = await run('test', 'docs', '--json');
+  t.is(status, 1);
+  t.like(JSON.parse(out), {
+    passed: 1,
+    failed: 1,
+    failures: [{ note: 'oh', expected: 'allow', decided: 'DENY_NO_MATCH' }],
+  });
+});
+
+test('no folder at all is a mistake of usage', async (t) => {
+  const { run } = openWorld(t);
+  t.is((await run('apply')).status, 2);
+  t.is((await run('test')).status, 2);
+  t.is((await run('test', 'nowhere')).status, 1);
+});
