@@ -251,3 +251,19 @@ test('the file is taken away and comes back; then another one takes its place', 
   t.is((await store.state()).counter, 4);
   await store.close();
 });
+
+test('a change that cannot be audited is refused, also when SQLite has rolled it back by itself', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  await filledStore(file);
+  // Fails as a full disk does: SQLite rolls the transaction back by itself.
+  const database = new Database(file);
+  database.exec(`create trigger full before insert on audit begin select raise(rollback, 'no audit'); end`);
+  database.close();
+  const store = await openSqliteStore(file);
+  const attempt = store.change(by, (change) => change.saveDomain(domainContent('x')));
+  const error = await t.throwsAsync(attempt);
+  t.is(error.message, 'the change does not fit what is stored');
+  t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
+  t.deepEqual((await store.domainNames()).map(String), ['catalog']);
+  await store.close();
+});

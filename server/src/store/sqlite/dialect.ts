@@ -18,18 +18,20 @@ import { waitingForLock } from './lock.ts';
  * can do. Statements are prepared once.
  */
 export class SignetSqliteDialect extends SqliteDialect {
-  readonly #database: SqliteDatabase;
+  readonly #database: Database.Database;
+  readonly #statements: SqliteDatabase;
   readonly #begin: string;
 
   constructor(database: Database.Database, use: 'reads' | 'changes') {
-    const cached = cachingStatements(database);
-    super({ database: cached });
-    this.#database = cached;
+    const statements = cachingStatements(database);
+    super({ database: statements });
+    this.#database = database;
+    this.#statements = statements;
     this.#begin = use === 'changes' ? 'begin immediate' : 'begin';
   }
 
   override createDriver(): Driver {
-    return new PatientDriver(this.#database, this.#begin);
+    return new PatientDriver(this.#database, this.#statements, this.#begin);
   }
 
   override createAdapter(): SqliteAdapter {
@@ -44,11 +46,18 @@ class TransactionalAdapter extends SqliteAdapter {
 }
 
 class PatientDriver extends SqliteDriver {
+  readonly #database: Database.Database;
   readonly #begin: string;
 
-  constructor(database: SqliteDatabase, begin: string) {
-    super({ database });
+  constructor(database: Database.Database, statements: SqliteDatabase, begin: string) {
+    super({ database: statements });
+    this.#database = database;
     this.#begin = begin;
+  }
+
+  /** SQLite has rolled back by itself after some errors (a full disk): the error is then what matters, not that. */
+  override async rollbackTransaction(connection: DatabaseConnection): Promise<void> {
+    if (this.#database.inTransaction) await super.rollbackTransaction(connection);
   }
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
