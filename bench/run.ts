@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { certificatesPart } from './certificates/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
@@ -18,6 +19,7 @@ const runners: Record<Part, RunPart> = {
   decisions: decisionsPart,
   loading: loadingPart,
   impact: impactPart,
+  certificates: certificatesPart,
 };
 
 async function main(options: Options): Promise<void> {

@@ -1,0 +1,26 @@
+import { generateKeyPairSync, sign } from 'node:crypto';
+import {
+  bitString,
+  element,
+  octetString,
+  oid,
+  sequence,
+  set,
+  utf8String,
+} from '@signet/server/certificates/der-writer';
+
+/** A request with a new P-256 key for an instance, PEM. */
+export function benchRequest(commonName: string, dnsName: string): string {
+  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const uri = element(0x86, Buffer.from(`spiffe://signet.bench/ns/default/sa/${commonName}`));
+  const names = sequence(oid('2.5.29.17'), octetString(sequence(uri, element(0x82, Buffer.from(dnsName)))));
+  const info = sequence(
+    element(0x02, Buffer.of(0)),
+    sequence(set(sequence(oid('2.5.4.3'), utf8String(commonName)))),
+    publicKey.export({ type: 'spki', format: 'der' }),
+    element(0xa0, sequence(oid('1.2.840.113549.1.9.14'), set(sequence(names)))),
+  );
+  const der = sequence(info, sequence(oid('1.2.840.10045.4.3.2')), bitString(sign('sha256', info, privateKey)));
+  const text = der.toString('base64').replace(/.{64}(?=.)/g, '$&\n');
+  return `-----BEGIN CERTIFICATE REQUEST-----\n${text}\n-----END CERTIFICATE REQUEST-----\n`;
+}
