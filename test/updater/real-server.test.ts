@@ -8,7 +8,7 @@ import { loadConfig } from '@signet/updater/config/config';
 import { openUpdater } from '@signet/updater/updater';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
-import type { DomainSketch } from '#support/domains';
+import type { DomainSketch } from '#support/domain-sketch';
 import { startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
