@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { userInfo } from 'node:os';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
@@ -6,11 +7,13 @@ import { processEnvironment } from '../config/env.ts';
 import { formatProblem } from '../errors.ts';
 import { type ApplySummary, applyDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { parsePlanFile, plannedState } from '../management/plan-file.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface ApplyOptions {
   readonly reason?: string;
+  readonly plan?: string;
   readonly json?: boolean;
 }
 
@@ -20,12 +23,15 @@ export function applyCommand(): Command {
     .description('load the documents of a folder into the store, in one transaction')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--reason <text>', 'why, for the audit log')
+    .option('--plan <file>', 'refuse when store or documents changed since `signet plan --out <file>`')
     .option('--json', 'print JSON')
     .action(action(apply));
 }
 
 async function apply(folder: string, options: ApplyOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
+  const planned =
+    options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
   const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
   const store = await openSqliteStore(storeFile);
   try {
@@ -33,7 +39,8 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
       actor: `local:${userInfo().username}`,
       ...(options.reason === undefined ? {} : { reason: options.reason }),
     };
-    report(await applyDocuments(store, documents, context, systemClock.now()), options.json === true);
+    const summary = await applyDocuments(store, documents, context, systemClock.now(), planned);
+    report(summary, options.json === true);
   } finally {
     await store.close();
   }

@@ -1,9 +1,9 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
+import { type DocumentProblem, InvalidDocumentError, PreconditionFailedError } from '../errors.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
-import type { SaveOutcome, Store, StoreTransaction } from '../store/store.ts';
+import type { SaveOutcome, Store, StoreState, StoreTransaction } from '../store/store.ts';
 import type { CaseFile } from './documents/case-file.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
@@ -34,15 +34,18 @@ export interface CheckedDocuments {
 /**
  * Makes the domains of the documents exactly what they say, in one transaction: references are checked, the cases run on the result,
  * and only then something is written. Domains without a document stay as they are, public keys of services whose document names
- * none too. Throws `InvalidDocumentError` with every problem and every failing case; then nothing has changed.
+ * none too. Throws `InvalidDocumentError` with every problem and every failing case, and `PreconditionFailedError` when the store
+ * is no longer in the `planned` state; then nothing has changed.
  */
 export function applyDocuments(
   store: Store,
   folder: DocumentFolder,
   context: ChangeContext,
   now: number,
+  planned?: StoreState,
 ): Promise<ApplySummary> {
   return store.change(context, async (transaction) => {
+    if (planned !== undefined) requireUnmoved(transaction.state(), planned);
     const known = await knownDomains(transaction, folder);
     const { snapshot, contents, warnings } = checkDocuments(folder.documents, known, now);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
@@ -54,6 +57,11 @@ export function applyDocuments(
     }
     return { domains, casesPassed: passed, warnings };
   });
+}
+
+function requireUnmoved(state: StoreState, planned: StoreState): void {
+  if (state.epoch === planned.epoch && state.counter === planned.counter) return;
+  throw new PreconditionFailedError('the store changed since the plan: plan again');
 }
 
 /** Checks documents against each other and against `known` domains of a store. Pure. Throws `InvalidDocumentError`. */
@@ -84,7 +92,7 @@ function withKeptKeys({ content, keepsKeys }: DomainDocument, stored: DomainReco
 }
 
 /** As it would be stored, with made-up numbers: no case asks for them. */
-function asRecord(content: DomainContent, now: number): DomainRecord {
+export function asRecord(content: DomainContent, now: number): DomainRecord {
   return {
     ...content,
     version: 1,

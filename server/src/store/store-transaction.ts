@@ -8,7 +8,7 @@ import { readDomains } from './read-domains.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
-import type { SaveOutcome, StoreTransaction } from './store.ts';
+import type { SaveOutcome, StoreState, StoreTransaction } from './store.ts';
 import { writeDomain } from './write-domain.ts';
 
 /** The changes of one transaction of the query layer; the change counter grows by one with the first of them. */
@@ -16,6 +16,7 @@ export class KyselyStoreTransaction implements StoreTransaction {
   readonly #db: Kysely<Schema>;
   readonly #context: ChangeContext;
   readonly #now: number;
+  readonly #state: StoreState;
   readonly #counter: number;
   #nextId: number;
   #changed = false;
@@ -24,13 +25,18 @@ export class KyselyStoreTransaction implements StoreTransaction {
     db: Kysely<Schema>,
     context: ChangeContext,
     now: number,
-    meta: { readonly counter: number; readonly next_id: number },
+    meta: StoreState & { readonly next_id: number },
   ) {
     this.#db = db;
     this.#context = context;
     this.#now = now;
+    this.#state = { epoch: meta.epoch, counter: meta.counter };
     this.#counter = meta.counter + 1;
     this.#nextId = meta.next_id;
+  }
+
+  state(): StoreState {
+    return this.#state;
   }
 
   async domain(name: DomainName): Promise<DomainRecord | undefined> {

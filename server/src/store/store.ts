@@ -32,6 +32,8 @@ export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; 
 
 /** One transaction. Nothing of it can be seen by others before it ends well. */
 export interface StoreTransaction {
+  /** Where the store stood when the transaction began. */
+  state(): StoreState;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   domainNames(): Promise<readonly DomainName[]>;
   /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */

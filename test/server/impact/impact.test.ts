@@ -104,19 +104,21 @@ function classOf(before: Snapshot, after: Snapshot, principal: string): Principa
 
 /** Every question whose answer differs from what the changes say, in words. */
 function disagreements(before: Snapshot, after: Snapshot, changes: readonly AccessChange[]): string[] {
-  const questions = principals.flatMap((principal) =>
-    actions.flatMap((action) => resources.map((resource) => ({ principal, action, resource }))),
-  );
-  return questions.flatMap(({ principal, action, resource }) => {
+  return principals.flatMap((principal) => {
     const own = classOf(before, after, principal);
-    const found = changes
-      .filter((change) => change.principal === own?.label && change.within === own.within)
-      .filter((flip) => covers(flip.action, action) && covers(flip.resource, resource.slice('aa:'.length)))
-      .map(({ change }) => change);
-    const was = isGranted(before, principal, action, resource);
-    const is = isGranted(after, principal, action, resource);
-    const right = was === is ? [] : [is ? 'gain' : 'loss'];
-    return found.join() === right.join() ? [] : [`${principal} ${action} ${resource}: ${was} to ${is}, found ${found}`];
+    const mine = changes.filter((change) => change.principal === own?.label && change.within === own.within);
+    const questions = actions.flatMap((action) => resources.map((resource) => ({ action, resource })));
+    return questions.flatMap(({ action, resource }) => {
+      const found = mine
+        .filter((flip) => covers(flip.action, action) && covers(flip.resource, resource.slice('aa:'.length)))
+        .map(({ change }) => change);
+      const was = isGranted(before, principal, action, resource);
+      const is = isGranted(after, principal, action, resource);
+      const right = was === is ? [] : [is ? 'gain' : 'loss'];
+      return found.join() === right.join()
+        ? []
+        : [`${principal} ${action} ${resource}: ${was} to ${is}, found ${found}`];
+    });
   });
 }
 

@@ -1,0 +1,69 @@
+import { writeFileSync } from 'node:fs';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command, Option } from 'commander';
+import { loadConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { formatProblem } from '../errors.ts';
+import type { AccessChange } from '../impact/impact.ts';
+import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { type Plan, planDocuments } from '../management/plan-documents.ts';
+import { planFileOf } from '../management/plan-file.ts';
+import { openSqliteStore } from '../store/sqlite/open.ts';
+import { describeImpact } from './describe-impact.ts';
+import { action, CommandFailedError, configPathOf, print } from './run.ts';
+
+interface PlanOptions {
+  readonly failOn?: 'gain' | 'loss' | 'any';
+  readonly out?: string;
+  readonly json?: boolean;
+}
+
+/** `signet plan`: what `signet apply` would do, and who gains and who loses which access. */
+export function planCommand(): Command {
+  return new Command('plan')
+    .description('say what the documents of a folder would change, and whose access; changes nothing')
+    .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
+    .addOption(
+      new Option('--fail-on <change>', 'exit status 1 when somebody gains or loses access, or either').choices([
+        'gain',
+        'loss',
+        'any',
+      ]),
+    )
+    .option('--out <file>', 'write the plan for `signet apply --plan`')
+    .option('--json', 'print JSON')
+    .action(action(plan));
+}
+
+async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
+  const documents = readDocumentFolder(folder);
+  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openSqliteStore(storeFile, { readonly: true });
+  try {
+    const made = await planDocuments(store, documents, systemClock.now());
+    if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(planFileOf(made.state, documents))}\n`);
+    if (options.json === true) print(made, true);
+    else describe(made);
+    if (options.failOn !== undefined && fails(made.impact, options.failOn)) throw new CommandFailedError();
+  } finally {
+    await store.close();
+  }
+}
+
+/** An impact that cannot be told counts as every kind of change. */
+function fails(impact: readonly AccessChange[] | undefined, failOn: 'gain' | 'loss' | 'any'): boolean {
+  if (impact === undefined) return true;
+  return impact.some(({ change }) => failOn === 'any' || change === failOn);
+}
+
+const signs = { create: '+', change: '~', delete: '-' } as const;
+
+function describe({ changes, impact, warnings, casesPassed }: Plan): void {
+  for (const warning of warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
+  for (const { change, kind, domain, name } of changes) {
+    print(`${signs[change]} ${kind} ${kind === 'domain' ? name : `${domain}: ${name}`}`, false);
+  }
+  if (changes.length === 0) print('nothing would change', false);
+  for (const line of describeImpact(impact)) print(line, false);
+  print(`${casesPassed} cases passed`, false);
+}

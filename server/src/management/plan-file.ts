@@ -1,0 +1,40 @@
+import { createHash } from 'node:crypto';
+import { z } from 'zod';
+import { InvalidRequestError, PreconditionFailedError } from '../errors.ts';
+import type { StoreState } from '../store/store.ts';
+import type { DocumentFolder } from './documents/read-folder.ts';
+
+const planFileSchema = z.strictObject({
+  format: z.literal('signet-plan-1'),
+  epoch: z.int(),
+  counter: z.int(),
+  documents: z.string().regex(/^[0-9a-f]{64}$/),
+});
+
+/** What a plan was made of: the state of the store, and a digest of the documents. */
+export type PlanFile = z.output<typeof planFileSchema>;
+
+export function planFileOf(state: StoreState, folder: DocumentFolder): PlanFile {
+  return { format: 'signet-plan-1', epoch: state.epoch, counter: state.counter, documents: digestOf(folder) };
+}
+
+/** Reads what `signet plan --out` wrote. Throws `InvalidRequestError`. */
+export function parsePlanFile(text: string): PlanFile {
+  try {
+    return planFileSchema.parse(JSON.parse(text));
+  } catch (error) {
+    throw new InvalidRequestError('the plan file is not one that `signet plan --out` wrote', { cause: error });
+  }
+}
+
+/** The state that the store must still have. Throws `PreconditionFailedError` when the documents are not those of the plan. */
+export function plannedState(plan: PlanFile, folder: DocumentFolder): StoreState {
+  if (plan.documents !== digestOf(folder)) throw new PreconditionFailedError('the documents changed since the plan');
+  return { epoch: plan.epoch, counter: plan.counter };
+}
+
+/** Of what the documents and cases say, whatever their layout. */
+function digestOf({ documents, cases }: DocumentFolder): string {
+  const sources = [...documents, ...cases].map(({ source }) => source.value);
+  return createHash('sha256').update(JSON.stringify(sources)).digest('hex');
+}
