@@ -6,6 +6,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['init', async () => (await import('./init.ts')).initCommand()],
   ['serve', async () => (await import('./serve.ts')).serveCommand()],
   ['dev', async () => (await import('./dev.ts')).devCommand()],
+  ['plan', async () => (await import('./plan.ts')).planCommand()],
   ['apply', async () => (await import('./apply.ts')).applyCommand()],
   ['test', async () => (await import('./test.ts')).testCommand()],
   ['token', async () => (await import('./token.ts')).tokenCommand()],
