@@ -1,7 +1,8 @@
-import { readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { type DevWorld, processesOfGroup, startDevWorld } from '#support/dev-world';
+import { type DevWorld, processesOfGroup, signetScript, startDevWorld } from '#support/dev-world';
+import { runProgram } from '#support/run-program';
 import { until } from '#support/until';
 
 async function filesReadableByOthers(folder: string): Promise<string[]> {
@@ -35,6 +36,11 @@ test('stops everything on SIGTERM, and the next start goes on with the same worl
   t.is((await again.curl('media.guest', `${again.state.baseUrl}/oauth2/keys`)).status, 200);
   t.is(await again.stop('SIGINT'), 0);
   t.deepEqual(await processesOfGroup(again.pid), []);
+
+  chmodSync(join(first.folder, 'data/signet.db'), 0o644);
+  const refused = await again.signet('serve', '--config', join(first.folder, 'signet.yaml'), '--json');
+  t.deepEqual({ status: refused.status, stdout: refused.stdout }, { status: 78, stdout: '' });
+  t.regex(refused.stderr, /^signet: store `.*` can be read by others: its mode must be 0600\n$/);
 });
 
 test('works without a home, and a port that is taken is said in one line', async (t) => {
@@ -66,3 +72,31 @@ test('a second one in the same folder is refused, and a program that ends is sai
   await until('the end of the updater is said', () => /signet: updater was ended by SIGKILL/.test(world.errors()));
   t.is((await world.curl('media.player', `${world.state.baseUrl}/oauth2/keys`)).status, 200);
 });
+
+for (const [name, args, status, stderr] of [
+  ['nothing to do', [], 2, /Usage: signet/],
+  ['an unknown command', ['tokens'], 2, /^signet: unknown command 'tokens'\n\(Did you mean token\?\)\n$/],
+  ['an unknown option', ['keys', 'list', '--all'], 2, /^signet: unknown option '--all'\n/],
+  ['a missing option', ['token', 'get'], 2, /^signet: required option '--domain <domain>' not specified\n$/],
+  ['a port that is none', ['dev', '--port', 'x'], 2, /^signet: .*port.*\n$/],
+  [
+    'a folder of something else',
+    ['dev', '--data', '/usr'],
+    2,
+    /^signet: folder `\/usr` holds files of something else\n$/,
+  ],
+  [
+    'a configuration that is not there',
+    ['keys', 'list', '--config', '/none.yaml'],
+    1,
+    /^signet: configuration `\/none\.yaml` .*\n$/,
+  ],
+  ['help', ['token', 'get', '--help'], 0, /^$/],
+  ['the version', ['--version'], 0, /^$/],
+] as const) {
+  test(`exit status of signet with ${name} is ${status}`, async (t) => {
+    const answer = await runProgram(process.execPath, [signetScript, ...args]);
+    t.is(answer.status, status);
+    t.regex(answer.stderr, stderr);
+  });
+}
