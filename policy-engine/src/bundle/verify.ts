@@ -35,6 +35,9 @@ export interface VerifyBundleOptions {
 /** The largest bundle that is looked at, in bytes. */
 export const maxBundleBytes = 33_554_432;
 
+/** Characters between two yields. */
+const encodeSlice = 262_144;
+
 /** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
 const issuedSkew = 300_000;
 
@@ -52,7 +55,8 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   const run = runner(options.pause);
   const jws = readJws(await run(parseJson(decodeText(bytes))));
   const kid = readHeader(jws);
-  await verifySignature(jws, await findKey(options.keys, kid));
+  const signed = await run(encodeAscii(`${jws.protected}.${jws.payload}`));
+  await verifySignature(signed, jws.signature, await findKey(options.keys, kid));
   const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is no base64url');
   const data = await run(decodePayload(await run(parseJson(decodeText(payload)))));
@@ -139,11 +143,25 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
   return key;
 }
 
-async function verifySignature(jws: Jws, key: CryptoKey): Promise<void> {
-  const signature = decodeBase64url(jws.signature);
+/** The bytes that the signature covers (RFC 7515 §5.2); what is not ASCII would not have passed as base64url either. */
+function* encodeAscii(text: string): Generator<void, Uint8Array<ArrayBuffer>> {
+  const bytes = new Uint8Array(text.length);
+  const encoder = new TextEncoder();
+  for (let from = 0; from < text.length; from += encodeSlice) {
+    const { written } = encoder.encodeInto(
+      text.slice(from, from + encodeSlice),
+      bytes.subarray(from, from + encodeSlice),
+    );
+    if (written < Math.min(encodeSlice, text.length - from)) throw malformed('`payload` is no base64url');
+    yield;
+  }
+  return bytes;
+}
+
+async function verifySignature(signed: Uint8Array<ArrayBuffer>, encoded: string, key: CryptoKey): Promise<void> {
+  const signature = decodeBase64url(encoded);
   const isP256 =
     key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && key.algorithm.namedCurve === 'P-256';
-  const signed = new TextEncoder().encode(`${jws.protected}.${jws.payload}`);
   const isGood =
     isP256 &&
     signature?.length === 64 &&

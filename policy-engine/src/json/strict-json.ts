@@ -40,7 +40,12 @@ export function* parseInSteps(text: string): Generator<void, unknown> {
       if (open.length > deepest) throw reader.error('more levels than 32');
       continue;
     }
-    const value = finish(reader.closesEmpty(open) ? closed(open.pop()) : reader.scalar(), open, reader);
+    let value = reader.closesEmpty(open) ? closed(open.pop()) : reader.scalar();
+    while (value === unfinished) {
+      yield;
+      value = reader.resume();
+    }
+    value = finish(value, open, reader);
     if (open.length === 0) return reader.end(value);
   }
 }
@@ -84,13 +89,19 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
+/** Stands for a string so long that others should run before the rest of it is read. */
+const unfinished = Symbol('unfinished');
+
 class JsonReader {
   readonly #text: string;
   #at = 0;
+  /** The string that is being read: what is decoded already, and where the rest begins. */
+  #decoded = '';
+  #from = 0;
   /** Sticky expressions over the text; none of them is built from input. */
   readonly #blank = /[ \t\n\r]*/y;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them inside strings
-  readonly #plain = /[^"\\\u0000-\u001f]*/y;
+  readonly #plain = /[^"\\\u0000-\u001f]{0,65536}/y;
   readonly #number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
   readonly #word = /true|false|null/y;
   readonly #unicode = /u[0-9a-fA-F]{4}/y;
@@ -105,10 +116,10 @@ class JsonReader {
 
   /** Takes `{` and the first key, or `[`. */
   open(): Container | undefined {
-    this.#match(this.#blank);
+    this.#skipBlank();
     if (this.#take('[')) return { kind: 'list', items: [] };
     if (!this.#take('{')) return undefined;
-    this.#match(this.#blank);
+    this.#skipBlank();
     return { kind: 'object', members: {}, key: this.#peek() === '}' ? '' : this.#key() };
   }
 
@@ -122,16 +133,17 @@ class JsonReader {
 
   /** Takes a comma (and the next key), or the bracket that closes the container: then there is no more. */
   more(container: Container): boolean {
-    this.#match(this.#blank);
+    this.#skipBlank();
     if (this.#take(container.kind === 'list' ? ']' : '}')) return false;
     if (!this.#take(',')) throw this.error('no comma');
     if (container.kind === 'object') {
-      this.#match(this.#blank);
+      this.#skipBlank();
       container.key = this.#key();
     }
     return true;
   }
 
+  /** A string, number or word; `unfinished` for a long string, which `resume` goes on with. */
   scalar(): unknown {
     if (this.#peek() === '"') return this.#string();
     const word = this.#match(this.#word);
@@ -143,38 +155,61 @@ class JsonReader {
   }
 
   end(value: unknown): unknown {
-    this.#match(this.#blank);
+    this.#skipBlank();
     if (this.#at < this.#text.length) throw this.error('more text than one value');
     return value;
   }
 
-  #key(): string {
-    const key = this.#string();
-    this.#match(this.#blank);
-    if (!this.#take(':')) throw this.error('no colon');
-    return key;
+  /** The rest of a string, or `unfinished` once more. */
+  resume(): string | typeof unfinished {
+    for (;;) {
+      const start = this.#at;
+      this.#plain.lastIndex = start;
+      if (this.#plain.test(this.#text)) this.#at = this.#plain.lastIndex;
+      if (this.#take('"')) return this.#whole(this.#at - 1);
+      if (this.#take('\\')) this.#unescape();
+      else if (this.#at === start || this.#at === this.#text.length) {
+        throw this.error('a character that a string may not hold');
+      } else if (this.#at - start >= 65_536) return unfinished;
+    }
   }
 
-  #string(): string {
+  #string(): string | typeof unfinished {
     if (!this.#take('"')) throw this.error('no string');
-    let value = this.#match(this.#plain);
-    let escaped = false;
-    while (!this.#take('"')) {
-      if (!this.#take('\\')) throw this.error('a character that a string may not hold');
-      value += this.#escape() + this.#match(this.#plain);
-      escaped = true;
-    }
-    if (escaped && !value.isWellFormed()) throw this.error('half a surrogate pair');
+    this.#decoded = '';
+    this.#from = this.#at;
+    return this.resume();
+  }
+
+  #whole(end: number): string {
+    const rest = this.#text.slice(this.#from, end);
+    if (this.#decoded === '') return rest;
+    const value = this.#decoded + rest;
+    if (!value.isWellFormed()) throw this.error('half a surrogate pair');
     return value;
   }
 
-  #escape(): string {
+  #unescape(): void {
+    const before = this.#text.slice(this.#from, this.#at - 1);
     const unicode = this.#match(this.#unicode);
-    if (unicode !== '') return String.fromCharCode(Number.parseInt(unicode.slice(1), 16));
+    this.#decoded +=
+      before + (unicode === '' ? this.#shortEscape() : String.fromCharCode(Number.parseInt(unicode.slice(1), 16)));
+    this.#from = this.#at;
+  }
+
+  #shortEscape(): string {
     const character = escapes.get(this.#peek());
     if (character === undefined) throw this.error('no escape');
     this.#at += 1;
     return character;
+  }
+
+  #key(): string {
+    let key = this.#string();
+    while (key === unfinished) key = this.resume();
+    this.#skipBlank();
+    if (!this.#take(':')) throw this.error('no colon');
+    return key;
   }
 
   #peek(): string {
@@ -192,6 +227,12 @@ class JsonReader {
     if (this.#peek() !== character) return false;
     this.#at += 1;
     return true;
+  }
+
+  #skipBlank(): void {
+    if (this.#text.charCodeAt(this.#at) > 0x20) return;
+    this.#blank.lastIndex = this.#at;
+    if (this.#blank.test(this.#text)) this.#at = this.#blank.lastIndex;
   }
 
   #match(expression: RegExp): string {

@@ -1,7 +1,7 @@
 import type { CompiledAssertion } from './assertion.ts';
 import type { Pattern } from './pattern.ts';
 import { PatternIndex, type Steps, sliceLength } from './pattern-index.ts';
-import { type Query, RuleList, type Rules } from './rules.ts';
+import { type Query, RuleList, type Rules, type Unchecked } from './rules.ts';
 
 /** Up to here a plain list is faster than an index (see bench/). */
 const longestList = 12;
@@ -25,14 +25,14 @@ class IndexedRules implements Rules {
 
 /** The rules of one role, by resource and action. `assertions` is one at least, sorted by rank. */
 export function* indexRules(assertions: readonly CompiledAssertion[]): Steps<Rules> {
-  if (assertions.length <= longestList) return new RuleList(assertions, { action: true, resource: true });
+  if (assertions.length <= longestList) return list(assertions, unindexed);
   return yield* indexBy(assertions, 'resource');
 }
 
 function* indexBy(assertions: readonly CompiledAssertion[], dimension: 'resource' | 'action'): Steps<Rules> {
   const entries: [Pattern, Rules][] = [];
   for (const [pattern, group] of yield* groupBy(assertions, dimension)) {
-    entries.push([pattern, dimension === 'resource' ? yield* indexActions(group) : done(group)]);
+    entries.push([pattern, dimension === 'resource' ? yield* indexActions(group) : list(group, bothKnown)]);
     if (entries.length % sliceLength === 0) yield;
   }
   const index = yield* PatternIndex.build(entries);
@@ -58,10 +58,17 @@ function* groupBy(
 
 /** The rules of one role and one resource, by action. `group` is one at least, sorted by rank. */
 export function* indexActions(group: readonly CompiledAssertion[]): Steps<Rules> {
-  if (group.length <= longestList) return new RuleList(group, { action: true, resource: false });
+  if (group.length <= longestList) return list(group, resourceKnown);
   return yield* indexBy(group, 'action');
 }
 
-function done(group: readonly CompiledAssertion[]): Rules {
-  return new RuleList(group, { action: false, resource: false });
+/** What is left to compare: with no index on the way, with the resource's, with both. */
+const unindexed: Unchecked = { action: true, resource: true };
+const resourceKnown: Unchecked = { action: true, resource: false };
+const bothKnown: Unchecked = { action: false, resource: false };
+
+function list([first, ...others]: readonly CompiledAssertion[], unchecked: Unchecked): Rules {
+  return first === undefined ? nothing : new RuleList(first, others, unchecked);
 }
+
+const nothing: Rules = { rank: Number.POSITIVE_INFINITY, find: (_query, best) => best };

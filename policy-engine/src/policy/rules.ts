@@ -26,25 +26,33 @@ export interface Unchecked {
 /** A plain list in the order of ranks: for a few assertions faster than any index. */
 export class RuleList implements Rules {
   readonly rank: number;
-  readonly #assertions: readonly CompiledAssertion[];
-  readonly #checksAction: boolean;
-  readonly #checksResource: boolean;
+  /** Apart from the others, as most lists have but one: that saves a step through memory. */
+  readonly #first: CompiledAssertion;
+  readonly #others: readonly CompiledAssertion[];
+  readonly #unchecked: Unchecked;
 
-  /** `assertions` is one at least, sorted by rank. */
-  constructor(assertions: readonly CompiledAssertion[], unchecked: Unchecked) {
-    this.rank = assertions[0]?.rank ?? Number.POSITIVE_INFINITY;
-    this.#assertions = assertions;
-    this.#checksAction = unchecked.action;
-    this.#checksResource = unchecked.resource;
+  /** Sorted by rank. */
+  constructor(first: CompiledAssertion, others: readonly CompiledAssertion[], unchecked: Unchecked) {
+    this.rank = first.rank;
+    this.#first = first;
+    this.#others = others;
+    this.#unchecked = unchecked;
   }
 
   find(query: Query, best: CompiledAssertion | undefined): CompiledAssertion | undefined {
-    for (const assertion of this.#assertions) {
+    if (best !== undefined && this.rank >= best.rank) return best;
+    if (this.#fits(this.#first, query)) return this.#first;
+    for (const assertion of this.#others) {
       if (best !== undefined && assertion.rank >= best.rank) return best;
-      if (this.#checksResource && !patternMatches(assertion.resource, query.resource)) continue;
-      if (this.#checksAction && !patternMatches(assertion.action, query.action)) continue;
-      if (countsIn(assertion, query.context)) return assertion;
+      if (this.#fits(assertion, query)) return assertion;
     }
     return best;
+  }
+
+  #fits(assertion: CompiledAssertion, query: Query): boolean {
+    const { action, resource } = this.#unchecked;
+    if (resource && !patternMatches(assertion.resource, query.resource)) return false;
+    if (action && !patternMatches(assertion.action, query.action)) return false;
+    return assertion.conditions === undefined || countsIn(assertion, query.context);
   }
 }
