@@ -21,6 +21,9 @@ const sliceLength = 512;
 /** Reads the payload from parsed JSON; unknown members are ignored (decision 29). Throws `bundle-malformed`. */
 export function* decodePayload(value: unknown): Generator<void, BundlePayload> {
   const data = object(value, 'payload');
+  if (data['policyVersions'] !== undefined) {
+    throw malformed('payload holds chosen versions of policies, not those in force');
+  }
   const policyData = object(data['policyData'], 'policyData');
   const payload = {
     domain: text(policyData['domain'], 'policyData.domain'),

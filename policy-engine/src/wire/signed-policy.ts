@@ -39,6 +39,8 @@ export interface SignedPolicyData {
   version: number;
   /** Grows when a store is restored from a backup; a higher epoch wins over any version. */
   epoch: number;
+  /** Present when somebody asked for chosen versions of policies: such a payload is a preview and never in force. */
+  policyVersions?: Record<string, string>;
 }
 
 /** A bundle: flattened JWS JSON (RFC 7515 §7.2.2) over the exact bytes of a `SignedPolicyData`. */

@@ -71,7 +71,9 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
       expires: issued + lifetimeMs,
       policies: selectPolicies(domain.policies, versions),
     });
-    return JSON.stringify(await signBundle(data, key, form));
+    // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
+    const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
+    return JSON.stringify(await signBundle(chosen, key, form));
   }
 
   return {

@@ -5,7 +5,8 @@ const printable = /^[\x20-\x7e]*$/;
 
 /**
  * The parameters of a query or a form body (`application/x-www-form-urlencoded`): flat, none twice, empty ones left out
- * (RFC 6749 §3.2). Throws `InvalidRequestError` for a repeated name and for bytes or escapes that are not UTF-8 text.
+ * (RFC 6749 §3.2). Throws `InvalidRequestError` for a repeated name, for a name with brackets, which some parsers take for nesting, and
+ * for bytes or escapes that are not UTF-8 text.
  */
 export function parseParameters(text: string, where: 'query' | 'body'): ReadonlyMap<string, string> {
   if (!printable.test(text) || !hasCleanEscapes(text))
@@ -16,6 +17,8 @@ export function parseParameters(text: string, where: 'query' | 'body'): Readonly
     if (seen.has(name)) throw new InvalidRequestError(`a parameter is repeated in the ${where}`);
     if (seen.size === maxParameters)
       throw new InvalidRequestError(`the ${where} has more than ${maxParameters} parameters`);
+    if (/[[\]]/.test(name))
+      throw new InvalidRequestError(`a parameter name in the ${where} has brackets: parameters are flat`);
     seen.add(name);
     if (value !== '') parameters.set(name, value);
   }

@@ -257,3 +257,8 @@ test('key set: keys of other kinds are left out, a point off the curve is nobody
   const source = Reflect.apply(staticKeys, undefined, [list]);
   for (const kid of ['ed', 'enc', 'off', 'none']) t.is(await source.find(kid, 'bundle'), undefined);
 });
+
+test('a signed choice of policy versions is never taken for what is in force', async (t) => {
+  const preview = await signBundle({ ...buildBundle(input), policyVersions: { readers: '1' } }, key);
+  t.is(await codeOf(JSON.stringify(preview)), 'bundle-malformed');
+});

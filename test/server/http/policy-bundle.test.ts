@@ -188,6 +188,10 @@ test('a policy comes in the version asked for', async (t) => {
   t.deepEqual(await names({ policyVersions: { 'Catalog:policy.READERS': '1' } }), ['catalog:policy.readers 1 false']);
   t.deepEqual(await names({ policyVersions: { readers: '9' } }), []);
   const tags = await Promise.all([post({}), post({ policyVersions: { readers: '1' } })]);
+  t.deepEqual(
+    tags.map((answer) => payloadOf(answer).policyVersions),
+    [undefined, { readers: '1' }],
+  );
   t.not(tags[0].headers['etag'], tags[1].headers['etag']);
 });
 
