@@ -166,7 +166,7 @@ const refusals: readonly (readonly [name: string, fields: Record<string, string>
   [
     'nested names',
     'grant_type[a]=client_credentials&scope=catalog:domain',
-    refusal(400, 'invalid_request', 'grant_type is missing'),
+    refusal(400, 'invalid_request', 'a parameter name in the body has brackets: parameters are flat'),
   ],
   [
     'too many parameters',
