@@ -32,7 +32,7 @@ export async function tokenPart({ folder, quick }: PartContext): Promise<string>
     );
   });
   const counter = quick ? undefined : callgrindCounter(folder);
-  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 8000, rounds: 5, requests: 1000 }));
+  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
   const blocks = [
     '## A token over kept-alive mutual TLS',
     `Sizes of the answers: ${sizes.join(', ')}.`,

@@ -18,7 +18,7 @@ export async function unchangedPart({ folder, quick }: PartContext): Promise<str
     ),
   );
   const counter = quick ? undefined : callgrindCounter(folder);
-  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 8000, rounds: 5, requests: 1000 }));
+  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
   const table = costTable([{ peer: peerNames.koa, aim: 1.1 }], signetName, { cpu, instructions });
   return `## 304 to a conditional request for a bundle\n\n${table}`;
 }
