@@ -11,6 +11,8 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['test', async () => (await import('./test.ts')).testCommand()],
   ['token', async () => (await import('./token.ts')).tokenCommand()],
   ['access', async () => (await import('./access.ts')).accessCommand()],
+  ['identity', async () => (await import('./identity.ts')).identityCommand()],
+  ['instance', async () => (await import('./instance.ts')).instanceCommand()],
   ['keys', async () => (await import('./keys.ts')).keysCommand()],
   ['config', async () => (await import('./config.ts')).configCommand()],
 ]);
