@@ -15,7 +15,9 @@ export interface AppDeps extends AuthenticationDeps {
   readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
   readonly tokenPath: string;
-  /** Puts the routes of the operations on the router. */
+  /** Puts the busiest operations on a router of their own: every route of a router is compared with every path. */
+  readonly busyRoutes: (router: Router<RequestState>) => void;
+  /** Puts the other operations on the router. */
   readonly routes: (router: Router<RequestState>) => void;
   /** Whether the server is stopping: answers then tell clients to open no further request on their connection. */
   readonly isDraining: () => boolean;
@@ -29,13 +31,15 @@ const maxHeaderLines = 100;
 /** The middlewares in the order of decision 6: request id, access log, error boundary, size, authentication, router. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
-  const router = new Router<RequestState>({ sensitive: true, strict: true });
-  deps.routes(router);
   app.use(accessLog(deps));
   app.use(errorBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
-  app.use(router.routes());
+  for (const mount of [deps.busyRoutes, deps.routes]) {
+    const router = new Router<RequestState>({ sensitive: true, strict: true });
+    mount(router);
+    app.use(router.routes());
+  }
   app.use(unmatched);
   // Reached when an answer cannot be written any more: the caller is gone.
   app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'answer was not delivered'));

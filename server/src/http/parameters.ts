@@ -9,29 +9,40 @@ const printable = /^[\x20-\x7e]*$/;
  * for bytes or escapes that are not UTF-8 text.
  */
 export function parseParameters(text: string, where: 'query' | 'body'): ReadonlyMap<string, string> {
-  if (!printable.test(text) || !hasCleanEscapes(text))
-    throw new InvalidRequestError(`the ${where} is not form-encoded`);
-  const parameters = new Map<string, string>();
-  const seen = new Set<string>();
-  for (const [name, value] of new URLSearchParams(text)) {
-    if (seen.has(name)) throw new InvalidRequestError(`a parameter is repeated in the ${where}`);
-    if (seen.size === maxParameters)
-      throw new InvalidRequestError(`the ${where} has more than ${maxParameters} parameters`);
-    if (/[[\]]/.test(name))
-      throw new InvalidRequestError(`a parameter name in the ${where} has brackets: parameters are flat`);
-    seen.add(name);
-    if (value !== '') parameters.set(name, value);
+  if (!printable.test(text)) throw notEncoded(where);
+  const pairs = text.split('&').filter((pair) => pair !== '');
+  if (pairs.length > maxParameters) {
+    throw new InvalidRequestError(`the ${where} has more than ${maxParameters} parameters`);
   }
-  return parameters;
+  const all = new Map<string, string>();
+  for (const pair of pairs) {
+    const equals = pair.indexOf('=');
+    const name = decode(equals < 0 ? pair : pair.slice(0, equals), where);
+    checkName(name, all, where);
+    all.set(name, equals < 0 ? '' : decode(pair.slice(equals + 1), where));
+  }
+  for (const [name, value] of all) if (value === '') all.delete(name);
+  return all;
 }
 
-/** Whether every percent escape is complete and their bytes are UTF-8: URLSearchParams would mend them silently. */
-function hasCleanEscapes(text: string): boolean {
-  if (!text.includes('%')) return true;
-  try {
-    decodeURIComponent(text);
-    return true;
-  } catch {
-    return false;
+function checkName(name: string, known: ReadonlyMap<string, string>, where: string): void {
+  if (known.has(name)) throw new InvalidRequestError(`a parameter is repeated in the ${where}`);
+  if (name.includes('[') || name.includes(']')) {
+    throw new InvalidRequestError(`a parameter name in the ${where} has brackets: parameters are flat`);
   }
+}
+
+/** Every percent escape must be complete and their bytes UTF-8: URLSearchParams would mend them silently, and costs twice as much. */
+function decode(text: string, where: string): string {
+  const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
+  if (!spaced.includes('%')) return spaced;
+  try {
+    return decodeURIComponent(spaced);
+  } catch {
+    throw notEncoded(where);
+  }
+}
+
+function notEncoded(where: string): InvalidRequestError {
+  return new InvalidRequestError(`the ${where} is not form-encoded`);
 }

@@ -11,7 +11,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
+import { mountBusyRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
 export interface HttpServerDeps {
@@ -104,6 +104,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
     takesLargeBody: carriesRequests(addresses.basePath),
     takesPrincipalToken: (path) =>
       config.profile.principalTokenAlone || path.startsWith(`${addresses.basePath}/access/`),
+    busyRoutes: (router) => mountBusyRoutes(router, routeDeps),
     routes: (router) => mountRoutes(router, routeDeps),
     isDraining,
     idPrefix: randomBytes(6).toString('base64url'),

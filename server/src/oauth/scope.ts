@@ -36,16 +36,50 @@ export function parseScope(text: string): RequestedScope {
   if (words.length > maxItems) throw new InvalidScopeError(`scope has more than ${maxItems} items`);
   const items = words.map(parseItem);
   const domain = onlyDomain(items);
-  const idTokenService = idTokenServiceOf(items);
-  const roles = items.filter((item) => item.kind === 'role').map((item) => item.role);
-  const all = items.some((item) => item.kind === 'domain');
-  if (!all && roles.length === 0)
-    throw new InvalidScopeError('scope asks for no role: an ID token is given only beside an access token');
-  return {
-    domain,
-    ...(idTokenService !== undefined && { idTokenService }),
-    ...(all ? { kind: 'all-roles' } : { kind: 'roles', roles: new Set(roles) }),
-  };
+  const service = onlyService(items);
+  checkIdToken(items.some(isOpenid), service);
+  const asked = service === undefined ? { domain } : { domain, idTokenService: service };
+  if (items.some(isAllRoles)) return { ...asked, kind: 'all-roles' };
+  const roles = new Set<RoleName>();
+  for (const item of items) if (item.kind === 'role') roles.add(item.role);
+  if (roles.size > 0) return { ...asked, kind: 'roles', roles };
+  throw new InvalidScopeError('scope asks for no role: an ID token is given only beside an access token');
+}
+
+const isOpenid = (item: ScopeItem) => item.kind === 'openid';
+const isAllRoles = (item: ScopeItem) => item.kind === 'domain';
+
+function onlyDomain(items: readonly ScopeItem[]): DomainName {
+  let domain: DomainName | undefined;
+  for (const item of items) {
+    if (item.kind === 'openid') continue;
+    if (domain !== undefined && item.domain !== domain) {
+      throw new InvalidScopeError('scope names more than one domain');
+    }
+    domain = item.domain;
+  }
+  if (domain === undefined) throw new InvalidScopeError('scope names no domain');
+  return domain;
+}
+
+function onlyService(items: readonly ScopeItem[]): ServiceName | undefined {
+  let service: ServiceName | undefined;
+  for (const item of items) {
+    if (item.kind !== 'service') continue;
+    if (service !== undefined && item.service !== service) {
+      throw new InvalidScopeError('scope names more than one service');
+    }
+    service = item.service;
+  }
+  return service;
+}
+
+/** `openid` and a service come together or not at all (decision 14). */
+function checkIdToken(openid: boolean, service: ServiceName | undefined): void {
+  if (openid && service === undefined) {
+    throw new InvalidScopeError('`openid` needs a scope `<domain>:service.<service>`');
+  }
+  if (!openid && service !== undefined) throw new InvalidScopeError('a service scope needs `openid`');
 }
 
 function parseItem(word: string): ScopeItem {
@@ -63,23 +97,4 @@ function parseItem(word: string): ScopeItem {
   throw new InvalidScopeError(
     'scope holds an item that is neither `openid` nor `<domain>:domain`, `<domain>:role.<role>` or `<domain>:service.<service>`',
   );
-}
-
-function onlyDomain(items: readonly ScopeItem[]): DomainName {
-  const domains = new Set(items.flatMap((item) => (item.kind === 'openid' ? [] : [item.domain])));
-  const [domain, second] = domains;
-  if (second !== undefined) throw new InvalidScopeError('scope names more than one domain');
-  if (domain === undefined) throw new InvalidScopeError('scope names no domain');
-  return domain;
-}
-
-function idTokenServiceOf(items: readonly ScopeItem[]): ServiceName | undefined {
-  const services = new Set(items.flatMap((item) => (item.kind === 'service' ? [item.service] : [])));
-  const openid = items.some((item) => item.kind === 'openid');
-  if (services.size > 1) throw new InvalidScopeError('scope names more than one service');
-  const [service] = services;
-  if (openid && service === undefined)
-    throw new InvalidScopeError('`openid` needs a scope `<domain>:service.<service>`');
-  if (!openid && service !== undefined) throw new InvalidScopeError('a service scope needs `openid`');
-  return service;
 }

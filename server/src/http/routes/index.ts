@@ -28,19 +28,23 @@ export interface RouteDeps {
   readonly cloud: CloudCredentialsDeps;
 }
 
-/** The operations of the interface document and those that decisions.md adds, by path. */
+/** What services and updaters ask for all the time. */
+export function mountBusyRoutes(router: Router<RequestState>, { config, addresses, tokens, bundles }: RouteDeps): void {
+  router.post(`${addresses.basePath}/oauth2/token`, readForm(config.limits.bodyBytes), accessTokenRoute(tokens));
+  router.get(`${addresses.basePath}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
+}
+
+/** The other operations of the interface document and those that decisions.md adds, by path. */
 export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void {
   const { config, addresses, tokens, access, bundles } = deps;
   const base = addresses.basePath;
   const { bodyBytes } = config.limits;
   const { maxAgeSeconds } = config.keys;
-  router.post(`${base}/oauth2/token`, readForm(bodyBytes), accessTokenRoute(tokens));
   router.get(`${base}/oauth2/keys`, publicKeysRoute({ keys: tokens.keys, maxAgeSeconds }));
   router.get(`${base}/access/domain/:domainName/principal/:principal`, roleAccessRoute(access));
   router.get(`${base}/access/domain/:domainName/role/:roleName/principal/:principal`, roleCheckRoute(access));
   router.get(`${base}/access/:action`, accessRoute(access));
   router.get(`${base}/access/:action/:resource`, accessRoute(access));
-  router.get(`${base}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
   router.get(`${base}/domain/:domainName/role/:roleName/creds`, cloudCredentialsRoute(deps.cloud));
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
