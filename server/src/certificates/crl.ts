@@ -5,12 +5,15 @@ import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 
 /** Why a certificate was taken back (RFC 5280 §5.3.1), as far as we tell them apart. */
-export type RevocationReason =
-  | 'unspecified'
-  | 'key-compromise'
-  | 'affiliation-changed'
-  | 'superseded'
-  | 'cessation-of-operation';
+export const revocationReasons = [
+  'unspecified',
+  'key-compromise',
+  'affiliation-changed',
+  'superseded',
+  'cessation-of-operation',
+] as const;
+
+export type RevocationReason = (typeof revocationReasons)[number];
 
 /** One certificate that was taken back. */
 export interface RevokedCertificate {

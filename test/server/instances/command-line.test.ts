@@ -1,9 +1,11 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
-import { instanceWorld } from '#support/instance-world';
+import { instanceWorld, register } from '#support/instance-world';
 import { runProgram } from '#support/run-program';
+import { until } from '#support/until';
 
 const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
 const signet = (...args: readonly string[]) =>
@@ -62,6 +64,41 @@ test('an operator prints a token, an instance registers with it, renews, and is 
     outcome: 'failed',
     error: 'attestationData is no valid join token for this instance',
   });
+});
+
+test('an operator takes a certificate back, and the running server refuses it', async (t) => {
+  const world = await instanceWorld(t);
+  const env = { ...process.env, SIGNET_DATA_DIR: '.' };
+  const operate = (...args: readonly string[]) =>
+    runProgram(
+      process.execPath,
+      [
+        '--conditions=@signet/source',
+        main,
+        '--config',
+        join(world.folder, 'signet.yaml'),
+        'certificate',
+        ...args,
+        '--json',
+      ],
+      { env },
+    );
+  const instance = await register(world, 'cli-2');
+  const call = world.as(instance);
+  t.is((await call('/cacerts/roots')).status, 200);
+  const serial = new X509Certificate(instance.certificate).serialNumber;
+  t.like(JSON.parse((await operate('show', serial)).stdout), {
+    serial: serial.toLowerCase(),
+    subject: 'media.player',
+    instanceId: 'cli-2',
+    state: 'issued',
+  });
+  const revoked = await operate('revoke', serial, '--reason', 'key-compromise');
+  t.regex(JSON.parse(revoked.stdout).state, /^revoked .* \(key-compromise\)$/);
+  await until('the server refuses it', async () => (await call('/cacerts/roots')).status === 401);
+  t.deepEqual(JSON.parse((await operate('orphans')).stdout), []);
+  const unknown = await operate('revoke', '00');
+  t.deepEqual([unknown.status, unknown.stderr], [1, 'signet: there is no certificate with this serial number\n']);
 });
 
 test('what the command line does not take', async (t) => {

@@ -1,0 +1,105 @@
+import { userInfo } from 'node:os';
+import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { Command, Option } from 'commander';
+import type { CertificateRecord, CertificateRow, CertificateStore } from '../certificates/certificate-store.ts';
+import { type RevocationReason, revocationReasons } from '../certificates/crl.ts';
+import { loadConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { NotFoundError } from '../errors.ts';
+import { openSqliteStore } from '../store/sqlite/open.ts';
+import { action, configPathOf, print } from './run.ts';
+
+interface CertificateOptions {
+  readonly reason: RevocationReason;
+  readonly json?: boolean;
+}
+
+/** `signet certificate`: what an operator does with certificates that were issued. Works on the store, also while a server runs. */
+export function certificateCommand(): Command {
+  const show = new Command('show')
+    .description('show what is recorded of a certificate')
+    .argument('<serial>', 'serial number, hexadecimal')
+    .option('--json', 'print JSON')
+    .action(action(showCertificate));
+  const revoke = new Command('revoke')
+    .description(
+      'take a certificate back: servers refuse it within their refresh interval, and it enters the revocation list',
+    )
+    .argument('<serial>', 'serial number, hexadecimal')
+    .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
+    .option('--json', 'print JSON')
+    .action(action(revokeCertificate));
+  const orphans = new Command('orphans')
+    .description('list certificates that may exist though nobody was given them: a server ended while it signed')
+    .option('--json', 'print JSON')
+    .action(action(listOrphans));
+  return new Command('certificate')
+    .description('certificates that were issued')
+    .addCommand(show)
+    .addCommand(revoke)
+    .addCommand(orphans);
+}
+
+async function withStore<Result>(
+  command: Command,
+  use: (certificates: CertificateStore) => Promise<Result>,
+): Promise<Result> {
+  const config = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openSqliteStore(config.storeFile, { clock: systemClock });
+  try {
+    return await use(store.certificates);
+  } finally {
+    await store.close();
+  }
+}
+
+/** As `openssl` and browsers write them: with colons or without, in either case. */
+function serialOf(text: string): string {
+  return text.replaceAll(':', '').toLowerCase();
+}
+
+function described(row: CertificateRow): Record<string, unknown> {
+  const { serial, kind, subject, holder, provider, instanceId, notBefore, notAfter } = row;
+  return {
+    serial,
+    kind,
+    subject,
+    holder,
+    ...(provider !== undefined && { provider, instanceId }),
+    notBefore: formatTimestamp(notBefore * 1000),
+    notAfter: formatTimestamp(notAfter * 1000),
+  };
+}
+
+function describedRecord(record: CertificateRecord): Record<string, unknown> {
+  const { revoked } = record;
+  const state =
+    revoked === undefined ? record.state : `revoked ${formatTimestamp(revoked.revokedAt * 1000)} (${revoked.reason})`;
+  return { ...described(record), state };
+}
+
+async function showCertificate(serial: string, options: CertificateOptions, command: Command): Promise<void> {
+  const record = await withStore(command, (certificates) => certificates.find(serialOf(serial)));
+  if (record === undefined) throw new NotFoundError('there is no certificate with this serial number');
+  print(describedRecord(record), options.json);
+}
+
+async function revokeCertificate(serial: string, options: CertificateOptions, command: Command): Promise<void> {
+  const by = `local:${userInfo().username}`;
+  const revocation = { reason: options.reason, at: epochSeconds(systemClock), by };
+  const record = await withStore(command, async (certificates) => {
+    await certificates.revoke(serialOf(serial), revocation);
+    return certificates.find(serialOf(serial));
+  });
+  if (record === undefined) throw new NotFoundError('there is no certificate with this serial number');
+  print(describedRecord(record), options.json);
+}
+
+/** Younger intents may belong to a request under way. */
+const settledSeconds = 300;
+
+async function listOrphans(options: CertificateOptions, command: Command): Promise<void> {
+  const before = epochSeconds(systemClock) - settledSeconds;
+  const rows = await withStore(command, (certificates) => certificates.orphans(before));
+  print(rows.map(described), options.json);
+}
