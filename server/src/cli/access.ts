@@ -1,5 +1,6 @@
 import { Command } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { explainCommand, whoCommand } from './explain-access.ts';
 import { action, CommandFailedError, print } from './run.ts';
 
 interface CheckOptions extends ConnectionOptions {
@@ -20,7 +21,11 @@ export function accessCommand(): Command {
     .option('--trust-domain <domain>', 'for assume_role: the domain whose policy decides')
     .option('--json', 'print JSON')
     .action(action(checkAccess));
-  return new Command('access').description('ask who may do what').addCommand(check);
+  return new Command('access')
+    .description('ask who may do what')
+    .addCommand(check)
+    .addCommand(explainCommand())
+    .addCommand(whoCommand());
 }
 
 async function checkAccess(actionName: string, resource: string, options: CheckOptions): Promise<void> {

@@ -2,11 +2,14 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { formatProblem } from '../errors.ts';
 import { checkDocuments } from '../management/apply-documents.ts';
+import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { type CaseFailure, runCases } from '../management/run-cases.ts';
-import { action, CommandFailedError, print } from './run.ts';
+import { action, CommandFailedError, print, UsageError } from './run.ts';
 
 interface TestOptions {
+  /** True without a number. */
+  readonly coverage?: boolean | string;
   readonly json?: boolean;
 }
 
@@ -15,23 +18,44 @@ export function testCommand(): Command {
   return new Command('test')
     .description('run the cases of a folder against its documents')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
+    .option('--coverage [percent]', 'say which rules no case tries; with a number fail when fewer rules are tried')
     .option('--json', 'print JSON')
     .action(action(test));
 }
 
 function test(folder: string, options: TestOptions): void {
+  const least = leastCoverage(options.coverage);
   const { documents, cases } = readDocumentFolder(folder);
   const now = systemClock.now();
   const { snapshot, warnings } = checkDocuments(documents, new Map(), now);
-  const { passed, failures } = runCases(snapshot, cases, now);
+  const { passed, failures, deciding } = runCases(snapshot, cases, now);
+  const coverage = least === undefined ? undefined : coverageOf(documents, deciding);
   if (options.json === true) {
-    print({ passed, failed: failures.length, failures, warnings }, true);
+    print({ passed, failed: failures.length, failures, warnings, ...(coverage !== undefined && { coverage }) }, true);
   } else {
     for (const warning of warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
     for (const failure of failures) print(describe(failure), false);
+    for (const problem of coverage?.uncovered ?? []) print(formatProblem(problem), false);
     print(`${passed} passed, ${failures.length} failed`, false);
+    if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} rules tried`, false);
   }
-  if (failures.length > 0) throw new CommandFailedError();
+  if (failures.length > 0 || isThin(coverage, least)) throw new CommandFailedError();
+}
+
+function isThin(coverage: Coverage | undefined, least = 0): boolean {
+  return coverage !== undefined && percentage(coverage) < least;
+}
+
+/** The percentage that must be reached, 0 where coverage is only to be shown; undefined where it is not wanted. */
+function leastCoverage(option: boolean | string | undefined): number | undefined {
+  if (option === undefined || option === false) return undefined;
+  const percent = option === true ? 0 : Number(option);
+  if (percent >= 0 && percent <= 100) return percent;
+  throw new UsageError('--coverage takes a number from 0 to 100');
+}
+
+function percentage({ covered, total }: Coverage): number {
+  return total === 0 ? 100 : (100 * covered) / total;
 }
 
 function describe(failure: CaseFailure): string {

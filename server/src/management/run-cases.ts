@@ -17,26 +17,44 @@ export interface CaseFailure extends DocumentProblem {
 export interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];
+  /** The rules that decided a case, by `assertionKey`. */
+  readonly deciding: ReadonlySet<string>;
+}
+
+/** One rule of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of documents. */
+export function assertionKey(domain: string, policy: string, id: number): string {
+  return `${domain}/${policy}/${id}`;
 }
 
 /** Runs every case against a snapshot. `now` (milliseconds) counts where a case names no time. Pure. */
 export function runCases(snapshot: Snapshot, files: readonly CaseFile[], now: number): CaseReport {
   let passed = 0;
   const failures: CaseFailure[] = [];
+  const deciding = new Set<string>();
   for (const file of files) {
     for (const policyCase of file.cases) {
-      const failure = runCase(snapshot, file, policyCase, now);
+      const decision = decide(snapshot, policyCase, policyCase.at ?? now);
+      const { policy, assertion } = decision;
+      if (policy !== undefined && assertion?.id !== undefined) {
+        deciding.add(assertionKey(policyCase.domain, policy, assertion.id));
+      }
+      const failure = failureOf(snapshot, file, policyCase, decision, policyCase.at ?? now);
       if (failure === undefined) passed += 1;
       else failures.push(failure);
     }
   }
-  return { passed, failures };
+  return { passed, failures, deciding };
 }
 
-function runCase(snapshot: Snapshot, file: CaseFile, policyCase: PolicyCase, now: number): CaseFailure | undefined {
-  const decision = decide(snapshot, policyCase, policyCase.at ?? now);
+function failureOf(
+  snapshot: Snapshot,
+  file: CaseFile,
+  policyCase: PolicyCase,
+  decision: Decision,
+  at: number,
+): CaseFailure | undefined {
   if (fits(policyCase.expect, decision)) return undefined;
-  const why = explain(snapshot, policyCase, decision, policyCase.at ?? now);
+  const why = explain(snapshot, policyCase, decision, at);
   const question = `${who(policyCase)} ${policyCase.action} ${policyCase.resource}`;
   const message = `${question}: expected ${policyCase.expect}, decided ${decision.status} (${why})`;
   return {

@@ -1,32 +1,43 @@
 import type { Kysely, Selectable } from 'kysely';
+import { auditHash } from './audit-chain.ts';
 import type { AuditAction, AuditRecord } from './records.ts';
 import { optional, orNull } from './row-values.ts';
 import type { AuditTable, Schema } from './schema.ts';
 import type { AuditQuery } from './store.ts';
 
-export async function insertAudit(db: Kysely<Schema>, record: AuditRecord, counter: number): Promise<void> {
+/** Writes the record behind the one whose hash is `head`, and answers its own hash. */
+export async function insertAudit(
+  db: Kysely<Schema>,
+  record: AuditRecord,
+  counter: number,
+  head: string,
+): Promise<string> {
+  const row = {
+    id: record.id,
+    at: record.at,
+    actor: record.actor,
+    certificate_serial: orNull(record.certificateSerial),
+    request_id: orNull(record.requestId),
+    reason: orNull(record.reason),
+    action: record.action,
+    subject: record.subject,
+    version: orNull(record.version),
+    counter,
+    before: orNull(record.before),
+    after: orNull(record.after),
+  };
+  const hash = auditHash(head, row);
   await db
     .insertInto('audit')
-    .values({
-      id: record.id,
-      at: record.at,
-      actor: record.actor,
-      certificate_serial: orNull(record.certificateSerial),
-      request_id: orNull(record.requestId),
-      reason: orNull(record.reason),
-      action: record.action,
-      subject: record.subject,
-      version: orNull(record.version),
-      counter,
-      before: orNull(record.before),
-      after: orNull(record.after),
-    })
+    .values({ ...row, hash })
     .execute();
+  return hash;
 }
 
 export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRecord[]> {
   let select = db.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(query.limit);
   if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
+  if (query.before !== undefined) select = select.where('id', '<', query.before);
   return (await select.execute()).map(auditRecord);
 }
 

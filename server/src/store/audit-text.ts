@@ -29,6 +29,7 @@ function ownFields(domain: DomainContent): Record<string, unknown> {
   return {
     enabled: domain.enabled,
     description: domain.description,
+    requireReason: domain.requireReason,
     limits: domain.limits,
     awsAccount: domain.awsAccount,
   };

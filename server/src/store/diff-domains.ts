@@ -92,6 +92,7 @@ function domainFields(domain: DomainContent) {
   return {
     enabled: domain.enabled,
     description: domain.description ?? null,
+    requireReason: domain.requireReason === true,
     limits: domain.limits,
     awsAccount: domain.awsAccount ?? null,
   };

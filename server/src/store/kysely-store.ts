@@ -6,6 +6,7 @@ import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { DomainError } from '../errors.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import { type AuditVerdict, verifyAuditChain } from './audit-chain.ts';
 import { readAudit } from './audit-rows.ts';
 import { KyselyCertificateStore } from './certificate-store.ts';
 import { guardDatabase } from './guarded-database.ts';
@@ -59,6 +60,10 @@ export class KyselyStore implements Store {
 
   audit(query: AuditQuery): Promise<readonly AuditRecord[]> {
     return this.#read((db) => readAudit(db, query));
+  }
+
+  verifyAudit(known?: string): Promise<AuditVerdict> {
+    return this.#read((db) => db.transaction().execute((transaction) => verifyAuditChain(transaction, known)));
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {

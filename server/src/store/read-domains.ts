@@ -51,6 +51,7 @@ function domainFields(row: Selectable<DomainsTable>) {
     enabled: row.enabled === 1,
     version: row.version,
     modified: row.modified,
+    ...(row.require_reason === 1 ? { requireReason: true } : {}),
     ...optional('description', row.description),
     limits: {
       ...optional('tokenExpirySeconds', row.token_expiry_seconds),

@@ -77,6 +77,8 @@ export interface ServiceRecord {
 export interface DomainContent {
   readonly name: DomainName;
   readonly enabled: boolean;
+  /** Whether every change has to say why. */
+  readonly requireReason?: boolean;
   readonly description?: string;
   readonly limits: DomainLimits;
   readonly awsAccount?: string;

@@ -6,6 +6,8 @@ export interface MetaTable {
   counter: number;
   next_id: number;
   created_at: number;
+  /** The hash of the newest audit record, empty before the first. */
+  audit_head: string;
 }
 
 export interface DomainsTable {
@@ -18,6 +20,7 @@ export interface DomainsTable {
   /** The change counter at the last change. */
   changed_at: number;
   description: string | null;
+  require_reason: number;
   token_expiry_seconds: number | null;
   service_cert_expiry_seconds: number | null;
   role_cert_expiry_seconds: number | null;
@@ -175,6 +178,8 @@ export interface AuditTable {
   counter: number;
   before: string | null;
   after: string | null;
+  /** SHA-256 over this record and the hash of the one before it. */
+  hash: string;
 }
 
 export interface SigningKeysTable {

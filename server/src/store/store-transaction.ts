@@ -19,13 +19,14 @@ export class KyselyStoreTransaction implements StoreTransaction {
   readonly #state: StoreState;
   readonly #counter: number;
   #nextId: number;
+  #auditHead: string;
   #changed = false;
 
   constructor(
     db: Kysely<Schema>,
     context: ChangeContext,
     now: number,
-    meta: StoreState & { readonly next_id: number },
+    meta: StoreState & { readonly next_id: number; readonly audit_head: string },
   ) {
     this.#db = db;
     this.#context = context;
@@ -33,6 +34,7 @@ export class KyselyStoreTransaction implements StoreTransaction {
     this.#state = { epoch: meta.epoch, counter: meta.counter };
     this.#counter = meta.counter + 1;
     this.#nextId = meta.next_id;
+    this.#auditHead = meta.audit_head;
   }
 
   state(): StoreState {
@@ -102,7 +104,7 @@ export class KyselyStoreTransaction implements StoreTransaction {
   /** Writes the counters. The last statement of a transaction. */
   async finish(): Promise<void> {
     if (!this.#changed) return;
-    const counters = { counter: this.#counter, next_id: this.#nextId };
+    const counters = { counter: this.#counter, next_id: this.#nextId, audit_head: this.#auditHead };
     await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
   }
 
@@ -114,7 +116,7 @@ export class KyselyStoreTransaction implements StoreTransaction {
 
   async #audit(change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>): Promise<void> {
     const record = { ...this.#context, ...change, id: this.#nextId++, at: this.#now };
-    await insertAudit(this.#db, record, this.#counter);
+    this.#auditHead = await insertAudit(this.#db, record, this.#counter, this.#auditHead);
   }
 }
 

@@ -2,6 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { AuditVerdict } from './audit-chain.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 
 /** Where the store stands. A pair seen before means that nothing has changed since. */
@@ -48,6 +49,8 @@ export interface StoreTransaction {
 
 export interface AuditQuery {
   readonly subject?: string;
+  /** Only records with a smaller id: those that follow the last one of a page. */
+  readonly before?: number;
   /** Newest first, at most this many. */
   readonly limit: number;
 }
@@ -65,5 +68,7 @@ export interface Store extends SnapshotSource {
   domainNames(): Promise<readonly DomainName[]>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  /** Checks the chain of the whole audit log; with `known`, also that it passes through a head noted earlier. */
+  verifyAudit(known?: string): Promise<AuditVerdict>;
   close(): Promise<void>;
 }

@@ -39,6 +39,7 @@ async function writeDomainRow({ db, now, version, counter }: WriteContext, domai
     modified: now,
     changed_at: counter,
     description: orNull(domain.description),
+    require_reason: flag(domain.requireReason === true),
     token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),
     service_cert_expiry_seconds: orNull(domain.limits.serviceCertExpirySeconds),
     role_cert_expiry_seconds: orNull(domain.limits.roleCertExpirySeconds),

@@ -77,6 +77,8 @@ export const documentSchema = strict({
   domain: z.string(),
   description,
   enabled: z.boolean().optional(),
+  /** Whether every change of the domain has to say why. */
+  requireReason: z.boolean().optional(),
   limits: strict({
     tokenExpirySeconds: seconds,
     serviceCertExpirySeconds: seconds,

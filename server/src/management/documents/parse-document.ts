@@ -53,6 +53,7 @@ function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument
     content: {
       name,
       enabled: shape.enabled ?? true,
+      ...(shape.requireReason === true ? { requireReason: true } : {}),
       ...(shape.description === undefined ? {} : { description: shape.description }),
       limits: definedOnly(shape.limits ?? {}),
       ...(shape.account === undefined ? {} : { awsAccount: shape.account.aws }),

@@ -12,7 +12,7 @@ export async function migrate(db: Kysely<Schema>, file: string, now: number): Pr
   if (error !== undefined) throw error;
   await db
     .insertInto('meta')
-    .values({ id: 1, epoch: 1, counter: 0, next_id: 1, created_at: now })
+    .values({ id: 1, epoch: 1, counter: 0, next_id: 1, created_at: now, audit_head: '' })
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute();
 }

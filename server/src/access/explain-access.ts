@@ -1,0 +1,69 @@
+import { foldAscii, type PrincipalName } from '@signet/policy-engine/names';
+import { explainInDomain, type PolicyExplanation } from '@signet/policy-engine/policy';
+import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { principalClasses } from '../impact/principal-classes.ts';
+import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type AccessQuery, checkAccess } from './check-access.ts';
+
+/** Why a principal may or may not do something. */
+export interface AccessExplanation extends PolicyExplanation {
+  readonly granted: boolean;
+  readonly principal: PrincipalName;
+  /** The service or its domain is switched off: then it holds nothing. */
+  readonly switchedOff: boolean;
+  readonly roles: readonly ExplainedRole[];
+}
+
+type Question = Omit<AccessQuery, 'trustDomain'>;
+
+/**
+ * The answer of `checkAccess` with its reasons: the roles that the principal holds and through what, the rule that decided, and for
+ * a denial what is missing. Throws `UnknownDomainError` and `InvalidRequestError` as `checkAccess` does. Pure.
+ */
+export function explainAccess(snapshot: Snapshot, query: Question, now: number): AccessExplanation {
+  const { granted } = checkAccess(snapshot, query, now);
+  const domain = domainOf(snapshot, query.resource);
+  const roles = explainRoles(snapshot, domain, query.principal, now);
+  const held = roles.filter((role) => role.held).map(({ role }) => role);
+  const explained = explainInDomain(domain.policy, held, query.action, query.resource);
+  return {
+    ...explained,
+    // Without any role the engine calls the question malformed; here it is an answer.
+    status: held.length === 0 ? 'DENY_NO_MATCH' : explained.status,
+    granted,
+    principal: query.principal,
+    switchedOff: isSwitchedOff(snapshot, query.principal),
+    roles,
+  };
+}
+
+/** Somebody who may do it: one by name, or all others that a wildcard member covers. */
+export interface AccessHolder {
+  readonly principal: string;
+  /** The roles that allow it, with the ways into them. */
+  readonly through: readonly ExplainedRole[];
+}
+
+/** Everybody who may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
+export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
+  const domain = domainOf(snapshot, question.resource);
+  return principalClasses([{ snapshot, domain }]).flatMap(({ label, example }) => {
+    const query = { ...question, principal: example };
+    if (!checkAccess(snapshot, query, now).granted) return [];
+    const allows = (role: string) =>
+      explainInDomain(domain.policy, [role], query.action, query.resource).status === 'ALLOW';
+    const through = explainRoles(snapshot, domain, example, now).filter(({ role, held }) => held && allows(role));
+    return [{ principal: label, through }];
+  });
+}
+
+function domainOf(snapshot: Snapshot, resource: string): DomainSnapshot {
+  const colon = resource.indexOf(':');
+  if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
+  // Only looked up, never trusted: a text that is no domain name finds no domain.
+  const name = foldAscii(resource.slice(0, colon)) as DomainSnapshot['name'];
+  const domain = snapshot.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  return domain;
+}

@@ -1,0 +1,112 @@
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
+import type { Change, NearMiss } from '@signet/policy-engine/policy';
+import { Command } from 'commander';
+import type { AccessExplanation } from '../access/explain-access.ts';
+import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { action, CommandFailedError, configPathOf, print } from './run.ts';
+
+interface LocalOptions {
+  readonly documents?: string;
+  readonly json?: boolean;
+}
+
+/** `signet access explain`: why somebody may or may not. */
+export function explainCommand(): Command {
+  return new Command('explain')
+    .description('say why a principal may or may not do an action; exit status 1 when it may not')
+    .argument('<action>', 'e.g. read')
+    .argument('<resource>', 'domain:entity, e.g. catalog:movie')
+    .requiredOption('--principal <name>', 'about whom')
+    .option('--documents <dir>', 'ask documents instead of the store')
+    .option('--json', 'print JSON')
+    .action(action(explain));
+}
+
+/** `signet access who`: everybody who may. */
+export function whoCommand(): Command {
+  return new Command('who')
+    .description('list everybody who may do an action on a resource, and through what')
+    .argument('<action>', 'e.g. read')
+    .argument('<resource>', 'domain:entity, e.g. catalog:movie')
+    .option('--documents <dir>', 'ask documents instead of the store')
+    .option('--json', 'print JSON')
+    .action(action(who));
+}
+
+type ExplainOptions = LocalOptions & { readonly principal: string };
+
+async function explain(actionName: string, resource: string, options: ExplainOptions, command: Command): Promise<void> {
+  const { explainAccess } = await import('../access/explain-access.ts');
+  const query = { principal: parsePrincipalName(options.principal), action: parseActionName(actionName), resource };
+  const explained = explainAccess(await readSnapshot(options, command), query, systemClock.now());
+  if (options.json === true) print(explained, true);
+  else for (const line of describe(explained)) print(line, false);
+  if (!explained.granted) throw new CommandFailedError();
+}
+
+async function who(actionName: string, resource: string, options: LocalOptions, command: Command): Promise<void> {
+  const { whoMay } = await import('../access/explain-access.ts');
+  const question = { action: parseActionName(actionName), resource };
+  const holders = whoMay(await readSnapshot(options, command), question, systemClock.now());
+  if (options.json === true) {
+    print(holders, true);
+    return;
+  }
+  for (const { principal, through } of holders) print(`${principal}: ${through.map(describeRole).join('; ')}`, false);
+  if (holders.length === 0) print('nobody', false);
+}
+
+/** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */
+async function readSnapshot(options: LocalOptions, command: Command): Promise<Snapshot> {
+  const { readSnapshotOf } = await import('./read-snapshot.ts');
+  return await readSnapshotOf(options.documents, () => configPathOf(command), systemClock.now());
+}
+
+function describe(explained: AccessExplanation): string[] {
+  const { granted, status, principal, switchedOff, roles, decidedBy, nearMisses, changes } = explained;
+  return [
+    `${granted ? 'granted' : 'not granted'} (${status})`,
+    ...(switchedOff ? [`${principal} is switched off, or its domain is: it holds no role`] : []),
+    ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
+    ...(decidedBy === undefined ? [] : [`decided by policy ${decidedBy.policy}: ${rule(decidedBy.assertion)}`]),
+    ...nearMisses.map(
+      (miss) => `near: policy ${miss.policy}: ${rule(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
+    ),
+    ...changes.map((change) => `would help: ${describeChange(change)}`),
+  ];
+}
+
+function describeRole({ role, held, paths }: ExplainedRole): string {
+  const ways = paths.map(describePath).join(', ');
+  return `${held ? 'role' : 'not in role'} ${role}${ways === '' ? '' : ` (${ways})`}`;
+}
+
+function describePath(path: RolePath): string {
+  switch (path.kind) {
+    case 'member':
+      return `member ${path.entry}${path.state === 'counts' ? '' : `, ${path.state}`}`;
+    case 'group':
+      return `group ${path.group}${path.state === 'counts' ? '' : `, ${path.state}`}`;
+    case 'assumed':
+      return `assumed from role ${path.from}`;
+    default:
+      return `delegated to ${path.domain}, its role ${path.from}`;
+  }
+}
+
+function rule({ effect, action: actionName, resource, role }: NearMiss['assertion']): string {
+  return `${effect} ${actionName} on ${resource} for ${role}`;
+}
+
+function describeChange(change: Change): string {
+  switch (change.kind) {
+    case 'grant-role':
+      return `membership of role ${change.role} of ${change.domain}`;
+    case 'add-assertion':
+      return `a rule ${rule(change.assertion)}`;
+    default:
+      return `removing from policy ${change.policy}: ${rule(change.assertion)}`;
+  }
+}

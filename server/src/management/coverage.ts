@@ -1,0 +1,44 @@
+import type { DocumentProblem } from '../errors.ts';
+import type { DomainDocument } from './documents/parse-document.ts';
+import { assertionKey } from './run-cases.ts';
+
+/** How many rules of the active policies decided at least one case, and which did not. */
+export interface Coverage {
+  readonly covered: number;
+  readonly total: number;
+  /** Where the rules stand that no case has tried. */
+  readonly uncovered: readonly DocumentProblem[];
+}
+
+/** What the cases of `deciding` (from `runCases`) have tried of the documents. Pure. */
+export function coverageOf(documents: readonly DomainDocument[], deciding: ReadonlySet<string>): Coverage {
+  const uncovered: DocumentProblem[] = [];
+  let total = 0;
+  for (const { source, content } of documents) {
+    for (const policy of content.policies) {
+      if (!policy.active) continue;
+      for (const [index, { effect, action, resource, role }] of policy.assertions.entries()) {
+        total += 1;
+        if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
+        const message = `no case tries: ${effect} ${action} on ${resource} for ${role}`;
+        uncovered.push(source.problem([...policyPath(source.value, policy.name, policy.version), index], message));
+      }
+    }
+  }
+  return { covered: total - uncovered.length, total, uncovered };
+}
+
+/** A policy is a list of rules, or has versions; names may be written in capitals. */
+function policyPath(document: unknown, name: string, version: string): PropertyKey[] {
+  const policies = member(document, 'policies');
+  const key = Object.keys(asObject(policies)).find((candidate) => candidate.toLowerCase() === name) ?? name;
+  return Array.isArray(member(policies, key)) ? ['policies', key] : ['policies', key, 'versions', version];
+}
+
+function asObject(value: unknown): object {
+  return typeof value === 'object' && value !== null ? value : {};
+}
+
+function member(value: unknown, key: string): unknown {
+  return Object.entries(asObject(value)).find(([name]) => name === key)?.[1];
+}

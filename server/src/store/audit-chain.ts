@@ -1,0 +1,65 @@
+import { createHash } from 'node:crypto';
+import type { Kysely, Selectable } from 'kysely';
+import type { AuditTable, Schema } from './schema.ts';
+
+export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
+
+/**
+ * The hash of an audit record: SHA-256, in hex, over the hash of the record before it (empty for the first) and everything that the
+ * record says. Who changes, drops, adds or moves a record breaks every hash after it.
+ */
+export function auditHash(previous: string, row: UnchainedAudit): string {
+  const said = [
+    row.id,
+    row.at,
+    row.actor,
+    row.certificate_serial,
+    row.request_id,
+    row.reason,
+    row.action,
+    row.subject,
+    row.version,
+    row.counter,
+    row.before,
+    row.after,
+  ];
+  return createHash('sha256')
+    .update(JSON.stringify([previous, ...said]))
+    .digest('hex');
+}
+
+/** What a look at the whole chain found. */
+export interface AuditVerdict {
+  readonly records: number;
+  /** The hash of the newest record: kept elsewhere, it proves later that nothing before it was changed. */
+  readonly head: string;
+  /** The id of the first record that does not follow from the one before it, or what else is wrong. */
+  readonly fault?: string;
+}
+
+const recordsARead = 1000;
+
+/** Recomputes every hash. With `known`, a head noted earlier, also that the chain still passes through it. */
+export async function verifyAuditChain(db: Kysely<Schema>, known?: string): Promise<AuditVerdict> {
+  let [head, last, records] = ['', 0, 0];
+  let isKnown = known === undefined;
+  for (;;) {
+    const rows = await db
+      .selectFrom('audit')
+      .selectAll()
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(recordsARead)
+      .execute();
+    for (const row of rows) {
+      if (row.hash !== auditHash(head, row)) return { records, head, fault: `record ${row.id} was changed` };
+      [head, last, records] = [row.hash, row.id, records + 1];
+      isKnown ||= head === known;
+    }
+    if (rows.length < recordsARead) break;
+  }
+  const meta = await db.selectFrom('meta').select('audit_head').where('id', '=', 1).executeTakeFirstOrThrow();
+  if (meta.audit_head !== head) return { records, head, fault: 'records at the end are missing' };
+  if (!isKnown) return { records, head, fault: 'the chain does not pass through the given head' };
+  return { records, head };
+}

@@ -1,0 +1,130 @@
+import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
+import { explainAccess, whoMay } from '@signet/server/access/explain-access';
+import { UnknownDomainError } from '@signet/server/errors';
+import test from 'ava';
+import { plainSnapshot } from '#support/plain-domains';
+
+const now = 1_700_000_000_000;
+const plain = (name: string) => ({ name, disabled: false });
+
+const snapshot = plainSnapshot(
+  [
+    {
+      name: 'catalog',
+      roles: {
+        reader: [
+          plain('media.player'),
+          { name: 'media.old', disabled: false, expires: now - 1 },
+          plain('media:group.team'),
+        ],
+        editor: [plain('media.ed*'), { name: 'media.player', disabled: true }],
+        boss: [],
+      },
+      trusts: { lent: 'media' },
+      rules: [
+        ['ALLOW', 'reader', 'read', 'movie'],
+        ['ALLOW', 'lent', 'read', 'movie'],
+        ['ALLOW', 'boss', 'read', 'movie'],
+        ['ALLOW', 'editor', 'assume_role', 'role.boss'],
+        ['DENY', 'reader', 'read', 'secret'],
+        ['ALLOW', '*', 'read', 'secret'],
+      ],
+    },
+    {
+      name: 'media',
+      groups: { team: ['user.jane'] },
+      roles: { borrower: [plain('user.joe')] },
+      rules: [['ALLOW', 'borrower', 'assume_role', 'catalog:role.lent']],
+      servicesOff: ['player2'],
+    },
+  ],
+  now,
+);
+const read = parseActionName('read');
+
+function ways(principal: string, resource = 'catalog:movie') {
+  const query = { principal: parsePrincipalName(principal), action: read, resource };
+  const { granted, status, roles } = explainAccess(snapshot, query, now);
+  return { granted, status, roles };
+}
+
+const cases: readonly (readonly [string, ReturnType<typeof ways>])[] = [
+  [
+    'media.player',
+    {
+      granted: true,
+      status: 'ALLOW',
+      roles: [
+        { role: 'editor', held: false, paths: [{ kind: 'member', entry: 'media.player', state: 'disabled' }] },
+        { role: 'reader', held: true, paths: [{ kind: 'member', entry: 'media.player', state: 'counts' }] },
+      ] as never,
+    },
+  ],
+  [
+    'media.old',
+    {
+      granted: false,
+      status: 'DENY_NO_MATCH',
+      roles: [
+        { role: 'reader', held: false, paths: [{ kind: 'member', entry: 'media.old', state: 'expired' }] },
+      ] as never,
+    },
+  ],
+  [
+    'user.jane',
+    {
+      granted: true,
+      status: 'ALLOW',
+      roles: [
+        { role: 'reader', held: true, paths: [{ kind: 'group', group: 'media:group.team', state: 'counts' }] },
+      ] as never,
+    },
+  ],
+  [
+    'media.edith',
+    {
+      granted: true,
+      status: 'ALLOW',
+      roles: [
+        { role: 'boss', held: true, paths: [{ kind: 'assumed', from: 'editor' }] },
+        { role: 'editor', held: true, paths: [{ kind: 'member', entry: 'media.ed*', state: 'counts' }] },
+      ] as never,
+    },
+  ],
+  [
+    'user.joe',
+    {
+      granted: true,
+      status: 'ALLOW',
+      roles: [{ role: 'lent', held: true, paths: [{ kind: 'delegated', domain: 'media', from: 'borrower' }] }] as never,
+    },
+  ],
+  ['user.nobody', { granted: false, status: 'DENY_NO_MATCH', roles: [] }],
+];
+for (const [principal, expected] of cases) {
+  test(`explained: ${principal}`, (t) => {
+    t.deepEqual(ways(principal), expected);
+  });
+}
+
+test('a denial names the rule, and what would help', (t) => {
+  const query = { principal: parsePrincipalName('media.player'), action: read, resource: 'catalog:secret' };
+  const explained = explainAccess(snapshot, query, now);
+  t.is(explained.status, 'DENY');
+  t.is(explained.decidedBy?.assertion.effect, 'DENY');
+  t.is(explained.changes[0]?.kind, 'remove-assertion');
+});
+
+test('who may: names before wildcards, each with its ways', (t) => {
+  const holders = whoMay(snapshot, { action: read, resource: 'catalog:movie' }, now);
+  t.deepEqual(
+    holders.map(({ principal, through }) => `${principal} ${through.map(({ role }) => role).join()}`),
+    ['media.player reader', 'user.jane reader', 'user.joe lent', 'media.ed* boss'],
+  );
+});
+
+test('a domain that does not exist', (t) => {
+  t.throws(() => whoMay(snapshot, { action: read, resource: 'nothing:movie' }, now), {
+    instanceOf: UnknownDomainError,
+  });
+});

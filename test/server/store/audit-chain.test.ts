@@ -1,0 +1,62 @@
+import { join } from 'node:path';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import Database from 'better-sqlite3';
+import { plainRecord } from '#support/plain-domains';
+import { temporaryFolder } from '#support/temp';
+
+async function storeWithChanges(t: ExecutionContext) {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  t.teardown(() => store.close());
+  for (const name of ['one', 'two', 'three', 'four']) {
+    await store.change({ actor: 'local:jane', reason: name }, async (change) => {
+      await change.saveDomain(plainRecord({ name }, 0));
+      await change.saveDomain(plainRecord({ name: `${name}.more` }, 0));
+    });
+  }
+  const tamper = (sql: string) => {
+    const database = new Database(file);
+    database.exec(sql);
+    database.close();
+  };
+  return { store, tamper };
+}
+
+test('the chain of an untouched log is whole, and grows from a head noted earlier', async (t) => {
+  const { store } = await storeWithChanges(t);
+  const noted = await store.verifyAudit();
+  t.is(noted.records, 8);
+  t.is(noted.fault, undefined);
+  await store.change({ actor: 'local:jane' }, (change) => change.deleteDomain(parseDomainName('one')));
+  const later = await store.verifyAudit(noted.head);
+  t.deepEqual([later.records, later.fault], [9, undefined]);
+  t.is((await store.verifyAudit('0'.repeat(64))).fault, 'the chain does not pass through the given head');
+});
+
+const tampering: readonly (readonly [note: string, sql: string, fault: RegExp])[] = [
+  ['a record edited', "update audit set reason = 'other' where reason = 'two'", /was changed/],
+  ['an actor edited', "update audit set actor = 'x' where id = (select max(id) from audit)", /was changed/],
+  ['a record dropped', 'delete from audit where id = (select min(id) + 1 from audit)', /was changed/],
+  ['the first record dropped', 'delete from audit where id = (select min(id) from audit)', /was changed/],
+  ['the last record dropped', 'delete from audit where id = (select max(id) from audit)', /at the end are missing/],
+  ['all dropped', 'delete from audit', /at the end are missing/],
+  [
+    'two records swapped',
+    'update audit set id = case id when 1 then 2 when 2 then 1 end + 1000 where id in (1, 2)',
+    /was changed/,
+  ],
+  [
+    'a record added',
+    "insert into audit select id + 1000, at, actor, certificate_serial, request_id, reason, action, subject, version, counter, before, after, hash from audit where reason = 'one'",
+    /was changed/,
+  ],
+];
+for (const [note, sql, fault] of tampering) {
+  test(`found: ${note}`, async (t) => {
+    const { store, tamper } = await storeWithChanges(t);
+    tamper(sql);
+    t.regex((await store.verifyAudit()).fault ?? '', fault);
+  });
+}
