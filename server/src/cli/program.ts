@@ -8,11 +8,13 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['dev', async () => (await import('./dev.ts')).devCommand()],
   ['plan', async () => (await import('./plan.ts')).planCommand()],
   ['apply', async () => (await import('./apply.ts')).applyCommand()],
+  ['export', async () => (await import('./export.ts')).exportCommand()],
   ['test', async () => (await import('./test.ts')).testCommand()],
   ['token', async () => (await import('./token.ts')).tokenCommand()],
   ['access', async () => (await import('./access.ts')).accessCommand()],
   ['identity', async () => (await import('./identity.ts')).identityCommand()],
   ['instance', async () => (await import('./instance.ts')).instanceCommand()],
+  ['audit', async () => (await import('./audit.ts')).auditCommand()],
   ['keys', async () => (await import('./keys.ts')).keysCommand()],
   ['config', async () => (await import('./config.ts')).configCommand()],
 ]);
