@@ -1,5 +1,6 @@
 import type { AssertionInput, Decision, DecisionContext, PolicyEngine, Status } from '@signet/policy-engine';
 import {
+  type PrincipalName,
   parseActionName,
   parseDomainName,
   parsePolicyName,
@@ -9,6 +10,7 @@ import {
 import type { TestAuthority } from '@signet/policy-engine/testing';
 import { checkAccess } from '@signet/server/access/check-access';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import type { DomainRecord } from '@signet/server/store/records';
 import { referenceDecide } from './reference.ts';
 
 /** One request about the domain `catalog`, and its policy. */
@@ -61,46 +63,62 @@ export async function engineDoor(engine: PolicyEngine, token: string, asked: Ask
 
 /** The server's access check, about a principal that is listed in exactly the roles asked for. */
 export function serverDoor(asked: Asked): Answer {
-  const name = parseDomainName('catalog');
+  const [only] = serverDoors(asked.assertions, [asked]);
+  if (only === undefined) throw new Error('no answer');
+  return only;
+}
+
+/** The same for several requests of one policy: each has a principal of its own. */
+export function serverDoors(
+  assertions: readonly AssertionInput[],
+  requests: readonly Omit<Asked, 'assertions'>[],
+): Answer[] {
   const { snapshot, problems } = compileSnapshot(undefined, {
     state: { epoch: 0, counter: 1 },
     deleted: [],
     signingKeys: [],
-    domains: [
-      {
-        name,
-        enabled: true,
-        version: 1,
-        modified: 0,
-        limits: {},
-        groups: [],
-        services: [],
-        roles: asked.roles.map((role) => ({
-          name: parseRoleName(role),
-          members: [{ name: 'media.player', disabled: false }],
-        })),
-        policies: [
-          {
-            name: parsePolicyName('p'),
-            version: '0',
-            active: true,
-            caseSensitive: false,
-            modified: 0,
-            assertions: asked.assertions.map((assertion, id) => ({
-              effect: 'ALLOW',
-              ...assertion,
-              id,
-              caseSensitive: false,
-            })),
-          },
-        ],
-      },
-    ],
+    domains: [catalogRecord(assertions, requests)],
   });
   for (const { error } of problems) throw error;
-  const { action, resource } = asked;
-  const query = { principal: parsePrincipalName('media.player'), action: parseActionName(action), resource };
-  const { decision, granted } = checkAccess(snapshot, query, 0);
-  if (granted !== (decision.status === 'ALLOW')) throw new Error('`granted` and the status differ');
-  return { status: decision.status, ...(decision.assertion && { decidedBy: decision.assertion.id ?? -1 }) };
+  return requests.map(({ action, resource }, index) => {
+    const query = { principal: principalOf(index), action: parseActionName(action), resource };
+    const { decision, granted } = checkAccess(snapshot, query, 0);
+    if (granted !== (decision.status === 'ALLOW')) throw new Error('`granted` and the status differ');
+    return { status: decision.status, ...(decision.assertion && { decidedBy: decision.assertion.id ?? -1 }) };
+  });
+}
+
+function principalOf(index: number): PrincipalName {
+  return parsePrincipalName(`media.player${index}`);
+}
+
+function catalogRecord(
+  assertions: readonly AssertionInput[],
+  requests: readonly Omit<Asked, 'assertions'>[],
+): DomainRecord {
+  const roles = new Set(requests.flatMap((request) => request.roles));
+  const membersOf = (role: string) =>
+    requests.flatMap((request, index) =>
+      request.roles.includes(role) ? [{ name: principalOf(index), disabled: false }] : [],
+    );
+  return {
+    name: parseDomainName('catalog'),
+    enabled: true,
+    version: 1,
+    modified: 0,
+    limits: {},
+    groups: [],
+    services: [],
+    roles: [...roles].map((role) => ({ name: parseRoleName(role), members: membersOf(role) })),
+    policies: [
+      {
+        name: parsePolicyName('p'),
+        version: '0',
+        active: true,
+        caseSensitive: false,
+        modified: 0,
+        assertions: assertions.map((assertion, id) => ({ effect: 'ALLOW', ...assertion, id, caseSensitive: false })),
+      },
+    ],
+  };
 }

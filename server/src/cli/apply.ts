@@ -36,13 +36,22 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
   const store = await openSqliteStore(storeFile);
   try {
     const context = {
-      actor: `local:${userInfo().username}`,
+      actor: `local:${localUser()}`,
       ...(options.reason === undefined ? {} : { reason: options.reason }),
     };
     const summary = await applyDocuments(store, documents, context, systemClock.now(), planned);
     report(summary, options.json === true);
   } finally {
     await store.close();
+  }
+}
+
+/** The name of who runs the command; its number where the system has no name for it, as in many containers. */
+function localUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    return String(process.getuid?.() ?? 'unknown');
   }
 }
 
