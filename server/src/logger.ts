@@ -4,7 +4,7 @@ import { type DestinationStream, type Logger, pino } from 'pino';
 export type { Logger } from 'pino';
 
 /** Lines are written together once there is this much of them, in bytes, and at the latest after `flushMs`. */
-const flushBytes = 4096;
+const flushBytes = 16_000;
 const flushMs = 200;
 
 /**
@@ -31,14 +31,18 @@ export function createLogger(
   );
 }
 
-/** The member `time` of each line. The text of a millisecond is made once. */
+/** The member `time` of each line. What stays the same within a second is made once. */
 function timestamps(clock: Clock): () => string {
-  let last = Number.NaN;
-  let text = '';
+  let second = Number.NaN;
+  let start = '';
   return () => {
     const now = clock.now();
-    if (now !== last) text = `,"time":"${formatTimestamp(now)}"`;
-    last = now;
-    return text;
+    const milliseconds = now % 1000;
+    if (now - milliseconds !== second) {
+      second = now - milliseconds;
+      // Without the three digits and the Z.
+      start = `,"time":"${formatTimestamp(second).slice(0, -4)}`;
+    }
+    return `${start}${String(milliseconds).padStart(3, '0')}Z"`;
   };
 }
