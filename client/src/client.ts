@@ -1,18 +1,24 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { Access } from './access.ts';
 import { wholeNumber } from './arguments.ts';
+import { Aws } from './aws.ts';
 import { Bundles } from './bundles.ts';
+import { Certificates } from './certificates.ts';
 import { SignetClientError } from './errors.ts';
 import { Agents } from './http/agents.ts';
 import { Http } from './http/http.ts';
+import { Servers } from './http/servers.ts';
 import { Instances } from './instances.ts';
+import { createKeyResolver, type KeyResolver } from './key-resolver.ts';
 import { fetchKeys, fetchMetadata, type Metadata, type PublishedKeys } from './published-keys.ts';
+import { Roles } from './roles.ts';
+import { createTargetFetch, type Target, type TargetFetch } from './target-fetch.ts';
 import { Tokens } from './tokens/tokens.ts';
 
 /** Options of `createClient`. Times are in milliseconds, sizes in bytes. */
 export interface ClientOptions {
-  /** `https` URL of the API, e.g. `https://localhost:4443/v1`. */
-  readonly baseUrl: string;
+  /** `https` URL of the API, e.g. `https://localhost:4443/v1`; or those of several servers, the preferred one first. */
+  readonly baseUrl: string | readonly string[];
   /** The client's certificate chain: a file name, or PEM text. Files are read again when they change. */
   readonly certificate: string;
   /** The key of the certificate: a file name, or PEM text. */
@@ -23,12 +29,21 @@ export interface ClientOptions {
   readonly connectTimeoutMs?: number;
   /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
   readonly readTimeoutMs?: number;
+  /**
+   * How often a request is tried again after an answer 5xx or a failed connection, after a pause that grows and is partly
+   * random, or as long as `Retry-After` asks for. Before each pause every server has been asked once. Default 2.
+   */
+  readonly retries?: number;
   /** How often the identity files are looked at, on use. Default 1,000. */
   readonly reloadIntervalMs?: number;
   /** Connections at once. Default 32; requests beyond that wait. */
   readonly maxConnections?: number;
   /** Tokens kept at most. Default 1,000. */
   readonly tokenCacheSize?: number;
+  /** File that keeps tokens over restarts (mode 0600); none by default. It holds secrets as long as they live. */
+  readonly tokenCacheFile?: string;
+  /** Protected services by origin (`https://catalog.example:4444`) and the token that each wants, for `fetch`. */
+  readonly targets?: Readonly<Record<string, Target>>;
   /** Largest bundle accepted. Default 8 MiB. */
   readonly maxBundleBytes?: number;
   /** URL of a proxy that tunnels (CONNECT); none by default, the environment is not read. */
@@ -36,6 +51,8 @@ export interface ClientOptions {
   /** Hosts reached without the proxy, comma-separated, as in `NO_PROXY`. */
   readonly noProxy?: string;
   readonly clock?: Clock;
+  /** Between 0 and 1, for the pauses; default `Math.random`. */
+  readonly random?: () => number;
 }
 
 /** The certificate that the client shows. */
@@ -55,6 +72,13 @@ export interface SignetClient extends AsyncDisposable {
   readonly access: Access;
   readonly bundles: Bundles;
   readonly instances: Instances;
+  readonly roles: Roles;
+  readonly certificates: Certificates;
+  readonly aws: Aws;
+  /** `fetch` to a protected service with the right token. */
+  readonly fetch: TargetFetch;
+  /** What `jwtVerify` of `jose` takes as key for tokens of this server. */
+  readonly keyResolver: KeyResolver;
   /** The keys that verify tokens and bundles, with the curve names of RFC 7518. Asks the server each time. */
   keys(options?: { readonly signal?: AbortSignal }): Promise<PublishedKeys>;
   /** The server's metadata document. Asks the server each time. */
@@ -86,42 +110,89 @@ function parseProxy(text: string | undefined): { readonly proxy?: string } {
 
 const day = 86_400_000;
 
-/** Makes a client. Reads the identity at once: throws `invalid-identity` or `invalid-argument`. Connects on first use. */
-export function createClient(options: ClientOptions): SignetClient {
-  const baseUrl = parseBaseUrl(options.baseUrl);
-  const clock = options.clock ?? systemClock;
-  const connectTimeoutMs = wholeNumber(options.connectTimeoutMs ?? 30_000, 'connectTimeoutMs', 1, day);
-  const readTimeoutMs = wholeNumber(options.readTimeoutMs ?? 30_000, 'readTimeoutMs', 1, day);
+function parseBaseUrls(given: string | readonly string[]): readonly string[] {
+  const urls = [...new Set((typeof given === 'string' ? [given] : given).map(parseBaseUrl))];
+  if (urls.length > 0) return urls;
+  throw new SignetClientError('invalid-argument', 'baseUrl names no server');
+}
+
+function parseTargets(targets: Readonly<Record<string, Target>>): ReadonlyMap<string, Target> {
+  return new Map(
+    Object.entries(targets).map(([origin, target]) => {
+      const url = URL.parse(origin);
+      if (url?.protocol === 'https:' && `${url.origin}/` === url.href) return [url.origin, target];
+      throw new SignetClientError('invalid-argument', 'targets: a name is not an https origin');
+    }),
+  );
+}
+
+function openAgents(options: ClientOptions, clock: Clock): { agents: Agents; timeouts: Timeouts } {
+  const timeouts = {
+    connectTimeoutMs: wholeNumber(options.connectTimeoutMs ?? 30_000, 'connectTimeoutMs', 1, day),
+    readTimeoutMs: wholeNumber(options.readTimeoutMs ?? 30_000, 'readTimeoutMs', 1, day),
+  };
   const agents = new Agents({
     source: { certificate: options.certificate, key: options.key, caBundle: options.caBundle },
     clock,
-    connectTimeoutMs,
-    readTimeoutMs,
+    ...timeouts,
     reloadIntervalMs: wholeNumber(options.reloadIntervalMs ?? 1000, 'reloadIntervalMs', 0, day),
     maxConnections: wholeNumber(options.maxConnections ?? 32, 'maxConnections', 1, 10_000),
     ...parseProxy(options.proxy),
     ...(options.noProxy === undefined ? {} : { noProxy: options.noProxy }),
   });
-  const http = new Http({ agents, baseUrl, connectTimeoutMs, readTimeoutMs });
-  const thumbprint = async () => {
-    await agents.refresh();
-    return agents.identity.thumbprint;
-  };
+  return { agents, timeouts };
+}
+
+interface Timeouts {
+  readonly connectTimeoutMs: number;
+  readonly readTimeoutMs: number;
+}
+
+/** Makes a client. Reads the identity at once: throws `invalid-identity` or `invalid-argument`. Connects on first use. */
+export function createClient(options: ClientOptions): SignetClient {
+  const baseUrls = parseBaseUrls(options.baseUrl);
+  const targets = parseTargets(options.targets ?? {});
+  const clock = options.clock ?? systemClock;
   const cacheSize = wholeNumber(options.tokenCacheSize ?? 1000, 'tokenCacheSize', 1, 1_000_000);
   const maxBundleBytes = wholeNumber(options.maxBundleBytes ?? 8 << 20, 'maxBundleBytes', 1, 1 << 30);
+  const retries = wholeNumber(options.retries ?? 2, 'retries', 0, 100);
+  const { agents, timeouts } = openAgents(options, clock);
+  const retry = { retries, random: options.random ?? Math.random };
+  const http = new Http({ agents, servers: new Servers(baseUrls, clock), retry, clock, ...timeouts });
+  const current = async () => {
+    await agents.refresh();
+    return agents.identity;
+  };
+  const tokens = new Tokens({
+    http,
+    clock,
+    thumbprint: async () => (await current()).thumbprint,
+    cacheSize,
+    cacheFile: options.tokenCacheFile,
+    server: baseUrls.join(' '),
+  });
+  const access = new Access(http);
+  const close = async () => {
+    await agents.close();
+    await tokens.settled();
+  };
   return {
-    tokens: new Tokens({ http, clock, thumbprint, cacheSize }),
-    access: new Access(http),
+    tokens,
+    access,
     bundles: new Bundles(http, maxBundleBytes),
     instances: new Instances(http),
+    roles: new Roles(access, async () => (await current()).subject),
+    certificates: new Certificates(http, current),
+    aws: new Aws(http, clock),
+    fetch: createTargetFetch({ agents, tokens, clock, targets }),
+    keyResolver: createKeyResolver({ fetchKeys: (signal) => fetchKeys(http, signal), clock }),
     keys: (call) => fetchKeys(http, call?.signal),
     metadata: (call) => fetchMetadata(http, call?.signal),
     identity: async () => {
-      await agents.refresh();
-      const { thumbprint: id, subject, notAfter } = agents.identity;
-      return { thumbprint: id, subject, notAfter, problem: agents.problem };
+      const { thumbprint, subject, notAfter } = await current();
+      return { thumbprint, subject, notAfter, problem: agents.problem };
     },
-    close: () => agents.close(),
-    [Symbol.asyncDispose]: () => agents.close(),
+    close,
+    [Symbol.asyncDispose]: close,
   };
 }

@@ -3,6 +3,8 @@
  *
  * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
  * - `invalid-identity`: the certificate, key or CA files cannot be read, or the key is not the certificate's.
+ * - `invalid-cache`: `tokenCacheFile` is not fit to hold tokens; it is left alone. Calls go on without it.
+ * - `unknown-key`: a token names a key that the server does not publish.
  * - `unreachable`: no connection (DNS, refused, no handshake in time), or it broke before the whole answer was in.
  * - `timed-out`: the answer took longer than the time-out.
  * - `tls`: the handshake failed: the server's certificate is not trusted, or is for another name, or ours was refused.
@@ -17,6 +19,8 @@
 export type SignetClientErrorCode =
   | 'invalid-argument'
   | 'invalid-identity'
+  | 'invalid-cache'
+  | 'unknown-key'
   | 'unreachable'
   | 'timed-out'
   | 'tls'

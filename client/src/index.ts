@@ -1,5 +1,13 @@
 export type { Access, AccessQuery, InRoleQuery, RolesQuery } from './access.ts';
+export type { Aws, AwsCredentialProvider, AwsCredentials, AwsQuery } from './aws.ts';
 export type { BundleAnswer, BundleOptions, Bundles } from './bundles.ts';
+export type {
+  Certificates,
+  IssuedCertificate,
+  RoleCertificate,
+  RoleCertificateQuery,
+  ServiceCertificateQuery,
+} from './certificates.ts';
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
 export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
 export {
@@ -12,11 +20,16 @@ export {
 export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
 export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
 export type { InstanceQuery, Instances } from './instances.ts';
+export type { KeyResolver } from './key-resolver.ts';
 export type { Metadata, PublishedKeys } from './published-keys.ts';
+export type { RoleListQuery, Roles } from './roles.ts';
+export type { Target, TargetFetch, TargetRequest } from './target-fetch.ts';
+export type { AccessToken, IdToken } from './tokens/cached-token.ts';
 export {
   createPrincipalTokenSource,
   type PrincipalToken,
+  type PrincipalTokenKey,
   type PrincipalTokenOptions,
   type PrincipalTokenSource,
 } from './tokens/principal-token.ts';
-export type { AccessToken, IdToken, IdTokenQuery, TokenQuery, Tokens } from './tokens/tokens.ts';
+export type { IdTokenQuery, TokenQuery, Tokens } from './tokens/tokens.ts';

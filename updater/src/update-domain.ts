@@ -123,6 +123,8 @@ export function outcomeOf(error: unknown): Outcome {
       return { kind: 'unreachable', reason, message };
     case 'invalid-argument':
     case 'invalid-identity':
+    case 'invalid-cache':
+    case 'unknown-key':
       throw error;
     default:
       return reason satisfies never;

@@ -45,6 +45,8 @@ export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
       clock,
       // the domains are fetched one after the other
       maxConnections: 1,
+      // the schedule repeats what failed
+      retries: 0,
       ...(config.proxy === undefined ? {} : { proxy: config.proxy }),
       ...(config.noProxy === undefined ? {} : { noProxy: config.noProxy }),
     });

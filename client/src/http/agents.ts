@@ -61,7 +61,7 @@ export class Agents {
   #lookedAt: number;
   #looking: Promise<void> | undefined;
   #problem: SignetClientError | undefined;
-  #closed = false;
+  readonly #closing = new AbortController();
   readonly #retiring = new Set<Promise<void>>();
 
   constructor(options: AgentOptions) {
@@ -81,9 +81,14 @@ export class Agents {
     return this.#problem;
   }
 
+  /** Fires when the client is closed. */
+  get closed(): AbortSignal {
+    return this.#closing.signal;
+  }
+
   /** The pool to send on. INVARIANT: the request is dispatched before anything else is awaited. */
   get dispatcher(): Dispatcher {
-    if (this.#closed) throw new SignetClientError('closed', 'the client is closed');
+    if (this.closed.aborted) throw new SignetClientError('closed', 'the client is closed');
     return this.#dispatcher;
   }
 
@@ -120,7 +125,7 @@ export class Agents {
     const old = this.#identity;
     const same =
       identity.certificate === old.certificate && identity.key === old.key && identity.caBundle === old.caBundle;
-    if (this.#closed || same) return;
+    if (this.closed.aborted || same) return;
     const retired = this.#dispatcher;
     this.#dispatcher = createDispatcher(identity, this.#options);
     this.#identity = identity;
@@ -130,8 +135,8 @@ export class Agents {
 
   /** Ends every connection; requests in flight end with `closed`. */
   async close(): Promise<void> {
-    if (this.#closed) return;
-    this.#closed = true;
+    if (this.closed.aborted) return;
+    this.#closing.abort();
     await this.#dispatcher.destroy();
     await Promise.all(this.#retiring);
   }

@@ -1,3 +1,4 @@
+import { parseTimestamp } from '@signet/policy-engine/clock';
 import { type ServerAnswer, SignetClientError } from '../errors.ts';
 
 /** Longest text of a server that goes into an error. */
@@ -27,24 +28,37 @@ function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
   };
 }
 
-/** Seconds of a `Retry-After` header (RFC 9110 §10.2.3), at most a day; its form as a date is not read. */
-function retryAfter(value: string | undefined): number | undefined {
-  if (value === undefined || !/^\d{1,9}$/.test(value)) return undefined;
-  return Math.min(Number(value), 86_400);
+const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
+const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
+
+/** Milliseconds since the epoch of an IMF-fixdate (RFC 9110 §5.6.7), or `undefined` when the text is none. */
+function parseHttpDate(text: string): number | undefined {
+  const [, day, name = '', year, time] = httpDate.exec(text) ?? [];
+  const month = months.indexOf(name) + 1;
+  return month === 0 ? undefined : parseTimestamp(`${year}-${String(month).padStart(2, '0')}-${day}T${time}Z`);
 }
 
-/** The error for an answer that is no success (interface document, "Errors": `{ code, message }`). */
+/** Seconds of a `Retry-After` header (RFC 9110 §10.2.3), a number or a date, at most a day. */
+function retryAfter(value: string | undefined, now: number): number | undefined {
+  if (value === undefined) return undefined;
+  if (/^\d{1,9}$/.test(value)) return Math.min(Number(value), 86_400);
+  const at = parseHttpDate(value);
+  return at === undefined ? undefined : Math.min(Math.max(0, Math.ceil((at - now) / 1000)), 86_400);
+}
+
+/** The error for an answer that is no success (interface document, "Errors": `{ code, message }`). `now` is for a date in `Retry-After`. */
 export function answerError(
   status: number,
   headers: Readonly<Record<string, string | undefined>>,
   body: Uint8Array,
+  now: number,
 ): SignetClientError {
   if (status >= 300 && status < 400) {
     return new SignetClientError('redirected', `the server answered ${status}, redirects are not followed`, {
       answer: { status },
     });
   }
-  const retryAfterSeconds = retryAfter(headers['retry-after']);
+  const retryAfterSeconds = retryAfter(headers['retry-after'], now);
   const answer: ServerAnswer = {
     status,
     ...bodyMembers(body),

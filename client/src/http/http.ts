@@ -1,7 +1,11 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import type { Clock } from '@signet/policy-engine/clock';
 import type { Dispatcher } from 'undici';
 import { SignetClientError } from '../errors.ts';
 import type { Agents } from './agents.ts';
 import { answerError } from './answer-error.ts';
+import { backOff, isPassing, isServersOwn, type RetryPolicy } from './back-off.ts';
+import type { Servers } from './servers.ts';
 import { isBrokenConnection, transportError } from './transport-error.ts';
 
 export interface HttpRequest {
@@ -25,83 +29,98 @@ export interface HttpResponse {
 
 export interface HttpOptions {
   readonly agents: Agents;
-  /** `https` URL, without a slash at the end. */
-  readonly baseUrl: string;
+  /** `https` URLs, without a slash at the end. */
+  readonly servers: Servers;
+  readonly retry: RetryPolicy;
+  readonly clock: Clock;
   readonly connectTimeoutMs: number;
   readonly readTimeoutMs: number;
 }
 
 const defaultMaxResponseBytes = 1 << 20;
 
-/** HTTP over the client's mutual TLS: time-outs, limits, and one error for each kind of failure. Every request may be repeated. */
+/**
+ * HTTP over the client's mutual TLS: time-outs, limits, and one error for each kind of failure. Every request may be
+ * repeated: on another server where there is one, and after a pause on the same.
+ */
 export class Http {
   readonly #options: HttpOptions;
-  readonly #host: string;
 
   constructor(options: HttpOptions) {
     this.#options = options;
-    this.#host = new URL(options.baseUrl).host;
   }
 
   /** Sends a request. Throws `SignetClientError` for every answer that is neither 2xx nor an expected 304. */
   async send(request: HttpRequest): Promise<HttpResponse> {
-    await this.#options.agents.refresh();
+    const { retry } = this.#options;
+    for (let attempt = 0; ; attempt += 1) {
+      const outcome = await this.#sendToAny(request);
+      if (!(outcome instanceof SignetClientError)) return outcome;
+      if (attempt >= retry.retries || !isPassing(outcome)) throw outcome;
+      const wait = backOff(attempt, outcome, retry.random);
+      if (wait === undefined) throw outcome;
+      await this.#pause(wait, request.signal);
+    }
+  }
+
+  /** Asks one server after the other, without a pause, until one answers for all of them. */
+  async #sendToAny(request: HttpRequest): Promise<HttpResponse | SignetClientError> {
+    const { servers, agents } = this.#options;
+    let failure: SignetClientError | undefined;
+    for (const baseUrl of servers.inOrder()) {
+      await agents.refresh();
+      const outcome = await this.#sendTo(baseUrl, request);
+      if (!(outcome instanceof SignetClientError) || !isServersOwn(outcome)) {
+        servers.answered(baseUrl);
+        return outcome;
+      }
+      servers.failed(baseUrl);
+      failure = outcome;
+    }
+    return failure ?? new SignetClientError('invalid-argument', 'there is no server to ask');
+  }
+
+  async #sendTo(baseUrl: string, request: HttpRequest): Promise<HttpResponse | SignetClientError> {
     try {
-      return await this.#exchange(request);
+      return await this.#exchange(baseUrl, request);
     } catch (error) {
-      if (!isBrokenConnection(error)) throw this.#explain(error, request);
+      if (!isBrokenConnection(error)) return explain(error, baseUrl, request.signal);
     }
     // a kept-alive connection that the server closed while we wrote: once more, on another one
     try {
-      return await this.#exchange(request);
+      return await this.#exchange(baseUrl, request);
     } catch (error) {
-      throw this.#explain(error, request);
+      return explain(error, baseUrl, request.signal);
     }
   }
 
-  #explain(error: unknown, request: HttpRequest): SignetClientError {
-    if (error instanceof SignetClientError) return error;
-    if (request.signal?.aborted) {
-      return new SignetClientError('aborted', 'the request was aborted by the caller', {
-        cause: request.signal.reason,
-      });
+  async #pause(milliseconds: number, signal: AbortSignal | undefined): Promise<void> {
+    const { closed } = this.#options.agents;
+    try {
+      await pause(milliseconds, undefined, { signal: signal ? AbortSignal.any([signal, closed]) : closed });
+    } catch (cause) {
+      if (closed.aborted) throw new SignetClientError('closed', 'the client is closed', { cause });
+      throw new SignetClientError('aborted', 'the request was aborted by the caller', { cause: signal?.reason });
     }
-    return transportError(error, this.#host);
   }
 
-  async #exchange(request: HttpRequest): Promise<HttpResponse> {
+  async #exchange(baseUrl: string, request: HttpRequest): Promise<HttpResponse> {
     request.signal?.throwIfAborted();
     const { connectTimeoutMs, readTimeoutMs } = this.#options;
     const deadline = new AbortController();
     const expire = () =>
-      deadline.abort(new SignetClientError('timed-out', `no whole answer from \`${this.#host}\` in time`));
+      deadline.abort(new SignetClientError('timed-out', `no whole answer from \`${new URL(baseUrl).host}\` in time`));
     // undici's own time-outs restart with every byte; these two do not
     let timer = setTimeout(expire, connectTimeoutMs + readTimeoutMs);
     try {
       const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal;
-      const response = await this.#options.agents.dispatcher.request(this.#undiciRequest(request, signal));
+      const response = await this.#options.agents.dispatcher.request(undiciRequest(baseUrl, request, signal));
       clearTimeout(timer);
       timer = setTimeout(expire, readTimeoutMs);
       return await this.#read(response, request);
     } finally {
       clearTimeout(timer);
     }
-  }
-
-  #undiciRequest(request: HttpRequest, signal: AbortSignal): Dispatcher.RequestOptions {
-    const url = new URL(`${this.#options.baseUrl}/${request.path.map(encodeURIComponent).join('/')}`);
-    for (const [name, value] of Object.entries(request.query ?? {})) {
-      if (value !== undefined) url.searchParams.set(name, value);
-    }
-    const headers = { accept: 'application/json', 'accept-encoding': 'identity', ...request.headers };
-    return {
-      origin: url.origin,
-      path: url.pathname + url.search,
-      method: request.method,
-      headers,
-      body: request.body ?? null,
-      signal,
-    };
   }
 
   async #read(response: Dispatcher.ResponseData, request: HttpRequest): Promise<HttpResponse> {
@@ -111,8 +130,32 @@ export class Http {
     const body = await readLimited(response, headers, limit);
     const conditional = request.headers?.['if-none-match'] !== undefined;
     if ((status >= 200 && status < 300) || (status === 304 && conditional)) return { status, headers, body };
-    throw answerError(status, headers, body);
+    throw answerError(status, headers, body, this.#options.clock.now());
   }
+}
+
+function explain(error: unknown, baseUrl: string, signal: AbortSignal | undefined): SignetClientError {
+  if (error instanceof SignetClientError) return error;
+  if (signal?.aborted) {
+    return new SignetClientError('aborted', 'the request was aborted by the caller', { cause: signal.reason });
+  }
+  return transportError(error, new URL(baseUrl).host);
+}
+
+function undiciRequest(baseUrl: string, request: HttpRequest, signal: AbortSignal): Dispatcher.RequestOptions {
+  const url = new URL(`${baseUrl}/${request.path.map(encodeURIComponent).join('/')}`);
+  for (const [name, value] of Object.entries(request.query ?? {})) {
+    if (value !== undefined) url.searchParams.set(name, value);
+  }
+  const headers = { accept: 'application/json', 'accept-encoding': 'identity', ...request.headers };
+  return {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method: request.method,
+    headers,
+    body: request.body ?? null,
+    signal,
+  };
 }
 
 function firstValues(

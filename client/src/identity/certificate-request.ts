@@ -1,5 +1,6 @@
-import { generateKeyPair, type KeyObject, sign } from 'node:crypto';
+import { createPublicKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
 import { promisify } from 'node:util';
+import { SignetClientError } from '../errors.ts';
 
 /** What a certificate is asked for. */
 export interface RequestedNames {
@@ -35,8 +36,11 @@ const commonNameType = hex('0603550403');
 const extensionRequest = hex('06092a864886f70d01090e');
 const altNameType = hex('0603551d11');
 const ecdsaWithSha256 = sequence(hex('06082a8648ce3d040302'));
+const rsaWithSha256 = sequence(hex('06092a864886f70d01010b'), hex('0500'));
+const ed25519 = sequence(hex('06032b6570'));
 
 function altNames({ uris, dnsNames }: RequestedNames): Buffer {
+  if (uris.length + dnsNames.length === 0) return Buffer.alloc(0);
   const names = [
     ...uris.map((uri) => element(0x86, Buffer.from(uri, 'latin1'))),
     ...dnsNames.map((name) => element(0x82, Buffer.from(name, 'latin1'))),
@@ -45,22 +49,27 @@ function altNames({ uris, dnsNames }: RequestedNames): Buffer {
   return sequence(extensionRequest, set(sequence(extension)));
 }
 
-function buildRequest(publicKey: KeyObject, privateKey: KeyObject, names: RequestedNames): string {
+function signatureOf(key: KeyObject): { readonly algorithm: Buffer; readonly digest: 'sha256' | null } {
+  if (key.asymmetricKeyType === 'ec') return { algorithm: ecdsaWithSha256, digest: 'sha256' };
+  if (key.asymmetricKeyType === 'rsa') return { algorithm: rsaWithSha256, digest: 'sha256' };
+  if (key.asymmetricKeyType === 'ed25519') return { algorithm: ed25519, digest: null };
+  throw new SignetClientError('invalid-identity', 'the key is neither EC, RSA nor Ed25519');
+}
+
+/** A PKCS #10 request (RFC 2986) in PEM for these names, over and signed with a key at hand. */
+export function requestWith(key: KeyObject, names: RequestedNames): string {
+  const { algorithm, digest } = signatureOf(key);
   const subject = sequence(set(sequence(commonNameType, element(0x0c, Buffer.from(names.commonName, 'utf8')))));
-  const info = sequence(
-    version,
-    subject,
-    publicKey.export({ type: 'spki', format: 'der' }),
-    element(0xa0, altNames(names)),
-  );
-  const signature = element(0x03, Buffer.of(0), sign('sha256', info, privateKey));
-  const text = sequence(info, ecdsaWithSha256, signature).toString('base64');
+  const spki = createPublicKey(key).export({ type: 'spki', format: 'der' });
+  const info = sequence(version, subject, spki, element(0xa0, altNames(names)));
+  const signature = element(0x03, Buffer.of(0), sign(digest, info, key));
+  const text = sequence(info, algorithm, signature).toString('base64');
   return `-----BEGIN CERTIFICATE REQUEST-----\n${text.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE REQUEST-----\n`;
 }
 
 /** Makes a P-256 key and a PKCS #10 request (RFC 2986) for these names, signed with it. */
 export async function makeKeyAndRequest(names: RequestedNames): Promise<KeyAndRequest> {
-  const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
+  const { privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  return { key, request: buildRequest(publicKey, privateKey, names) };
+  return { key, request: requestWith(privateKey, names) };
 }

@@ -43,7 +43,7 @@ export async function postJson(
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
     const bytes = new Uint8Array(await answer.body.arrayBuffer());
-    if (answer.statusCode < 200 || answer.statusCode >= 300) throw answerError(answer.statusCode, {}, bytes);
+    if (answer.statusCode < 200 || answer.statusCode >= 300) throw answerError(answer.statusCode, {}, bytes, 0);
     return decodeObject(bytes);
   } catch (error) {
     throw explain(error, peer, signal, timeout);

@@ -1,18 +1,22 @@
 import { createPrivateKey, KeyObject, randomBytes, sign } from 'node:crypto';
 import { type Clock, epochSeconds, systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
+import { type KeyId, parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from '../arguments.ts';
 import { SignetClientError } from '../errors.ts';
 import { isReusable } from './is-reusable.ts';
 
-export interface PrincipalTokenOptions {
-  readonly domain: string;
-  /** Short name of the service. */
-  readonly service: string;
+/** Which key signs. */
+export interface PrincipalTokenKey {
   /** EC or RSA private key, as PEM text or key object; its public half is registered for the service under `keyId`. */
   readonly privateKey: string | KeyObject;
   /** Name of the key version. */
   readonly keyId: string;
+}
+
+export interface PrincipalTokenOptions extends PrincipalTokenKey {
+  readonly domain: string;
+  /** Short name of the service. */
+  readonly service: string;
   /** Host that the token is made on; carried for information. */
   readonly host?: string;
   /** Life in seconds; 3600 by default, at most 30 days (decision 10). */
@@ -27,10 +31,15 @@ export interface PrincipalToken {
   readonly expiresAt: number;
 }
 
-/** Makes principal tokens of one service and key, and keeps the last one. */
+/** Makes principal tokens of one service, and keeps the last one. */
 export interface PrincipalTokenSource {
   /** The kept token while at least a quarter of its life remains, else a new one. */
   get(): PrincipalToken;
+  /**
+   * Signs with another key version from now on. Register the new public key first and remove the old one when the last token
+   * that it signed has ended. Throws `invalid-argument`, and then goes on with the old key.
+   */
+  rotate(key: PrincipalTokenKey): void;
 }
 
 const maxLifetimeSeconds = 30 * 86_400;
@@ -52,6 +61,10 @@ function readKey(key: string | KeyObject): KeyObject {
   throw new SignetClientError('invalid-argument', 'privateKey must be an EC or RSA private key');
 }
 
+function parseKey({ privateKey, keyId }: PrincipalTokenKey): { privateKey: KeyObject; keyId: KeyId } {
+  return { privateKey: readKey(privateKey), keyId: parseArguments(() => parseKeyId(keyId, 'keyId')) };
+}
+
 /**
  * A source of principal tokens `v=S1;d=…;n=…;[h=…;]a=…;t=…;e=…;k=…;s=…`: issue and expiry in epoch seconds, `a` a random
  * salt, `s` the SHA-256 signature (ECDSA in DER form, or RSA PKCS#1 v1.5) over the text before `;s=`.
@@ -59,12 +72,11 @@ function readKey(key: string | KeyObject): KeyObject {
  */
 export function createPrincipalTokenSource(options: PrincipalTokenOptions): PrincipalTokenSource {
   const { clock = systemClock, host } = options;
-  const key = readKey(options.privateKey);
+  let key = parseKey(options);
   const lifetime = wholeNumber(options.lifetimeSeconds ?? 3600, 'lifetimeSeconds', 1, maxLifetimeSeconds);
-  const [domain, service, keyId] = parseArguments(() => [
+  const [domain, service] = parseArguments(() => [
     parseDomainName(options.domain, 'domain'),
     parseServiceName(options.service, 'service'),
-    parseKeyId(options.keyId, 'keyId'),
   ]);
   if (host !== undefined && !/^[a-zA-Z0-9._-]{1,253}$/.test(host)) {
     throw new SignetClientError('invalid-argument', 'host is not a host name');
@@ -82,16 +94,23 @@ export function createPrincipalTokenSource(options: PrincipalTokenOptions): Prin
       `a=${randomBytes(8).toString('hex')}`,
       `t=${issued}`,
       `e=${expires}`,
-      `k=${keyId}`,
+      `k=${key.keyId}`,
     ];
     const text = items.join(';');
-    return { token: `${text};s=${ybase64(sign('sha256', Buffer.from(text), key))}`, expiresAt: expires * 1000 };
+    return {
+      token: `${text};s=${ybase64(sign('sha256', Buffer.from(text), key.privateKey))}`,
+      expiresAt: expires * 1000,
+    };
   }
 
   return {
     get() {
       if (kept === undefined || !isReusable(clock.now(), kept.expiresAt, lifetime * 1000)) kept = mint();
       return kept;
+    },
+    rotate(next) {
+      key = parseKey(next);
+      kept = undefined;
     },
   };
 }

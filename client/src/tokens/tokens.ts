@@ -8,11 +8,12 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from '../arguments.ts';
-import { BoundedMap } from '../bounded-map.ts';
 import { decodeObject, malformed, stringMember } from '../decode.ts';
+import type { SignetClientError } from '../errors.ts';
 import type { Http } from '../http/http.ts';
 import { SharedFlights } from '../shared-flights.ts';
-import { isReusable } from './is-reusable.ts';
+import type { AccessToken, CachedToken, IdToken } from './cached-token.ts';
+import { TokenCache } from './token-cache.ts';
 
 export interface TokenQuery {
   /** The domain that the token is for (its audience). */
@@ -30,21 +31,6 @@ export interface IdTokenQuery extends TokenQuery {
   readonly service: string;
 }
 
-/** An access token (RFC 6749 §5.1). */
-export interface AccessToken {
-  readonly accessToken: string;
-  readonly tokenType: 'Bearer';
-  /** Full names of the granted roles, e.g. `catalog:role.reader`; may be fewer than were asked for (decision 11). */
-  readonly scope: readonly string[];
-  /** Milliseconds since the epoch, by the client's clock: the time of asking plus the life that the server granted. */
-  readonly expiresAt: number;
-}
-
-/** An ID token with the access token that always comes with it. */
-export interface IdToken extends AccessToken {
-  readonly idToken: string;
-}
-
 export interface TokensDeps {
   readonly http: Http;
   readonly clock: Clock;
@@ -52,6 +38,10 @@ export interface TokensDeps {
   readonly thumbprint: () => Promise<string>;
   /** Tokens kept at most. */
   readonly cacheSize: number;
+  /** File to keep tokens in as well. */
+  readonly cacheFile: string | undefined;
+  /** What tells the tokens of this client's servers from those of others in a shared file. */
+  readonly server: string;
 }
 
 interface ParsedQuery {
@@ -63,12 +53,6 @@ interface ParsedQuery {
   readonly service: string | undefined;
 }
 
-interface CachedToken {
-  readonly token: AccessToken & { readonly idToken?: string };
-  /** The asked-for life, or the granted one when nothing was asked for. */
-  readonly lifetimeMs: number;
-}
-
 /** The longest life of an ID token (decision 14), after which a kept one is of no use. */
 const idTokenSeconds = 3600;
 
@@ -78,12 +62,12 @@ const idTokenSeconds = 3600;
  */
 export class Tokens {
   readonly #deps: TokensDeps;
-  readonly #cache: BoundedMap<CachedToken>;
+  readonly #cache: TokenCache;
   readonly #flights = new SharedFlights<CachedToken>();
 
   constructor(deps: TokensDeps) {
     this.#deps = deps;
-    this.#cache = new BoundedMap(deps.cacheSize);
+    this.#cache = new TokenCache(deps.cacheSize, deps.cacheFile);
   }
 
   /**
@@ -102,29 +86,46 @@ export class Tokens {
     return { ...token, idToken: token.idToken };
   }
 
-  /** Forgets every kept token; calls under way still get theirs. */
+  /** Forgets a kept token that a protected service refused; the next `get` asks for another. */
+  async forget(query: TokenQuery, token: Pick<AccessToken, 'accessToken'>): Promise<void> {
+    this.#cache.delete(await this.#keyOf(parseQuery(query, undefined)), token.accessToken);
+  }
+
+  /** Why `tokenCacheFile` is not used, when it cannot be. */
+  get cacheProblem(): SignetClientError | undefined {
+    return this.#cache.problem;
+  }
+
+  /** Ends when every kept token is on disk, where that is wanted. */
+  async settled(): Promise<void> {
+    await this.#cache.close();
+  }
+
+  /** Forgets every kept token in memory; calls under way still get theirs. */
   clear(): void {
     this.#cache.clear();
   }
 
   async #obtain(query: ParsedQuery, signal: AbortSignal | undefined): Promise<CachedToken['token']> {
-    const thumbprint = await this.#deps.thumbprint();
-    const key = JSON.stringify([thumbprint, query.domain, query.roles, query.expiresInSeconds, query.service]);
-    const kept = this.#cache.get(key);
-    if (kept !== undefined) {
-      if (isReusable(this.#deps.clock.now(), kept.token.expiresAt, kept.lifetimeMs)) return kept.token;
-      this.#cache.delete(key);
-    }
+    const key = await this.#keyOf(query);
+    const kept = await this.#cache.get(key, this.#deps.clock.now());
+    if (kept !== undefined) return kept;
     const fetched = await this.#flights.run(
       key,
       async (shared) => {
         const fresh = await this.#fetch(query, shared);
-        this.#cache.set(key, fresh);
+        await this.#cache.set(key, fresh, this.#deps.clock.now());
         return fresh;
       },
       signal,
     );
     return fetched.token;
+  }
+
+  async #keyOf(query: ParsedQuery): Promise<string> {
+    const thumbprint = await this.#deps.thumbprint();
+    const { domain, roles, expiresInSeconds, service } = query;
+    return JSON.stringify([this.#deps.server, thumbprint, domain, roles, expiresInSeconds, service]);
   }
 
   async #fetch(query: ParsedQuery, signal: AbortSignal): Promise<CachedToken> {

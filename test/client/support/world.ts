@@ -35,6 +35,8 @@ export async function clientWorld(
       key: player.keyFile,
       caBundle: pki.caFile,
       clock,
+      // what one request does; the tests of repetition say otherwise
+      retries: 0,
       ...options,
       ...more,
     });

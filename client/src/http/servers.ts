@@ -1,0 +1,31 @@
+import type { Clock } from '@signet/policy-engine/clock';
+
+/** How long a server that failed is asked only when no other is left, in milliseconds. */
+const restMs = 30_000;
+
+/** The servers of a client in the order of preference. Those that failed lately come last. */
+export class Servers {
+  readonly #baseUrls: readonly string[];
+  readonly #clock: Clock;
+  readonly #restUntil = new Map<string, number>();
+
+  constructor(baseUrls: readonly string[], clock: Clock) {
+    this.#baseUrls = baseUrls;
+    this.#clock = clock;
+  }
+
+  /** All of them, the one to ask first in front. */
+  inOrder(): readonly string[] {
+    const now = this.#clock.now();
+    const rests = (url: string) => now < (this.#restUntil.get(url) ?? 0);
+    return [...this.#baseUrls.filter((url) => !rests(url)), ...this.#baseUrls.filter(rests)];
+  }
+
+  failed(url: string): void {
+    this.#restUntil.set(url, this.#clock.now() + restMs);
+  }
+
+  answered(url: string): void {
+    this.#restUntil.delete(url);
+  }
+}

@@ -1,0 +1,29 @@
+import type { NodeRequest } from '@signet/policy-engine/http';
+import { createGate, type RequireGrantOptions } from './require-grant.ts';
+
+/** The part of a Fastify request that the hook uses. */
+interface FastifyRequest {
+  readonly raw: NodeRequest;
+}
+
+/** The part of a Fastify reply that the hook uses. */
+interface FastifyReply {
+  code(status: number): FastifyReply;
+  send(body: unknown): unknown;
+}
+
+/**
+ * A Fastify `onRequest` hook that lets a request pass only when the token server grants it; else 400, 403 or 404 with a
+ * `ResourceError`.
+ */
+export function requireGrant(
+  options: RequireGrantOptions,
+): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
+  const gate = createGate(options);
+  return async (request, reply) => {
+    const refusal = await gate(request.raw);
+    return refusal === undefined ? undefined : reply.code(refusal.status).send(refusal.body);
+  };
+}
+
+export type { AccessChecker, Asked, RequireGrantOptions, RuleInput } from './require-grant.ts';

@@ -1,0 +1,119 @@
+import type { RequestListener } from 'node:http';
+import { createServer } from 'node:https';
+import { SignetClientError } from '@signet/client';
+import { type AccessChecker, requireGrant as forExpress, type RequireGrantOptions } from '@signet/client/express';
+import { requireGrant as forFastify } from '@signet/client/fastify';
+import { requireGrant as forKoa } from '@signet/client/koa';
+import test, { type ExecutionContext } from 'ava';
+import express from 'express';
+import fastify from 'fastify';
+import Koa from 'koa';
+import { Agent, request } from 'undici';
+import { temporaryFolder } from '#support/temp';
+import { makePki, type TestIdentity, type TestPki } from './support/pki.ts';
+
+const access: AccessChecker = {
+  check: async ({ action, resource, principal, principalToken }) => {
+    if (principalToken === 'broken') throw new SignetClientError('refused', 'the server answered 401');
+    if (resource === 'catalog:down') throw new SignetClientError('unreachable', 'gone');
+    return action === 'read' && (principal ?? principalToken) === 'media.player';
+  },
+};
+
+const rule: RequireGrantOptions['rule'] = ({ method, path }) => {
+  const entity = /^\/(movie|down)$/.exec(path)?.[1];
+  return entity === undefined
+    ? undefined
+    : { action: method === 'GET' ? 'read' : 'write', resource: `catalog:${entity}` };
+};
+
+interface Tls {
+  readonly pki: TestPki;
+  readonly server: TestIdentity;
+}
+
+const frameworks: Readonly<Record<string, (options: RequireGrantOptions, tls: Tls) => Promise<RequestListener>>> = {
+  koa: async (options) => {
+    const app = new Koa().use(forKoa(options));
+    app.use((context) => {
+      context.body = { path: context.path };
+    });
+    return app.callback();
+  },
+  express: async (options) =>
+    express()
+      .use(forExpress(options))
+      .use((seen, response) => void response.json({ path: seen.path })),
+  fastify: async (options) => {
+    const app = fastify();
+    app.addHook('onRequest', forFastify(options));
+    app.all('/*', async (seen) => ({ path: seen.url }));
+    await app.ready();
+    return (seen, response) => app.routing(seen, response);
+  },
+};
+
+async function start(t: ExecutionContext, name: string, by: RequireGrantOptions['by']) {
+  const pki = await makePki(temporaryFolder(t));
+  const server = await pki.issue('catalog.api', ['localhost']);
+  const reasons: string[] = [];
+  const options = { access, by, rule, onRefusal: (reason: string) => void reasons.push(reason) };
+  const listener = await frameworks[name]?.(options, { pki, server });
+  const listening = createServer(
+    { cert: server.cert, key: server.key, ca: pki.ca, requestCert: true, rejectUnauthorized: false },
+    listener,
+  );
+  await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => {
+    listening.closeAllConnections();
+    listening.close();
+  });
+  const address = listening.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const call = async (
+    path: string,
+    more: { method?: 'PUT'; headers?: Record<string, string | string[]>; as?: TestIdentity } = {},
+  ) => {
+    const { as, headers = {}, method = 'GET' } = more;
+    const dispatcher = new Agent({ connect: { ca: pki.ca, ...(as && { cert: as.cert, key: as.key }) } });
+    t.teardown(() => dispatcher.close());
+    const { statusCode, body } = await request(`https://localhost:${port}${path}`, { method, headers, dispatcher });
+    const { code, message } = (await body.json()) as { code?: number; message?: string };
+    return [statusCode, code, message];
+  };
+  return { pki, call, reasons };
+}
+
+const passes = [200, undefined, undefined];
+const notGranted = [403, 403, 'access is not granted'];
+
+for (const name of Object.keys(frameworks)) {
+  test(`${name}: a principal token`, async (t) => {
+    const { call, reasons } = await start(t, name, 'principal-token');
+    const as = (token: string | string[]) => ({ headers: { 'svc-principal-auth': token } });
+    const missing = [403, 403, 'one principal token is required'];
+    t.deepEqual(await call('/movie', as('media.player')), passes);
+    t.deepEqual(await call('/movie?x=1', as('media.player')), passes);
+    t.deepEqual(await call('/movie', as('media.guest')), notGranted);
+    t.deepEqual(await call('/movie', { ...as('media.player'), method: 'PUT' }), notGranted);
+    t.deepEqual(await call('/movie'), missing);
+    t.deepEqual(await call('/movie', as(['media.player', 'media.player'])), missing);
+    t.deepEqual(await call('/movie', as('broken')), notGranted);
+    t.deepEqual(await call('/down', as('media.player')), notGranted);
+    t.deepEqual(await call('/other', as('media.player')), [404, 404, 'unknown endpoint']);
+    t.deepEqual(await call('/x/..%2fmovie', as('media.player')), [400, 400, 'path is not in canonical form']);
+    t.deepEqual(reasons, ['not granted', 'not granted', 'no answer: the server answered 401', 'no answer: gone']);
+  });
+
+  test(`${name}: a certificate`, async (t) => {
+    const { pki, call } = await start(t, name, 'certificate');
+    const missing = [403, 403, 'a service certificate is required'];
+    t.deepEqual(await call('/movie', { as: await pki.issue('media.player') }), passes);
+    t.deepEqual(await call('/movie', { as: await pki.issue('media.guest') }), notGranted);
+    t.deepEqual(await call('/movie', { as: await pki.issue('catalog:role.reader') }), missing);
+    t.deepEqual(await call('/movie'), missing);
+    t.deepEqual(await call('/movie', { headers: { 'svc-principal-auth': 'media.player' } }), missing);
+    const stranger = await (await makePki(temporaryFolder(t), 'other')).issue('media.player');
+    t.deepEqual(await call('/movie', { as: stranger }), missing);
+  });
+}
