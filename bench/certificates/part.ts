@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
-import { systemClock } from '@signet/policy-engine/clock';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { createAuthorities } from '@signet/server/certificates/authority';
 import { parseCertificateRequest } from '@signet/server/certificates/csr';
@@ -43,11 +43,14 @@ function leastWork(pem: string, privateKey: KeyObject): () => Promise<unknown> {
   };
 }
 
+/** Requests under way at once: those that come together share a write to the disk. */
+const inFlight = 16;
+
 async function cpuOf(work: () => Promise<unknown>, times: number): Promise<number> {
   const start = process.cpuUsage();
-  for (let i = 0; i < times; i += 1) await work();
+  for (let i = 0; i < times; i += inFlight) await Promise.all(Array.from({ length: inFlight }, work));
   const { user, system } = process.cpuUsage(start);
-  return (user + system) / times;
+  return (user + system) / (Math.ceil(times / inFlight) * inFlight);
 }
 
 /** What a certificate costs, against the least work that it takes and against the certificate library used plainly. */
@@ -59,29 +62,36 @@ export async function certificatesPart({ folder, quick }: { folder: string; quic
   const base = { issuers: { signing: () => issuer }, clock: systemClock, randomBytes };
   const unrecorded: IssueDeps = { ...base, certificates: { intend: () => Promise.resolve() } };
   const recorded: IssueDeps = { ...base, certificates: store.certificates };
-  let presented = '';
+  const fleet = Array.from({ length: inFlight }, (_, index) => ({
+    key: { ...key, instanceId: parsePathElement(`i-${index}`) },
+    presented: '',
+  }));
+  let turn = 0;
+  const nextInstance = () => fleet[turn++ % inFlight] ?? { key, presented: '' };
   const works: readonly (readonly [name: string, work: () => Promise<unknown>, share: number])[] = [
     ['least work', leastWork(pem, issuer.privateKey), 1],
     ['a certificate', () => issue(unrecorded, pem), 1],
     [
       'an instance registered, store included',
       async () => {
+        const instance = nextInstance();
         const signed = await issue(recorded, pem);
-        await store.instances.register(key, signed, { clientOnly: false }, Math.floor(systemClock.now() / 1000));
-        presented = signed.serial;
+        await store.instances.register(instance.key, signed, { clientOnly: false }, epochSeconds(systemClock));
+        instance.presented = signed.serial;
       },
-      0.2,
+      1,
     ],
     [
       'an instance refreshed, store included',
       async () => {
-        await store.certificates.find(presented);
-        await store.instances.find(key);
+        const instance = nextInstance();
+        await store.certificates.find(instance.presented);
+        await store.instances.find(instance.key);
         const signed = await issue(recorded, pem);
-        await store.instances.rotate(key, presented, signed, Math.floor(systemClock.now() / 1000));
-        presented = signed.serial;
+        await store.instances.rotate(instance.key, instance.presented, signed, epochSeconds(systemClock));
+        instance.presented = signed.serial;
       },
-      0.2,
+      1,
     ],
     ['the library, used plainly', issueWithLibrary(pem, intermediate), 0.1],
   ];
@@ -103,7 +113,7 @@ export async function certificatesPart({ folder, quick }: { folder: string; quic
   const reached = ratioOf(least, results.get('a certificate') ?? []).median;
   return [
     '## Certificates',
-    'One core, a request with a P-256 key and two names, a P-256 issuer. The least work is to load the key of the request, to verify one P-256 signature and to make one.',
+    'One core, sixteen requests under way at once, a request with a P-256 key and two names, a P-256 issuer. The least work is to load the key of the request, to verify one P-256 signature and to make one.',
     markdownTable(['what', 'processor time, µs', "rate as a share of the least work's"], rows),
     `A certificate reaches the aim of half of the least work's rate, ${verdict(reached, 0.5, 'at least')}.`,
   ].join('\n\n');

@@ -6,24 +6,77 @@ import type { StoreDatabase } from './store-database.ts';
 /** Reads and changes of one database, with its errors in the words of `errors.ts`. */
 export interface GuardedDatabase {
   read<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
-  /** One transaction. */
+  /**
+   * Runs `work` in a transaction that it may share with others asked for at the same time: one write to the disk serves them all. It
+   * sees what those before it did. Settled when the transaction is on the disk. May be run a second time when another one failed.
+   */
   change<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
 }
 
+/** More works than this wait for the next transaction. */
+const maxShared = 64;
+
+interface Waiting {
+  /** Does the work in the transaction; what it answers is kept until the transaction has ended well. */
+  run(db: Kysely<Schema>): Promise<void>;
+  succeed(): void;
+  fail(error: unknown): void;
+}
+
 export function guardDatabase(database: StoreDatabase): GuardedDatabase {
-  const guard = async <Result>(work: () => Promise<Result>): Promise<Result> => {
+  const translated = (error: unknown) => (error instanceof DomainError ? error : database.translate(error));
+  const queue: Waiting[] = [];
+  let busy = false;
+
+  const transact = async (works: readonly Waiting[]): Promise<void> => {
+    const db = await database.writer();
+    await db.transaction().execute(async (transaction) => {
+      for (const work of works) await work.run(transaction);
+    });
+    for (const work of works) work.succeed();
+  };
+
+  const serve = async (works: readonly Waiting[]): Promise<void> => {
     try {
-      return await work();
+      await transact(works);
     } catch (error) {
-      throw error instanceof DomainError ? error : database.translate(error);
+      const [only] = works;
+      if (works.length === 1) only?.fail(translated(error));
+      // Nothing of it has happened: whoever fails alone fails, the others go on.
+      else for (const work of works) await serve([work]);
     }
   };
+
+  const drain = async (): Promise<void> => {
+    while (queue.length > 0) await serve(queue.splice(0, maxShared));
+    busy = false;
+  };
+
   return {
-    read: (query) => guard(async () => query(await database.reader())),
-    change: (work) =>
-      guard(async () => {
-        const db = await database.writer();
-        return db.transaction().execute(work);
-      }),
+    read: async (query) => {
+      try {
+        return await query(await database.reader());
+      } catch (error) {
+        throw translated(error);
+      }
+    },
+    change: <Result>(work: (db: Kysely<Schema>) => Promise<Result>) => {
+      const { promise, resolve, reject } = Promise.withResolvers<Result>();
+      let settle = () => {};
+      queue.push({
+        run: async (db) => {
+          const result = await work(db);
+          settle = () => resolve(result);
+        },
+        succeed: () => settle(),
+        fail: reject,
+      });
+      if (!busy) {
+        busy = true;
+        // What else this turn of the event loop asks for comes along.
+        setImmediate(() => void drain());
+      }
+      return promise;
+    },
   };
 }

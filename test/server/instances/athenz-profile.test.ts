@@ -1,0 +1,69 @@
+import { X509Certificate } from 'node:crypto';
+import { sequence, set, utf8String } from '@signet/server/certificates/der-writer';
+import { oids } from '@signet/server/certificates/oids';
+import test from 'ava';
+import { field, instanceWorld, json, keyPem } from '#support/instance-world';
+import { ecPair, requestPem } from '#support/requests';
+import { wholeFile } from '#support/start-server';
+
+const file = wholeFile();
+const world = await instanceWorld(file, { options: { profile: 'athenz' } });
+test.after.always(() => file.end());
+
+const unit = set(sequence(oids.organizationalUnit.der, utf8String('sys.auth.server')));
+
+test('a request as older agents make it registers: the id as a uri, their subject, minutes', async (t) => {
+  const pair = ecPair();
+  const csr = requestPem(pair, {
+    commonNames: ['media.player'],
+    moreSubject: [unit],
+    altNames: [
+      ['uri', 'spiffe://media/sa/player'],
+      ['uri', 'athenz://instanceid/sys.auth.server/z-1'],
+      ['dns', 'player.media.prov.example.com'],
+    ],
+  });
+  const admin = await world.identity('media.admin');
+  const token = await admin('/instance/sys.auth.server/media/player/z-1/token');
+  const body = {
+    provider: 'sys.auth.server',
+    domain: 'media',
+    service: 'player',
+    attestationData: field(token.body, 'attestationData'),
+    csr,
+    expiryTime: 10,
+  };
+  const answer = await world.as()('/instance', json(body));
+  t.is(answer.status, 201, answer.text);
+  t.is(answer.headers['location'], '/zts/v1/instance/sys.auth.server/media/player/z-1');
+  const certificate = String(field(answer.body, 'x509Certificate'));
+  const leaf = new X509Certificate(certificate);
+  t.is(leaf.subject, 'CN=media.player\nOU=sys.auth.server');
+  t.is(
+    leaf.subjectAltName,
+    'URI:spiffe://media/sa/player, URI:athenz://instanceid/sys.auth.server/z-1, DNS:player.media.prov.example.com',
+  );
+  t.is(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), (600 + 3600) * 1000);
+  const refreshed = await world.as({ certificate, key: keyPem(pair) })(
+    '/instance/sys.auth.server/media/player/z-1',
+    json({ csr }),
+  );
+  t.is(refreshed.status, 200, refreshed.text);
+});
+
+test('a role certificate with the names that older clients ask for', async (t) => {
+  const csr = requestPem(ecPair(), {
+    commonNames: ['catalog:role.reader'],
+    moreSubject: [unit],
+    altNames: [
+      ['uri', 'spiffe://catalog/ra/reader'],
+      ['uri', 'athenz://principal/media.player'],
+      ['email', 'media.player@signet.test'],
+    ],
+  });
+  const player = await world.identity('media.player');
+  const answer = await player('/rolecert', json({ csr, expiryTime: 60 }));
+  t.is(answer.status, 200, answer.text);
+  const leaf = new X509Certificate(String(field(answer.body, 'x509Certificate')));
+  t.is(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), 2 * 3_600_000);
+});
