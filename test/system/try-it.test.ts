@@ -194,6 +194,20 @@ test('the sources and the state say the same', (t) => {
   ]);
 });
 
+test('README shows the block that a first `npm start` prints', (t) => {
+  const data = `${repository}/.signet`;
+  const player = { cert: `${data}/identities/media.player.cert.pem`, key: `${data}/identities/media.player.key.pem` };
+  const state = {
+    ...world.state,
+    baseUrl: 'https://localhost:4443/v1',
+    providerUrl: 'https://127.0.0.1:4444',
+    caBundle: `${data}/ca/bundle.pem`,
+    identities: { 'media.player': player },
+  };
+  const block = announcement(state, data, repository).split('\n').slice(3).join('\n').trim();
+  t.true(readFileSync(`${repository}/README.md`, 'utf8').includes(block), block);
+});
+
 test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
   const block = announcement(world.state, world.folder, repository).split('\n').slice(2);
   const script = block

@@ -25,7 +25,7 @@ function stepsFor(state: DevState, dataFolder: string, workingFolder: string): S
     const { cert = '', key = '' } = state.identities[service] ?? {};
     return `curl --silent --show-error --cert ${short(cert)} --key ${short(key)} --cacert ${short(state.caBundle)}`;
   };
-  const status = `--write-out '%{http_code}\\n'`;
+  const status = `--write-out '\\n%{http_code}\\n'`;
   return [
     {
       about: 'an access token for media.player in the domain catalog, with this command',
