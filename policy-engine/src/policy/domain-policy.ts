@@ -107,9 +107,11 @@ function* prepareAll(
 function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
   const plain = assertions.filter(({ rolePattern }) => rolePattern === undefined);
   if (plain.length === assertions.length) return assertions;
-  const patterned = assertions
-    .filter(({ rolePattern }) => rolePattern !== undefined)
-    .sort((a, b) => (a.role < b.role ? -1 : a.role > b.role ? 1 : a.rank - b.rank));
+  const groups = Map.groupBy(
+    assertions.filter(({ rolePattern }) => rolePattern !== undefined),
+    ({ role }) => role,
+  );
+  const patterned = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => group);
   for (const [rank, assertion] of patterned.entries()) assertion.rank = rank;
   return [...plain, ...patterned];
 }
