@@ -10,7 +10,7 @@ const names: readonly EngineName[] = ['ours', 'hand-coded map', 'hand-coded scan
 export async function decisionsPart({ quick }: { readonly quick: boolean }): Promise<string> {
   const effort: Effort = quick
     ? { rounds: 3, cpuMs: 50, peerLimitMs: 20_000, batches: 2000 }
-    : { rounds: 5, cpuMs: 150, peerLimitMs: 60_000, batches: 10_000 };
+    : { rounds: 3, cpuMs: 100, peerLimitMs: 60_000, batches: 10_000 };
   const results: PlanResult[] = [];
   for (const plan of plansOf(quick)) {
     console.error(`decisions: ${plan.size}, ${plan.layout}, ${plan.kind}`);

@@ -27,7 +27,7 @@ export async function startWorker(
     execArgv: [...wrapper, '--conditions=@signet/source', '--max-old-space-size=6000'],
   });
   const limit = setTimeout(() => child.kill('SIGKILL'), limitMs);
-  const ready = await ask(child, { kind: 'prepare', engine, plan, checkMs: limitMs / 20 });
+  const ready = await ask(child, { kind: 'prepare', engine, plan, checkMs: limitMs / 40 });
   clearTimeout(limit);
   if (ready?.kind !== 'ready') {
     if (child.connected) child.disconnect();
