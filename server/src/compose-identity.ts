@@ -1,12 +1,14 @@
 import { randomBytes } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
-import { type PrincipalName, parsePrincipalName } from '@signet/policy-engine/names';
+import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { createCrlPublisher } from './certificates/crl-publisher.ts';
 import type { IssueDeps } from './certificates/issue-certificate.ts';
 import { type Issuers, openIssuers } from './certificates/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
 import type { NamingRules } from './certificates/naming.ts';
 import { createOwnIdentity } from './certificates/own-identity.ts';
+import { type IssueSshDeps, issueHostCertificate } from './certificates/ssh/issue-ssh.ts';
+import { parseSshCsr } from './certificates/ssh/ssh-csr.ts';
 import type { ServerConfig } from './config/config.ts';
 import type { HttpServerDeps } from './http/server.ts';
 import { parseAddressPolicy } from './instances/attestation/addresses.ts';
@@ -26,6 +28,8 @@ export interface IdentityParts {
   readonly clock: Clock;
   readonly logger: Logger;
   readonly snapshot: () => Snapshot;
+  /** Absent: instances get no SSH certificates. */
+  readonly ssh?: IssueSshDeps | undefined;
 }
 
 /** The part of a server that issues certificates and knows those taken back. */
@@ -85,6 +89,7 @@ async function identityRoutes(
     ...common,
     instances,
     findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers),
+    readHostRequest: hostRequests(parts.ssh),
     onRevoked: () => revocations.refresh(),
   };
   const { lifetimeSeconds, provider } = config.instances.joinTokens;
@@ -105,6 +110,19 @@ async function identityRoutes(
       lifetimeSeconds: config.certificates.crlLifetimeSeconds,
     }),
     expiryTimeSeconds: config.profile.expiryTimeSeconds,
+  };
+}
+
+/** Without an authority for hosts, instances get no SSH certificate. */
+function hostRequests(ssh: IssueSshDeps | undefined): InstanceDeps['readHostRequest'] {
+  if (ssh?.authorities.host === undefined) return undefined;
+  return (csr) => {
+    const request = parseSshCsr(csr);
+    return (instance, names, maxSeconds) => {
+      const service = servicePrincipal(instance.domain, instance.service);
+      const { provider, instanceId } = instance;
+      return issueHostCertificate(ssh, { service, provider, instanceId, names, maxSeconds }, request);
+    };
   };
 }
 

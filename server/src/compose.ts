@@ -60,7 +60,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
   });
-  const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current() });
+  const ssh = sshDeps(config, store, () => live.current(), clock);
+  const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current(), ssh: ssh.issue });
   cleanup.defer(() => identity.close());
   const cloud = openCloud(config, clock);
   cleanup.defer(() => cloud?.close());
@@ -74,7 +75,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
     identity: identity.routes,
-    ssh: sshDeps(config, store, () => live.current(), clock),
+    ssh,
     cloud: cloud?.cache,
   });
   cleanup.defer(() => http.close());

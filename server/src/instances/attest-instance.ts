@@ -6,7 +6,7 @@ import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
 import { addressOctets, plainAddress } from './caller.ts';
-import type { InstanceDeps, SshHostCertificate } from './instance-deps.ts';
+import type { InstanceDeps, IssueHostCertificate, SshHostCertificate } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
 import type { InstanceKey } from './instance-store.ts';
 import { authorizeLaunch, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
@@ -118,19 +118,20 @@ export function signInstance(
   return signOrder(deps, order);
 }
 
+/** Reads the request for a host certificate, when there is one and somebody to sign it. Throws `InvalidRequestError`. */
+export function readHostRequest(deps: InstanceDeps, information: RefreshInformation): IssueHostCertificate | undefined {
+  return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
+}
+
 /** The host certificate that was asked for, when the provider says that the instance may have one. */
 export async function hostCertificate(
-  deps: InstanceDeps,
+  issue: IssueHostCertificate | undefined,
   input: AttestInput,
   attested: Attested,
 ): Promise<SshHostCertificate | undefined> {
-  const { ssh, hostname } = input.information;
-  if (ssh === undefined || !attested.ssh || deps.issueHostCertificate === undefined) return undefined;
+  if (issue === undefined || !attested.ssh) return undefined;
+  const { hostname } = input.information;
   const dns = input.names.altNames.filter(({ kind, value }) => kind === 'dns' && !value.startsWith('*'));
-  const names = [
-    ...dns.map(({ value }) => value),
-    ...(hostname === undefined ? [] : [hostname]),
-    ...(attested.sshPrincipals ?? []),
-  ];
-  return deps.issueHostCertificate(ssh, input.key, names, attested);
+  const names = [...dns.map(({ value }) => value), ...(hostname === undefined ? [] : [hostname])];
+  return issue(input.key, [...names, ...(attested.sshPrincipals ?? [])], attested.maxSeconds);
 }

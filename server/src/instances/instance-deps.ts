@@ -5,7 +5,7 @@ import type { IssueDeps, SignedCertificate } from '../certificates/issue-certifi
 import type { Issuers } from '../certificates/issuers.ts';
 import type { NamingRules } from '../certificates/naming.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { AttestationProvider, Attested } from './attestation/attestation.ts';
+import type { AttestationProvider } from './attestation/attestation.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 
 /** The provider of that name: built in, or one that is called at its endpoint. */
@@ -17,12 +17,11 @@ export interface SshHostCertificate {
   readonly signer: string;
 }
 
-/** Issues a host certificate for the names that were found to be the instance's own. */
+/** Issues the certificate of a request that was read, for the names that were found to be the instance's own. */
 export type IssueHostCertificate = (
-  csr: string,
   instance: InstanceKey,
   names: readonly string[],
-  attested: Attested,
+  maxSeconds: number | undefined,
 ) => Promise<SshHostCertificate>;
 
 /** Everything that the life of an instance needs. */
@@ -34,8 +33,8 @@ export interface InstanceDeps extends IssueDeps {
   readonly certificates: CertificateStore;
   readonly instances: InstanceStore;
   readonly findProvider: FindProvider;
-  /** Absent when there is no SSH authority for hosts. */
-  readonly issueHostCertificate?: IssueHostCertificate | undefined;
+  /** Reads a request for an SSH host certificate. Absent when there is no authority for hosts. Throws `InvalidRequestError`. */
+  readonly readHostRequest?: ((csr: string) => IssueHostCertificate) | undefined;
   readonly limits: CertificateLimits;
   /** Called after certificates were taken back, so that this server refuses them from its next request on. */
   readonly onRevoked: () => Promise<void>;

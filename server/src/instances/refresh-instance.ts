@@ -10,6 +10,7 @@ import {
   findTenant,
   hostCertificate,
   namesFor,
+  readHostRequest,
   signInstance,
 } from './attest-instance.ts';
 import type { Attested } from './attestation/attestation.ts';
@@ -89,6 +90,7 @@ export async function refreshInstance(
   information: RefreshInformation,
 ): Promise<InstanceIdentity> {
   const request = information.csr === undefined ? undefined : parseCertificateRequest(information.csr);
+  const issueHost = readHostRequest(deps, information);
   findTenant(deps.snapshot(), key);
   await requireOwnCertificate(deps, caller, key);
   authorizeProvider(deps, key);
@@ -100,7 +102,7 @@ export async function refreshInstance(
   const attested = await attest(deps, input);
   if (attested.recorded && record === undefined) throw new ForbiddenError('the instance is not registered');
   const signed = request && (await signAndRotate(deps, caller, input, request, attested, record));
-  const ssh = await hostCertificate(deps, input, attested);
+  const ssh = await hostCertificate(issueHost, input, attested);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider: key.provider,

@@ -1,6 +1,14 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseCertificateRequest } from '../certificates/csr.ts';
-import { attest, authorizeProvider, findTenant, hostCertificate, namesFor, signInstance } from './attest-instance.ts';
+import {
+  attest,
+  authorizeProvider,
+  findTenant,
+  hostCertificate,
+  namesFor,
+  readHostRequest,
+  signInstance,
+} from './attest-instance.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RegisterInformation } from './instance-request.ts';
 import type { InstanceKey } from './instance-store.ts';
@@ -21,6 +29,7 @@ export async function registerInstance(
   information: RegisterInformation,
 ): Promise<InstanceIdentity> {
   const request = parseCertificateRequest(information.csr);
+  const issueHost = readHostRequest(deps, information);
   findTenant(deps.snapshot(), information);
   authorizeProvider(deps, information);
   const { provider, domain, service } = information;
@@ -30,6 +39,7 @@ export async function registerInstance(
   const input = { operation: 'register', key, information, names, ...registrant } as const;
 
   const attested = await attest(deps, input);
+  const ssh = await hostCertificate(issueHost, input, attested);
   const clientOnly = attested.usage === 'client';
   const signed = await signInstance(deps, input, request, attested, clientOnly);
   if (attested.recorded) {
@@ -38,7 +48,6 @@ export async function registerInstance(
   } else {
     await deps.certificates.confirm(signed.serial, signed.fingerprint);
   }
-  const ssh = await hostCertificate(deps, input, attested);
   const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider,

@@ -140,8 +140,8 @@ async function revokeInstanceCertificates(
     .select('serial')
     .where('provider', '=', key.provider)
     .where('instance_id', '=', key.instanceId)
-    .where('subject', '=', `${key.domain}.${key.service}`)
-    .where('kind', '=', 'instance')
+    .where('holder', '=', `${key.domain}.${key.service}`)
+    .where('kind', 'in', ['instance', 'ssh-host'])
     .where('revoked_at', 'is', null)
     .where('not_after', '>=', revocation.at)
     .execute();
