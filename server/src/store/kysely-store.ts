@@ -30,8 +30,9 @@ export class KyselyStore implements Store {
   readonly #clock: Clock;
 
   constructor(database: StoreDatabase, clock: Clock) {
-    this.certificates = new KyselyCertificateStore(guardDatabase(database));
-    this.instances = new KyselyInstanceStore(guardDatabase(database));
+    const guarded = guardDatabase(database);
+    this.certificates = new KyselyCertificateStore(guarded);
+    this.instances = new KyselyInstanceStore(guarded);
     this.#database = database;
     this.#clock = clock;
   }
