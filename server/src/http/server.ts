@@ -9,6 +9,7 @@ import type { Logger } from '../logger.ts';
 import type { IsRevoked } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
+import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { mountBusyRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
@@ -49,12 +50,16 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => logger.debug({ stage, reason }, 'connection failed'),
   });
+  const trust = openClientTrust(config.tls.clientCa);
   const addresses = addressesOf(config, await listen(server, config.listen));
   let draining = false;
-  server.on('request', appFor(deps, addresses, () => draining).callback());
+  server.on('request', appFor(deps, addresses, trust, () => draining).callback());
   return {
     addresses,
-    reloadTls: () => reloadTls(server, config.tls),
+    reloadTls() {
+      reloadTls(server, config.tls);
+      trust.reload();
+    },
     close() {
       draining = true;
       return drain(server, config.timeouts.drainMs);
@@ -62,7 +67,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   };
 }
 
-function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => boolean) {
+function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, isDraining: () => boolean) {
   const { config, clock, keys, snapshot } = deps;
   const open = openPaths(addresses, config.anonymousKeys);
   const routeDeps: RouteDeps = {
@@ -101,6 +106,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, isDraining: () => bo
     isOpen: (path) => open.has(path),
     isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
     isRevoked: deps.isRevoked,
+    trust,
     takesLargeBody: carriesRequests(addresses.basePath),
     takesPrincipalToken: (path) =>
       config.profile.principalTokenAlone || path.startsWith(`${addresses.basePath}/access/`),

@@ -13,6 +13,7 @@ import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
 import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
 import { publicKeysRoute } from './public-keys.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
+import { signedPolicyDataRoute } from './signed-policy-data.ts';
 import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute } from './ssh-certificate.ts';
 
 export interface RouteDeps {
@@ -51,6 +52,10 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
   router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));
   if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);
+  if (config.profile.signedPolicyData) {
+    const older = { ...access, keys: tokens.keys, lifetimeSeconds: config.bundles.lifetimeSeconds };
+    router.get(`${base}/domain/:domainName/signed_policy_data`, signedPolicyDataRoute(older));
+  }
   const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);
