@@ -10,6 +10,7 @@ export type {
 } from './certificates.ts';
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
 export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
+export { parseHttpDate } from './http/http-date.ts';
 export {
   type IdentityAgent,
   type IdentityAgentOptions,

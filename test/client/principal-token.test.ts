@@ -46,6 +46,21 @@ test('a principal token is kept while a quarter of its life remains', (t) => {
   t.regex(second.token, /;t=1767225900;e=1767226300;/);
 });
 
+test('another key version signs from the moment that it is there', (t) => {
+  const options = { domain: 'media', service: 'player', privateKey: ec.privateKey, keyId: '0', clock: new FakeClock() };
+  const source = createPrincipalTokenSource(options);
+  t.regex(source.get().token, /;k=0;s=/);
+  t.throws(() => source.rotate({ privateKey: 'x', keyId: '1' }));
+  t.throws(() => source.rotate({ privateKey: ec.privateKey, keyId: ';' }));
+  t.regex(source.get().token, /;k=0;s=/);
+  const next = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  source.rotate({ privateKey: next.privateKey, keyId: '1' });
+  const [text = '', signature = ''] = source.get().token.split(';s=');
+  t.regex(text, /;k=1$/);
+  const bytes = Buffer.from(signature.replaceAll('.', '+').replaceAll('_', '/').replaceAll('-', '='), 'base64');
+  t.true(verify('sha256', Buffer.from(text), next.publicKey, bytes));
+});
+
 const bad: readonly { note: string; change: Partial<PrincipalTokenOptions>; message: string }[] = [
   { note: 'domain', change: { domain: 'a;b' }, message: 'domain is not a valid DomainName' },
   { note: 'service', change: { service: 'a.b' }, message: 'service is not a valid ServiceName' },

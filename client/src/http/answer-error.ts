@@ -1,5 +1,5 @@
-import { parseTimestamp } from '@signet/policy-engine/clock';
 import { type ServerAnswer, SignetClientError } from '../errors.ts';
+import { parseHttpDate } from './http-date.ts';
 
 /** Longest text of a server that goes into an error. */
 const maxText = 500;
@@ -26,16 +26,6 @@ function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
     ...(message === undefined ? {} : { serverMessage: message }),
     ...(error === undefined ? {} : { serverError: error }),
   };
-}
-
-const months = ['Jan', 'Feb', 'Mar', 'Apr', 'May', 'Jun', 'Jul', 'Aug', 'Sep', 'Oct', 'Nov', 'Dec'];
-const httpDate = /^(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), (\d\d) ([A-Z][a-z]{2}) (\d{4}) (\d\d:\d\d:\d\d) GMT$/;
-
-/** Milliseconds since the epoch of an IMF-fixdate (RFC 9110 §5.6.7), or `undefined` when the text is none. */
-function parseHttpDate(text: string): number | undefined {
-  const [, day, name = '', year, time] = httpDate.exec(text) ?? [];
-  const month = months.indexOf(name) + 1;
-  return month === 0 ? undefined : parseTimestamp(`${year}-${String(month).padStart(2, '0')}-${day}T${time}Z`);
 }
 
 /** Seconds of a `Retry-After` header (RFC 9110 §10.2.3), a number or a date, at most a day. */

@@ -1,7 +1,11 @@
-import { createClient, type SignetClient } from '@signet/client';
+import { readFileSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { type ClientOptions, createClient, type SignetClient } from '@signet/client';
 import { type Command, Option } from 'commander';
+import { parse } from 'yaml';
+import { z } from 'zod';
 import { readDevState } from './dev/state.ts';
-import { UsageError } from './run.ts';
+import { configPathOf, UsageError } from './run.ts';
 
 /** Which server a command asks, and as whom. */
 export interface ConnectionOptions {
@@ -11,7 +15,19 @@ export interface ConnectionOptions {
   readonly key?: string;
   readonly ca?: string;
   readonly url?: string;
+  /** The configuration file in force, set before the command runs. */
+  readonly configFile?: string;
 }
+
+/** What a configuration may say of a client: `updater.yaml` is one. Paths are relative to the file; other members are not read. */
+const settingsSchema = z.object({
+  baseUrl: z.union([z.string(), z.array(z.string())]),
+  certificate: z.string(),
+  key: z.string(),
+  caBundle: z.string(),
+});
+
+type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundle'>;
 
 /** Gives a command the options that say which server it asks, and as whom. */
 export function connectionOptions(command: Command): Command {
@@ -21,30 +37,58 @@ export function connectionOptions(command: Command): Command {
     .option('--cert <file>', 'client certificate with its chain, PEM')
     .option('--key <file>', 'its key, PEM')
     .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: those of `npm start`)')
-    .option('--url <url>', 'base URL of the server (default: that of `npm start`)');
+    .option('--url <url>', 'base URL of the server (default: that of `npm start`)')
+    .hook('preAction', (_, called) => {
+      const file = configPathOf(called);
+      called.setOptionValue('configFile', file);
+      // the configuration of `npm start` is in the folder of `npm start`
+      if (called.getOptionValueSource('data') === 'default') called.setOptionValue('data', dirname(file));
+    });
 }
 
-/** Connects on first use; the caller closes it. Throws `UsageError` when the options do not say as whom. */
-export function openClient(options: ConnectionOptions): SignetClient {
-  const { cert, key } = certificateFiles(options);
-  const needsState = options.ca === undefined || options.url === undefined;
-  const state = needsState ? readDevState(options.data) : undefined;
-  return createClient({
-    baseUrl: options.url ?? state?.baseUrl ?? '',
-    caBundle: options.ca ?? state?.caBundle ?? '',
-    certificate: cert,
-    key,
-  });
+/** Connects on first use; the caller closes it. Throws `UsageError` when neither options nor configuration say as whom. */
+export function openClient(options: ConnectionOptions, more: Partial<ClientOptions> = {}): SignetClient {
+  return createClient({ ...more, ...clientSettings(options) });
 }
 
-function certificateFiles(options: ConnectionOptions): { cert: string; key: string } {
-  if (options.as === undefined) {
-    if (options.cert === undefined || options.key === undefined) throw new UsageError('give --as, or --cert and --key');
-    return { cert: options.cert, key: options.key };
+/** The files and the address of a client: from the options, else from the configuration, else from `npm start`. */
+export function clientSettings(options: ConnectionOptions): Settings {
+  const configured = options.configFile === undefined ? undefined : readSettings(options.configFile);
+  const own = certificateFiles(options, configured);
+  if (options.ca !== undefined && options.url !== undefined) {
+    return { ...own, baseUrl: options.url, caBundle: options.ca };
   }
-  const { identities } = readDevState(options.data);
-  const name = options.as.toLowerCase();
+  const known = configured ?? readDevState(options.data);
+  return { ...own, baseUrl: options.url ?? known.baseUrl, caBundle: options.ca ?? known.caBundle };
+}
+
+/** What the file says of a client; undefined when it is not there or is a configuration of something else. */
+function readSettings(file: string): Settings | undefined {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch {
+    return undefined;
+  }
+  const settings = settingsSchema.safeParse(parse(text));
+  if (!settings.success) return undefined;
+  const at = (path: string) => resolve(dirname(file), path);
+  const { baseUrl, certificate, key, caBundle } = settings.data;
+  return { baseUrl, certificate: at(certificate), key: at(key), caBundle: at(caBundle) };
+}
+
+function certificateFiles(
+  { as, cert, key, data }: ConnectionOptions,
+  configured: Settings | undefined,
+): Pick<Settings, 'certificate' | 'key'> {
+  if (as === undefined) {
+    if (cert !== undefined && key !== undefined) return { certificate: cert, key };
+    if (configured !== undefined) return { certificate: configured.certificate, key: configured.key };
+    throw new UsageError('give --as, or --cert and --key, or --config with the configuration of a client');
+  }
+  const { identities } = readDevState(data);
+  const name = as.toLowerCase();
   const files = Object.hasOwn(identities, name) ? identities[name] : undefined;
-  if (files !== undefined) return files;
+  if (files !== undefined) return { certificate: files.cert, key: files.key };
   throw new UsageError(`no identity \`${name}\`: there are ${Object.keys(identities).join(', ')}`);
 }

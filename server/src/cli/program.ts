@@ -13,10 +13,16 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['token', async () => (await import('./token.ts')).tokenCommand()],
   ['access', async () => (await import('./access.ts')).accessCommand()],
   ['identity', async () => (await import('./identity.ts')).identityCommand()],
+  ['certificate', async () => (await import('./certificate.ts')).certificateCommand()],
   ['instance', async () => (await import('./instance.ts')).instanceCommand()],
+  ['aws', async () => (await import('./aws.ts')).awsCommand()],
+  ['roles', async () => (await import('./roles.ts')).rolesCommand()],
+  ['cert', async () => (await import('./cert.ts')).certCommand()],
   ['audit', async () => (await import('./audit.ts')).auditCommand()],
   ['keys', async () => (await import('./keys.ts')).keysCommand()],
   ['config', async () => (await import('./config.ts')).configCommand()],
+  ['doctor', async () => (await import('./doctor.ts')).doctorCommand()],
+  ['completion', async () => (await import('./completion.ts')).completionCommand(() => createProgram('', []))],
 ]);
 
 /** The command line: what it takes, and nothing of what it does. Holds the commands that `argv` may mean, or all of them. */

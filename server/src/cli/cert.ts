@@ -1,0 +1,96 @@
+import { readFileSync } from 'node:fs';
+import type { RoleCertificate } from '@signet/client';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { Command, InvalidArgumentError } from 'commander';
+import writeFileAtomic from 'write-file-atomic';
+import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { action, print, UsageError } from './run.ts';
+
+interface CertOptions extends ConnectionOptions {
+  readonly expiresIn?: number;
+  readonly certOut?: string;
+  readonly json?: boolean;
+}
+
+interface RoleOptions extends CertOptions {
+  readonly domain: string;
+  readonly role: string;
+  readonly csr?: string;
+  readonly keyOut?: string;
+}
+
+interface RequestOptions extends CertOptions {
+  readonly keyId?: string;
+}
+
+/** `signet cert`: gets certificates from a server. */
+export function certCommand(): Command {
+  const role = certOptions(new Command('role'))
+    .description('get a certificate for a role that the caller holds')
+    .requiredOption('--domain <domain>', 'domain of the role')
+    .requiredOption('--role <role>', 'short name of the role')
+    .option('--csr <file>', 'request over a key of your own, PEM (default: a key is made)')
+    .option('--key-out <file>', 'where the key that is made goes (mode 0600)')
+    .action(action(getRoleCertificate));
+  const request = certOptions(new Command('request'))
+    .description('get a new certificate for the caller itself, over the key that it has')
+    .option('--key-id <id>', 'version of the registered public key that it is the private half of')
+    .action(action(requestCertificate));
+  return new Command('cert').description('get certificates').addCommand(role).addCommand(request);
+}
+
+function certOptions(command: Command): Command {
+  return connectionOptions(command)
+    .option('--expires-in <seconds>', 'life to ask for', wholeSeconds)
+    .option('--cert-out <file>', 'where the certificate with its chain goes (default: standard output)')
+    .option('--json', 'print JSON');
+}
+
+function wholeSeconds(value: string): number {
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be a whole number of seconds');
+  return Number(value);
+}
+
+async function getRoleCertificate(options: RoleOptions): Promise<void> {
+  const { domain, role, csr: file, expiresIn, keyOut } = options;
+  if (file === undefined && keyOut === undefined && options.json !== true) {
+    throw new UsageError('give --key-out or --json for the key that is made, or --csr over a key of your own');
+  }
+  await using client = openClient(options);
+  const issued = await client.certificates.role({
+    domain,
+    role,
+    ...(expiresIn !== undefined && { expiresIn }),
+    ...(file !== undefined && { csr: readRequest(file) }),
+  });
+  await deliver(issued, options);
+}
+
+async function requestCertificate(options: RequestOptions): Promise<void> {
+  await using client = openClient(options);
+  const { expiresIn, keyId } = options;
+  const asked = { ...(expiresIn !== undefined && { expiresIn }), ...(keyId !== undefined && { keyId }) };
+  await deliver(await client.certificates.service(asked), options);
+}
+
+function readRequest(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new UsageError(`\`${file}\` cannot be read`);
+  }
+}
+
+async function deliver(issued: RoleCertificate, options: CertOptions & { readonly keyOut?: string }): Promise<void> {
+  const { certificate, key, notAfter } = issued;
+  const { certOut, keyOut } = options;
+  if (keyOut !== undefined && key !== undefined) await writeFileAtomic(keyOut, key, { mode: 0o600 });
+  if (certOut !== undefined) await writeFileAtomic(certOut, certificate, { mode: 0o644 });
+  const shown = {
+    ...(certOut === undefined && { certificate }),
+    ...(keyOut === undefined && key !== undefined && { key }),
+    notAfter: formatTimestamp(notAfter),
+  };
+  if (options.json === true) print(shown, true);
+  else print(certOut === undefined ? certificate.trimEnd() : `valid until ${shown.notAfter}`, false);
+}

@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs';
+import { createClient, SignetClientError } from '@signet/client';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { type ConnectionOptions, clientSettings, connectionOptions } from './connection.ts';
+import { readDevState } from './dev/state.ts';
+import { checkCertificate, type IdentityTexts } from './doctor/certificate-checks.ts';
+import type { Finding } from './doctor/finding.ts';
+import { greet } from './doctor/greet.ts';
+import { checkPolicy } from './doctor/policy-check.ts';
+import { checkGreeting, checkServer } from './doctor/server-checks.ts';
+import { action, CommandFailedError, print } from './run.ts';
+
+interface DoctorOptions extends ConnectionOptions {
+  readonly policyDir?: string;
+  readonly json?: boolean;
+}
+
+const timeoutMs = 5000;
+
+/** `signet doctor`: what is wrong with this host's connection to Signet, and what to do about it. */
+export function doctorCommand(): Command {
+  return connectionOptions(new Command('doctor'))
+    .description(
+      'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
+    )
+    .option('--policy-dir <folder>', 'policy of this host (default: that of `npm start`)')
+    .option('--json', 'print JSON')
+    .action(action(examine));
+}
+
+async function examine(options: DoctorOptions): Promise<void> {
+  const { certificate, key, caBundle, baseUrl } = clientSettings(options);
+  const texts = { certificate: readText(certificate), key: readText(key), caBundle: readText(caBundle) };
+  const now = systemClock.now();
+  const urls = typeof baseUrl === 'string' ? [baseUrl] : baseUrl;
+  const findings = [...checkCertificate(texts, now)];
+  for (const url of urls) findings.push(...(await checkOneServer(url.replace(/\/+$/, ''), texts, urls.length > 1)));
+  const policyDir = options.policyDir ?? knownPolicyDir(options);
+  if (policyDir !== undefined) findings.push(...checkPolicy(policyDir, now));
+  if (options.json === true) print({ findings }, true);
+  else for (const finding of findings) print(inWords(finding), false);
+  if (findings.some(({ state }) => state === 'failed')) throw new CommandFailedError();
+}
+
+async function checkOneServer(baseUrl: string, texts: IdentityTexts, isNamed: boolean): Promise<readonly Finding[]> {
+  const name = (finding: Finding): Finding =>
+    isNamed ? { ...finding, found: `${new URL(baseUrl).host}: ${finding.found}` } : finding;
+  const greeting = await greet(baseUrl, texts.caBundle, timeoutMs);
+  const ofConnection = greeting === undefined ? [] : checkGreeting(greeting, systemClock.now());
+  try {
+    const timeouts = { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs };
+    await using client = createClient({ baseUrl, ...texts, ...timeouts, retries: 0 });
+    return [...(await checkServer(client)), ...ofConnection].map(name);
+  } catch (error) {
+    // the files are no identity: the checks of the files have said so
+    if (error instanceof SignetClientError) return ofConnection.map(name);
+    throw error;
+  }
+}
+
+/** A file that cannot be read is as bad as an empty one. */
+function readText(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
+function knownPolicyDir({ data }: DoctorOptions): string | undefined {
+  try {
+    return readDevState(data).policyDir;
+  } catch {
+    return undefined;
+  }
+}
+
+const marks = { ok: 'ok      ', warning: 'warning ', failed: 'FAILED  ' } as const;
+
+function inWords({ check, state, found, advice }: Finding): string {
+  const line = `${marks[state]} ${check}: ${found}`;
+  return advice === undefined ? line : `${line}\n         what to do: ${advice}`;
+}

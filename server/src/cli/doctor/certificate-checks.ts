@@ -1,0 +1,84 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { endsSoon, type Finding, spanOf } from './finding.ts';
+
+/** PEM texts of a client. */
+export interface IdentityTexts {
+  readonly certificate: string;
+  readonly key: string;
+  readonly caBundle: string;
+}
+
+const renew = 'run `signet identity once --force`, or whatever gets certificates on this host';
+
+/** What the files of an identity say by themselves. Texts that cannot be read are findings as well. */
+export function checkCertificate(texts: IdentityTexts, now: number): readonly Finding[] {
+  const chain = certificatesOf(texts.certificate);
+  const [leaf, ...issuers] = chain;
+  if (leaf === undefined) {
+    return [{ check: 'certificate', state: 'failed', found: 'the file holds no PEM certificate', advice: renew }];
+  }
+  return [lifeOf(leaf, now), keyOf(leaf, texts.key), chainOf(leaf, issuers, certificatesOf(texts.caBundle), now)];
+}
+
+function certificatesOf(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
+  return blocks.flatMap((block) => {
+    try {
+      return [new X509Certificate(block)];
+    } catch {
+      return [];
+    }
+  });
+}
+
+function lifeOf(leaf: X509Certificate, now: number): Finding {
+  const [from, to] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
+  const name = leaf.subject.replaceAll('\n', ', ');
+  const check = 'certificate';
+  if (now < from) {
+    const advice = 'compare the clock of this host with that of others; if it is right, get another certificate';
+    return { check, state: 'failed', found: `${name} is not valid before ${spanOf(from - now)} from now`, advice };
+  }
+  if (now >= to) return { check, state: 'failed', found: `${name} ended ${spanOf(now - to)} ago`, advice: renew };
+  const found = `${name} is valid for ${spanOf(to - now)}`;
+  return endsSoon(from, to, now) ? { check, state: 'warning', found, advice: renew } : { check, state: 'ok', found };
+}
+
+function keyOf(leaf: X509Certificate, key: string): Finding {
+  const check = 'identity';
+  try {
+    if (leaf.checkPrivateKey(createPrivateKey(key))) {
+      return { check, state: 'ok', found: 'the key is that of the certificate' };
+    }
+    const advice = 'give the two files that were made together; a renewal may have been cut short, run it again';
+    return { check, state: 'failed', found: 'the key is not that of the certificate', advice };
+  } catch {
+    const advice = 'give an unencrypted PEM private key that this user may read';
+    return { check, state: 'failed', found: 'the key is not a PEM private key', advice };
+  }
+}
+
+function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509Certificate[], now: number): Finding {
+  const check = 'chain';
+  const known = [...issuers, ...roots];
+  let at = leaf;
+  for (let steps = 0; steps < 8; steps += 1) {
+    const root = roots.find((each) => at.fingerprint256 === each.fingerprint256 || isIssuer(at, each));
+    if (root !== undefined) {
+      if (now < root.validToDate.getTime()) return { check, state: 'ok', found: 'it leads to an authority of --ca' };
+      const advice = 'get the present authorities from who runs the identity system';
+      return { check, state: 'failed', found: 'the authority of --ca has ended', advice };
+    }
+    const next = known.find((each) => each !== at && isIssuer(at, each));
+    if (next === undefined) break;
+    at = next;
+  }
+  const found = `no certificate for \`${at.issuer.replaceAll('\n', ', ')}\` is in the chain or in --ca`;
+  const advice =
+    'put the intermediate certificates behind the own one in its file, unless the server trusts another authority';
+  return { check, state: 'warning', found, advice };
+}
+
+function isIssuer(certificate: X509Certificate, issuer: X509Certificate): boolean {
+  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
+}

@@ -1,0 +1,36 @@
+/** What one check found. `advice` says what to do about it. */
+export interface Finding {
+  readonly check:
+    | 'identity'
+    | 'certificate'
+    | 'chain'
+    | 'reachability'
+    | 'server certificate'
+    | 'clock'
+    | 'keys'
+    | 'policy';
+  readonly state: 'ok' | 'warning' | 'failed';
+  readonly found: string;
+  readonly advice?: string;
+}
+
+const dayMs = 86_400_000;
+
+/** A span in words, e.g. `3 days`. Milliseconds. */
+export function spanOf(milliseconds: number): string {
+  const seconds = Math.abs(milliseconds) / 1000;
+  const [count, unit] =
+    seconds >= 172_800
+      ? [seconds / 86_400, 'days']
+      : seconds >= 7200
+        ? [seconds / 3600, 'hours']
+        : seconds >= 120
+          ? [seconds / 60, 'minutes']
+          : [seconds, 'seconds'];
+  return `${Math.floor(count)} ${unit}`;
+}
+
+/** How near the end of something with this life is: it should have been renewed in its last quarter, at most a week before. */
+export function endsSoon(notBefore: number, notAfter: number, now: number): boolean {
+  return notAfter - now < Math.min((notAfter - notBefore) / 10, 7 * dayMs);
+}

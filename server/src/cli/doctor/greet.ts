@@ -1,0 +1,30 @@
+import { request } from 'node:https';
+import { TLSSocket } from 'node:tls';
+import { parseHttpDate } from '@signet/client';
+
+/** What a server says of itself before anything is asked. Milliseconds since the epoch. */
+export interface Greeting {
+  readonly notBefore: number;
+  readonly notAfter: number;
+  /** Its clock, from the `Date` header. */
+  readonly date?: number;
+}
+
+/** Asks `/healthz` without a certificate of ours. Undefined when there is no answer: another check says why. */
+export function greet(baseUrl: string, caBundle: string, timeoutMs: number): Promise<Greeting | undefined> {
+  const { promise, resolve } = Promise.withResolvers<Greeting | undefined>();
+  const signal = AbortSignal.timeout(timeoutMs);
+  const asked = request(`${baseUrl}/healthz`, { ca: caBundle, agent: false, signal }, (answer) => {
+    const certificate = answer.socket instanceof TLSSocket ? answer.socket.getPeerX509Certificate() : undefined;
+    const date = parseHttpDate(answer.headers.date ?? '');
+    answer.resume();
+    if (certificate === undefined) resolve(undefined);
+    else {
+      const [notBefore, notAfter] = [certificate.validFromDate.getTime(), certificate.validToDate.getTime()];
+      resolve({ notBefore, notAfter, ...(date !== undefined && { date }) });
+    }
+  });
+  asked.on('error', () => resolve(undefined));
+  asked.end();
+  return promise;
+}

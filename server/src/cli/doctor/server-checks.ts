@@ -1,0 +1,75 @@
+import { type SignetClient, SignetClientError, type SignetClientErrorCode } from '@signet/client';
+import { endsSoon, type Finding, spanOf } from './finding.ts';
+import type { Greeting } from './greet.ts';
+
+const advices: Partial<Record<SignetClientErrorCode, string>> = {
+  unreachable: 'check that the server runs (`/healthz`), the address in --url, DNS, the firewall and the proxy',
+  'timed-out': 'something swallows the packets or the server is overloaded: check the firewall and the proxy',
+  tls: 'check that --ca holds the authority of the server and that --url has the name in its certificate',
+  'invalid-identity': 'give a certificate and its key that this user may read',
+  'server-error': 'the server has a problem: look at its log',
+  redirected: 'the address is not that of the API: it ends in a version such as /v1',
+  'response-malformed': 'the address is not that of the API: it ends in a version such as /v1',
+};
+
+const refusedAdvice: Partial<Record<number, string>> = {
+  401: 'the server does not accept this certificate: it was revoked, its service is disabled, or its authority is unknown there',
+  403: 'a role certificate cannot do this: use the one of the service',
+  404: 'the address is not that of the API: it ends in a version such as /v1',
+};
+
+/** Whether the server answers this client, and with which keys. */
+export async function checkServer(client: SignetClient): Promise<readonly Finding[]> {
+  try {
+    const { keys } = await client.keys();
+    const reachable: Finding = {
+      check: 'reachability',
+      state: 'ok',
+      found: 'the server answers and knows this client',
+    };
+    return [reachable, checkKeys(keys.map(({ purpose }) => purpose))];
+  } catch (error) {
+    if (!(error instanceof SignetClientError)) throw error;
+    const refused = error.code === 'refused' ? refusedAdvice[error.status ?? 0] : undefined;
+    const advice = refused ?? advices[error.code];
+    return [{ check: 'reachability', state: 'failed', found: error.message, ...(advice !== undefined && { advice }) }];
+  }
+}
+
+function checkKeys(purposes: readonly (string | undefined)[]): Finding {
+  const check = 'keys';
+  const missing = ['token', 'bundle'].filter((need) => !purposes.some((each) => each === undefined || each === need));
+  if (missing.length === 0) return { check, state: 'ok', found: `${purposes.length} keys are published` };
+  const advice = 'look at `signet keys list` and the key files on the server';
+  return { check, state: 'failed', found: `no key is published for: ${missing.join(', ')}`, advice };
+}
+
+/** Tokens and certificates are refused when clocks differ by more than this, in milliseconds. */
+const toleratedSkewMs = 60_000;
+const dangerousSkewMs = 300_000;
+
+/** What the connection itself says: the server's certificate and its clock. */
+export function checkGreeting(greeting: Greeting, now: number): readonly Finding[] {
+  const { notBefore, notAfter, date } = greeting;
+  const left = `the server's certificate is valid for ${spanOf(notAfter - now)}`;
+  const soon = endsSoon(notBefore, notAfter, now);
+  const findings: Finding[] = [
+    {
+      check: 'server certificate',
+      state: soon ? 'warning' : 'ok',
+      found: left,
+      ...(soon && { advice: 'renew it on the server; it is taken up without a restart' }),
+    },
+  ];
+  if (date !== undefined) findings.push(checkClock(date - now));
+  return findings;
+}
+
+function checkClock(skew: number): Finding {
+  const check = 'clock';
+  const size = Math.abs(skew);
+  if (size <= toleratedSkewMs) return { check, state: 'ok', found: 'the clocks agree' };
+  const found = `the clock of this host is ${spanOf(skew)} ${skew > 0 ? 'behind' : 'ahead of'} the server's`;
+  const state = size > dangerousSkewMs ? 'failed' : 'warning';
+  return { check, state, found, advice: 'let NTP set the clock (`timedatectl status`), here and on the server' };
+}
