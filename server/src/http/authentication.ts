@@ -11,6 +11,7 @@ import {
 import { verifyPrincipalToken } from '../principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { ClientTrust } from './client-trust.ts';
 import type { AppContext, Middleware } from './context.ts';
 
 export interface AuthenticationDeps {
@@ -22,6 +23,7 @@ export interface AuthenticationDeps {
   /** Whether a request may come without a certificate; one that is presented must be valid all the same (decision 7). */
   readonly isOptional: (method: string, path: string) => boolean;
   readonly isRevoked: IsRevoked;
+  readonly trust: ClientTrust;
   /** Whether a principal token names the caller on a path (decision 10). */
   readonly takesPrincipalToken: (path: string) => boolean;
 }
@@ -32,7 +34,7 @@ export interface AuthenticationDeps {
  * certificate mean nothing here.
  */
 export function authentication(deps: AuthenticationDeps): Middleware {
-  const certificateOf = connectionCertificates();
+  const certificateOf = connectionCertificates(deps.trust);
   return (ctx, next) => {
     const isFree = deps.isOpen(ctx.path) || (deps.isOptional(ctx.method, ctx.path) && !presentsCertificate(ctx));
     if (!isFree) ctx.state.principal = authenticate(deps, ctx, certificateOf);
@@ -76,16 +78,32 @@ function byPrincipalToken(deps: AuthenticationDeps, header: string | string[]): 
   return { kind: 'identity', name: verifyPrincipalToken(token, deps.snapshot(), deps.clock.now()) };
 }
 
-function connectionCertificates(): CertificateReader {
-  const known = new WeakMap<object, ClientCertificate>();
+interface KnownConnection {
+  readonly certificate: ClientCertificate;
+  /** The authorities that it was checked against. */
+  readonly generation: number;
+}
+
+function connectionCertificates(trust: ClientTrust): CertificateReader {
+  const known = new WeakMap<object, KnownConnection>();
   return (ctx) => {
     const { socket } = ctx.req;
+    const { generation } = trust;
     const read = known.get(socket);
-    if (read !== undefined) return read;
-    const certificate = readConnection(socket);
-    known.set(socket, certificate);
+    if (read?.generation === generation) return read.certificate;
+    const certificate = read?.certificate ?? readConnection(socket);
+    // A handshake checks against the authorities of its moment; those that were taken away since count no more.
+    if ((read?.generation ?? trust.handshakeOf(socket)) !== generation) requireTrust(socket, trust);
+    known.set(socket, { certificate, generation });
     return certificate;
   };
+}
+
+function requireTrust(socket: unknown, trust: ClientTrust): void {
+  const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
+  if (certificate !== undefined && trust.trusts(certificate)) return;
+  // A new handshake decides, for those whose chain is not known here.
+  throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }
 
 function readConnection(socket: unknown): ClientCertificate {

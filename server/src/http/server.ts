@@ -50,8 +50,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => logger.debug({ stage, reason }, 'connection failed'),
   });
-  const trust = openClientTrust(config.tls.clientCa);
+  const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
   const addresses = addressesOf(config, await listen(server, config.listen));
+  server.on('secureConnection', trust.met);
   let draining = false;
   server.on('request', appFor(deps, addresses, trust, () => draining).callback());
   return {
@@ -65,6 +66,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       return drain(server, config.timeouts.drainMs);
     },
   };
+}
+
+/** The chains of our own issuers. */
+function intermediatesOf({ identity }: HttpServerDeps): string {
+  const set = identity?.instances.issuers.current();
+  return set === undefined ? '' : [...set.active, ...set.draining].map(({ chainPem }) => chainPem).join('');
 }
 
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, isDraining: () => boolean) {
