@@ -11,8 +11,25 @@ export {
 } from './bundle/verify.ts';
 export { type Clock, systemClock } from './clock.ts';
 export { PolicyEngineError, type PolicyEngineErrorCode } from './errors.ts';
-export { type CryptoKey, decodeJwkList, type KeySource, staticKeys } from './keys/index.ts';
+export {
+  type CryptoKey,
+  decodeJwkList,
+  type KeySource,
+  type KeysFetch,
+  type KeysResponse,
+  type KeysStore,
+  type RemoteKeys,
+  staticKeys,
+  type WebKeys,
+} from './keys/index.ts';
 export * from './names/index.ts';
 export * from './policy/index.ts';
 export type { TokenFault, VerifiedAccessToken } from './token/claims.ts';
+export {
+  TokenVerifier,
+  type VerifierOutcome,
+  type VerifierRules,
+  type VerifyRequest,
+  type WebVerifierOptions,
+} from './token/token-verifier.ts';
 export { type TokenOutcome, type VerifyAccessTokenOptions, verifyAccessToken } from './token/verify.ts';

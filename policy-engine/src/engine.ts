@@ -18,31 +18,32 @@ import type {
 import { readRoleCertificate } from './engine/role-certificate.ts';
 import { TokenDoor } from './engine/token-door.ts';
 import { PolicyEngineError } from './errors.ts';
-import { type KeySource, staticKeys } from './keys/index.ts';
+import { type KeySource, keySource, type OpenedKeys } from './keys/index.ts';
 import { type EngineHealth, healthOf } from './loader/health.ts';
-import { PolicyDirectory } from './loader/policy-directory.ts';
+import { openKeys } from './loader/open-keys.ts';
+import { PolicyDirectories } from './loader/policy-directories.ts';
 import { parseDomainName } from './names/index.ts';
 import { bareDecision } from './policy/decide.ts';
-import { compileDomain, type Decision, type PolicyInput, type Status } from './policy/index.ts';
+import { compileDomain, type Decision, type DomainPolicy, type PolicyInput, type Status } from './policy/index.ts';
 import { DecisionRecorder } from './records/decision-recorder.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
 import { withoutScheme } from './token/verify.ts';
-import type { JwkList } from './wire/index.ts';
 
 interface EngineParts {
-  readonly options: EngineOptions;
+  readonly options: Omit<EngineOptions, 'keys'>;
   readonly keys: KeySource;
   readonly issuers: () => readonly string[];
   readonly set: PolicySet;
 }
 
 /** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
-export class PolicyEngine implements AsyncDisposable {
+export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #clock: Clock;
   readonly #door: TokenDoor;
   readonly #recorder: DecisionRecorder | undefined;
   #set: PolicySet;
-  #directory: PolicyDirectory | undefined;
+  #directory: PolicyDirectories | undefined;
+  #openedKeys: OpenedKeys | undefined;
 
   private constructor({ options, keys, issuers, set }: EngineParts) {
     this.#clock = options.clock ?? systemClock;
@@ -59,20 +60,24 @@ export class PolicyEngine implements AsyncDisposable {
   }
 
   /**
-   * Opens a directory of signed bundles (`<domain>.pol`), verifies and loads what is there, and follows every change. Nothing
+   * Opens directories of signed bundles (`<domain>.pol`), verifies and loads what is there, and follows every change. Nothing
    * that it starts keeps the process alive. Bad bundles do not stop it; see `health()`.
-   * Throws `PolicyEngineError`: `invalid-options` without an issuer, `keys-unavailable` without keys.
+   * Throws `PolicyEngineError`: `invalid-options` without an issuer, `keys-unavailable` without keys, `keys-malformed`.
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
-    const given = options.keys === undefined ? undefined : keySource(options.keys);
-    const directory = await PolicyDirectory.open(options, given);
-    const { issuers } = options;
+    const { keys, issuers } = options;
+    const opened = keys === undefined ? undefined : await openKeys(keys, options.clock ?? systemClock);
+    const directory = await PolicyDirectories.open(options, opened?.source).catch((error: unknown) => {
+      opened?.close();
+      throw error;
+    });
     const engine = new PolicyEngine({
       options,
-      keys: given ?? directory.keys,
+      keys: opened?.source ?? directory.keys,
       issuers: issuers === undefined ? () => directory.issuers : () => issuers,
-      set: directory.set,
+      set: directory.bundles,
     });
+    engine.#openedKeys = opened;
     engine.#directory = directory;
     directory.onChange((set) => {
       engine.#set = set;
@@ -188,8 +193,14 @@ export class PolicyEngine implements AsyncDisposable {
     await this.#directory?.scan();
   }
 
-  /** Stops following the directory and writes the records that wait. Decisions go on until the policies expire. */
+  /** The compiled policy of a domain that is in force, for tools; `undefined` when there is none. It never changes. */
+  policyOf(domain: string): DomainPolicy | undefined {
+    return this.#set.get(domain)?.policy;
+  }
+
+  /** Stops following directory and keys and writes the records that wait. Decisions go on until the policies expire. */
   async close(): Promise<void> {
+    this.#openedKeys?.close();
     await this.#directory?.close();
     this.#door.clear();
     await this.#recorder?.flush();
@@ -197,6 +208,11 @@ export class PolicyEngine implements AsyncDisposable {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close();
+  }
+
+  /** `close` for those who need not wait for its end. */
+  [Symbol.dispose](): void {
+    void this.close();
   }
 
   #decideToken(value: string, request: DecideRequest): Promise<Decision> {
@@ -260,8 +276,4 @@ function credentialChange(refusal: Status, token: VerifiedAccessToken): Credenti
   if (refusal === 'DENY_TOKEN_EXPIRED') return { kind: 'renew-token' };
   const { thumbprint } = token;
   return thumbprint === undefined ? { kind: 'bind-token' } : { kind: 'present-certificate', thumbprint };
-}
-
-function keySource(keys: KeySource | JwkList): KeySource {
-  return 'find' in keys ? keys : staticKeys(keys);
 }

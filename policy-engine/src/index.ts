@@ -8,10 +8,21 @@ export type {
   EngineOptions,
   OpenOptions,
 } from './engine/requests.ts';
+export { TokenVerifier, type TokenVerifierOptions } from './engine/token-verifier.ts';
 export { PolicyEngine } from './engine.ts';
 export { PolicyEngineError, type PolicyEngineErrorCode } from './errors.ts';
-export { type CryptoKey, type KeySource, staticKeys } from './keys/index.ts';
+export {
+  type CryptoKey,
+  type KeySource,
+  type KeysFetch,
+  type KeysResponse,
+  type KeysStore,
+  type RemoteKeys,
+  staticKeys,
+} from './keys/index.ts';
 export type { DomainHealth, EngineHealth, HealthError } from './loader/health.ts';
+export type { KeysInput, NodeRemoteKeys } from './loader/open-keys.ts';
+export type { KeysTls } from './loader/tls-fetch.ts';
 export {
   type AssertionInput,
   type Change,
@@ -20,6 +31,7 @@ export {
   type Decision,
   type DecisionContext,
   type Dimension,
+  type DomainPolicy,
   type NearMiss,
   type PolicyInput,
   type PolicyRevision,
@@ -28,5 +40,12 @@ export {
   statusMeaning,
 } from './policy/index.ts';
 export type { DecisionRecord, RecordCounts, RecordOptions } from './records/decision-recorder.ts';
-export { type CertificateInput, certificateThumbprint, type TokenFault } from './token/index.ts';
+export {
+  type CertificateInput,
+  certificateThumbprint,
+  type TokenFault,
+  type TokenOutcome,
+  type VerifiedAccessToken,
+} from './token/index.ts';
+export type { VerifierOutcome, VerifierRules, VerifyRequest } from './token/token-verifier.ts';
 export type { Effect, JwkList } from './wire/index.ts';

@@ -1,6 +1,7 @@
 import type { Clock } from '../clock.ts';
 import type { KeySource } from '../keys/index.ts';
-import type { DirectoryOptions } from '../loader/policy-directory.ts';
+import type { KeysInput } from '../loader/open-keys.ts';
+import type { DirectoriesOptions } from '../loader/policy-directories.ts';
 import type { DecisionContext } from '../policy/index.ts';
 import type { RecordOptions } from '../records/decision-recorder.ts';
 import type { CertificateInput } from '../token/thumbprint.ts';
@@ -27,7 +28,10 @@ export interface EngineOptions {
 }
 
 /** Options of an engine that reads signed policy from a directory. */
-export interface OpenOptions extends EngineOptions, DirectoryOptions {}
+export interface OpenOptions extends Omit<EngineOptions, 'keys'>, DirectoriesOptions {
+  /** Keys that verify tokens and bundles, or where they are. Default: those of `<policyDir>/keys.json`. */
+  keys?: KeysInput;
+}
 
 /** A request with a token. */
 export interface DecideRequest {

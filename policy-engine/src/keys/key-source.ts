@@ -12,6 +12,8 @@ export interface KeySource {
    * that cannot tell leaves it out; then everything is verified again after a minute.
    */
   readonly revision?: number;
+  /** Why the latest look for keys failed, when it did; `health()` reports it. */
+  readonly error?: PolicyEngineError | undefined;
 }
 
 /** Algorithms that a key may be for. A key is bound to one: a token that names another is refused. */

@@ -1,7 +1,7 @@
 import type { PolicySet } from '../engine/policy-set.ts';
 import type { PolicyEngineErrorCode } from '../errors.ts';
 import type { RecordCounts } from '../records/decision-recorder.ts';
-import type { PolicyDirectory } from './policy-directory.ts';
+import type { PolicyDirectories } from './policy-directories.ts';
 
 /** A problem and when it was met, in milliseconds since the epoch. */
 export interface HealthError {
@@ -38,14 +38,14 @@ export interface EngineHealth {
   readonly records?: RecordCounts;
   /** When the policy directory was last looked at. */
   readonly scanned?: number;
-  /** What is wrong with the directory or with keys.json. */
+  /** What is wrong with a policy directory or with the keys. */
   readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
 }
 
 /** The health of an engine with or without a directory. */
 export function healthOf(
   set: PolicySet,
-  directory: PolicyDirectory | undefined,
+  directory: PolicyDirectories | undefined,
   records: RecordCounts | undefined,
   now: number,
 ): EngineHealth {
@@ -70,7 +70,7 @@ function memoryHealth(set: PolicySet): DomainHealth[] {
   }));
 }
 
-function directoryHealth(directory: PolicyDirectory, now: number): DomainHealth[] {
+function directoryHealth(directory: PolicyDirectories, now: number): DomainHealth[] {
   const errors = new Map([...directory.errors].map(([file, error]) => [file.replace(/\.pol$/, ''), error]));
   const domains: DomainHealth[] = [];
   for (const [domain, bundle] of directory.bundles) {

@@ -108,7 +108,7 @@ export class PolicyDirectory {
 
   /** Why the directory or its keys could not be read. */
   get error(): PolicyEngineError | undefined {
-    return this.#error ?? (this.#keys === this.#ownKeys ? this.#ownKeys.error : undefined);
+    return this.#error ?? this.#keys.error;
   }
 
   /** When the directory was last looked at, in milliseconds since the epoch. */

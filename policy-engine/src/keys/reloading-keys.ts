@@ -1,0 +1,138 @@
+import type { CryptoKey } from 'jose';
+import type { Clock } from '../clock.ts';
+import { PolicyEngineError } from '../errors.ts';
+import { parseStrictJson } from '../json/strict-json.ts';
+import type { JwkList, KeyPurpose } from '../wire/index.ts';
+import { decodeJwkList, type KeySource, staticKeys } from './key-source.ts';
+
+export interface ReloadOptions {
+  /** Gets the text of the key set. It must heed the signal. */
+  load: (signal: AbortSignal) => Promise<string>;
+  /** How errors call the place, e.g. its address. */
+  place: string;
+  clock: Clock;
+  /** Unknown names lead to one look in this time at most, in milliseconds. */
+  pauseMs: number;
+  /** How often it looks without being asked, in milliseconds. */
+  refreshIntervalMs: number;
+  /** A look that takes longer has failed, in milliseconds. */
+  timeoutMs: number;
+  /** Keys of an earlier run, for the case that the first look fails. */
+  kept?: JwkList | undefined;
+  /** Keeps the keys of a good look for the next run. */
+  keep?: ((keys: JwkList) => Promise<void>) | undefined;
+}
+
+interface Known {
+  readonly source: KeySource;
+  /** Each key as text, by its name: to see which ones were withdrawn. */
+  readonly texts: ReadonlyMap<string, string>;
+}
+
+/**
+ * Keys that are looked for again now and then, and when an unknown name turns up: one look at a time, and for unknown names
+ * one in `pauseMs`, whatever is thrown at it. A look that fails, or that finds no key, leaves the known keys in force.
+ */
+export class ReloadingKeys implements KeySource {
+  readonly #options: ReloadOptions;
+  readonly #closed = new AbortController();
+  #known: Known | undefined;
+  #revision = 0;
+  #error: PolicyEngineError | undefined;
+  #begun: number | undefined;
+  #running: Promise<void> | undefined;
+  #timer: ReturnType<typeof setInterval> | undefined;
+
+  private constructor(options: ReloadOptions) {
+    this.#options = options;
+    if (options.kept !== undefined) this.#known = knownOf(options.kept);
+  }
+
+  /** Looks once. Throws `PolicyEngineError` (`keys-unavailable`) when there are no keys then. */
+  static async open(options: ReloadOptions): Promise<ReloadingKeys> {
+    const keys = new ReloadingKeys(options);
+    await keys.refresh();
+    if (keys.#known === undefined) throw keys.#error ?? failure(options.place, 'there are none');
+    keys.#timer = setInterval(() => void keys.refresh(), options.refreshIntervalMs);
+    letProcessEnd(keys.#timer);
+    return keys;
+  }
+
+  get revision(): number {
+    return this.#revision;
+  }
+
+  get error(): PolicyEngineError | undefined {
+    return this.#error;
+  }
+
+  async find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined> {
+    const found = await this.#known?.source.find(kid, purpose);
+    if (found !== undefined) return found;
+    if (this.#running === undefined && !this.#mayLook()) return undefined;
+    await this.refresh();
+    return this.#known?.source.find(kid, purpose);
+  }
+
+  /** Looks now, or joins the look that is under way. Never rejects. */
+  refresh(): Promise<void> {
+    this.#running ??= this.#look().finally(() => {
+      this.#running = undefined;
+    });
+    return this.#running;
+  }
+
+  /** Stops looking. The keys that are known stay usable. */
+  close(): void {
+    clearInterval(this.#timer);
+    this.#closed.abort();
+  }
+
+  /** A clock that was set back begins a new pause, lest it be one that lasts. */
+  #mayLook(): boolean {
+    const now = this.#options.clock.now();
+    if (this.#begun === undefined) return true;
+    if (now < this.#begun) this.#begun = now;
+    return now - this.#begun >= this.#options.pauseMs;
+  }
+
+  async #look(): Promise<void> {
+    if (this.#closed.signal.aborted) return;
+    const { load, clock, place, timeoutMs, keep } = this.#options;
+    this.#begun = clock.now();
+    try {
+      const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(timeoutMs)]);
+      const list = decodeJwkList(parseStrictJson(await load(signal)));
+      if (list.keys.length === 0) throw new PolicyEngineError('keys-malformed', 'key set holds no usable key');
+      this.#take(knownOf(list));
+      this.#error = undefined;
+      await keep?.(list);
+    } catch (cause) {
+      this.#error = failure(
+        place,
+        cause instanceof PolicyEngineError ? cause.message : 'the place does not answer',
+        cause,
+      );
+    }
+  }
+
+  #take(next: Known): void {
+    const isSubset = [...(this.#known?.texts ?? [])].every(([kid, text]) => next.texts.get(kid) === text);
+    if (!isSubset) this.#revision += 1;
+    this.#known = next;
+  }
+}
+
+function knownOf(list: JwkList): Known {
+  return { source: staticKeys(list), texts: new Map(list.keys.map((jwk) => [jwk.kid, JSON.stringify(jwk)])) };
+}
+
+function failure(place: string, problem: string, cause?: unknown): PolicyEngineError {
+  return new PolicyEngineError('keys-unavailable', `keys of ${place} cannot be had: ${problem}`, { cause });
+}
+
+/** Timers of Node keep the process alive unless told otherwise; those of browsers are numbers. */
+function letProcessEnd(timer: unknown): void {
+  if (typeof timer !== 'object' || timer === null || !('unref' in timer)) return;
+  if (typeof timer.unref === 'function') timer.unref();
+}

@@ -1,0 +1,130 @@
+import { type Clock, systemClock } from '../clock.ts';
+import { PolicyEngineError } from '../errors.ts';
+import { type OpenedKeys, openWebKeys, type WebKeys } from '../keys/index.ts';
+import type { VerifiedAccessToken } from './claims.ts';
+import type { CertificateInput } from './thumbprint.ts';
+import { TokenCache } from './token-cache.ts';
+import { isExpired, type TokenOutcome, verifyAccessToken, withoutScheme } from './verify.ts';
+import { webThumbprint } from './web-thumbprint.ts';
+
+/** Options of a verifier, apart from its keys. */
+export interface VerifierRules {
+  /** Trusted issuers, compared exactly; one at least. */
+  issuers: readonly string[];
+  /** Domains whose tokens are accepted; one at least. */
+  audiences: readonly string[];
+  /** Default: the clock of the machine. */
+  clock?: Clock;
+  /** Refuse tokens that are bound to no certificate. Default true. */
+  requireBound?: boolean;
+  /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
+  skewSeconds?: number;
+  /** Also accept tokens with `typ` `JWT` or none. Default false: only `at+jwt` (RFC 9068 §2.1). */
+  legacyTypes?: boolean;
+  /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
+  maxCachedTokens?: number;
+}
+
+/** Options of a verifier that needs no file system. */
+export interface WebVerifierOptions extends VerifierRules {
+  /** Keys that verify tokens, or the `https:` address where they are. */
+  keys: WebKeys;
+}
+
+/** A token and the certificate of the connection on which it came. */
+export interface VerifyRequest {
+  /** The token, or a header value with `Bearer` in front. */
+  token: string;
+  /** The client certificate of the connection. A bound token counts only with its certificate. */
+  certificate?: CertificateInput | null | undefined;
+}
+
+/** What became of a token. `not-held`: it is good, but of another certificate, or of none where one is required. */
+export type VerifierOutcome = TokenOutcome | { readonly kind: 'not-held'; readonly token: VerifiedAccessToken };
+
+/** Verifies access tokens without any policy: for services that decide by roles of their own. */
+export class TokenVerifier implements Disposable {
+  readonly #rules: VerifierRules;
+  readonly #audiences: ReadonlySet<string>;
+  readonly #clock: Clock;
+  readonly #keys: OpenedKeys;
+  readonly #cache: TokenCache;
+
+  protected constructor(rules: VerifierRules, keys: OpenedKeys) {
+    this.#rules = rules;
+    this.#audiences = new Set(rules.audiences);
+    this.#clock = rules.clock ?? systemClock;
+    this.#keys = keys;
+    this.#cache = new TokenCache(rules.maxCachedTokens ?? 10_000);
+  }
+
+  /**
+   * Makes a verifier. Throws `PolicyEngineError`: `invalid-options` without an issuer or an audience, `keys-unavailable`,
+   * `keys-malformed`.
+   */
+  static async open(options: WebVerifierOptions): Promise<TokenVerifier> {
+    checkRules(options);
+    return new TokenVerifier(options, await openWebKeys(options.keys, options.clock ?? systemClock));
+  }
+
+  /** Verifies a token, its audience and its binding to the certificate. Never rejects. */
+  async verify(request: VerifyRequest): Promise<VerifierOutcome> {
+    try {
+      const { token, certificate } = request;
+      const outcome = await this.#verifyText(token);
+      if (outcome.kind !== 'valid') return outcome;
+      const { thumbprint } = outcome.token;
+      const isHeld =
+        thumbprint === undefined
+          ? this.#rules.requireBound === false
+          : (await webThumbprint(certificate)) === thumbprint;
+      return isHeld ? outcome : { kind: 'not-held', token: outcome.token };
+    } catch {
+      return { kind: 'invalid', fault: 'malformed' };
+    }
+  }
+
+  /** Why the latest look for keys failed, when it did. */
+  get keysError(): PolicyEngineError | undefined {
+    return this.#keys.source.error;
+  }
+
+  /** Stops looking for new keys. */
+  close(): void {
+    this.#keys.close();
+    this.#cache.clear();
+  }
+
+  [Symbol.dispose](): void {
+    this.close();
+  }
+
+  async #verifyText(given: unknown): Promise<TokenOutcome> {
+    if (typeof given !== 'string') return { kind: 'invalid', fault: 'not-text' };
+    const text = withoutScheme(given);
+    const now = this.#clock.now();
+    const { source } = this.#keys;
+    const { revision } = source;
+    const known = this.#cache.get(text, now, revision);
+    if (known !== undefined) return { kind: isExpired(known, now) ? 'expired' : 'valid', token: known };
+    const { issuers, skewSeconds = 60, legacyTypes = false } = this.#rules;
+    const options = { keys: source, issuers, audiences: this.#audiences, now, skewSeconds, legacyTypes };
+    const outcome = await verifyAccessToken(text, options);
+    if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
+    return outcome;
+  }
+}
+
+/** Without an issuer or an audience, tokens meant for others would be accepted: that must not pass for a default. */
+export function checkRules({ issuers, audiences }: VerifierRules): void {
+  for (const [name, values] of Object.entries({ issuers, audiences })) {
+    if (!isNames(values))
+      throw new PolicyEngineError('invalid-options', `\`${name}\` must be a list that names one at least`);
+  }
+}
+
+function isNames(values: unknown): boolean {
+  return (
+    Array.isArray(values) && values.length > 0 && values.every((value) => typeof value === 'string' && value !== '')
+  );
+}
