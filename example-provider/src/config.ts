@@ -23,6 +23,18 @@ const schema = z.strictObject({
   policyDir: z.string().min(1),
   /** The token server, for the two centralized patterns. */
   server: z.strictObject({ baseUrl: z.url({ protocol: /^https$/ }), caBundle: z.string().min(1) }),
+  /** Makes this service a provider of instances: it vouches for these machines. */
+  attestation: z
+    .strictObject({
+      asker: z.string().min(1).default('sys.auth.server'),
+      /** Our own name as a provider, `domain.service`. */
+      provider: z.string().min(1),
+      machines: z.record(
+        z.string().min(1),
+        z.strictObject({ service: z.string().min(1), secretSha256: z.string().regex(/^[0-9a-f]{64}$/) }),
+      ),
+    })
+    .optional(),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 });
 

@@ -3,6 +3,7 @@ import type { PolicyEngine } from '@signet/policy-engine';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { Logger } from 'pino';
 import { createApp } from './app.ts';
+import { attestationEndpoints } from './attest-instances.ts';
 import { Catalogue } from './catalogue.ts';
 import { createCertificateReader } from './client-certificate.ts';
 import type { ProviderConfig } from './config.ts';
@@ -14,7 +15,7 @@ import { localEngine } from './require-access/local-engine.ts';
 import { createTlsServer } from './tls-server.ts';
 
 export interface ProviderDeps {
-  readonly config: Pick<ProviderConfig, 'domain' | 'tls'>;
+  readonly config: Pick<ProviderConfig, 'domain' | 'tls' | 'attestation'>;
   /** Decides the decentralized pattern. */
   readonly engine: Pick<PolicyEngine, 'decide' | 'health'>;
   /** Asks the token server, for the centralized patterns. */
@@ -31,6 +32,10 @@ export function createProvider({ config, engine, ask, clock, logger }: ProviderD
     centralToken: centralToken({ ask }),
     centralCertificate: centralCertificate({ ask, certificateOf }),
   };
-  const endpoints = protectedEndpoints(config.domain, patterns, new Catalogue());
+  const { attestation } = config;
+  const endpoints = [
+    ...protectedEndpoints(config.domain, patterns, new Catalogue()),
+    ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf)),
+  ];
   return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), logger }));
 }

@@ -1,0 +1,99 @@
+import { createHash } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { createProvider } from '@signet/example-provider/provider';
+import { drain, listen } from '@signet/example-provider/tls-server';
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { TestAuthority, TestClock } from '@signet/policy-engine/testing';
+import { createLogger } from '@signet/server/logger';
+import test, { type ExecutionContext } from 'ava';
+import { domainContent } from '#support/domain-sketch';
+import { instanceDomains, instanceRequest, instanceWorld, json, keyPem } from '#support/instance-world';
+import { createPki } from '#support/pki';
+import { ecPair } from '#support/requests';
+
+const secret = 'given when it was set up';
+
+async function start(t: ExecutionContext) {
+  const pki = await createPki();
+  const world = await instanceWorld(t, { pki, options: { 'instances.callOut.allow': ['127.0.0.1'] } });
+  const own = await pki.identity('prov.cloud');
+  const at = (name: string) => join(world.folder, name);
+  const tls = { certificate: at('provider.cert.pem'), key: at('provider.key.pem'), clientCa: at('bundle.pem') };
+  writeFileSync(tls.certificate, own.certificate);
+  writeFileSync(tls.key, own.key);
+  const secretSha256 = createHash('sha256').update(secret).digest('hex');
+  const machines = {
+    'm-1': { service: 'media.player', secretSha256 },
+    'm-2': { service: 'media.studio', secretSha256 },
+  };
+  const authority = await TestAuthority.create({ clock: new TestClock(systemClock.now()) });
+  const server = createProvider({
+    config: {
+      domain: parseDomainName('catalog'),
+      tls,
+      attestation: { asker: 'sys.auth.server', provider: 'prov.cloud', machines },
+    },
+    engine: authority.engine({}),
+    ask: () => Promise.reject(new Error('nobody is asked')),
+    clock: systemClock,
+    logger: createLogger('silent', { write: () => undefined }),
+  });
+  const url = await listen(server, { host: '127.0.0.1', port: 0 });
+  t.teardown(() => drain(server, 100));
+  const content = domainContent(instanceDomains[1]);
+  const services = content.services.map((each) =>
+    each.name === 'cloud' ? { ...each, providerEndpoint: `${url}/attest` } : each,
+  );
+  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
+  await world.running.refresh();
+  return { world, url };
+}
+
+test('a machine that proves itself registers and refreshes; others do not', async (t) => {
+  const { world, url } = await start(t);
+  const pair = ecPair();
+  const body = {
+    provider: 'prov.cloud',
+    domain: 'media',
+    service: 'player',
+    attestationData: secret,
+    csr: instanceRequest('m-1', pair),
+  };
+  const answer = await world.as()('/instance', json(body));
+  t.is(answer.status, 201, answer.text);
+  const certificate = new Map<string, unknown>(Object.entries(Object(answer.body))).get('x509Certificate');
+  const who = { certificate: String(certificate), key: keyPem(pair) };
+  const refreshed = await world.as(who)('/instance/prov.cloud/media/player/m-1', json({ csr: instanceRequest('m-1') }));
+  t.is(refreshed.status, 200, refreshed.text);
+
+  const unknown = { code: 403, message: 'provider `prov.cloud` does not vouch for the instance: unknown machine' };
+  for (const wrong of [
+    { attestationData: 'a guess' },
+    { csr: instanceRequest('m-2') },
+    { csr: instanceRequest('m-3') },
+    { csr: instanceRequest('__proto__') },
+  ]) {
+    t.deepEqual((await world.as()('/instance', json({ ...body, ...wrong }))).body, unknown);
+  }
+  const asker = await fetchAs(world, url);
+  t.is(asker, 403, 'only the token server may ask');
+});
+
+async function fetchAs(world: Awaited<ReturnType<typeof start>>['world'], url: string): Promise<number> {
+  const { request } = await import('node:https');
+  const { certificate, key } = await world.pki.identity('media.player');
+  return new Promise((resolve, reject) => {
+    const call = request(
+      `${url}/attest/instance`,
+      { method: 'POST', cert: certificate, key, ca: world.pki.bundle, checkServerIdentity: () => undefined },
+      (answer) => {
+        answer.resume();
+        resolve(answer.statusCode ?? 0);
+      },
+    );
+    call.on('error', reject);
+    call.end('{}');
+  });
+}
