@@ -2,7 +2,7 @@ import { createHash, createHmac, timingSafeEqual } from 'node:crypto';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import type { ExecutionContext } from 'ava';
+import type { Ending } from './start-server.ts';
 
 /** What the local STS does next with a call that is otherwise in order. */
 export type StsMood =
@@ -21,7 +21,7 @@ export interface LocalSts {
 export const stsAccess = { accessKeyId: 'AKIDEXAMPLE0000000000', secretAccessKey: 'local-secret' };
 
 /** An STS on loopback that checks what it is sent as the cloud would: the signature, the parameters, the limits. */
-export async function startSts(t: ExecutionContext): Promise<LocalSts> {
+export async function startSts(t: Ending): Promise<LocalSts> {
   const sts: { endpoint: string; calls: Record<string, string>[]; mood: StsMood } = {
     endpoint: '',
     calls: [],

@@ -3,6 +3,7 @@ import { parseCredentialsRequest } from '@signet/server/cloud/credentials-reques
 import { roleSession } from '@signet/server/cloud/role-session';
 import { createSts } from '@signet/server/cloud/sts';
 import test, { type ExecutionContext } from 'ava';
+import { runProgram } from '#support/run-program';
 import { type StsMood, startSts, stsAccess } from '#support/sts';
 
 process.env['AWS_ACCESS_KEY_ID'] = stsAccess.accessKeyId;
@@ -180,4 +181,27 @@ test('a principal too long for a session name keeps a name of its own', (t) => {
   );
   t.true(names.every((name) => /^[\w+=,.@-]{64}$/.test(name)));
   t.not(names[0], names[1]);
+});
+
+test('the command line of AWS reads the local STS as it reads the real one', async (t) => {
+  const { local } = await start(t, { kind: 'grant' });
+  const there = await runProgram('aws', ['--version']).catch(() => undefined);
+  if (there?.status !== 0) {
+    t.log('the command line of AWS is not installed here: not tried');
+    t.pass();
+    return;
+  }
+  const arn = 'arn:aws:iam::123456789012:role/team/Reader';
+  const names = ['--role-arn', arn, '--role-session-name', 'media.player', '--duration-seconds', '900'];
+  const at = ['--endpoint-url', local.endpoint, '--region', 'eu-central-1', '--output', 'json'];
+  const { status, stdout, stderr } = await runProgram('aws', ['sts', 'assume-role', ...names, ...at]);
+  t.is(status, 0, stderr);
+  t.like(JSON.parse(stdout), {
+    Credentials: { AccessKeyId: 'ASIAEXAMPLE0000000000', SecretAccessKey: 'a/secret+key' },
+    AssumedRoleUser: { Arn: arn },
+  });
+  t.like(local.calls, [{ Action: 'AssumeRole', RoleArn: arn, DurationSeconds: '900' }]);
+  local.mood = { kind: 'refuse', status: 403, code: 'AccessDenied', message: 'not trusted' };
+  const refused = await runProgram('aws', ['sts', 'assume-role', ...names, ...at]);
+  t.regex(refused.stderr, /\(AccessDenied\).*not trusted/);
 });
