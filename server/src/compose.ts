@@ -65,7 +65,16 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   cleanup.defer(() => identity.close());
   const cloud = openCloud(config, clock);
   cleanup.defer(() => cloud?.close());
+  const management = {
+    store,
+    snapshot: () => live.current(),
+    refresh: () => live.refresh(),
+    clock,
+    quotas: config.management.quotas,
+    pagingSecret: await store.pagingSecret(),
+  };
   const http = await startHttpServer({
+    management: config.management.enabled ? management : undefined,
     config,
     clock,
     logger,

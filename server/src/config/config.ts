@@ -147,6 +147,9 @@ function contradictions(values: ConfigValues): string[] {
   if (values.cloud.aws.endpoint !== undefined && values.cloud.aws.region === undefined) {
     problems.push('cloud.aws.endpoint needs cloud.aws.region');
   }
+  if (values.management.alone && !values.management.enabled) {
+    problems.push('management.alone needs management.enabled');
+  }
   return [...problems, ...identityContradictions(values)];
 }
 

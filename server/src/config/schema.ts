@@ -133,6 +133,26 @@ export const configSchema = z.strictObject({
       prepublishSeconds: seconds(0, 30 * day).default(3600),
     })
     .prefault({}),
+  management: z
+    .strictObject({
+      /** Whether the management API is served, under `/management/v1`. */
+      enabled: z.boolean().default(true),
+      /** Serve nothing but the management API and the health endpoints. */
+      alone: z.boolean().default(false),
+      /** At most how many of each a domain may have through the management API. */
+      quotas: z
+        .strictObject({
+          roles: z.int().min(1).default(10_000),
+          members: z.int().min(1).default(100_000),
+          groups: z.int().min(1).default(10_000),
+          policies: z.int().min(1).default(2000),
+          assertions: z.int().min(1).default(20_000),
+          services: z.int().min(1).default(10_000),
+          keys: z.int().min(1).default(10_000),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
   accessChecks: z
     .strictObject({
       /** Ask about another principal only with `access_check` on `<domain>:principal.<principal>`. */

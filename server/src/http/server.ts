@@ -10,9 +10,11 @@ import type { IsRevoked } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
+import type { ManagementRouteDeps } from './management/deps.ts';
+import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { mountBusyRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
+import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
 export interface HttpServerDeps {
@@ -27,6 +29,8 @@ export interface HttpServerDeps {
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
+  /** The management API; absent when it is switched off. */
+  readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
   /** Sessions of cloud roles; absent when no cloud is configured. */
   readonly cloud?: CredentialsCache | undefined;
 }
@@ -114,11 +118,19 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
     isRevoked: deps.isRevoked,
     trust,
-    takesLargeBody: carriesRequests(addresses.basePath),
+    takesLargeBody: (path) => isManagement(path) || carriesRequests(addresses.basePath)(path),
     takesPrincipalToken: (path) =>
-      config.profile.principalTokenAlone || path.startsWith(`${addresses.basePath}/access/`),
-    busyRoutes: (router) => mountBusyRoutes(router, routeDeps),
-    routes: (router) => mountRoutes(router, routeDeps),
+      config.profile.principalTokenAlone || isManagement(path) || path.startsWith(`${addresses.basePath}/access/`),
+    busyRoutes: (router) => {
+      if (!config.management.alone) mountBusyRoutes(router, routeDeps);
+    },
+    routes: (router) => {
+      if (config.management.alone) mountHealthRoutes(router, routeDeps);
+      else mountRoutes(router, routeDeps);
+      if (deps.management === undefined) return;
+      const management = { ...deps.management, basePath: managementPath };
+      mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);
+    },
     isDraining,
     idPrefix: randomBytes(6).toString('base64url'),
   });

@@ -63,6 +63,13 @@ export class KyselyStore implements Store {
     return this.#read((db) => readAudit(db, query));
   }
 
+  pagingSecret(): Promise<Uint8Array> {
+    return this.#read(async (db) => {
+      const meta = await db.selectFrom('meta').select('paging_secret').where('id', '=', 1).executeTakeFirstOrThrow();
+      return Buffer.from(meta.paging_secret, 'base64url');
+    });
+  }
+
   verifyAudit(known?: string): Promise<AuditVerdict> {
     return this.#read((db) => db.transaction().execute((transaction) => verifyAuditChain(transaction, known)));
   }

@@ -8,6 +8,8 @@ export interface MetaTable {
   created_at: number;
   /** The hash of the newest audit record, empty before the first. */
   audit_head: string;
+  /** Signs the cursors of lists. */
+  paging_secret: string;
 }
 
 export interface DomainsTable {

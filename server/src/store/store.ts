@@ -70,5 +70,7 @@ export interface Store extends SnapshotSource {
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
   /** Checks the chain of the whole audit log; with `known`, also that it passes through a head noted earlier. */
   verifyAudit(known?: string): Promise<AuditVerdict>;
+  /** What signs the cursors of lists: the same for every server on this store. */
+  pagingSecret(): Promise<Uint8Array>;
   close(): Promise<void>;
 }

@@ -64,8 +64,7 @@ test('what is exported applies to nothing, and says everything', async (t) => {
   const other = await openSqliteStore(join(folder, 'other.db'));
   t.teardown(() => other.close());
   await applyDocuments(other, again, { actor: 'a' }, 0);
-  const plain = (list: typeof domains) =>
-    list.map(({ modified: _, ...domain }) => exportDomain({ ...domain, modified: 0 }));
+  const plain = (list: typeof domains) => list.map((domain) => exportDomain(domain));
   t.deepEqual(plain((await other.changesSince()).domains), plain(domains));
 });
 

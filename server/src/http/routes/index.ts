@@ -58,8 +58,13 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   }
   const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);
+  mountHealthRoutes(router, deps);
+}
+
+/** What probes ask. */
+export function mountHealthRoutes(router: Router<RequestState>, { addresses, readiness }: RouteDeps): void {
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);
-  for (const path of readinessPaths(addresses)) router.get(path, readinessRoute(deps.readiness));
+  for (const path of readinessPaths(addresses)) router.get(path, readinessRoute(readiness));
 }
 
 /** At the root for probes, and below the base URL. */

@@ -3,7 +3,7 @@ import { unknownKeyMessage } from './zod-problems.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
 
-function strict<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
+export function strict<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
   return z.strictObject(shape, { error: unknownKeyMessage(shape) });
 }
 
@@ -25,7 +25,14 @@ const text = (max: number) =>
     .max(max, `must have at most ${max} characters`)
     .regex(noControls, 'must not hold control characters');
 
-const member = z.union([
+/** What can be said of a member beside its name. */
+export const memberFieldsSchema = strict({
+  expires: z.string().optional(),
+  disabled: z.boolean().optional(),
+  review: z.string().optional(),
+});
+
+export const memberSchema = z.union([
   z.string(),
   strict({
     name: z.string(),
@@ -35,17 +42,17 @@ const member = z.union([
   }),
 ]);
 
-const role = strict({
+export const roleSchema = strict({
   description,
-  members: z.array(member).optional(),
+  members: z.array(memberSchema).optional(),
   trust: z.string().optional(),
   tokenExpirySeconds: seconds,
   certExpirySeconds: seconds,
 });
 
-const group = strict({ description, members: z.array(member).optional() });
+export const groupSchema = strict({ description, members: z.array(memberSchema).optional() });
 
-const assertion = strict({
+export const assertionSchema = strict({
   effect: z
     .string()
     .transform((value) => value.toUpperCase())
@@ -56,21 +63,36 @@ const assertion = strict({
   role: text(512),
 });
 
-const policy = z.union([
-  z.array(assertion),
+export const policySchema = z.union([
+  z.array(assertionSchema),
   strict({
     description,
     active: z.string().nullable(),
-    versions: z.record(z.string(), z.array(assertion)),
+    versions: z.record(z.string(), z.array(assertionSchema)),
   }),
 ]);
 
-const service = strict({
+export const serviceSchema = strict({
   description,
   enabled: z.boolean().optional(),
   hosts: z.array(text(253)).optional(),
   endpoint: z.string().optional(),
   publicKeys: z.record(z.string(), z.string()).optional(),
+});
+
+export const limitsSchema = strict({
+  tokenExpirySeconds: seconds,
+  serviceCertExpirySeconds: seconds,
+  roleCertExpirySeconds: seconds,
+});
+
+export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
+
+/** What a domain says of itself, beside what it has. */
+export const domainFieldsSchema = strict({
+  description,
+  enabled: z.boolean().optional(),
+  requireReason: z.boolean().optional(),
 });
 
 export const documentSchema = strict({
@@ -79,22 +101,18 @@ export const documentSchema = strict({
   enabled: z.boolean().optional(),
   /** Whether every change of the domain has to say why. */
   requireReason: z.boolean().optional(),
-  limits: strict({
-    tokenExpirySeconds: seconds,
-    serviceCertExpirySeconds: seconds,
-    roleCertExpirySeconds: seconds,
-  }).optional(),
-  account: strict({ aws: z.string().regex(/^\d{12}$/, 'must be 12 digits') }).optional(),
-  roles: z.record(z.string(), role).optional(),
-  groups: z.record(z.string(), group).optional(),
-  policies: z.record(z.string(), policy).optional(),
-  services: z.record(z.string(), service).optional(),
+  limits: limitsSchema.optional(),
+  account: strict({ aws: awsAccountSchema }).optional(),
+  roles: z.record(z.string(), roleSchema).optional(),
+  groups: z.record(z.string(), groupSchema).optional(),
+  policies: z.record(z.string(), policySchema).optional(),
+  services: z.record(z.string(), serviceSchema).optional(),
 });
 
 export type DocumentShape = z.output<typeof documentSchema>;
-export type MemberShape = z.output<typeof member>;
-export type RoleShape = z.output<typeof role>;
-export type GroupShape = z.output<typeof group>;
-export type AssertionShape = z.output<typeof assertion>;
-export type PolicyShape = z.output<typeof policy>;
-export type ServiceShape = z.output<typeof service>;
+export type MemberShape = z.output<typeof memberSchema>;
+export type RoleShape = z.output<typeof roleSchema>;
+export type GroupShape = z.output<typeof groupSchema>;
+export type AssertionShape = z.output<typeof assertionSchema>;
+export type PolicyShape = z.output<typeof policySchema>;
+export type ServiceShape = z.output<typeof serviceSchema>;

@@ -9,7 +9,13 @@ import {
 import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
 import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
 import { parsePublicKey } from '../public-key.ts';
-import { type DocumentShape, documentSchema, type RoleShape, type ServiceShape } from './document-schema.ts';
+import {
+  type DocumentShape,
+  documentSchema,
+  type GroupShape,
+  type RoleShape,
+  type ServiceShape,
+} from './document-schema.ts';
 import { FieldReader } from './field-reader.ts';
 import { readMembers } from './members.ts';
 import { readPolicies } from './policies.ts';
@@ -66,16 +72,27 @@ function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument
 }
 
 function readRoles(reader: FieldReader, domain: DomainName, roles: DocumentShape['roles']): RoleRecord[] {
-  return reader.entries(['roles'], roles, parseRoleName).map(({ name, value, path }) => {
-    const trust = readTrust(reader, domain, value, path);
-    return {
-      name,
-      ...(value.description === undefined ? {} : { description: value.description }),
-      ...(trust === undefined ? {} : { trust }),
-      ...definedOnly({ tokenExpirySeconds: value.tokenExpirySeconds, certExpirySeconds: value.certExpirySeconds }),
-      members: readMembers(reader, [...path, 'members'], value.members, 'role'),
-    };
-  });
+  return reader
+    .entries(['roles'], roles, parseRoleName)
+    .map(({ name, value, path }) => readRole(reader, domain, name, value, path));
+}
+
+/** One role of the domain. */
+export function readRole(
+  reader: FieldReader,
+  domain: DomainName,
+  name: RoleRecord['name'],
+  shape: RoleShape,
+  path: FieldPath,
+): RoleRecord {
+  const trust = readTrust(reader, domain, shape, path);
+  return {
+    name,
+    ...(shape.description === undefined ? {} : { description: shape.description }),
+    ...(trust === undefined ? {} : { trust }),
+    ...definedOnly({ tokenExpirySeconds: shape.tokenExpirySeconds, certExpirySeconds: shape.certExpirySeconds }),
+    members: readMembers(reader, [...path, 'members'], shape.members, 'role'),
+  };
 }
 
 function readTrust(reader: FieldReader, domain: DomainName, role: RoleShape, path: FieldPath): DomainName | undefined {
@@ -89,16 +106,29 @@ function readTrust(reader: FieldReader, domain: DomainName, role: RoleShape, pat
 }
 
 function readGroups(reader: FieldReader, groups: DocumentShape['groups']): GroupRecord[] {
-  return reader.entries(['groups'], groups, parseGroupName).map(({ name, value, path }) => ({
+  return reader
+    .entries(['groups'], groups, parseGroupName)
+    .map(({ name, value, path }) => readGroup(reader, name, value, path));
+}
+
+/** One group. */
+export function readGroup(
+  reader: FieldReader,
+  name: GroupRecord['name'],
+  shape: GroupShape,
+  path: FieldPath,
+): GroupRecord {
+  return {
     name,
-    ...(value.description === undefined ? {} : { description: value.description }),
-    members: readMembers(reader, [...path, 'members'], value.members, 'group'),
-  }));
+    ...(shape.description === undefined ? {} : { description: shape.description }),
+    members: readMembers(reader, [...path, 'members'], shape.members, 'group'),
+  };
 }
 
 const maxCommonNameLength = 64;
 
-function readService(
+/** One service of the domain. */
+export function readService(
   reader: FieldReader,
   domain: DomainName,
   name: ServiceRecord['name'],
@@ -143,6 +173,6 @@ function httpsUrl(text: string): string {
 type Defined<Values> = { readonly [Key in keyof Values]?: Exclude<Values[Key], undefined> };
 
 /** Without the members that are there but undefined. */
-function definedOnly<Values extends object>(values: Values): Defined<Values> {
+export function definedOnly<Values extends object>(values: Values): Defined<Values> {
   return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>;
 }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { StoreRefusedError } from '../../errors.ts';
@@ -12,7 +13,15 @@ export async function migrate(db: Kysely<Schema>, file: string, now: number): Pr
   if (error !== undefined) throw error;
   await db
     .insertInto('meta')
-    .values({ id: 1, epoch: 1, counter: 0, next_id: 1, created_at: now, audit_head: '' })
+    .values({
+      id: 1,
+      epoch: 1,
+      counter: 0,
+      next_id: 1,
+      created_at: now,
+      audit_head: '',
+      paging_secret: randomBytes(32).toString('base64url'),
+    })
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute();
 }

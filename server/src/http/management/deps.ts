@@ -1,0 +1,9 @@
+import type { ManagementDeps } from '../../management/change-domain.ts';
+
+/** What the routes of the management API need beside its use cases. */
+export interface ManagementRouteDeps extends ManagementDeps {
+  /** `/management/v1`. */
+  readonly basePath: string;
+  /** Signs the cursors of lists. */
+  readonly pagingSecret: Uint8Array;
+}

@@ -1,0 +1,142 @@
+import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
+import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
+import {
+  type ChangeOutcome,
+  type ChangeRequest,
+  changeDomain,
+  type DomainEdit,
+  entityTagOf,
+} from '../../management/change-domain.ts';
+import { type PageRequest, pageOf } from '../../management/paging.ts';
+import { mayView } from '../../management/rights.ts';
+import type { DomainRecord } from '../../store/records.ts';
+import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
+import { parseParameters } from '../parameters.ts';
+import type { ManagementRouteDeps } from './deps.ts';
+
+const maxReason = 1024;
+const defaultLimit = 100;
+const maxLimit = 1000;
+
+/** The domain that the path names. Throws `InvalidNameError`. */
+export function domainOf(ctx: RouteContext): DomainName {
+  return parseDomainName(ctx.params['domainName'], 'domainName');
+}
+
+/** The parameters of the query; those that are not known are refused: a slip in `dryRun` would change things. */
+export function queryOf(ctx: RouteContext, allowed: readonly string[]): ReadonlyMap<string, string> {
+  const query = parseParameters(ctx.querystring, 'query');
+  const unknown = [...query.keys()].find((name) => !allowed.includes(name));
+  if (unknown === undefined) return query;
+  throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
+}
+
+/** Who asks for a change and how: `dryRun`, `reason` and `allowWildcard` of the query, `If-Match` and `If-None-Match`. */
+export function changeRequestOf(ctx: RouteContext): ChangeRequest {
+  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard']);
+  const caller = requireIdentity(ctx).name;
+  const reason = query.get('reason');
+  if (reason !== undefined && (reason.length > maxReason || /\p{Cc}/u.test(reason))) {
+    throw new InvalidRequestError(`reason must have at most ${maxReason} characters and no control characters`);
+  }
+  const { certificate, requestId } = ctx.state;
+  const ifMatch = tags(ctx.get('If-Match'));
+  const ifNoneMatch = ctx.get('If-None-Match');
+  if (ifNoneMatch !== '' && ifNoneMatch !== '*') throw new InvalidRequestError('If-None-Match takes only `*` here');
+  return {
+    caller,
+    context: {
+      actor: caller,
+      requestId,
+      ...(reason !== undefined && { reason }),
+      ...(certificate !== undefined && { certificateSerial: certificate.serial }),
+    },
+    ...(ifMatch.length > 0 && { ifMatch }),
+    mustBeNew: ifNoneMatch === '*',
+    dryRun: flag(query, 'dryRun'),
+    allowWildcard: flag(query, 'allowWildcard'),
+  };
+}
+
+function tags(header: string): string[] {
+  return header
+    .split(',')
+    .map((tag) => tag.trim())
+    .filter((tag) => tag !== '');
+}
+
+function flag(query: ReadonlyMap<string, string>, name: string): boolean {
+  const value = query.get(name) ?? 'false';
+  if (value !== 'true' && value !== 'false') throw new InvalidRequestError(`${name} must be \`true\` or \`false\``);
+  return value === 'true';
+}
+
+/** Makes one change and answers it: 201 for something new, 200, 204 where nothing is left, 200 with the preview of a dry run. */
+export async function answerChange(deps: ManagementRouteDeps, ctx: RouteContext, edit: DomainEdit): Promise<void> {
+  answerOutcome(ctx, await changeDomain(deps, changeRequestOf(ctx), edit));
+}
+
+export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
+  if (outcome.kind === 'dry-run') {
+    answerJson(ctx, JSON.stringify(outcome.preview));
+  } else if (outcome.view === undefined) {
+    ctx.status = 204;
+  } else {
+    ctx.status = outcome.created ? 201 : 200;
+    answerView(ctx, outcome.view);
+  }
+}
+
+/** Answers an object with its entity tag; 304 when the caller has it. */
+export function answerView(ctx: RouteContext, view: unknown): void {
+  ctx.set('ETag', entityTagOf(view));
+  answerJson(ctx, JSON.stringify(view));
+}
+
+/**
+ * The stored domain, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`, `ForbiddenError`.
+ */
+export async function viewedDomain(
+  deps: ManagementRouteDeps,
+  ctx: RouteContext,
+  object = 'domain',
+): Promise<DomainRecord> {
+  const caller = requireIdentity(ctx).name;
+  const name = domainOf(ctx);
+  const domain = await deps.store.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  requireView(deps, caller, name, object);
+  return domain;
+}
+
+export function requireView(
+  deps: ManagementRouteDeps,
+  caller: PrincipalName,
+  domain: DomainName,
+  object: string,
+): void {
+  if (mayView(deps.snapshot(), caller, domain, object, deps.clock.now())) return;
+  throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
+}
+
+/** `limit` and `cursor` of a query that `queryOf` has read. */
+export function pageRequestOf(query: ReadonlyMap<string, string>, list: string): PageRequest {
+  const text = query.get('limit') ?? String(defaultLimit);
+  const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > maxLimit) throw new InvalidRequestError(`limit must be from 1 to ${maxLimit}`);
+  const cursor = query.get('cursor');
+  return { list, limit, ...(cursor !== undefined && { cursor }) };
+}
+
+/** Answers one page of a sorted list: `{ items, next? }`. */
+export function answerPage<Item>(
+  deps: ManagementRouteDeps,
+  ctx: RouteContext,
+  items: readonly Item[],
+  keyOf: (item: Item) => string,
+  query = queryOf(ctx, ['limit', 'cursor']),
+): void {
+  const { limit: _, cursor: __, ...filters } = Object.fromEntries(query);
+  const request = pageRequestOf(query, JSON.stringify([ctx.path, filters]));
+  answerJson(ctx, JSON.stringify(pageOf(items, keyOf, request, deps.pagingSecret)));
+}

@@ -1,0 +1,90 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
+import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import type { DomainContent, DomainRecord } from '../store/records.ts';
+import {
+  type ChangeOutcome,
+  type ChangeRequest,
+  ignored,
+  type ManagementDeps,
+  type Preview,
+  preview,
+  requireMatch,
+  requireReason,
+} from './change-domain.ts';
+import { checkDeletable, domainView } from './edits/domains.ts';
+import { impactIfKnown } from './plan-documents.ts';
+import { checkQuotas } from './quotas.ts';
+import { isOperator } from './rights.ts';
+import { checkForeignUse, checkSafeguards, type FindDomain } from './safeguards.ts';
+
+/** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
+export async function createDomain(
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  content: DomainContent,
+): Promise<ChangeOutcome> {
+  requireOperator(deps, request, content.name);
+  const check = async (find: FindDomain) => {
+    if ((await find(content.name)) !== undefined) throw new ConflictError(`domain \`${content.name}\` exists already`);
+    requireReason(content, request.context);
+    checkQuotas(undefined, content, deps.quotas);
+    const { allowWildcard } = request;
+    await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), find });
+  };
+  if (request.dryRun) {
+    await deps.refresh();
+    await check((name) => deps.store.domain(name));
+    return { kind: 'dry-run', preview: preview(deps, undefined, content) };
+  }
+  await deps.store.change(request.context, async (transaction) => {
+    await check((name) => transaction.domain(name));
+    await transaction.saveDomain(content);
+  });
+  await deps.refresh().catch(ignored);
+  return { kind: 'done', created: true, view: domainView(content) };
+}
+
+/** Deletes a disabled domain that no other one needs. For system operators. Throws `ConflictError`. */
+export async function deleteDomain(
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  name: DomainName,
+): Promise<ChangeOutcome> {
+  const check = (domain: DomainRecord | undefined): DomainRecord => {
+    if (domain === undefined) throw new UnknownDomainError(name);
+    requireOperator(deps, request, name);
+    requireReason(domain, request.context);
+    requireMatch(request, domainView(domain));
+    checkDeletable(domain);
+    checkForeignUse(deps.snapshot(), name);
+    return domain;
+  };
+  if (request.dryRun) {
+    await deps.refresh();
+    check(await deps.store.domain(name));
+    return { kind: 'dry-run', preview: deletionPreview(deps, name) };
+  }
+  await deps.store.change(request.context, async (transaction) => {
+    check(await transaction.domain(name));
+    await transaction.deleteDomain(name);
+  });
+  await deps.refresh().catch(ignored);
+  return { kind: 'done', created: false, view: undefined };
+}
+
+function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain: DomainName): void {
+  if (isOperator(deps.snapshot(), { caller, right: 'manage_domain', domain }, deps.clock.now())) return;
+  throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
+}
+
+function deletionPreview(deps: ManagementDeps, name: DomainName): Preview {
+  const before = deps.snapshot();
+  const state = { epoch: before.epoch, counter: before.counter };
+  const changes = { state, domains: [], deleted: [name], signingKeys: before.signingKeys };
+  const { snapshot: after } = compileSnapshot(before, changes);
+  return {
+    changes: [{ change: 'delete', kind: 'domain', domain: name, name }],
+    impact: impactIfKnown(before, after, deps.clock.now()) ?? null,
+  };
+}

@@ -1,0 +1,36 @@
+import type { z } from 'zod';
+import { InvalidRequestError } from '../../errors.ts';
+import { FieldReader } from './field-reader.ts';
+import { formatPath, type YamlSource } from './yaml-source.ts';
+import { schemaProblems } from './zod-problems.ts';
+
+/** A JSON value whose problems are named by their field: what a request carries instead of a file. */
+function jsonSource(value: unknown): YamlSource {
+  return {
+    file: 'body',
+    value,
+    problem: (path, message) => ({ file: 'body', line: 1, column: 1, field: formatPath(path), message }),
+  };
+}
+
+/**
+ * Reads a part of a document that came as JSON, with the schema and the rules of documents. Throws `InvalidRequestError` that names
+ * every field that is wrong.
+ */
+export function readPart<Shape, Part>(
+  schema: z.ZodType<Shape>,
+  value: unknown,
+  read: (reader: FieldReader, shape: Shape) => Part | undefined,
+): Part {
+  const source = jsonSource(value);
+  const shape = schema.safeParse(value);
+  const problems = shape.success ? [] : [...schemaProblems(source, shape.error.issues)];
+  if (shape.success) {
+    const reader = new FieldReader(source);
+    const part = read(reader, shape.data);
+    if (part !== undefined && reader.problems.length === 0) return part;
+    problems.push(...reader.problems);
+  }
+  const text = problems.map(({ field, message }) => (field === '' ? `the body ${message}` : `${field}: ${message}`));
+  throw new InvalidRequestError(text.join('; '));
+}

@@ -1,0 +1,163 @@
+import {
+  type DomainName,
+  type GroupName,
+  parseGroupName,
+  parseRoleName,
+  type RoleName,
+} from '@signet/policy-engine/names';
+import { ConflictError, NotFoundError } from '../../errors.ts';
+import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../store/records.ts';
+import type { DomainEdit } from '../change-domain.ts';
+import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
+import { readPart } from '../documents/json-source.ts';
+import { readMembers } from '../documents/members.ts';
+import { readGroup, readRole } from '../documents/parse-document.ts';
+import { groupShape, memberShape, roleShape } from '../export-domain.ts';
+import { checkForeignUse } from '../safeguards.ts';
+
+/** A role or a group, by its name. */
+export type MemberList =
+  | { readonly kind: 'role'; readonly domain: DomainName; readonly name: RoleName }
+  | { readonly kind: 'group'; readonly domain: DomainName; readonly name: GroupName };
+
+/** From what stands in a path. Throws `InvalidNameError`. */
+export function parseMemberList(kind: MemberList['kind'], domain: DomainName, name: unknown): MemberList {
+  return kind === 'role'
+    ? { kind, domain, name: parseRoleName(name, 'roleName') }
+    : { kind, domain, name: parseGroupName(name, 'groupName') };
+}
+
+type ListRecord = RoleRecord | GroupRecord;
+
+function find(content: DomainContent, list: MemberList): ListRecord | undefined {
+  const lists: readonly ListRecord[] = list.kind === 'role' ? content.roles : content.groups;
+  return lists.find(({ name }) => name === list.name);
+}
+
+function existing(content: DomainContent, list: MemberList): ListRecord {
+  const found = find(content, list);
+  if (found === undefined)
+    throw new NotFoundError(`${list.kind} \`${list.domain}:${list.kind}.${list.name}\` does not exist`);
+  return found;
+}
+
+/** The role or group as the API shows it; undefined when there is none. */
+export function listView(content: DomainContent, list: MemberList): Record<string, unknown> | undefined {
+  const found = find(content, list);
+  if (found === undefined) return undefined;
+  const shape = list.kind === 'role' ? roleShape(found as RoleRecord) : groupShape(found as GroupRecord);
+  return { name: list.name, ...shape };
+}
+
+/** All members of a role or group, sorted by name. Throws `NotFoundError`. */
+export function membersOf(content: DomainContent, list: MemberList): readonly MemberRecord[] {
+  return existing(content, list).members;
+}
+
+function objectOf(list: MemberList): string {
+  return `${list.kind}.${list.name}`;
+}
+
+/** `PUT` of a role or group: what the body leaves out is taken away, but members only when it names some. */
+export function putList(list: MemberList, body: unknown): DomainEdit {
+  const keepsMembers = typeof body !== 'object' || body === null || !('members' in body);
+  const read = (content: DomainContent): DomainContent => {
+    const old = find(content, list);
+    const kept = keepsMembers && old !== undefined ? { members: old.members } : {};
+    if (list.kind === 'group') {
+      const group = readPart(groupSchema, body, (reader, shape) => readGroup(reader, list.name, shape, []));
+      return { ...content, groups: replaced(content.groups, { ...group, ...kept }) };
+    }
+    const role = readPart(roleSchema, body, (reader, shape) => readRole(reader, list.domain, list.name, shape, []));
+    if (role.trust !== undefined && (kept.members?.length ?? 0) > 0) {
+      throw new ConflictError('a role that trusts another domain has no members of its own: give an empty list');
+    }
+    return { ...content, roles: replaced(content.roles, { ...role, ...kept }) };
+  };
+  return {
+    domain: list.domain,
+    right: 'manage_domain',
+    object: objectOf(list),
+    view: (content) => listView(content, list),
+    apply: read,
+  };
+}
+
+export function deleteList(list: MemberList): DomainEdit {
+  return {
+    domain: list.domain,
+    right: 'manage_domain',
+    object: objectOf(list),
+    view: (content) => listView(content, list),
+    check: (snapshot) => {
+      if (list.kind === 'group') checkForeignUse(snapshot, list.domain, `${list.domain}:group.${list.name}`);
+    },
+    apply: (content) => {
+      existing(content, list);
+      return list.kind === 'role'
+        ? { ...content, roles: content.roles.filter(({ name }) => name !== list.name) }
+        : { ...content, groups: content.groups.filter(({ name }) => name !== list.name) };
+    },
+  };
+}
+
+function withMembers(content: DomainRecord, list: MemberList, members: readonly MemberRecord[]): DomainContent {
+  const sorted = [...members].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const change = <Item extends ListRecord>(items: readonly Item[]) =>
+    items.map((item) => (item.name === list.name ? { ...item, members: sorted } : item));
+  return list.kind === 'role'
+    ? { ...content, roles: change(content.roles) }
+    : { ...content, groups: change(content.groups) };
+}
+
+function memberView(content: DomainContent, list: MemberList, name: string): unknown {
+  const found = find(content, list)?.members.find((member) => member.name === name);
+  if (found === undefined) return undefined;
+  const shape = memberShape(found);
+  return typeof shape === 'string' ? { name: shape } : shape;
+}
+
+/** `PUT` of a member: its end, review date and whether it counts now. */
+export function putMember(list: MemberList, member: string, body: unknown): DomainEdit {
+  const [record] = readPart(memberFieldsSchema, body, (reader, shape) => {
+    return readMembers(reader, ['members'], [{ ...shape, name: member }], list.kind);
+  });
+  const name = record?.name ?? member;
+  return {
+    domain: list.domain,
+    right: 'manage_members',
+    object: objectOf(list),
+    view: (content) => memberView(content, list, name),
+    apply: (content) => {
+      const found = existing(content, list);
+      if ('trust' in found) throw new ConflictError('a role that trusts another domain has no members of its own');
+      const others = found.members.filter((other) => other.name !== name);
+      return withMembers(content, list, record === undefined ? others : [...others, record]);
+    },
+  };
+}
+
+export function deleteMember(list: MemberList, member: string): DomainEdit {
+  const name = member.toLowerCase();
+  return {
+    domain: list.domain,
+    right: 'manage_members',
+    object: objectOf(list),
+    view: (content) => memberView(content, list, name),
+    apply: (content) => {
+      const { members } = existing(content, list);
+      if (!members.some((one) => one.name === name)) {
+        throw new NotFoundError(`\`${name}\` is no member of ${list.kind} \`${list.domain}:${objectOf(list)}\``);
+      }
+      return withMembers(
+        content,
+        list,
+        members.filter((one) => one.name !== name),
+      );
+    },
+  };
+}
+
+function replaced<Item extends { readonly name: string }>(items: readonly Item[], item: Item): Item[] {
+  return [...items.filter(({ name }) => name !== item.name), item].sort((a, b) => (a.name < b.name ? -1 : 1));
+}

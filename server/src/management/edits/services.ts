@@ -1,0 +1,104 @@
+import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import { NotFoundError } from '../../errors.ts';
+import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
+import type { DomainEdit } from '../change-domain.ts';
+import { serviceSchema, strict } from '../documents/document-schema.ts';
+import { readPart } from '../documents/json-source.ts';
+import { readService } from '../documents/parse-document.ts';
+import { serviceShape } from '../export-domain.ts';
+import { parsePublicKey } from '../public-key.ts';
+
+/** A service of a domain, by its name. */
+export interface ServicePath {
+  readonly domain: DomainName;
+  readonly name: ServiceName;
+}
+
+function find(content: DomainContent, { name }: ServicePath): ServiceRecord | undefined {
+  return content.services.find((service) => service.name === name);
+}
+
+function existing(content: DomainContent, path: ServicePath): ServiceRecord {
+  const found = find(content, path);
+  if (found === undefined) throw new NotFoundError(`service \`${path.domain}.${path.name}\` does not exist`);
+  return found;
+}
+
+/** The service as the API shows it; undefined when there is none. */
+export function serviceView(content: DomainContent, path: ServicePath): Record<string, unknown> | undefined {
+  const found = find(content, path);
+  return found === undefined ? undefined : { name: path.name, ...serviceShape(found) };
+}
+
+function withService(content: DomainContent, service: ServiceRecord): DomainContent {
+  const services = [...content.services.filter(({ name }) => name !== service.name), service];
+  return { ...content, services: services.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+}
+
+const fieldsSchema = serviceSchema.omit({ publicKeys: true });
+
+/** `PUT` of a service: what the body leaves out is taken away, but its keys stay. */
+export function putService(path: ServicePath, body: unknown): DomainEdit {
+  const service = readPart(fieldsSchema, body, (reader, shape) => {
+    return readService(reader, path.domain, path.name, shape, []);
+  });
+  return {
+    domain: path.domain,
+    right: 'manage_services',
+    object: `service.${path.name}`,
+    view: (content) => serviceView(content, path),
+    apply: (content) => withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
+  };
+}
+
+export function deleteService(path: ServicePath): DomainEdit {
+  return {
+    domain: path.domain,
+    right: 'manage_services',
+    object: `service.${path.name}`,
+    view: (content) => serviceView(content, path),
+    apply: (content) => {
+      existing(content, path);
+      return { ...content, services: content.services.filter(({ name }) => name !== path.name) };
+    },
+  };
+}
+
+const keySchema = strict({ pem: z.string().max(16_384) });
+
+/** `PUT` of a public key: its SPKI PEM. */
+export function putKey(path: ServicePath, id: KeyId, body: unknown): DomainEdit {
+  const key = readPart(keySchema, body, (reader, shape): ServiceKeyRecord | undefined => {
+    const pem = reader.read(['pem'], () => parsePublicKey(shape.pem));
+    return pem === undefined ? undefined : { id, pem };
+  });
+  return keyEdit(path, id, (keys) => [...keys.filter((other) => other.id !== id), key]);
+}
+
+export function deleteKey(path: ServicePath, id: KeyId): DomainEdit {
+  return keyEdit(path, id, (keys) => {
+    if (!keys.some((key) => key.id === id)) {
+      throw new NotFoundError(`service \`${path.domain}.${path.name}\` has no key \`${id}\``);
+    }
+    return keys.filter((key) => key.id !== id);
+  });
+}
+
+function keyEdit(
+  path: ServicePath,
+  id: KeyId,
+  change: (keys: readonly ServiceKeyRecord[]) => readonly ServiceKeyRecord[],
+): DomainEdit {
+  return {
+    domain: path.domain,
+    right: 'manage_keys',
+    object: `service.${path.name}`,
+    view: (content) => find(content, path)?.publicKeys.find((key) => key.id === id),
+    apply: (content) => {
+      const service = existing(content, path);
+      const publicKeys = [...change(service.publicKeys)].sort((a, b) => (a.id < b.id ? -1 : 1));
+      return withService(content, { ...service, publicKeys });
+    },
+  };
+}

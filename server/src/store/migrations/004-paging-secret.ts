@@ -1,0 +1,15 @@
+import { randomBytes } from 'node:crypto';
+import type { Kysely } from 'kysely';
+import type { Schema } from '../schema.ts';
+
+/** What signs the cursors of lists: in the store, so that every server on it takes the cursors of the others. */
+export async function addPagingSecret(db: Kysely<Schema>): Promise<void> {
+  await db.schema
+    .alterTable('meta')
+    .addColumn('paging_secret', 'text', (column) => column.notNull().defaultTo(''))
+    .execute();
+  await db
+    .updateTable('meta')
+    .set({ paging_secret: randomBytes(32).toString('base64url') })
+    .execute();
+}

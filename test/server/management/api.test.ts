@@ -1,0 +1,306 @@
+import { parseDomainName } from '@signet/policy-engine/names';
+import test from 'ava';
+import type { Answer, CallOptions } from '#support/start-server';
+import { caller, startServer, wholeFile } from '#support/start-server';
+
+/* One server for the file; each test has domains of its own. */
+const file = wholeFile();
+const base = '^/management/v1';
+const server = await startServer(file, {
+  domains: [
+    {
+      name: 'sys.auth',
+      roles: { admin: ['sys.auth.operator'] },
+      services: { operator: {} },
+      policies: { administration: [['ALLOW', 'admin', '*', '*']] },
+    },
+    { name: 'media', services: { boss: {}, player: {}, guest: {}, keyer: {} }, groups: { team: ['media.guest'] } },
+  ],
+});
+const as = async (name: string) => caller(file, server, await server.pki.identity(name));
+const operator = await as('sys.auth.operator');
+const boss = await as('media.boss');
+const guest = await as('media.guest');
+
+function send(method: string, body?: unknown, headers: Record<string, string> = {}): CallOptions {
+  if (body === undefined) return { method, headers };
+  return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+}
+
+function tagOf(answer: Answer): string {
+  return String(answer.headers['etag']);
+}
+
+async function newDomain(name: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
+  const made = await operator(`${base}/domains`, send('POST', { domain: name, admins: ['media.boss'], ...more }));
+  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+  return `${base}/domains/${name}`;
+}
+
+const refusing = await newDomain('refusals');
+await boss(`${refusing}/roles/reader`, send('PUT', {}));
+await boss(`${refusing}/roles/needed`, send('PUT', {}));
+await boss(`${refusing}/policies/needs`, send('PUT', [{ action: 'a', resource: 'b', role: 'needed' }]));
+test.after.always(() => file.end());
+
+test('a domain, its role, policy, member and service, each as it was put, live at once', async (t) => {
+  const domain = await newDomain('films', { description: 'Films' });
+  t.deepEqual((await boss(domain)).body, {
+    name: 'films',
+    description: 'Films',
+    enabled: true,
+    requireReason: false,
+    limits: {},
+    accounts: {},
+  });
+  const role = await boss(
+    `${domain}/roles/reader`,
+    send('PUT', { description: 'May look', members: ['media.player'] }),
+  );
+  t.deepEqual([role.status, role.body], [201, { name: 'reader', description: 'May look', members: ['media.player'] }]);
+  const policy = await boss(
+    `${domain}/policies/look`,
+    send('PUT', [{ action: 'read', resource: 'film', role: 'reader' }]),
+  );
+  t.is(policy.status, 201);
+  t.like(policy.body, { name: 'look', active: '0' });
+  const access = async (who: string) => (await guest(`${base}/access/read?resource=films:film&principal=${who}`)).body;
+  t.deepEqual(await access('media.player'), { granted: true });
+  t.deepEqual(await access('media.guest'), { granted: false });
+  const member = await boss(
+    `${domain}/roles/reader/members/media.guest`,
+    send('PUT', { expires: '2099-01-01T00:00:00Z' }),
+  );
+  t.deepEqual([member.status, member.body], [201, { name: 'media.guest', expires: '2099-01-01T00:00:00.000Z' }]);
+  t.deepEqual(await access('media.guest'), { granted: true });
+  t.is((await boss(`${domain}/roles/reader/members/media.guest`, send('DELETE'))).status, 204);
+  t.deepEqual(await access('media.guest'), { granted: false });
+  const service = await boss(
+    `${domain}/services/api`,
+    send('PUT', { endpoint: 'https://films.example/', hosts: ['a'] }),
+  );
+  t.deepEqual(service.body, { name: 'api', endpoint: 'https://films.example/', hosts: ['a'] });
+  t.deepEqual((await boss(`${domain}/services`)).body, { items: ['api'] });
+  t.is((await boss(`${domain}/limits`, send('PUT', { tokenExpirySeconds: 60 }))).status, 200);
+  t.deepEqual((await boss(`${domain}/limits`)).body, { tokenExpirySeconds: 60 });
+});
+
+test('versions: rules added and taken away, another version made active, and off', async (t) => {
+  const domain = await newDomain('versions');
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  const policy = `${domain}/policies/p`;
+  const rule = (action: string) => ({ action, resource: 'a', role: 'reader' });
+  t.is((await boss(`${policy}/versions/1`, send('PUT', [rule('read')]))).status, 201);
+  t.is((await boss(`${policy}/versions/2`, send('PUT', [rule('write')]))).status, 200);
+  t.like((await boss(policy)).body, { active: '1' });
+  t.like((await boss(`${policy}/active`, send('PUT', { version: '2' }))).body, { active: '2' });
+  t.is((await boss(`${policy}/versions/2/assertions`, send('POST', rule('list')))).status, 200);
+  const { versions } = (await boss(policy)).body as { versions: Record<string, { id: number; action: string }[]> };
+  t.deepEqual(
+    versions['2']?.map(({ action }) => action),
+    ['write', 'list'],
+  );
+  t.is((await boss(`${policy}/versions/2/assertions/${versions['2']?.[0]?.id}`, send('DELETE'))).status, 200);
+  t.is((await boss(`${policy}/versions/2`, send('DELETE'))).status, 409);
+  t.is((await boss(`${policy}/active`, send('PUT', { version: null }))).status, 200);
+  t.is((await boss(`${policy}/versions/2`, send('DELETE'))).status, 200);
+  t.is((await boss(policy, send('DELETE'))).status, 204);
+  t.is((await boss(policy)).status, 404);
+});
+
+test('who was slower is told, and changes nothing', async (t) => {
+  const domain = await newDomain('races');
+  const role = `${domain}/roles/reader`;
+  const first = await boss(role, send('PUT', { description: 'one' }, { 'if-none-match': '*' }));
+  t.is(first.status, 201);
+  t.is((await boss(role, send('PUT', { description: 'two' }, { 'if-none-match': '*' }))).status, 412);
+  const second = await boss(role, send('PUT', { description: 'two' }, { 'if-match': tagOf(first) }));
+  t.is(second.status, 200);
+  t.is((await boss(role, send('PUT', { description: 'three' }, { 'if-match': tagOf(first) }))).status, 412);
+  t.is((await boss(role, send('DELETE', undefined, { 'if-match': tagOf(first) }))).status, 412);
+  t.like((await boss(role)).body, { description: 'two' });
+  t.is((await boss(`${domain}/roles/none`, send('DELETE', undefined, { 'if-match': '*' }))).status, 412);
+});
+
+test('a dry run says who gains what, and changes nothing', async (t) => {
+  const domain = await newDomain('dry');
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  await boss(`${domain}/policies/p`, send('PUT', [{ action: 'read', resource: 'a', role: 'reader' }]));
+  const stored = () => server.store.domain(parseDomainName('dry'));
+  const before = await stored();
+  const dry = await boss(`${domain}/roles/reader/members/media.player?dryRun=true`, send('PUT', {}));
+  t.is(dry.status, 200);
+  t.deepEqual(dry.body, {
+    changes: [{ change: 'create', kind: 'member', name: 'reader: media.player', domain: 'dry' }],
+    impact: [
+      {
+        change: 'gain',
+        action: { matching: ['read'], except: [] },
+        resource: { matching: ['a'], except: [] },
+        example: { principal: 'media.player', action: 'read', resource: 'dry:a' },
+        domain: 'dry',
+        principal: 'media.player',
+      },
+    ],
+  });
+  t.is(
+    (await operator(`${base}/domains?dryRun=true`, send('POST', { domain: 'dry2', admins: ['media.boss'] }))).status,
+    200,
+  );
+  t.is((await boss(`${domain}/roles/reader?dryrun=true`, send('DELETE'))).status, 400);
+  t.deepEqual(await stored(), before);
+  t.is(await server.store.domain(parseDomainName('dry2')), undefined);
+});
+
+test('the record of a change says who, with which certificate, when, why and what', async (t) => {
+  const domain = await newDomain('audited', { requireReason: true }).catch((error: unknown) => String(error));
+  t.regex(domain, /asks for a reason/);
+  const made = await operator(
+    `${base}/domains?reason=ticket+1`,
+    send('POST', { domain: 'audited', admins: ['media.boss'], requireReason: true }),
+  );
+  t.is(made.status, 201);
+  const path = `${base}/domains/audited`;
+  t.is((await boss(`${path}/roles/reader`, send('PUT', {}))).status, 400);
+  t.is((await boss(`${path}/roles/reader?reason=f%C3%BCr+alle`, send('PUT', {}))).status, 201);
+  const { items } = (await boss(`${path}/changes`)).body as { items: Record<string, unknown>[] };
+  t.is(items.length, 2);
+  t.like(items[0], {
+    actor: 'media.boss',
+    reason: 'für alle',
+    action: 'change',
+    subject: 'audited',
+    version: 2,
+    after: { roles: [{ name: 'reader', members: [] }] },
+  });
+  t.regex(String(items[0]?.['certificateSerial']), /^[0-9a-f]{16,}$/);
+  t.truthy(items[0]?.['requestId']);
+  t.is((await server.store.verifyAudit()).fault, undefined);
+});
+
+const refusals: readonly (readonly [note: string, path: string, method: string, body: unknown, status: number])[] = [
+  ['the last administrator removed', 'roles/admin/members/media.boss', 'DELETE', undefined, 409],
+  ['the last administrator disabled', 'roles/admin/members/media.boss', 'PUT', { disabled: true }, 409],
+  ['the role of the administrators removed', 'roles/admin', 'DELETE', undefined, 409],
+  ['everybody a member', 'roles/reader/members/*', 'PUT', {}, 400],
+  ['a prefix a member', 'roles/reader', 'PUT', { members: ['media.*'] }, 400],
+  ['a role `*`', 'roles/*', 'PUT', {}, 400],
+  ['a group that is not there', 'roles/reader/members/media:group.none', 'PUT', {}, 409],
+  ['trust in a domain that is not there', 'roles/lent', 'PUT', { trust: 'nowhere' }, 409],
+  ['a rule for a role that is not there', 'policies/p', 'PUT', [{ action: 'a', resource: 'b', role: 'none' }], 400],
+  ['a role that a rule needs', 'roles/needed', 'DELETE', undefined, 409],
+  ['an unknown field', 'roles/reader', 'PUT', { member: [] }, 400],
+  ['a body of another shape', 'roles/reader', 'PUT', [], 400],
+  ['a private key', 'services/api/keys/0', 'PUT', { pem: '-----BEGIN PRIVATE KEY-----' }, 400],
+  ['a cloud account by a tenant', 'accounts/aws', 'PUT', { account: '012345678901' }, 403],
+  ['a domain that is enabled deleted', '', 'DELETE', undefined, 403],
+];
+for (const [note, path, method, body, status] of refusals) {
+  test(`refused: ${note}`, async (t) => {
+    const stored = () => server.store.domain(parseDomainName('refusals'));
+    const before = await stored();
+    const answer = await boss(path === '' ? refusing : `${refusing}/${path}`, send(method, body));
+    t.is(answer.status, status, answer.text);
+    t.deepEqual(await stored(), before);
+  });
+}
+
+test('a wildcard that is asked for by name', async (t) => {
+  const domain = await newDomain('wild');
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  t.is((await boss(`${domain}/roles/reader/members/*?allowWildcard=true`, send('PUT', {}))).status, 201);
+});
+
+test('delegates manage what they were given, and not who manages', async (t) => {
+  const domain = await newDomain('delegated');
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  await boss(`${domain}/roles/keepers`, send('PUT', { members: ['media.guest'] }));
+  await boss(`${domain}/services/api`, send('PUT', {}));
+  await boss(
+    `${domain}/policies/management`,
+    send('PUT', [
+      { action: 'manage_members', resource: 'role.*', role: 'keepers' },
+      { action: 'manage_policies', resource: 'policy.*', role: 'keepers' },
+    ]),
+  );
+  await boss(`${domain}/policies/data`, send('PUT', [{ action: '*', resource: '*', role: 'reader' }]));
+  t.is((await guest(`${domain}/roles/reader/members/media.player`, send('PUT', {}))).status, 201);
+  t.is((await guest(`${domain}/roles/admin/members/media.guest`, send('PUT', {}))).status, 403);
+  t.is((await guest(`${domain}/roles/keepers/members/media.player`, send('PUT', {}))).status, 403);
+  t.is((await guest(`${domain}/services/api/keys/0`, send('PUT', { pem: 'x' }))).status, 400);
+  t.is((await guest(`${domain}/services/api`, send('PUT', {}))).status, 403);
+  t.is((await guest(`${domain}/roles/reader`, send('DELETE'))).status, 403);
+  const rule = { action: 'manage_keys', resource: 'service.*', role: 'reader' };
+  t.is((await guest(`${domain}/policies/more`, send('PUT', [rule]))).status, 403);
+  t.is((await guest(`${domain}/policies/more`, send('PUT', [{ ...rule, action: 'read' }]))).status, 201);
+  const player = await as('media.player');
+  t.is((await player(`${domain}/roles/reader/members/media.keyer`, send('PUT', {}))).status, 403);
+});
+
+test('strangers, role certificates and what is not there', async (t) => {
+  const domain = await newDomain('closed');
+  t.is((await guest(domain)).status, 403);
+  t.is((await guest(`${domain}/roles/reader`, send('PUT', {}))).status, 403);
+  t.is((await guest(`${base}/domains`, send('POST', { domain: 'mine', admins: ['media.guest'] }))).status, 403);
+  t.is((await guest(`${base}/changes`)).status, 403);
+  t.deepEqual((await guest(`${base}/domains`)).body, { items: [] });
+  t.is((await operator(`${base}/domains/nothing`)).status, 404);
+  t.is((await operator(`${base}/nothing`)).status, 404);
+  t.is((await operator(`${base}/domains`, send('DELETE'))).status, 405);
+  t.is((await caller(file, server)(`${base}/domains`)).status, 401);
+});
+
+test('lists come in pages, whose cursors are signed for their list', async (t) => {
+  const domain = await newDomain('paged');
+  const members = Array.from({ length: 25 }, (_, index) => `media.s${String(index).padStart(2, '0')}`);
+  await boss(`${domain}/roles/reader`, send('PUT', { members }));
+  const seen: string[] = [];
+  let query = '?limit=10';
+  let pages = 0;
+  let cursor = '';
+  for (;;) {
+    const { items, next } = (await boss(`${domain}/roles/reader/members${query}`)).body as {
+      items: { name: string }[];
+      next?: string;
+    };
+    seen.push(...items.map(({ name }) => name));
+    pages += 1;
+    if (next === undefined) break;
+    cursor = next;
+    query = `?limit=10&cursor=${next}`;
+  }
+  t.deepEqual([pages, seen], [3, members]);
+  t.is((await boss(`${domain}/roles/admin/members?cursor=${cursor}`)).status, 400);
+  t.is((await boss(`${domain}/roles/reader/members?cursor=${cursor.replace(/^./, 'A')}`)).status, 400);
+  t.is((await boss(`${domain}/roles/reader/members?cursor=x'%3B--`)).status, 400);
+  for (const limit of ['0', '1001', '-1', 'x']) t.is((await boss(`${domain}/roles?limit=${limit}`)).status, 400);
+});
+
+test('search finds members through wildcards and rules through patterns', async (t) => {
+  const domain = await newDomain('found');
+  await boss(`${domain}/roles/reader?allowWildcard=true`, send('PUT', { members: ['media.pla*'] }));
+  await boss(`${domain}/policies/p`, send('PUT', [{ action: 'read', resource: 'shelf*', role: 'reader' }]));
+  const hits = async (query: string) => {
+    const { items } = (await boss(`${base}/search?${query}`)).body as { items: { domain: string; entry: string }[] };
+    return items.filter((hit) => hit.domain === 'found').map(({ entry }) => entry);
+  };
+  t.deepEqual(await hits('member=media.player'), ['media.pla*']);
+  t.deepEqual(await hits('resource=found:shelf1&action=read'), ['ALLOW read on found:shelf* for found:role.reader']);
+  t.deepEqual(await hits('resource=found:shelf1&action=write'), []);
+  t.is((await boss(`${base}/search`)).status, 400);
+});
+
+test('a domain goes only when it is disabled and nobody needs it', async (t) => {
+  const domain = await newDomain('going');
+  const user = await newDomain('user.of.going');
+  await boss(`${domain}/groups/team`, send('PUT', { members: ['media.guest'] }));
+  await boss(`${user}/roles/reader`, send('PUT', { members: ['going:group.team'] }));
+  t.is((await operator(domain, send('DELETE'))).status, 409);
+  t.is((await boss(`${domain}/groups/team`, send('DELETE'))).status, 409);
+  t.is((await operator(domain, send('PUT', { enabled: false }))).status, 200);
+  t.is((await operator(domain, send('DELETE'))).status, 409);
+  t.is((await boss(`${user}/roles/reader`, send('PUT', { members: [] }))).status, 200);
+  t.is((await operator(domain, send('DELETE'))).status, 204);
+  t.is((await operator(domain)).status, 404);
+  t.is((await operator(`${base}/domains/sys.auth`, send('PUT', { enabled: false }))).status, 409);
+});
