@@ -64,7 +64,7 @@ async function worldWith(
 ) {
   const pki = await createPki();
   const { url, calls } = await provider(t, pki, as, answer);
-  const callOut = { 'instances.callOut.allow': ['127.0.0.1'], 'instances.callOut.timeoutMs': 1000, ...options };
+  const callOut = { 'instances.callOut.allow': ['127.0.0.1'], 'instances.callOut.timeoutMs': 9000, ...options };
   const world = await instanceWorld(t, { pki, options: callOut });
   await setEndpoint(world, url);
   return { ...world, url, calls };
@@ -191,11 +191,13 @@ const cases: readonly (readonly [name: string, answer: Answering, expected: unkn
 ];
 for (const [name, answer, expected, as] of cases) {
   test(`provider: ${name}`, async (t) => {
-    const world = await worldWith(t, answer, {}, as);
+    // Those that answer get the time that a busy machine needs; the others are not waited for.
+    const options = name.includes('never') ? { 'instances.callOut.timeoutMs': 1000 } : {};
+    const world = await worldWith(t, answer, options, as);
     const start = performance.now();
     const { body } = await world.as()('/instance', json(registration('c-3')));
     t.deepEqual(body, expected as typeof body);
-    t.true(performance.now() - start < 10_000);
+    t.true(performance.now() - start < 12_000);
   });
 }
 
