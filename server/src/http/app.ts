@@ -28,11 +28,10 @@ export interface AppDeps extends AuthenticationDeps {
 /** More header lines than any client sends. */
 const maxHeaderLines = 100;
 
-/** The middlewares in the order of decision 6: request id, access log, error boundary, size, authentication, router. */
+/** The middlewares in the order of decision 6: boundary (request id, error answer, access log), size, authentication, router. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
-  app.use(accessLog(deps));
-  app.use(errorBoundary(deps));
+  app.use(requestBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
   for (const mount of [deps.busyRoutes, deps.routes]) {
@@ -46,35 +45,14 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   return app;
 }
 
-function accessLog(deps: AppDeps): Middleware {
+/** Around everything else: turns what was thrown into an answer, once, here, and writes one line about the request. */
+function requestBoundary(deps: AppDeps): Middleware {
   let count = 0;
   return async (ctx, next) => {
-    count += 1;
     const started = performance.now();
-    ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
-    await next();
-    const { status } = ctx;
-    if (status < 500 && !deps.logRequests) return;
-    deps.logger[status < 500 ? 'info' : 'error'](
-      {
-        id: ctx.state.requestId,
-        method: ctx.method,
-        // The route, not what was sent: paths are the caller's text.
-        route: ctx['_matchedRoute'] ?? null,
-        status,
-        ms: Math.round((performance.now() - started) * 1000) / 1000,
-        principal: ctx.state.principal?.name,
-        ...ctx.state.errorDetail,
-      },
-      'request',
-    );
-  };
-}
-
-/** Turns whatever was thrown into an answer, once, here. */
-function errorBoundary(deps: AppDeps): Middleware {
-  return async (ctx, next) => {
     const { res } = ctx;
+    count += 1;
+    ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
     res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
     res.setHeader('Cache-Control', 'no-store');
     if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
@@ -85,7 +63,24 @@ function errorBoundary(deps: AppDeps): Middleware {
     }
     // Asked late: the order to stop may have come meanwhile.
     if (deps.isDraining()) res.setHeader('Connection', 'close');
+    logRequest(deps, ctx, performance.now() - started);
   };
+}
+
+function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void {
+  const { status } = ctx;
+  if (status < 500 && !deps.logRequests) return;
+  const line: Record<string, unknown> = {
+    id: ctx.state.requestId,
+    method: ctx.method,
+    // The route, not what was sent: paths are the caller's text.
+    route: ctx['_matchedRoute'] ?? null,
+    status,
+    us: Math.round(milliseconds * 1000),
+    principal: ctx.state.principal?.name,
+  };
+  if (ctx.state.errorDetail !== undefined) Object.assign(line, ctx.state.errorDetail);
+  deps.logger[status < 500 ? 'info' : 'error'](line, 'request');
 }
 
 function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {

@@ -13,7 +13,7 @@ export interface AccessTokenFacts {
   readonly now: number;
   readonly lifeSeconds: number;
   readonly tokenId: string;
-  readonly thumbprint?: string;
+  readonly thumbprint: string | undefined;
 }
 
 /** Claims of an access token (interface document, decision 12; RFC 9068 §2.2). */

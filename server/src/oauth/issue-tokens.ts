@@ -45,13 +45,17 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
   const lifeSeconds = accessTokenLife(request.expiresInSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
-  const common = { issuer: deps.issuer, principal: principal.name, domain: domain.name, now: epochSeconds(deps.clock) };
+  const { issuer } = deps;
+  const now = epochSeconds(deps.clock);
   const claims = accessTokenClaims({
-    ...common,
+    issuer,
+    principal: principal.name,
+    domain: domain.name,
     roles: roles.map((role) => role.name),
+    now,
     lifeSeconds,
     tokenId: deps.newTokenId(),
-    ...(deps.bound && principal.thumbprint !== undefined && { thumbprint: principal.thumbprint }),
+    thumbprint: deps.bound ? principal.thumbprint : undefined,
   });
   const response: AccessTokenResponse = {
     access_token: accessToken.sign(claims),
@@ -61,7 +65,16 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   };
   const service = request.scope.idTokenService;
   if (service !== undefined && deps.idTokens) {
-    response.id_token = idToken.sign(idTokenClaims({ ...common, service, lifeSeconds: idTokenLifeSeconds }));
+    response.id_token = idToken.sign(
+      idTokenClaims({
+        issuer,
+        principal: principal.name,
+        domain: domain.name,
+        service,
+        now,
+        lifeSeconds: idTokenLifeSeconds,
+      }),
+    );
   }
   return response;
 }
