@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { copyFileSync, renameSync, unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createClient } from '@signet/client';
@@ -139,3 +140,26 @@ test('an identity that cannot be used is refused at once, without quoting it', a
     t.false(JSON.stringify({ ...error, stack: error.stack }).includes('secret'));
   }
 });
+
+test('no request fails while certificates are swapped again and again under load', async (t) => {
+  const { client, server, player, pki, clock } = await clientWorld(t, granted, { retries: 0 });
+  const others = await Promise.all(['one', 'two', 'three'].map((name) => pki.issue(`media.${name}`)));
+  const gone = new AbortController();
+  const asking = Array.from({ length: 8 }, async () => {
+    while (!gone.signal.aborted) t.true(await client.access.check(ask));
+  });
+  for (const other of others) {
+    const before = server.requests.length;
+    await until('requests flow', () => server.requests.length > before + 50);
+    renameSync(other.certFile, player.certFile);
+    renameSync(other.keyFile, player.keyFile);
+    clock.advance(1000);
+    await until('the new one is used', () => server.requests.at(-1)?.caller === callerOf(other.cert));
+  }
+  gone.abort();
+  await Promise.all(asking);
+});
+
+function callerOf(pem: string): string | undefined {
+  return new X509Certificate(pem).subject.replace(/^CN=/, '');
+}

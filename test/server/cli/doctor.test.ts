@@ -1,0 +1,101 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { checkCertificate } from '@signet/server/cli/doctor/certificate-checks';
+import type { Finding } from '@signet/server/cli/doctor/finding';
+import { checkPolicy } from '@signet/server/cli/doctor/policy-check';
+import { checkGreeting } from '@signet/server/cli/doctor/server-checks';
+import test from 'ava';
+import { createPki } from '#support/pki';
+import { temporaryFolder } from '#support/temp';
+
+const minute = 60_000;
+const day = 1440 * minute;
+const now = systemClock.now();
+const pki = await createPki();
+const player = await pki.identity('media.player', 30);
+const guest = await pki.identity('media.guest', 30);
+const stranger = await createPki();
+
+/** `check state`, and whether there is advice. */
+const brief = (findings: readonly Finding[]) =>
+  findings.map(({ check, state, advice }) => `${check} ${state}${advice === undefined ? '' : ', advised'}`);
+
+const leafOnly = player.certificate.slice(0, player.certificate.indexOf('-----END CERTIFICATE-----') + 26);
+const good = { ...player, caBundle: pki.bundle };
+const ok = ['certificate ok', 'identity ok', 'chain ok'];
+
+const identities: readonly (readonly [
+  name: string,
+  change: Partial<typeof good>,
+  at: number,
+  expected: readonly string[],
+])[] = [
+  ['in order', {}, now, ok],
+  ['ended', {}, now + 31 * day, ['certificate failed, advised', 'identity ok', 'chain ok']],
+  ['near its end', {}, now + 29 * day, ['certificate warning, advised', 'identity ok', 'chain ok']],
+  ['not yet valid', {}, now - 2 * day, ['certificate failed, advised', 'identity ok', 'chain ok']],
+  ['with the key of another', { key: guest.key }, now, ['certificate ok', 'identity failed, advised', 'chain ok']],
+  ['without a key', { key: '' }, now, ['certificate ok', 'identity failed, advised', 'chain ok']],
+  ['without intermediate', { certificate: leafOnly }, now, ['certificate ok', 'identity ok', 'chain warning, advised']],
+  [
+    'of another authority',
+    { caBundle: stranger.bundle },
+    now,
+    ['certificate ok', 'identity ok', 'chain warning, advised'],
+  ],
+  ['that is no certificate', { certificate: 'x' }, now, ['certificate failed, advised']],
+];
+
+for (const [name, change, at, expected] of identities) {
+  test(`an identity ${name}`, (t) => {
+    t.deepEqual(brief(checkCertificate({ ...good, ...change }, at)), expected);
+  });
+}
+
+const clocks: readonly (readonly [skew: number, expected: string, found: string])[] = [
+  [0, 'clock ok', 'the clocks agree'],
+  [-minute, 'clock ok', 'the clocks agree'],
+  [3 * minute, 'clock warning, advised', "the clock of this host is 3 minutes behind the server's"],
+  [-3 * minute, 'clock warning, advised', "the clock of this host is 3 minutes ahead of the server's"],
+  [3 * day, 'clock failed, advised', "the clock of this host is 3 days behind the server's"],
+];
+
+for (const [skew, expected, found] of clocks) {
+  test(`a server whose clock is ${skew} ms ahead`, (t) => {
+    const [, clock] = checkGreeting({ notBefore: now - day, notAfter: now + 30 * day, date: now + skew }, now);
+    t.deepEqual(brief(clock === undefined ? [] : [clock]), [expected]);
+    t.is(clock?.found, found);
+  });
+}
+
+test('a server certificate that ends soon, and no clock', (t) => {
+  const findings = checkGreeting({ notBefore: now - 29 * day, notAfter: now + day }, now);
+  t.deepEqual(brief(findings), ['server certificate warning, advised']);
+});
+
+test('policy of every age', (t) => {
+  const folder = temporaryFolder(t);
+  t.deepEqual(brief(checkPolicy(folder, now)), ['policy failed, advised']);
+  const fetched = (ago: number, left: number, error?: string) => ({
+    lastSuccess: formatTimestamp(now - ago),
+    expires: formatTimestamp(now + left),
+    error,
+  });
+  const domains = {
+    fresh: fetched(minute, 7 * day),
+    late: fetched(60 * minute, 6 * day, 'no answer'),
+    ended: fetched(8 * day, -day),
+    never: { error: 'refused' },
+  };
+  writeFileSync(join(folder, 'status.json'), JSON.stringify({ domains }));
+  t.deepEqual(
+    checkPolicy(folder, now).map(({ state, found }) => `${state}: ${found}`),
+    [
+      'ok: `fresh` was confirmed 60 seconds ago',
+      'warning: `late` was confirmed 60 minutes ago (no answer)',
+      'failed: `ended` ended 24 hours ago: everything is denied',
+      'failed: `never` was never fetched (refused)',
+    ],
+  );
+});
