@@ -104,13 +104,13 @@ export interface ChangeContext {
   readonly certificateSerial?: string;
 }
 
-export type AuditAction = 'create' | 'change' | 'delete' | 'add-signing-key' | 'mark-key-compromised';
+export type AuditAction = 'create' | 'change' | 'delete' | 'add-signing-key' | 'mark-key-compromised' | 'restore';
 
 export interface AuditRecord extends ChangeContext {
   readonly id: number;
   readonly at: number;
   readonly action: AuditAction;
-  /** The domain, or the id of a signing key. */
+  /** The domain, the id of a signing key, or `store`. */
   readonly subject: string;
   /** The domain's version after the change. */
   readonly version?: number;

@@ -1,0 +1,32 @@
+import { userInfo } from 'node:os';
+import { resolve } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { loadConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
+import { restoreStore } from '../store/sqlite/restore.ts';
+import { action, configPathOf, print } from './run.ts';
+
+interface RestoreOptions {
+  readonly reason?: string;
+  readonly json?: boolean;
+}
+
+/** `signet restore`: a backup in the place of the store. */
+export function restoreCommand(): Command {
+  return new Command('restore')
+    .description('put a backup in the place of the store, under a new epoch; stop the servers first')
+    .argument('<file>', 'what `signet backup` wrote')
+    .option('--reason <text>', 'why, for the audit log')
+    .option('--json', 'print JSON')
+    .action(action(restore));
+}
+
+async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
+  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const context = {
+    actor: `local:${userInfo().username}`,
+    ...(options.reason !== undefined && { reason: options.reason }),
+  };
+  print(await restoreStore(storeFile, resolve(file), { clock: systemClock, context }), options.json);
+}

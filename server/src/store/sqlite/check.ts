@@ -1,0 +1,61 @@
+import Database from 'better-sqlite3';
+import { z } from 'zod';
+import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
+import { digestOfRows } from './digest.ts';
+import { checkStoreFile } from './file-checks.ts';
+import { openSqliteStore } from './open.ts';
+
+/** What a look at every page and row of a store found. */
+export interface StoreCheck {
+  readonly epoch: number;
+  readonly counter: number;
+  readonly domains: number;
+  readonly auditRecords: number;
+  /** Over every row. */
+  readonly digest: string;
+  readonly faults: readonly string[];
+}
+
+const messages = z.array(z.object({ integrity_check: z.string() }));
+
+/** Checks pages, references, the audit chain, and that every domain can be used. Throws `StoreRefusedError` for what is no store. */
+export async function checkStore(file: string): Promise<StoreCheck> {
+  checkStoreFile(file);
+  const { faults: inFile, digest } = checkFile(file);
+  const store = await openSqliteStore(file, { readonly: true });
+  try {
+    const changes = await store.changesSince();
+    const audit = await store.verifyAudit();
+    const { problems } = compileSnapshot(undefined, changes);
+    return {
+      ...changes.state,
+      domains: changes.domains.length,
+      auditRecords: audit.records,
+      digest,
+      faults: [
+        ...inFile,
+        ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
+        ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
+      ],
+    };
+  } finally {
+    await store.close();
+  }
+}
+
+function checkFile(file: string): { readonly faults: readonly string[]; readonly digest: string } {
+  const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
+  try {
+    const pages = messages.parse(database.pragma('integrity_check')).map((row) => row.integrity_check);
+    const references = z.array(z.unknown()).parse(database.pragma('foreign_key_check'));
+    return {
+      faults: [
+        ...pages.filter((message) => message !== 'ok'),
+        ...(references.length === 0 ? [] : [`${references.length} rows refer to what is not there`]),
+      ],
+      digest: digestOfRows(database),
+    };
+  } finally {
+    database.close();
+  }
+}
