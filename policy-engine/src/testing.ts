@@ -1,4 +1,13 @@
-/** A throw-away authority and a clock, for the tests of services that embed the engine. */
+/** A throw-away authority, a clock and a runner for cases, for the tests of services that embed the engine. */
+export type { PolicyCase } from './testing/decode-case.ts';
+export {
+  type CaseEngine,
+  type CaseFailure,
+  type CaseReport,
+  type CoveredAssertion,
+  type RunCasesOptions,
+  runCases,
+} from './testing/run-cases.ts';
 export {
   TestAuthority,
   type TestAuthorityOptions,

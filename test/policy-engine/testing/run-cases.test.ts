@@ -1,0 +1,170 @@
+import { readFileSync } from 'node:fs';
+import { PolicyEngine, type PolicyInput } from '@signet/policy-engine';
+import { createTestAuthority, runCases } from '@signet/policy-engine/testing';
+import test from 'ava';
+import { parse } from 'yaml';
+
+const movies: PolicyInput = {
+  name: 'movies',
+  assertions: [
+    { effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' },
+    { effect: 'ALLOW', role: 'editor', action: '*', resource: '*' },
+    { effect: 'DENY', role: '*', action: 'delete', resource: '*' },
+  ],
+};
+const engine = PolicyEngine.fromDomains({ catalog: [movies] });
+const read = (role: string, expect: string) => ({ roles: [role], action: 'read', resource: 'movie', expect });
+
+test('cases that fail say why, and the rules that decided nothing are named', (t) => {
+  const report = runCases(
+    engine,
+    [
+      { note: 'readers read', ...read('reader', 'allow') },
+      { note: 'guests do not', ...read('guest', 'deny') },
+      { note: 'by its status', ...read('guest', 'DENY_NO_MATCH') },
+      { note: 'guests do', ...read('guest', 'allow') },
+      { note: 'nobody deletes', roles: ['editor'], action: 'delete', resource: 'catalog:movie', expect: 'allow' },
+      { note: 'a slip of the pen', roles: ['reader'], action: 'read', resource: 'media:movie', expect: 'deny' },
+      { note: 'no such domain', domain: 'nowhere', ...read('reader', 'deny') },
+      {
+        note: 'bundles hold no members',
+        principal: 'media.player',
+        action: 'read',
+        resource: 'movie',
+        expect: 'allow',
+      },
+    ],
+    { domain: 'catalog' },
+  );
+  t.deepEqual(report, {
+    passed: 3,
+    failures: [
+      {
+        index: 3,
+        note: 'guests do',
+        expected: 'allow',
+        decided: 'DENY_NO_MATCH',
+        message:
+          'case 4 (guests do): the caller with roles guest: read movie: expected allow, decided DENY_NO_MATCH; no rule matches',
+      },
+      {
+        index: 4,
+        note: 'nobody deletes',
+        expected: 'allow',
+        decided: 'DENY',
+        message:
+          'case 5 (nobody deletes): the caller with roles editor: delete catalog:movie: expected allow, decided DENY; policy movies: DENY delete on * for *',
+      },
+      {
+        index: 5,
+        note: 'a slip of the pen',
+        expected: 'deny',
+        decided: 'DENY_DOMAIN_MISMATCH',
+        message:
+          'case 6 (a slip of the pen): the caller with roles reader: read media:movie: expected deny, decided DENY_DOMAIN_MISMATCH; no rule matches',
+      },
+      {
+        index: 6,
+        note: 'no such domain',
+        expected: 'deny',
+        decided: 'DENY_DOMAIN_NOT_FOUND',
+        message:
+          'case 7 (no such domain): the caller with roles reader: read movie: expected deny, decided DENY_DOMAIN_NOT_FOUND; no rule matches',
+      },
+    ],
+    skipped: [7],
+    coverage: {
+      total: 3,
+      decided: 2,
+      share: 2 / 3,
+      missed: [
+        {
+          domain: 'catalog',
+          policy: 'movies',
+          assertion: { effect: 'ALLOW', role: 'editor', action: '*', resource: '*' },
+        },
+      ],
+    },
+  });
+});
+
+test('the roles of principals, by the time of the case', (t) => {
+  const asked: unknown[] = [];
+  const ask = { action: 'read', resource: 'movie' };
+  const report = runCases(
+    engine,
+    [
+      { principal: 'media.player', ...ask, expect: 'allow', at: '2026-01-01T00:00:00Z' },
+      { principal: 'media.guest', ...ask, expect: 'DENY_NO_MATCH' },
+    ],
+    {
+      domain: 'catalog',
+      rolesOf: (...parameters) => {
+        asked.push(parameters);
+        return parameters[0] === 'media.player' ? ['reader'] : [];
+      },
+    },
+  );
+  t.deepEqual([report.passed, report.failures, report.skipped], [2, [], []]);
+  t.deepEqual(asked, [
+    ['media.player', 'catalog', 1_767_225_600_000],
+    ['media.guest', 'catalog', undefined],
+  ]);
+});
+
+test('the cases of the sample domains can be run', (t) => {
+  const document = (name: string): unknown =>
+    parse(readFileSync(new URL(`../../../policies/${name}.yaml`, import.meta.url), 'utf8'));
+  const cases = document('catalog.cases');
+  const members: Record<string, string[]> = {
+    'media.player': ['reader'],
+    'media.studio': ['editor', 'reader'],
+    'sys.auth.operator': ['admin', 'cleaner', 'janitor', 'operator'],
+  };
+  const { skipped, failures } = runCases(engine, cases, { domain: 'catalog' });
+  t.true(skipped.length > 10);
+  t.deepEqual(failures, []);
+  const report = runCases(engine, cases, {
+    domain: 'catalog',
+    rolesOf: (principal) => members[principal.toLowerCase()] ?? [],
+  });
+  t.is(report.skipped.length, 0);
+});
+
+const wrong: [note: string, cases: unknown, message: string][] = [
+  ['no list', {}, '`cases` is no list'],
+  ['no object', ['x'], 'case 1: it is no object'],
+  ['an unknown member', [{ ...read('a', 'allow'), acton: 'x' }], 'case 1: `acton` is no member of a case'],
+  ['no domain', [{ ...read('a', 'allow') }], 'case 1: neither the case nor the run names a `domain`'],
+  ['no domain name', [{ ...read('a', 'allow'), domain: 'a b' }], 'case 1: `domain` is not a valid DomainName'],
+  ['no action', [{ ...read('a', 'allow'), domain: 'a', action: 1 }], 'case 1: `action` or `resource` is no text'],
+  [
+    'an unknown answer',
+    [{ ...read('a', 'yes'), domain: 'a' }],
+    'case 1: `expect` is neither `allow` nor `deny` nor a status',
+  ],
+  [
+    'two subjects',
+    [{ ...read('a', 'allow'), domain: 'a', principal: 'b.c' }],
+    'case 1: it needs either `principal` or `roles`',
+  ],
+  ['a local time', [{ ...read('a', 'allow'), domain: 'a', at: '2026-01-01' }], 'case 1: `at` is no time in UTC'],
+];
+for (const [note, cases, message] of wrong) {
+  test(`no cases: ${note}`, (t) => {
+    t.throws(() => runCases(engine, cases), { message });
+  });
+}
+
+test('an authority with everything starts within milliseconds', async (t) => {
+  await createTestAuthority();
+  const times: number[] = [];
+  for (let round = 0; round < 9; round += 1) {
+    const start = performance.now();
+    await createTestAuthority();
+    times.push(performance.now() - start);
+  }
+  const median = times.sort((a, b) => a - b)[4] ?? Number.POSITIVE_INFINITY;
+  t.log(`median ${median.toFixed(2)} ms`);
+  t.true(median < 100);
+});
