@@ -1,0 +1,69 @@
+import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { type ConnectionOptions, connectionOptions } from '../connection.ts';
+import { print, UsageError } from '../run.ts';
+import { type ManagementRequest, manage, manageAll } from './management-client.ts';
+
+export interface ReadOptions extends ConnectionOptions {
+  readonly json?: boolean;
+}
+
+export interface WriteOptions extends ReadOptions {
+  readonly reason?: string;
+  readonly dryRun?: boolean;
+  readonly allowWildcard?: boolean;
+}
+
+/** A command that reads. */
+export function reader(name: string, description: string): Command {
+  return connectionOptions(new Command(name)).description(description).option('--json', 'print JSON');
+}
+
+/** A command that changes something. */
+export function writer(name: string, description: string): Command {
+  return reader(name, description)
+    .option('--reason <text>', 'why, for the audit log')
+    .option('--dry-run', 'only say what it would change, and whose access')
+    .option('--allow-wildcard', 'let `*` and prefixes become members');
+}
+
+export async function show(options: ReadOptions, path: readonly string[]): Promise<void> {
+  print(await manage(options, { method: 'GET', path }), options.json);
+}
+
+export async function list(
+  options: ReadOptions,
+  path: readonly string[],
+  query: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  print(await manageAll(options, path, query), options.json);
+}
+
+/** Makes a change and prints what is there now, or what a dry run said. */
+export async function write(options: WriteOptions, request: ManagementRequest): Promise<void> {
+  const query = {
+    ...(options.reason !== undefined && { reason: options.reason }),
+    ...(options.dryRun === true && { dryRun: 'true' }),
+    ...(options.allowWildcard === true && { allowWildcard: 'true' }),
+  };
+  const answer = await manage(options, { ...request, query });
+  print(answer ?? (options.json === true ? { deleted: true } : 'deleted'), options.json);
+}
+
+/** A time as `2027-01-01T00:00:00Z`, or how far away it is: `7d`, `12h`, `30m`. Throws `UsageError`. */
+export function timeOf(text: string): string {
+  const span = /^([1-9]\d{0,4})([dhm])$/.exec(text);
+  if (span === null) return text;
+  const unitMs = new Map([
+    ['d', 86_400_000],
+    ['h', 3_600_000],
+    ['m', 60_000],
+  ]).get(span[2] ?? '');
+  if (unitMs === undefined) throw new UsageError(`\`${text}\` is no time`);
+  return formatTimestamp(systemClock.now() + Number(span[1]) * unitMs);
+}
+
+/** The members that are there, without those that are undefined. */
+export function given(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+}

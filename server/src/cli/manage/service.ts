@@ -1,0 +1,65 @@
+import { readFileSync } from 'node:fs';
+import { Command } from 'commander';
+import { action } from '../run.ts';
+import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
+
+interface PutOptions extends WriteOptions {
+  readonly description?: string;
+  readonly endpoint?: string;
+  readonly host?: readonly string[];
+}
+
+/** `signet service …`. */
+export function serviceCommand(): Command {
+  const all = (domain: string) => ['domains', domain, 'services'];
+  const one = (command: Command) => command.argument('<domain>').argument('<service>');
+  const key = (command: Command) => one(command).argument('<key-id>');
+  return new Command('service')
+    .description('services: the programs that have an identity')
+    .addCommand(
+      reader('list', 'list the services of a domain')
+        .argument('<domain>')
+        .action(action((domain: string, o: ReadOptions) => list(o, all(domain)))),
+    )
+    .addCommand(
+      one(reader('show', 'show a service with its public keys')).action(
+        action((domain: string, name: string, o: ReadOptions) => show(o, [...all(domain), name])),
+      ),
+    )
+    .addCommand(
+      one(writer('create', 'make a service, or change it; its keys stay'))
+        .option('--description <text>', 'what it is')
+        .option('--endpoint <url>', 'where it confirms instances, for a provider')
+        .option('--host <name...>', 'hosts that it runs on')
+        .action(
+          action((domain: string, name: string, o: PutOptions) => {
+            const body = given({ description: o.description, endpoint: o.endpoint, hosts: o.host });
+            return write(o, { method: 'PUT', path: [...all(domain), name], body });
+          }),
+        ),
+    )
+    .addCommand(
+      one(writer('delete', 'delete a service')).action(
+        action((domain: string, name: string, o: WriteOptions) =>
+          write(o, { method: 'DELETE', path: [...all(domain), name] }),
+        ),
+      ),
+    )
+    .addCommand(
+      key(writer('add-key', 'register a public key, or replace the one of this id'))
+        .argument('<file>', 'PEM of the public key')
+        .action(
+          action((domain: string, name: string, id: string, file: string, o: WriteOptions) => {
+            const body = { pem: readFileSync(file, 'utf8') };
+            return write(o, { method: 'PUT', path: [...all(domain), name, 'keys', id], body });
+          }),
+        ),
+    )
+    .addCommand(
+      key(writer('remove-key', 'take a public key away')).action(
+        action((domain: string, name: string, id: string, o: WriteOptions) =>
+          write(o, { method: 'DELETE', path: [...all(domain), name, 'keys', id] }),
+        ),
+      ),
+    );
+}
