@@ -249,6 +249,7 @@ test('JWKList', async (t) => {
   t.deepEqual(body.keys, keys);
   const config = ['--config', join(world.folder, 'signet.yaml')];
   const listed: { kid: string }[] = JSON.parse((await world.signet('keys', 'list', ...config, '--json')).stdout);
+  t.deepEqual(await signet('media.player', 'keys', 'published'), { keys });
   t.deepEqual(listed.map(({ kid }) => kid).sort(), keys.map(({ kid }) => kid).sort());
 });
 
@@ -301,6 +302,26 @@ test('a refusal is the same for all three', async (t) => {
   t.deepEqual(body, { code: 404, message });
 });
 
+test('a protected service is called in each way', async (t) => {
+  const { providerUrl } = world.state;
+  const token = { domain: 'catalog' };
+  const ours = await client.fetch(`${providerUrl}/movie`, { token });
+  const body = await ours.text();
+  t.is(ours.status, 200);
+  t.deepEqual(await signet('media.player', 'fetch', `${providerUrl}/movie`, '--domain', 'catalog'), {
+    status: 200,
+    body,
+  });
+  const { accessToken } = await client.tokens.get(token);
+  const bearer = ['-H', `Authorization: Bearer ${accessToken}`];
+  t.deepEqual(await world.curl('media.player', ...bearer, `${providerUrl}/movie`), { status: 200, body });
+  t.is((await client.fetch(`${providerUrl}/movie`, { token, method: 'PUT', body: '{}' })).status, 403);
+  const data = ['--data', world.folder];
+  const { stdout } = await world.signet('token', 'principal', '--service', 'media.player', ...data);
+  const header = ['-H', `Svc-Principal-Auth: ${stdout.trim()}`];
+  t.is((await world.curl('media.player', ...header, `${providerUrl}/central-token/movie`)).status, 200);
+});
+
 test('the doctor finds nothing in a running world, and says what is wrong in others', async (t) => {
   const well = await signet('media.player', 'doctor');
   t.deepEqual(
@@ -344,7 +365,7 @@ test('bash completes commands and options', async (t) => {
     const run = `source ${script}; COMP_WORDS=(signet ${typed}); COMP_CWORD=${words.length}; _signet; echo "\${COMPREPLY[*]}"`;
     return (await runProgram('bash', ['-c', run])).stdout.trim();
   };
-  t.is(await complete('do'), 'doctor');
-  t.is(await complete('token', ''), 'get inspect --help');
+  t.is(await complete('doc'), 'doctor');
+  t.is(await complete('token', ''), 'get inspect principal --help');
   t.is(await complete('aws', 'credentials', '--du'), '--duration');
 });

@@ -10,6 +10,7 @@ import { addSigningKey, keyPurposes } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
+import { publishedKeysCommand } from './published-keys.ts';
 import { action, configPathOf, print } from './run.ts';
 
 const actor = 'signet keys';
@@ -20,7 +21,7 @@ interface RotateOptions {
   readonly json?: boolean;
 }
 
-/** `signet keys list | rotate | compromised`. */
+/** `signet keys list | published | rotate | compromised`. */
 export function keysCommand(): Command {
   const keys = new Command('keys').description('the keys that sign tokens and bundles');
   keys
@@ -34,6 +35,7 @@ export function keysCommand(): Command {
         );
       }),
     );
+  keys.addCommand(publishedKeysCommand());
   keys
     .command('rotate')
     .description('add a key that signs once every verifier knows it (keys.prepublishSeconds)')

@@ -21,6 +21,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['certificate', async () => (await import('./certificate.ts')).certificateCommand()],
   ['instance', async () => (await import('./instance.ts')).instanceCommand()],
   ['aws', async () => (await import('./aws.ts')).awsCommand()],
+  ['fetch', async () => (await import('./fetch.ts')).fetchCommand()],
   ['roles', async () => (await import('./roles.ts')).rolesCommand()],
   ['cert', async () => (await import('./cert.ts')).certCommand()],
   ['audit', async () => (await import('./audit.ts')).auditCommand()],

@@ -6,6 +6,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { readDevState } from './dev/state.ts';
 import { checkSignature, type DecodedToken, decodeToken, describeToken, type SignatureState } from './inspect-token.ts';
+import { principalTokenCommand } from './principal-token.ts';
 import { action, CommandFailedError, describeError, print } from './run.ts';
 
 interface GetOptions extends ConnectionOptions {
@@ -35,7 +36,11 @@ export function tokenCommand(): Command {
     .argument('[token]', 'the token; - or nothing: standard input')
     .option('--json', 'print JSON')
     .action(action(inspectToken));
-  return new Command('token').description('get and inspect tokens').addCommand(get).addCommand(inspect);
+  return new Command('token')
+    .description('get, sign and inspect tokens')
+    .addCommand(get)
+    .addCommand(inspect)
+    .addCommand(principalTokenCommand());
 }
 
 function wholeSeconds(value: string): number {
