@@ -2,7 +2,7 @@ import type { Decision } from '../policy/index.ts';
 import { type CertificateInput, certificateThumbprint } from '../token/index.ts';
 import type { ResourceError } from '../wire/index.ts';
 import { canonicalPath } from './canonical-path.ts';
-import { clientCertificate, type Peer, type TrustedProxies } from './proxy-certificate.ts';
+import { type ClientCertificate, clientCertificate, type Peer, type TrustedProxies } from './proxy-certificate.ts';
 
 /** What the middleware needs of an engine. */
 export interface Decider {
@@ -39,6 +39,11 @@ export interface ProtectOptions {
   rfc6750?: boolean;
   /** Proxies whose `Client-Cert` header (RFC 9440) is believed. Default none. */
   proxies?: TrustedProxies;
+  /**
+   * Finds the client's certificate in place of the connection and of `proxies`, for platforms and proxies with ways of their
+   * own. Whatever it reads from a header, it must first make sure of the sender (`peer`).
+   */
+  certificate?: (request: ProtectedRequest) => CertificateInput | undefined;
 }
 
 /** A request as the adapters of the frameworks hand it over. */
@@ -58,7 +63,7 @@ export type Outcome =
 
 const defaultHeaders = ['svc-role-auth', 'authorization'] as const;
 
-/** Decides one request. Never throws: what cannot be understood is refused. */
+/** Decides one request; what cannot be understood is refused. Rejects only with what `rule` or `certificate` throws. */
 export async function authorize(request: ProtectedRequest, options: ProtectOptions): Promise<Outcome> {
   const path = canonicalPath(request.target);
   if (path === undefined) return refusal(400, 'path is not in canonical form');
@@ -67,11 +72,7 @@ export async function authorize(request: ProtectedRequest, options: ProtectOptio
   const token = findToken(request, options.tokenHeaders ?? defaultHeaders);
   if (token.kind === 'several') return options.rfc6750 ? badRequest() : denied(options, undefined);
   if (token.kind === 'none') return missing(options);
-  const certificate = clientCertificate(
-    request.peer,
-    single(request.header('client-cert')),
-    isTrusted(request.peer, options.proxies),
-  );
+  const certificate = findCertificate(request, options);
   if (certificate.kind === 'malformed') return refusal(400, 'header `client-cert` is malformed');
   const decision = await options.engine.decide({
     token: token.token,
@@ -79,6 +80,15 @@ export async function authorize(request: ProtectedRequest, options: ProtectOptio
     ...(certificate.kind === 'certificate' && { certificate: certificate.certificate }),
   });
   return decision.status === 'ALLOW' ? { kind: 'allowed', decision } : denied(options, decision);
+}
+
+function findCertificate(request: ProtectedRequest, options: ProtectOptions): ClientCertificate {
+  if (options.certificate !== undefined) {
+    const found = options.certificate(request);
+    return found === undefined ? { kind: 'none' } : { kind: 'certificate', certificate: found };
+  }
+  const isProxy = isTrusted(request.peer, options.proxies);
+  return clientCertificate(request.peer, single(request.header('client-cert')), isProxy);
 }
 
 type FoundToken = { kind: 'token'; token: string } | { kind: 'none' } | { kind: 'several' };

@@ -14,14 +14,17 @@ interface FastifyReply {
 }
 
 /**
- * A Fastify `onRequest` hook, for one route or for all, that lets a request pass only when the engine answers ALLOW.
- * Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
+ * A Fastify `onRequest` hook, for one route or for all, that lets a request pass only when the engine answers ALLOW; the
+ * decision is then in `request.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
  */
 export function protect(options: ProtectOptions): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const read = nodeRequests();
   return async (request, reply) => {
     const outcome = await authorize(read(request.raw), options);
-    if (outcome.kind === 'allowed') return undefined;
+    if (outcome.kind === 'allowed') {
+      Object.assign(request, { signet: outcome.decision });
+      return undefined;
+    }
     return reply.code(outcome.status).headers(outcome.headers).send(outcome.body);
   };
 }

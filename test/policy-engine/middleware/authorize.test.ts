@@ -220,3 +220,30 @@ for (const { note, peer, header, expect } of proxyCases) {
     }
   });
 }
+
+test('a hook finds the certificate in place of connection and proxies', async (t) => {
+  const engine = engineThat('ALLOW');
+  const found = new Uint8Array([9]);
+  const headers = { authorization: ['Bearer abc'], 'client-cert': [forwarded], 'x-cert': ['9'] };
+  const hooks: NonNullable<ProtectOptions['certificate']>[] = [
+    ({ header, peer }) => (peer.address === '127.0.0.1' && header('x-cert')[0] === '9' ? found : undefined),
+    () => undefined,
+  ];
+  for (const hook of hooks) {
+    await authorize(request(headers, { peer: { address: '127.0.0.1', certificate } }), {
+      engine,
+      rule,
+      proxies,
+      certificate: hook,
+    });
+  }
+  const asked = { token: 'abc', action: 'read', resource: 'catalog:movie' };
+  t.deepEqual(engine.asked, [{ ...asked, certificate: found }, asked]);
+  const fail = () => {
+    throw new Error('no certificate here');
+  };
+  await t.throwsAsync(authorize(request(headers), { engine, rule, certificate: fail }), {
+    message: 'no certificate here',
+  });
+  t.is(engine.asked.length, 2);
+});

@@ -46,14 +46,14 @@ const doors: Record<string, (t: ExecutionContext) => Promise<(path: string, init
   {
     koa: async (t) => {
       const app = new Koa().use(protectKoa(options)).use((ctx) => {
-        ctx.body = { served: true };
+        ctx.body = { served: 'signet' in ctx.state };
       });
       const base = await listen(t, app.callback());
       return (path, init) => fetch(base + path, init);
     },
     express: async (t) => {
       const app = express().use(protectExpress(options), (_request, response) => {
-        response.json({ served: true });
+        response.json({ served: 'signet' in response.locals });
       });
       const base = await listen(t, app);
       return (path, init) => fetch(base + path, init);
@@ -61,13 +61,16 @@ const doors: Record<string, (t: ExecutionContext) => Promise<(path: string, init
     fastify: async (t) => {
       const app = fastify();
       app.addHook('onRequest', protectFastify(options));
-      app.all('/*', async () => ({ served: true }));
+      app.all('/*', async (request) => ({ served: 'signet' in request }));
       const base = await app.listen({ port: 0, host: '127.0.0.1' });
       t.teardown(() => app.close());
       return (path, init) => fetch(base + path, init);
     },
     fetch: async () => {
-      const handler = protectFetch(() => Response.json({ served: true }), { ...options, peer: () => ({}) });
+      const handler = protectFetch((_, decision) => Response.json({ served: decision.status === 'ALLOW' }), {
+        ...options,
+        peer: () => ({}),
+      });
       return (path, init) => handler(new Request(`https://provider.example${path}`, init));
     },
   };
