@@ -58,7 +58,7 @@ test('the server is stopped, killed and started again without one failed request
   const { cert = '', key = '' } = identities['media.player'] ?? {};
   const { port } = new URL(baseUrl);
   const config = join(world.folder, 'signet.yaml');
-  await using client = createClient({ baseUrl, caBundle, certificate: cert, key, retries: 12 });
+  await using client = createClient({ baseUrl, caBundle, certificate: cert, key, retries: 40 });
   await client.tokens.get({ domain: 'catalog' });
   const load = startLoad(client);
   await pause(500);

@@ -25,12 +25,11 @@ export function isServersOwn(error: SignetClientError): boolean {
 }
 
 /**
- * Milliseconds to wait before the next try: what `Retry-After` says, else a random part of a time that doubles (full
- * jitter), so that clients that failed together do not come back together. `undefined`: the server wants to be left alone
+ * Milliseconds to wait before the next try: what `Retry-After` says, else a time that doubles, half of it random, so that clients that failed together do not come back together. `undefined`: the server wants to be left alone
  * for longer than a caller should wait.
  */
 export function backOff(attempt: number, error: SignetClientError, random: () => number): number | undefined {
   const asked = error.retryAfterSeconds;
-  if (asked === undefined) return random() * Math.min(longestMs, firstMs * 2 ** attempt);
+  if (asked === undefined) return ((1 + random()) / 2) * Math.min(longestMs, firstMs * 2 ** attempt);
   return asked > longestRetryAfterSeconds ? undefined : asked * 1000 + random() * firstMs;
 }
