@@ -2,12 +2,14 @@ import type { DomainName } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidDocumentError, PreconditionFailedError } from '../errors.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { diffDomains } from '../store/diff-domains.ts';
 import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
 import type { SaveOutcome, Store, StoreState, StoreTransaction } from '../store/store.ts';
 import type { CaseFile } from './documents/case-file.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { checkReferences, neededDomains, referredDomains } from './documents/references.ts';
+import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
 
 export interface AppliedDomain {
@@ -35,7 +37,7 @@ export interface CheckedDocuments {
  * Makes the domains of the documents exactly what they say, in one transaction: references are checked, the cases run on the result,
  * and only then something is written. Domains without a document stay as they are, public keys of services whose document names
  * none too. Throws `InvalidDocumentError` with every problem and every failing case, and `PreconditionFailedError` when the store
- * is no longer in the `planned` state; then nothing has changed.
+ * is no longer in the `planned` state, `InvalidRequestError` when a domain asks for a reason; then nothing has changed.
  */
 export function applyDocuments(
   store: Store,
@@ -52,6 +54,8 @@ export function applyDocuments(
     if (failures.length > 0) throw new InvalidDocumentError(failures);
     const domains: AppliedDomain[] = [];
     for (const content of contents) {
+      const before = known.get(content.name);
+      if (before !== undefined && !diffDomains(before, content).empty) requireReason(before, context);
       const { kind, version } = await transaction.saveDomain(content);
       domains.push({ name: content.name, outcome: kind, version });
     }

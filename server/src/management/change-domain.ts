@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
-import { ForbiddenError, InvalidRequestError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
+import { ForbiddenError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import type { AccessChange } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -11,6 +11,7 @@ import { asRecord } from './apply-documents.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
+import { requireReason } from './require-reason.ts';
 import { changesManagers, type Right, requireRight } from './rights.ts';
 import { checkSafeguards, type FindDomain } from './safeguards.ts';
 
@@ -128,12 +129,6 @@ async function edited(
   checkQuotas(before, after, deps.quotas);
   await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, find });
   return after;
-}
-
-/** Throws `InvalidRequestError` when the domain wants to know why it is changed. */
-export function requireReason(domain: DomainContent, context: ChangeContext): void {
-  if (domain.requireReason !== true || (context.reason ?? '').trim() !== '') return;
-  throw new InvalidRequestError(`domain \`${domain.name}\` asks for a reason: reason is missing`);
 }
 
 /** Throws `PreconditionFailedError` when the object is not as the caller knows it. */

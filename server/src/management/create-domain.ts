@@ -10,11 +10,11 @@ import {
   type Preview,
   preview,
   requireMatch,
-  requireReason,
 } from './change-domain.ts';
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas } from './quotas.ts';
+import { requireReason } from './require-reason.ts';
 import { isOperator } from './rights.ts';
 import { checkForeignUse, checkSafeguards, type FindDomain } from './safeguards.ts';
 

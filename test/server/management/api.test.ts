@@ -304,3 +304,16 @@ test('a domain goes only when it is disabled and nobody needs it', async (t) => 
   t.is((await operator(domain)).status, 404);
   t.is((await operator(`${base}/domains/sys.auth`, send('PUT', { enabled: false }))).status, 409);
 });
+
+test('the management API alone, and not at all', async (t) => {
+  const { pki } = server;
+  const domains = [{ name: 'media', services: { guest: {} } }];
+  const who = await pki.identity('media.guest');
+  const alone = caller(t, await startServer(t, { pki, domains, options: { 'management.alone': true } }), who);
+  t.is((await alone(`${base}/domains`)).status, 200);
+  t.is((await alone('/oauth2/keys')).status, 404);
+  t.is((await alone('^/healthz')).status, 200);
+  const without = caller(t, await startServer(t, { pki, domains, options: { 'management.enabled': false } }), who);
+  t.is((await without(`${base}/domains`)).status, 404);
+  t.is((await without('/oauth2/keys')).status, 200);
+});

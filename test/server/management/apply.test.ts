@@ -300,3 +300,17 @@ test('the sample policies hold what they promise', async (t) => {
   t.true(casesPassed > 20);
   t.deepEqual(warnings, []);
 });
+
+test('a domain that asks for a reason is not changed without one', async (t) => {
+  const { store, write } = await openWorld(t);
+  const read = (more: string) =>
+    readDocumentFolder(write({ 'catalog.yaml': `domain: catalog\nrequireReason: true\n${more}` }));
+  await applyDocuments(store, read(''), { actor: 'a' }, 0);
+  t.is((await applyDocuments(store, read(''), { actor: 'a' }, 0)).domains[0]?.outcome, 'unchanged');
+  await t.throwsAsync(applyDocuments(store, read('enabled: false\n'), { actor: 'a' }, 0), {
+    instanceOf: InvalidRequestError,
+    message: 'domain `catalog` asks for a reason: reason is missing',
+  });
+  const applied = await applyDocuments(store, read('enabled: false\n'), { actor: 'a', reason: 'sold' }, 0);
+  t.is(applied.domains[0]?.outcome, 'changed');
+});

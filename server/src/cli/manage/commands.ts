@@ -1,6 +1,9 @@
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
+import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
+import { describeImpact } from '../describe-impact.ts';
 import { print, UsageError } from '../run.ts';
 import { type ManagementRequest, manage, manageAll } from './management-client.ts';
 
@@ -47,8 +50,36 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
     ...(options.allowWildcard === true && { allowWildcard: 'true' }),
   };
   const answer = await manage(options, { ...request, query });
+  if (options.dryRun === true && options.json !== true) {
+    describePreview(answer);
+    return;
+  }
   print(answer ?? (options.json === true ? { deleted: true } : 'deleted'), options.json);
 }
+
+/** What the server says of a dry run; read with its types, as it is of the same release or refused. */
+function describePreview(answer: unknown): void {
+  const { changes, impact } = previewSchema.parse(answer);
+  for (const { change, kind, domain, name } of changes) print(`${change} ${kind} ${domain}: ${name}`, false);
+  for (const line of describeImpact(impact ?? undefined)) print(line, false);
+}
+
+const textSet = z.object({ matching: z.array(z.string()), except: z.array(z.string()) });
+const previewSchema = z.object({
+  changes: z.array(z.object({ change: z.string(), kind: z.string(), domain: z.string(), name: z.string() })),
+  impact: z.nullable(
+    z.array(
+      z.object({
+        change: z.enum(['gain', 'loss']),
+        action: textSet,
+        resource: textSet,
+        example: z.object({ principal: z.string(), action: z.string(), resource: z.string() }),
+        domain: z.string().transform((name) => parseDomainName(name)),
+        principal: z.string(),
+      }),
+    ),
+  ),
+});
 
 /** A time as `2027-01-01T00:00:00Z`, or how far away it is: `7d`, `12h`, `30m`. Throws `UsageError`. */
 export function timeOf(text: string): string {

@@ -1,0 +1,58 @@
+import { mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { type DevWorld, repository, signetScript, startDevWorld } from '#support/dev-world';
+import { type Finished, runProgram } from '#support/run-program';
+
+/** A block of commands of the guide; `stopped` ones run without the system, after which it is started again. */
+interface Block {
+  readonly text: string;
+  readonly kind: '' | 'refused' | 'stopped';
+}
+
+function blocksOf(markdown: string): Block[] {
+  return [...markdown.matchAll(/^```sh ?(refused|stopped)?\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({
+    text,
+    kind: kind === 'refused' || kind === 'stopped' ? kind : '',
+  }));
+}
+
+function run(folder: string, data: string, text: string): Promise<Finished> {
+  const signet = `signet() { '${process.execPath}' '${signetScript}' "$@"; }\n`;
+  const env = { ...process.env, SIGNET_CONFIG: join(data, 'signet.yaml') };
+  return runProgram('/bin/bash', ['-euo', 'pipefail', '-c', signet + text], { cwd: folder, env });
+}
+
+test('every command of the operator guide does what the guide says', async (t) => {
+  t.timeout(300_000);
+  let world: DevWorld = await startDevWorld();
+  t.teardown(() => world.remove());
+  const folder = join(world.folder, '..', 'work');
+  mkdirSync(folder);
+  const outputs: string[] = [];
+  for (const { text, kind } of blocksOf(readFileSync(join(repository, 'docs/guides/operator.md'), 'utf8'))) {
+    if (kind === 'stopped') t.is(await world.stop('SIGINT'), 0);
+    const finished = await run(folder, world.folder, text);
+    const wanted = kind === 'refused' ? 1 : 0;
+    t.is(finished.status, wanted, `${text}\n${finished.stdout}${finished.stderr}\n${world.errors()}`);
+    outputs.push(finished.stdout + finished.stderr);
+    if (kind === 'stopped') world = await startDevWorld({ folder: world.folder });
+  }
+  const all = outputs.join('');
+  for (const said of [
+    /not granted \(DENY_NO_MATCH\)/,
+    /ticket 4711 is done/,
+    /would be left without an administrator/,
+    /^\d+ records, head [0-9a-f]{64}$/m,
+    /^\+ member films: viewer: media\.player$/m,
+    /^access: media\.player: gains watch on films:film/m,
+    /^2 passed, 0 failed\n1 of 1 rules tried$/m,
+    /the documents changed since the plan/,
+    /the store is in use: stop its servers first/,
+  ]) {
+    t.regex(all, said);
+  }
+  const digests = [...all.matchAll(/^digest +([0-9a-f]{64})$/gm)].map(([, digest]) => digest);
+  // Of the backup, of the store at that moment, of the restore.
+  t.is(new Set(digests.slice(0, 3)).size, 1);
+});
