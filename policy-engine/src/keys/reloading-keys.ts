@@ -6,7 +6,7 @@ import type { JwkList, KeyPurpose } from '../wire/index.ts';
 import { decodeJwkList, type KeySource, staticKeys } from './key-source.ts';
 
 export interface ReloadOptions {
-  /** Gets the text of the key set. It must heed the signal. */
+  /** Gets the text of the key set; what it does after the signal is of no interest. */
   load: (signal: AbortSignal) => Promise<string>;
   /** How errors call the place, e.g. its address. */
   place: string;
@@ -102,7 +102,7 @@ export class ReloadingKeys implements KeySource {
     this.#begun = clock.now();
     try {
       const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(timeoutMs)]);
-      const list = decodeJwkList(parseStrictJson(await load(signal)));
+      const list = decodeJwkList(parseStrictJson(await Promise.race([load(signal), ended(signal)])));
       if (list.keys.length === 0) throw new PolicyEngineError('keys-malformed', 'key set holds no usable key');
       this.#take(knownOf(list));
       this.#error = undefined;
@@ -121,6 +121,13 @@ export class ReloadingKeys implements KeySource {
     if (!isSubset) this.#revision += 1;
     this.#known = next;
   }
+}
+
+/** Rejects when the signal comes, also for those that do not heed it. */
+function ended(signal: AbortSignal): Promise<never> {
+  return new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+  });
 }
 
 function knownOf(list: JwkList): Known {

@@ -30,7 +30,7 @@ const programs: [note: string, program: string][] = [
   ],
   [
     'a verifier with an address and own certificates',
-    "await TokenVerifier.open({ keys: { url: p.url, tls: p.tls }, issuers: [p.issuer], audiences: ['catalog'] });",
+    "await TokenVerifier.open({ keys: { url: p.url, tls: p.tls, timeoutMs: 25_000 }, issuers: [p.issuer], audiences: ['catalog'] });",
   ],
   ['an engine that is disposed', '{ using engine = await PolicyEngine.open({ policyDir: p.dir }); engine.health(); }'],
   [
