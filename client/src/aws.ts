@@ -45,12 +45,15 @@ interface Kept {
 export class Aws {
   readonly #http: Http;
   readonly #clock: Clock;
+  readonly #subject: () => Promise<string>;
   readonly #cache = new BoundedMap<Kept>(1000);
   readonly #flights = new SharedFlights<Kept>();
 
-  constructor(http: Http, clock: Clock) {
+  /** `subject` answers the subject of the caller's certificate: what one may have is not another's. */
+  constructor(http: Http, clock: Clock, subject: () => Promise<string>) {
     this.#http = http;
     this.#clock = clock;
+    this.#subject = subject;
   }
 
   /**
@@ -59,7 +62,7 @@ export class Aws {
    */
   async credentials(query: AwsQuery): Promise<AwsCredentials> {
     const { domain, role, durationSeconds, externalId } = parseQuery(query);
-    const key = JSON.stringify([domain, role, durationSeconds, externalId]);
+    const key = JSON.stringify([await this.#subject(), domain, role, durationSeconds, externalId]);
     const kept = this.#cache.get(key);
     if (kept !== undefined && isReusable(this.#clock.now(), kept.credentials.expiresAt, kept.lifetimeMs)) {
       return kept.credentials;

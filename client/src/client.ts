@@ -183,7 +183,7 @@ export function createClient(options: ClientOptions): SignetClient {
     instances: new Instances(http),
     roles: new Roles(access, async () => (await current()).subject),
     certificates: new Certificates(http, current),
-    aws: new Aws(http, clock),
+    aws: new Aws(http, clock, async () => (await current()).subject),
     fetch: createTargetFetch({ agents, tokens, clock, targets }),
     keyResolver: createKeyResolver({ fetchKeys: (signal) => fetchKeys(http, signal), clock }),
     keys: (call) => fetchKeys(http, call?.signal),

@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { chmodSync, readdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { chmodSync, readdirSync, readFileSync, renameSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import test from 'ava';
@@ -56,10 +56,17 @@ test('cloud credentials are kept until a quarter of their life is left, and aske
   t.is(expiration.getTime(), first.expiresAt);
   clock.advance(1);
   t.not((await client.aws.credentials(query)).accessKeyId, first.accessKeyId);
+  const before = server.requests.length;
+  const other = await world.pki.issue('media.other');
+  renameSync(other.certFile, world.player.certFile);
+  renameSync(other.keyFile, world.player.keyFile);
+  clock.advance(1000);
+  await client.aws.credentials(query);
+  t.is(server.requests.length, before + 1);
   for (const bad of [{ durationSeconds: 899 }, { durationSeconds: 900.5 }, { role: 'a b' }, { domain: 'a:b' }]) {
     t.is((await failure(client.aws.credentials({ ...query, ...bad })))['code'], 'invalid-argument');
   }
-  t.is(server.requests.length, 2);
+  t.is(server.requests.length, before + 1);
 });
 
 test('a role certificate comes with the key of its request', async (t) => {
