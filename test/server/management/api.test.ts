@@ -1,5 +1,7 @@
+import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import test from 'ava';
+import Database from 'better-sqlite3';
 import type { Answer, CallOptions } from '#support/start-server';
 import { caller, startServer, wholeFile } from '#support/start-server';
 
@@ -316,4 +318,37 @@ test('the management API alone, and not at all', async (t) => {
   const without = caller(t, await startServer(t, { pki, domains, options: { 'management.enabled': false } }), who);
   t.is((await without(`${base}/domains`)).status, 404);
   t.is((await without('/oauth2/keys')).status, 200);
+});
+
+test('locked by another writer: changes are refused after a while, reads go on', async (t) => {
+  const { pki } = server;
+  const domains = [{ name: 'media', roles: { admin: ['media.boss'] }, services: { boss: {} } }];
+  const locked = await startServer(t, { pki, domains });
+  const writer = caller(t, locked, await pki.identity('media.boss'));
+  const database = new Database(join(locked.folder, 'signet.db'));
+  t.teardown(() => database.close());
+  database.exec('begin immediate');
+  const change = writer(`${base}/domains/media/roles/late`, send('PUT', {}));
+  const reader = caller(t, locked, await pki.identity('media.boss'));
+  t.is((await reader(`${base}/domains/media/roles`)).status, 200);
+  const refused = await change;
+  t.deepEqual([refused.status, refused.body], [503, { code: 503, message: 'the store is locked by another writer' }]);
+  database.exec('rollback');
+  t.is((await writer(`${base}/domains/media/roles/late`, send('PUT', {}))).status, 201);
+});
+
+test('hostile texts are texts: each is stored as it is or refused, and never more than that', async (t) => {
+  const domain = await newDomain('hostile');
+  for (const text of ["'; drop table domains; --", '%', '_', '\\', '"', '🔒', '#{x}', '<script>']) {
+    const put = await boss(`${domain}/roles/reader`, send('PUT', { description: text }));
+    t.like((await boss(`${domain}/roles/reader`)).body, { description: text }, put.text);
+    const path = `${domain}/roles/${encodeURIComponent(text)}`;
+    t.true([400, 404].includes((await boss(path === `${domain}/roles/_` ? `${path}%25` : path)).status), text);
+    t.is((await boss(`${base}/search?member=${encodeURIComponent(text)}`)).status, 200);
+  }
+  for (const text of ['line\nbreak\u0000', '\u001b[31m']) {
+    t.is((await boss(`${domain}/roles/reader`, send('PUT', { description: text }))).status, 400);
+    t.is((await boss(`${domain}/roles/reader?reason=${encodeURIComponent(text)}`, send('PUT', {}))).status, 400);
+  }
+  t.truthy(await server.store.domain(parseDomainName('hostile')));
 });

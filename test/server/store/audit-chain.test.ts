@@ -1,5 +1,6 @@
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
+import { StoreUnavailableError } from '@signet/server/errors';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -60,3 +61,18 @@ for (const [note, sql, fault] of tampering) {
     t.regex((await store.verifyAudit()).fault ?? '', fault);
   });
 }
+
+test('a change that cannot be recorded does not happen; reads go on', async (t) => {
+  const { store, tamper } = await storeWithChanges(t);
+  tamper('alter table audit rename to gone');
+  await t.throwsAsync(
+    store.change({ actor: 'a' }, (change) => change.saveDomain(plainRecord({ name: 'five' }, 0))),
+    {
+      instanceOf: StoreUnavailableError,
+    },
+  );
+  t.is((await store.domainNames()).length, 8);
+  tamper('alter table gone rename to audit');
+  await store.change({ actor: 'a' }, (change) => change.saveDomain(plainRecord({ name: 'five' }, 0)));
+  t.deepEqual(await store.verifyAudit().then(({ records, fault }) => [records, fault]), [9, undefined]);
+});

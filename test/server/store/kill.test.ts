@@ -8,7 +8,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-const points = Number(process.env['SIGNET_KILLS'] ?? 12);
+const points = Number(process.env['SIGNET_KILLS'] ?? 20);
 
 /** Saves domains d0, d1, … one after the other, and says each name when the store has acknowledged it. */
 const writer = (file: string, from: (path: string) => string) => `
