@@ -14,6 +14,9 @@ export interface ErrorAnswer {
   readonly unexpected: boolean;
 }
 
+/** What stands in the way is over soon or takes an operator: asking again at once helps in neither case. */
+const retryAfterSeconds = '5';
+
 /** The one place that knows which status and which OAuth code a failure has (decisions 4 and 5). */
 const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthError: string]>> = {
   'invalid-request': [400, 'invalid_request'],
@@ -42,7 +45,7 @@ export function errorAnswer(error: unknown): ErrorAnswer {
       status,
       oauthError,
       message: error.message,
-      headers: {},
+      headers: status === 503 ? { 'Retry-After': retryAfterSeconds } : {},
       unexpected: false,
       ...(error.detail !== undefined && { detail: error.detail }),
     };

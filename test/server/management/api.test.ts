@@ -333,6 +333,7 @@ test('locked by another writer: changes are refused after a while, reads go on',
   t.is((await reader(`${base}/domains/media/roles`)).status, 200);
   const refused = await change;
   t.deepEqual([refused.status, refused.body], [503, { code: 503, message: 'the store is locked by another writer' }]);
+  t.is(refused.headers['retry-after'], '5');
   database.exec('rollback');
   t.is((await writer(`${base}/domains/media/roles/late`, send('PUT', {}))).status, 201);
 });
