@@ -65,6 +65,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
    * Throws `PolicyEngineError`: `invalid-options` without an issuer, `keys-unavailable` without keys, `keys-malformed`.
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
+    checkOpenOptions(options);
     const { keys, issuers } = options;
     const opened = keys === undefined ? undefined : await openKeys(keys, options.clock ?? systemClock);
     const directory = await PolicyDirectories.open(options, opened?.source).catch((error: unknown) => {
@@ -111,7 +112,9 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     try {
       const { token } = request;
       if (typeof token === 'string') return this.#decideToken(token, request);
-      if (Array.isArray(token)) return this.#decideSeveral(token, request);
+      if (Array.isArray(token)) {
+        return this.#decideSeveral(token, request).catch(() => bareDecision('DENY_INVALID_PARAMETERS'));
+      }
       return Promise.resolve(this.#refuse('DENY_TOKEN_INVALID', request));
     } catch {
       return Promise.resolve(bareDecision('DENY_INVALID_PARAMETERS'));
@@ -276,4 +279,24 @@ function credentialChange(refusal: Status, token: VerifiedAccessToken): Credenti
   if (refusal === 'DENY_TOKEN_EXPIRED') return { kind: 'renew-token' };
   const { thumbprint } = token;
   return thumbprint === undefined ? { kind: 'bind-token' } : { kind: 'present-certificate', thumbprint };
+}
+
+/** Callers without types get an error that names the option. */
+function checkOpenOptions(options: unknown): void {
+  const { policyDir, issuers }: { policyDir?: unknown; issuers?: unknown } =
+    typeof options === 'object' && options !== null ? options : {};
+  if (!isText(policyDir) && !(isTextList(policyDir) && policyDir.length > 0)) {
+    throw new PolicyEngineError('invalid-options', '`policyDir` must be a path or a list of paths');
+  }
+  if (issuers !== undefined && !isTextList(issuers)) {
+    throw new PolicyEngineError('invalid-options', '`issuers` must be a list of texts');
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText);
 }

@@ -192,12 +192,10 @@ export class PolicyDirectory {
     this.#files.set(file, state);
     const read = await readRegularFile(join(this.#options.policyDir, file), maxBundleBytes, state.identity);
     if (read.kind === 'unchanged') return false;
-    if (read.kind === 'absent') {
-      this.#files.delete(file);
-      return next.delete(domain);
-    }
     const now = this.#clock.now();
     try {
+      // It was listed: a link to nowhere, or gone since, which the next look will find out.
+      if (read.kind === 'absent') throw unreadable('it leads nowhere');
       if (read.kind === 'unreadable') throw unreadable(read.problem);
       state.identity = read.identity;
       const floor = this.#floors.of(domain);

@@ -66,7 +66,7 @@ export function prepareAssertion(
   options: PrepareOptions,
 ): PreparedAssertion {
   checkTexts(input, policy);
-  const effect = input.effect ?? 'ALLOW';
+  const effect = input.effect === undefined ? 'ALLOW' : input.effect;
   if (effect !== 'ALLOW' && effect !== 'DENY') throw malformed(policy, 'has an effect other than ALLOW and DENY');
   const conditions = compileConditions(input.conditions);
   if (conditions.kind === 'unknown' && effect === 'ALLOW') {

@@ -30,15 +30,29 @@ export type CompiledConditions = { kind: 'none' } | { kind: 'known'; sets: Condi
 
 /** Takes the conditions of an assertion apart. An empty list of sets is no condition; an empty set always holds. */
 export function compileConditions(wire: WireConditions | undefined): CompiledConditions {
-  if (wire === undefined || wire.conditionsList.length === 0) return { kind: 'none' };
+  if (wire === undefined) return { kind: 'none' };
+  // What is no list of conditions, from a caller without types, is a condition that nobody can evaluate.
+  if (!Array.isArray(wire?.conditionsList)) return { kind: 'unknown' };
+  if (wire.conditionsList.length === 0) return { kind: 'none' };
   const sets: (readonly Condition[])[] = [];
-  for (const { conditionsMap } of wire.conditionsList) {
-    const set = compileSet(conditionsMap);
+  for (const entry of wire.conditionsList) {
+    const set = isMap(entry?.conditionsMap) ? compileSet(entry.conditionsMap) : undefined;
     if (set === undefined) return { kind: 'unknown' };
     if (set.length === 0) return { kind: 'none' };
     sets.push(set);
   }
   return { kind: 'known', sets };
+}
+
+function isMap(value: unknown): boolean {
+  return typeof value === 'object' && value !== null && Object.values(value).every((one) => isCondition(one));
+}
+
+function isCondition(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  return (
+    'operator' in value && typeof value.operator === 'string' && 'value' in value && typeof value.value === 'string'
+  );
 }
 
 function compileSet(map: Readonly<Record<string, { operator: string; value: string }>>): Condition[] | undefined {

@@ -91,8 +91,9 @@ function* prepareAll(
 ): Steps<{ assertions: CompiledAssertion[]; problems: string[] }> {
   const assertions: CompiledAssertion[] = [];
   const problems: string[] = [];
+  if (!Array.isArray(policies)) throw malformed('policies are no list');
   for (const policy of policies) {
-    if (typeof policy.name !== 'string') throw new PolicyEngineError('bundle-malformed', 'a policy has no name');
+    checkShape(policy);
     for (const input of policy.assertions) {
       const prepared = prepareAssertion(input, policy.name, assertions.length, options);
       if (prepared.kind === 'ready') assertions.push(prepared.assertion);
@@ -101,6 +102,20 @@ function* prepareAll(
     }
   }
   return { assertions, problems };
+}
+
+/** For callers without types. */
+function checkShape(policy: PolicyInput): void {
+  if (typeof policy?.name !== 'string') throw malformed('a policy has no name');
+  const { name, assertions } = policy;
+  if (!Array.isArray(assertions)) throw malformed(`policy \`${name}\` has no list of assertions`);
+  if (assertions.some((input) => typeof input !== 'object' || input === null)) {
+    throw malformed(`policy \`${name}\` holds what is no assertion`);
+  }
+}
+
+function malformed(problem: string): PolicyEngineError {
+  return new PolicyEngineError('bundle-malformed', problem);
 }
 
 /** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */

@@ -54,11 +54,17 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
     for (const worker of alive) worker.kill('SIGTERM');
   };
   signal.addEventListener('abort', stop, { once: true });
+  // The workers hold the certificates: they are the ones to look at them again.
+  const hangUp = () => {
+    for (const worker of alive) worker.process.kill('SIGHUP');
+  };
+  process.on('SIGHUP', hangUp);
+  const done = ended.promise.finally(() => process.off('SIGHUP', hangUp));
   const ready = await Promise.all(Array.from({ length: count }, () => whenReady(start())));
   started = true;
   const [baseUrl] = ready;
   if (baseUrl === undefined) throw new Error('no worker was started');
-  return { baseUrl, ended: ended.promise };
+  return { baseUrl, ended: done };
 }
 
 function whenReady(worker: Worker): Promise<string> {

@@ -1,3 +1,4 @@
+import type { IncomingMessage } from 'node:http';
 import Router from '@koa/router';
 import Koa from 'koa';
 import type { Logger } from '../logger.ts';
@@ -111,8 +112,9 @@ function transportRules(deps: AppDeps): Middleware {
     if (req.rawHeaders.length > 2 * maxHeaderLines) {
       throw new TransportError(431, 'too many headers', { Connection: 'close' });
     }
-    if (req.headers.host === undefined && req.httpVersion === '1.1') {
-      throw new TransportError(400, 'the Host header is missing', { Connection: 'close' });
+    checkHost(req);
+    if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+      throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
     }
     if (Number(req.headers['content-length'] ?? 0) > bodyLimit(ctx.path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
@@ -120,6 +122,26 @@ function transportRules(deps: AppDeps): Middleware {
     if (deps.profile.mergesSlashes && ctx.path.includes('//')) ctx.path = ctx.path.replace(/\/{2,}/g, '/');
     return next();
   };
+}
+
+const hostGrammar = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+
+/** Exactly one Host header with a host in it (RFC 9112 §3.2). What it names means nothing here. */
+function checkHost(req: IncomingMessage): void {
+  const { host } = req.headers;
+  if (host === undefined && req.httpVersion === '1.0') return;
+  if (host === undefined || !hostGrammar.test(host) || countHosts(req.rawHeaders) > 1) {
+    throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
+  }
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
 }
 
 /** After the router: a known path with another method is 405, everything else 404 (decision 4). */

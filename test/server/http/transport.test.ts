@@ -65,7 +65,25 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
   ['a chunk size that is none', `${token}Transfer-Encoding: chunked\r\n\r\nzz\r\nabc`, 400, notHttp.message],
   ['no HTTP at all', 'hello\r\n\r\n', 400, notHttp.message],
   ['a bare NUL in a header', `${healthz}X: a\0b\r\n\r\n`, 400, notHttp.message],
-  ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400, 'the Host header is missing'],
+  ['no Host', 'GET /healthz HTTP/1.1\r\n\r\n', 400, 'the Host header is missing, repeated or malformed'],
+  [
+    'two Hosts',
+    'GET /healthz HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n',
+    400,
+    'the Host header is missing, repeated or malformed',
+  ],
+  [
+    'a Host that is none',
+    'GET /healthz HTTP/1.1\r\nHost: a b/c@\r\n\r\n',
+    400,
+    'the Host header is missing, repeated or malformed',
+  ],
+  [
+    'a second transfer encoding',
+    'GET /healthz HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n',
+    400,
+    'transfer encoding must be `chunked`',
+  ],
   ['17 kB of headers', `${healthz}X: ${'y'.repeat(17_000)}\r\n\r\n`, 431, 'the headers are too large'],
   ['too many headers', `${healthz}${'X: y\r\n'.repeat(101)}\r\n`, 431, 'too many headers'],
   ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'the URL is too long'],
@@ -155,7 +173,7 @@ for (const [path, status] of hostile) {
 
 test('headers that claim another host, scheme or method mean nothing', async (t) => {
   const headers = {
-    host: 'a@evil.example:1',
+    host: 'evil.example:1',
     'x-forwarded-host': 'evil.example',
     'x-forwarded-proto': `${'http,'.repeat(500)}`,
     'x-http-method-override': 'DELETE',

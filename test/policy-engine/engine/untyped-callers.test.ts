@@ -1,0 +1,67 @@
+import { PolicyEngine, PolicyEngineError } from '@signet/policy-engine';
+import { createTestAuthority } from '@signet/policy-engine/testing';
+import test from 'ava';
+
+/* What a caller without types can pass: options are refused with a code, requests are answered with a status. */
+
+const authority = await createTestAuthority();
+const movies = [{ name: 'p', assertions: [{ effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' }] }];
+
+const domains: { note: string; value: unknown }[] = [
+  { note: 'no policies', value: { catalog: null } },
+  { note: 'a policy that is null', value: { catalog: [null] } },
+  { note: 'a policy without assertions', value: { catalog: [{ name: 'p' }] } },
+  { note: 'an assertion that is null', value: { catalog: [{ name: 'p', assertions: [null] }] } },
+  {
+    note: 'an effect that is null',
+    value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], effect: null }] }] },
+  },
+  ...[5, null, {}, { conditionsList: [null] }, { conditionsList: [{ conditionsMap: { instances: 1 } }] }].map(
+    (conditions) => ({
+      note: `conditions ${JSON.stringify(conditions)}`,
+      value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], conditions }] }] },
+    }),
+  ),
+];
+
+for (const { note, value } of domains) {
+  test(`fromDomains refuses: ${note}`, (t) => {
+    const error = t.throws(() => Reflect.apply(PolicyEngine.fromDomains, PolicyEngine, [value]));
+    t.true(error instanceof PolicyEngineError && error.code === 'bundle-malformed', String(error));
+  });
+}
+
+for (const options of [
+  undefined,
+  null,
+  {},
+  { policyDir: 1 },
+  { policyDir: [] },
+  { policyDir: 'x', issuers: 'https://one' },
+]) {
+  test(`open refuses: ${JSON.stringify(options)}`, async (t) => {
+    const error = await t.throwsAsync(Promise.resolve(Reflect.apply(PolicyEngine.open, PolicyEngine, [options])));
+    t.true(error instanceof PolicyEngineError && error.code === 'invalid-options', String(error));
+  });
+}
+
+function fails(): never {
+  throw new Error('a getter that fails');
+}
+
+test('decide answers a status for lists and requests whose parts throw when they are read', async (t) => {
+  const engine = authority.engine({ catalog: movies.map((policy) => ({ ...policy, assertions: [] })) });
+  const token = await authority.token({ domain: 'catalog', roles: ['reader'] });
+  const iterator = Object.assign([token], { [Symbol.iterator]: fails });
+  const requests = [
+    { token: new Proxy([token], { get: fails }), action: 'read', resource: 'movie' },
+    { token: iterator, action: 'read', resource: 'movie' },
+    { token: Object.defineProperty([token, token], 1, { get: fails }), action: 'read', resource: 'movie' },
+    Object.defineProperty({ token: [token, token], resource: 'movie' }, 'action', { get: fails }),
+    Object.defineProperty({ token: [token, token], action: 'read', resource: 'movie' }, 'certificate', { get: fails }),
+  ];
+  for (const request of requests) {
+    const { status } = await Reflect.apply(engine.decide, engine, [request]);
+    t.is(status, 'DENY_INVALID_PARAMETERS');
+  }
+});
