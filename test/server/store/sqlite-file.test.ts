@@ -8,6 +8,7 @@ import {
   renameSync,
   statSync,
   symlinkSync,
+  utimesSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
@@ -104,6 +105,16 @@ const refusals: readonly {
       const descriptor = openSync(file, 'r+');
       for (let page = 2; page < pages; page += 1) writeSync(descriptor, Buffer.alloc(2000, 0xaa), 0, 2000, page * 4096);
       closeSync(descriptor);
+    },
+  },
+  {
+    note: 'a file that was emptied',
+    reason: 'corrupt',
+    message: 'is empty: restore a backup, or remove the file to begin anew',
+    prepare: async (file) => {
+      await filledStore(file);
+      writeFileSync(file, '');
+      utimesSync(file, 1_700_000_000, 1_700_000_000);
     },
   },
   {

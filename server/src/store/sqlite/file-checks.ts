@@ -1,4 +1,5 @@
 import { closeSync, constants, lstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { systemClock } from '@signet/policy-engine/clock';
 import { StoreRefusedError } from '../../errors.ts';
 
 /** Which file a path names at this moment. */
@@ -54,7 +55,14 @@ function checkOwnFile(file: string): Stats | undefined {
 const header = Buffer.from('SQLite format 3\0');
 
 function checkHeader(file: string, stats: Stats): void {
-  if (stats.size === 0) return;
+  if (stats.size === 0) {
+    // A file that another process is making now is empty for an instant; one that stays empty was cut off.
+    if (systemClock.now() - stats.mtimeMs < 10_000) return;
+    throw new StoreRefusedError(
+      'corrupt',
+      `store \`${file}\` is empty: restore a backup, or remove the file to begin anew`,
+    );
+  }
   const start = Buffer.alloc(header.length);
   const descriptor = openSync(file, constants.O_RDONLY);
   try {
