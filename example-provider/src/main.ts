@@ -6,7 +6,7 @@ import { pino } from 'pino';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
 import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
-import { drain, listen } from './tls-server.ts';
+import { drain, followFiles, listen } from './tls-server.ts';
 
 /** How long requests in flight may take after the order to stop. */
 const graceMs = 8000;
@@ -27,6 +27,9 @@ async function serve(options: Options): Promise<void> {
   await using client = createClient({ ...config.tls, ...config.server });
   const ask: AskServer = async (question) => ({ granted: await client.access.check(question) });
   const server = createProvider({ config, engine, ask, clock: systemClock, logger });
+  using _files = followFiles(server, config.tls, (error) =>
+    logger.error({ error: String(error) }, 'TLS files are unfit'),
+  );
   announce(await listen(server, config.listen), config, options);
   await stopped;
   await drain(server, graceMs);

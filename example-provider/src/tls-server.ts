@@ -5,6 +5,12 @@ import { createServer, type Server } from 'node:https';
 import type Koa from 'koa';
 import type { ProviderConfig } from './config.ts';
 
+const secureOptions = {
+  minVersion: 'TLSv1.2',
+  // A resumed session would skip the check of the certificate.
+  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+} as const;
+
 /**
  * HTTPS that asks every client for a certificate. A connection without one, or with one that the CA did not issue, is served all the
  * same, so that it gets an answer (403) in place of a broken handshake: `socket.authorized` says which is which.
@@ -17,9 +23,7 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
       ca: readFileSync(tls.clientCa),
       requestCert: true,
       rejectUnauthorized: false,
-      minVersion: 'TLSv1.2',
-      // A resumed session would skip the check of the certificate.
-      secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
+      ...secureOptions,
       handshakeTimeout: 20_000,
       headersTimeout: 20_000,
       requestTimeout: 30_000,
@@ -27,6 +31,26 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
     },
     app.callback(),
   );
+}
+
+/** How often the files are looked at: certificates are renewed days before they end. */
+const reloadMs = 10_000;
+
+/** Takes a renewed certificate into use on new connections; one that is unfit, or half written, leaves the old one in use. */
+export function followFiles(server: Server, tls: ProviderConfig['tls'], onError: (error: unknown) => void): Disposable {
+  let inUse = readFileSync(tls.certificate, 'utf8');
+  const timer = setInterval(() => {
+    try {
+      const cert = readFileSync(tls.certificate, 'utf8');
+      if (cert === inUse) return;
+      server.setSecureContext({ ...secureOptions, cert, key: readFileSync(tls.key), ca: readFileSync(tls.clientCa) });
+      inUse = cert;
+    } catch (error) {
+      onError(error);
+    }
+  }, reloadMs);
+  timer.unref();
+  return { [Symbol.dispose]: () => clearInterval(timer) };
 }
 
 /** Starts to listen and answers the address as a URL. */

@@ -28,12 +28,18 @@ test('stops everything on SIGTERM, and the next start goes on with the same worl
   // as if the first start had been cut off between two steps
   rmSync(join(first.folder, 'complete.json'));
   rmSync(first.state.identities['media.guest']?.key ?? '');
+  const studio = first.state.identities['media.studio']?.cert ?? '';
+  const lost = readFileSync(studio, 'utf8');
+  rmSync(join(first.folder, 'identities/media.studio'), { recursive: true });
 
   const again = await startDevWorld({ folder: first.folder });
   t.teardown(() => again.remove());
   t.is(readFileSync(again.state.caBundle, 'utf8'), authority);
   t.is(readFileSync(again.state.identities['media.player']?.cert ?? '', 'utf8'), identity);
-  t.is((await again.curl('media.guest', `${again.state.baseUrl}/oauth2/keys`)).status, 200);
+  t.not(readFileSync(studio, 'utf8'), lost);
+  for (const who of ['media.guest', 'media.studio']) {
+    t.is((await again.curl(who, `${again.state.baseUrl}/oauth2/keys`)).status, 200);
+  }
   t.is(await again.stop('SIGINT'), 0);
   t.deepEqual(await processesOfGroup(again.pid), []);
 

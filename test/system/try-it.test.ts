@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createPrincipalTokenSource } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
@@ -192,6 +193,19 @@ test('the sources and the state say the same', (t) => {
     'sys.auth.operator',
     'sys.auth.server',
   ]);
+});
+
+test('the sample services are instances that the token server gave their certificates', (t) => {
+  const names = (service: string) =>
+    new X509Certificate(readFileSync(world.state.identities[service]?.cert ?? '')).subjectAltName;
+  t.is(
+    names('media.guest'),
+    'URI:spiffe://signet.local/ns/default/sa/media.guest, DNS:media-guest.instanceid.signet.local',
+  );
+  t.is(
+    names('catalog.api'),
+    'URI:spiffe://signet.local/ns/default/sa/catalog.api, DNS:catalog-api.instanceid.signet.local, DNS:localhost, IP Address:127.0.0.1',
+  );
 });
 
 test('README shows the block that a first `npm start` prints', (t) => {

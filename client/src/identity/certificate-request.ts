@@ -1,4 +1,5 @@
 import { createPublicKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
+import { isIPv4, isIPv6 } from 'node:net';
 import { promisify } from 'node:util';
 import { SignetClientError } from '../errors.ts';
 
@@ -8,6 +9,8 @@ export interface RequestedNames {
   readonly commonName: string;
   readonly uris: readonly string[];
   readonly dnsNames: readonly string[];
+  /** IP addresses, as text. */
+  readonly addresses?: readonly string[];
 }
 
 /** A new key and a request for a certificate over it, both PEM. */
@@ -39,14 +42,25 @@ const ecdsaWithSha256 = sequence(hex('06082a8648ce3d040302'));
 const rsaWithSha256 = sequence(hex('06092a864886f70d01010b'), hex('0500'));
 const ed25519 = sequence(hex('06032b6570'));
 
-function altNames({ uris, dnsNames }: RequestedNames): Buffer {
-  if (uris.length + dnsNames.length === 0) return Buffer.alloc(0);
+function altNames({ uris, dnsNames, addresses = [] }: RequestedNames): Buffer {
+  if (uris.length + dnsNames.length + addresses.length === 0) return Buffer.alloc(0);
   const names = [
     ...uris.map((uri) => element(0x86, Buffer.from(uri, 'latin1'))),
     ...dnsNames.map((name) => element(0x82, Buffer.from(name, 'latin1'))),
+    ...addresses.map((address) => element(0x87, addressOctets(address))),
   ];
   const extension = sequence(altNameType, element(0x04, sequence(...names)));
   return sequence(extensionRequest, set(sequence(extension)));
+}
+
+function addressOctets(address: string): Buffer {
+  if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
+  if (!isIPv6(address)) throw new SignetClientError('invalid-argument', 'addresses: one of them is no IP address');
+  // the parser of URLs writes an IPv4 end as groups
+  const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
+  const groups = (text = '') => (text === '' ? [] : text.split(':'));
+  const zeros = Array.from({ length: 8 - groups(head).length - groups(tail).length }, () => '0');
+  return hex([...groups(head), ...zeros, ...groups(tail)].map((group) => group.padStart(4, '0')).join(''));
 }
 
 function signatureOf(key: KeyObject): { readonly algorithm: Buffer; readonly digest: 'sha256' | null } {

@@ -18,6 +18,10 @@ export interface InstanceName {
   readonly dnsSuffix?: string | undefined;
   /** Further DNS names to ask for. */
   readonly dnsNames?: readonly string[] | undefined;
+  /** Addresses to ask for, for services that are reached without a name; the server gives the one that the request comes from. */
+  readonly addresses?: readonly string[] | undefined;
+  /** Host that the instance runs on, which its provider must be allowed to vouch for; asked for as a DNS name too. */
+  readonly hostname?: string | undefined;
   /** Seconds; the server lowers it to what is allowed. */
   readonly expirySeconds?: number | undefined;
 }
@@ -30,10 +34,15 @@ export interface ReceivedIdentity extends IdentityTexts {
 
 function newRequest(name: InstanceName): ReturnType<typeof makeKeyAndRequest> {
   const principal = `${name.domain}.${name.service}`;
+  const hosts = name.hostname === undefined ? [] : [name.hostname];
   return makeKeyAndRequest({
     commonName: principal,
     uris: [`spiffe://${name.trustDomain}/ns/default/sa/${principal}`],
-    dnsNames: [`${name.instanceId}.instanceid.${name.dnsSuffix ?? name.trustDomain}`, ...(name.dnsNames ?? [])],
+    dnsNames: [
+      `${name.instanceId}.instanceid.${name.dnsSuffix ?? name.trustDomain}`,
+      ...new Set([...hosts, ...(name.dnsNames ?? [])]),
+    ],
+    addresses: name.addresses ?? [],
   });
 }
 
@@ -56,8 +65,8 @@ export async function registerInstance(
   signal?: AbortSignal,
 ): Promise<ReceivedIdentity> {
   const { key, request: csr } = await newRequest(name);
-  const { provider, domain, service, expirySeconds: expiryTime } = name;
-  const body = { provider, domain, service, attestationData, csr, expiryTime };
+  const { provider, domain, service, hostname, expirySeconds: expiryTime } = name;
+  const body = { provider, domain, service, attestationData, csr, hostname, expiryTime };
   return received(await postJson(peer, ['instance'], body, signal), key);
 }
 
@@ -70,6 +79,6 @@ export async function refreshInstance(
 ): Promise<ReceivedIdentity> {
   const { key, request: csr } = await newRequest(name);
   const path = ['instance', name.provider, name.domain, name.service, name.instanceId];
-  const body = { attestationData, csr, expiryTime: name.expirySeconds };
+  const body = { attestationData, csr, hostname: name.hostname, expiryTime: name.expirySeconds };
   return received(await postJson(peer, path, body, signal), key);
 }

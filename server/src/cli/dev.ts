@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import writeFileAtomic from 'write-file-atomic';
@@ -9,7 +8,8 @@ import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './d
 import { ensureWorld } from './dev/ensure-world.ts';
 import { parentWatch } from './dev/parent-watch.ts';
 import { findPrograms } from './dev/programs.ts';
-import { StoppedError, startWorld } from './dev/start-world.ts';
+import { registerSamples } from './dev/sample-instances.ts';
+import { StoppedError, startHost, startTokenServer } from './dev/start-world.ts';
 import type { DevState } from './dev/state.ts';
 import { parsePort } from './init.ts';
 import { action, print } from './run.ts';
@@ -61,11 +61,13 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
   const { providerPort } = options;
   const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
-  const state = await startWorld(deps, children);
+  const server = await startTokenServer(deps, children);
+  const samples = await registerSamples({ ...deps, baseUrl: server.baseUrl, clock: systemClock });
+  const [state] = await Promise.all([startHost(deps, server, children), samples.known()]);
   await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   announce(state, paths, options);
   for (const child of children) void reportEnd(child, paths, signal);
-  if (!signal.aborted) await once(signal, 'abort');
+  await samples.keep(signal);
 }
 
 /** No proxy leads to this machine. */

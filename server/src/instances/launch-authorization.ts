@@ -43,10 +43,12 @@ export function mayUseDnsSuffix(snapshot: Snapshot, provider: PrincipalName, suf
   return launchStatus(snapshot, provider, `sys.auth:dns.${suffix}`, now) === 'allowed';
 }
 
-/** Whether a provider may vouch for this host name: some end of it is allowed in `sys.auth:hostname.<end>`, and none denied. */
+/**
+ * Whether a provider may vouch for this host name: some end of it is allowed in `sys.auth:hostname.<end>`, and none denied. The
+ * name `localhost` has no end but itself.
+ */
 export function mayVouchForHost(snapshot: Snapshot, provider: PrincipalName, hostname: string, now: number): boolean {
-  const statuses = suffixesOf(hostname).map((suffix) =>
-    launchStatus(snapshot, provider, `sys.auth:hostname.${suffix}`, now),
-  );
+  const ends = hostname === 'localhost' ? [hostname] : suffixesOf(hostname);
+  const statuses = ends.map((suffix) => launchStatus(snapshot, provider, `sys.auth:hostname.${suffix}`, now));
   return statuses.includes('allowed') && !statuses.includes('denied');
 }

@@ -8,10 +8,10 @@ import { applyDocuments } from '../../management/apply-documents.ts';
 import { readDocumentFolder } from '../../management/documents/read-folder.ts';
 import { registerServiceKey } from '../../management/service-keys.ts';
 import { openSqliteStore } from '../../store/sqlite/open.ts';
-import type { Store } from '../../store/store.ts';
+import type { Store, StoreState } from '../../store/store.ts';
 import { initialise } from '../initialise.ts';
 import type { WorldPaths } from './data-folder.ts';
-import { ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
+import { bootstrapServices, ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
 import type { DevState } from './state.ts';
 
 const context = { actor: 'signet dev' };
@@ -31,7 +31,8 @@ export interface EnsureWorldDeps {
 export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: DevState['identities'] }> {
   const { paths, port, clock } = deps;
   if (!existsSync(paths.config)) {
-    for (const half of [paths.ca, paths.dataDir, paths.serverCertificate, paths.serverKey, paths.complete]) {
+    const { ca, dataDir, identities, serverCertificate, serverKey, complete } = paths;
+    for (const half of [ca, dataDir, identities, serverCertificate, serverKey, complete]) {
       rmSync(half, { recursive: true, force: true });
     }
     const hosts = { host: '127.0.0.1', port, hosts: [] };
@@ -56,7 +57,7 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
   if (!existsSync(paths.complete)) {
     await applyDocuments(store, readDocumentFolder(deps.policies), context, deps.clock.now());
   }
-  await registerKeys(store, identities);
+  await registerKeys(store, identities, bootstrapServices);
   if (!existsSync(paths.complete)) await writeFileAtomic(paths.complete, '{}\n', { mode: 0o600 });
 }
 
@@ -73,13 +74,31 @@ async function listenOn(file: string, port: number): Promise<void> {
   if (changed !== text) await writeFileAtomic(file, changed, { mode: 0o600 });
 }
 
-/** Principal tokens of the samples are verified with these; key id `0`. A service that somebody has taken away stays away. */
-async function registerKeys(store: Store, identities: DevState['identities']): Promise<void> {
-  for (const [name, { key }] of Object.entries(identities)) {
+/**
+ * Registers the public key of each of these services, with key id `0`: principal tokens are verified with it. Answers where the store
+ * stands. A server may be running on it.
+ */
+export async function registerPublicKeys(
+  { paths, identities, clock }: Pick<EnsureWorldDeps, 'paths' | 'clock'> & Pick<DevState, 'identities'>,
+  names: readonly string[],
+): Promise<StoreState> {
+  const store = await openSqliteStore(join(paths.dataDir, 'signet.db'), { clock });
+  try {
+    await registerKeys(store, identities, names);
+    return await store.state();
+  } finally {
+    await store.close();
+  }
+}
+
+/** A service that somebody has taken away stays away. */
+async function registerKeys(store: Store, identities: DevState['identities'], names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const files = identities[name];
     const parts = splitPrincipal(parsePrincipalName(name));
-    if (parts === undefined) continue;
+    if (parts === undefined || files === undefined) continue;
     const domain = await store.domain(parts.domain);
     if (!domain?.services.some((service) => service.name === parts.service)) continue;
-    await registerServiceKey(store, parts.domain, parts.service, parseKeyId('0'), publicKeyPem(key), context);
+    await registerServiceKey(store, parts.domain, parts.service, parseKeyId('0'), publicKeyPem(files.key), context);
   }
 }

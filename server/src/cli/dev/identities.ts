@@ -14,48 +14,56 @@ import { loadAuthority } from '../../certificates/load-authority.ts';
 import type { WorldPaths } from './data-folder.ts';
 import type { DevState } from './state.ts';
 
-/** The services that the sample world has certificates for. */
-export const sampleServices = [
+/** The sample services that get their certificates from the token server, as instances. */
+export const sampleInstances = [
   'catalog.api',
   'catalog.updater',
   'media.player',
   'media.studio',
   'media.guest',
-  'sys.auth.operator',
-  'sys.auth.server',
 ] as const;
+
+/** Those that it takes to get there: the first operator, and the server itself. Their certificates are made here. */
+export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as const;
 
 export const trustDomain = 'signet.local';
 
 const leafDays = 365;
 const localHosts = ['localhost', '127.0.0.1', '::1'];
 
-type Files = DevState['identities'][string];
+export type IdentityFiles = DevState['identities'][string];
 
 /** Where the certificate (with its chain) and the key of each sample service are. */
 export function identityFiles(paths: WorldPaths): DevState['identities'] {
   return Object.fromEntries(
-    sampleServices.map((name) => [
+    [...sampleInstances, ...bootstrapServices].map((name) => [
       name,
       { cert: join(paths.identities, `${name}.cert.pem`), key: join(paths.identities, `${name}.key.pem`) },
     ]),
   );
 }
 
-/** Makes what is missing or unfit, and renews what is in the last quarter of its life; everything else stays as it is. */
+/** The authority that `signet init` made. */
+export function loadLocalAuthority(paths: WorldPaths): Promise<Authority> {
+  return loadAuthority(join(paths.ca, 'intermediate.cert.pem'), join(paths.ca, 'intermediate.key.pem'));
+}
+
+/**
+ * Makes the bootstrap identities that are missing or unfit, and renews those in the last quarter of their life; everything else stays
+ * as it is.
+ */
 export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise<void> {
-  const authority = await loadAuthority(
-    join(paths.ca, 'intermediate.cert.pem'),
-    join(paths.ca, 'intermediate.key.pem'),
-  );
+  const authority = await loadLocalAuthority(paths);
   const server = { cert: paths.serverCertificate, key: paths.serverKey };
-  for (const [name, files] of [...Object.entries(identityFiles(paths)), ['sys.auth.server', server] as const]) {
-    if (isFit(files, authority, clock.now())) continue;
-    const listens = files === server || name === 'catalog.api';
-    const made = listens
-      ? issueServerCertificate(authority, nameOf(name), localHosts, leafDays, clock)
-      : issueIdentity(authority, nameOf(name), leafDays, clock);
-    await writePair(files, await made);
+  const files = identityFiles(paths);
+  const own = bootstrapServices.flatMap((name) => (files[name] === undefined ? [] : [[name, files[name]] as const]));
+  for (const [name, pair] of [...own, ['sys.auth.server', server] as const]) {
+    if (isFit(pair, authority, clock.now())) continue;
+    const made =
+      pair === server
+        ? issueServerCertificate(authority, nameOf(name), localHosts, leafDays, clock)
+        : issueIdentity(authority, nameOf(name), leafDays, clock);
+    await writePair(pair, await made);
   }
 }
 
@@ -66,7 +74,7 @@ function nameOf(name: string) {
 }
 
 /** A certificate by this authority, with its own key, and more than a quarter of its life left. */
-function isFit({ cert, key }: Files, authority: Authority, now: number): boolean {
+export function isFit({ cert, key }: IdentityFiles, authority: Authority, now: number): boolean {
   try {
     const leaf = new X509Certificate(readFileSync(cert));
     const issuer = new X509Certificate(authority.certificate);
@@ -82,7 +90,7 @@ function isFit({ cert, key }: Files, authority: Authority, now: number): boolean
 }
 
 /** The key first: a process that is killed in between leaves a pair that does not fit, and is made again. */
-async function writePair({ cert, key }: Files, made: CertificateAndKey): Promise<void> {
+async function writePair({ cert, key }: IdentityFiles, made: CertificateAndKey): Promise<void> {
   await writeFileAtomic(key, made.key, { mode: 0o600 });
   await writeFileAtomic(cert, made.certificate, { mode: 0o644 });
 }

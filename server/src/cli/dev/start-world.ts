@@ -26,27 +26,46 @@ export interface StartWorldDeps {
 /** How long each program may take to answer. */
 const readyMs = 60_000;
 
-/**
- * Starts token server, updater and example provider, each when the one before answers, and says what is running. Every child is in
- * `children` as soon as it runs, so that the caller can stop those of a start that failed. Throws when one ends or stays silent.
+/** The token server, which answers. */
+export interface StartedServer {
+  readonly baseUrl: string;
+  readonly pid: number;
+}
+
+/*
+ * Every child is in `children` as soon as it runs, so that the caller can stop those of a start that failed. Both functions throw when
+ * a program ends or stays silent.
  */
-export async function startWorld(deps: StartWorldDeps, children: Child[]): Promise<DevState> {
-  const { paths, programs } = deps;
-  const start = (spec: Omit<ChildSpec, 'logFile' | 'environment'>) => {
-    const logFile = `${paths.logs}/${spec.name.replaceAll(' ', '-')}.log`;
-    const child = startChild({ ...spec, logFile, environment: deps.environment });
-    children.push(child);
-    return child;
-  };
-  const server = start({
+
+function start(
+  { paths, environment }: StartWorldDeps,
+  children: Child[],
+  spec: Omit<ChildSpec, 'logFile' | 'environment'>,
+): Child {
+  const logFile = `${paths.logs}/${spec.name.replaceAll(' ', '-')}.log`;
+  const child = startChild({ ...spec, logFile, environment });
+  children.push(child);
+  return child;
+}
+
+/** Starts the token server and waits until it answers. */
+export async function startTokenServer(deps: StartWorldDeps, children: Child[]): Promise<StartedServer> {
+  const server = start(deps, children, {
     name: 'token server',
-    script: programs.server,
-    args: ['serve', '--config', paths.config, '--json'],
+    script: deps.programs.server,
+    args: ['serve', '--config', deps.paths.config, '--json'],
   });
   const { baseUrl } = serverLine.parse(JSON.parse(await answer(server, deps.signal)));
+  return { baseUrl, pid: server.pid };
+}
+
+/** Starts updater and example provider, each when the one before answers, and says what is running. */
+export async function startHost(deps: StartWorldDeps, server: StartedServer, children: Child[]): Promise<DevState> {
+  const { paths, programs } = deps;
+  const { baseUrl } = server;
   await writeFileAtomic(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
   await writeFileAtomic(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
-  const updater = start({
+  const updater = start(deps, children, {
     name: 'updater',
     script: programs.updater,
     args: ['run', '--config', paths.updaterConfig, '--json'],
@@ -54,7 +73,7 @@ export async function startWorld(deps: StartWorldDeps, children: Child[]): Promi
   const firstRun = updaterLine.parse(JSON.parse(await answer(updater, deps.signal)));
   if (firstRun.exitStatus !== 0)
     deps.warn(`the updater could not bring all policy: ${JSON.stringify(firstRun.domains)}`);
-  const provider = start({
+  const provider = start(deps, children, {
     name: 'example provider',
     script: programs.provider,
     args: ['--config', paths.providerConfig, '--json'],

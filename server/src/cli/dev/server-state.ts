@@ -1,0 +1,36 @@
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { Agent, request } from 'undici';
+import { z } from 'zod';
+import type { WorldPaths } from './data-folder.ts';
+import { StoppedError } from './start-world.ts';
+
+const stateSchema = z.object({ snapshot: z.object({ counter: z.int() }) });
+
+const intervalMs = 100;
+/** Longer than a server may take to look at its store. */
+const deadlineMs = 65_000;
+
+/**
+ * Waits until the server answers from a snapshot that is at least this new. Throws
+ * `StoppedError`, and when it does not answer or never gets there.
+ */
+export async function waitUntilKnown(
+  deps: { readonly paths: WorldPaths; readonly baseUrl: string; readonly signal: AbortSignal },
+  counter: number,
+): Promise<void> {
+  const agent = new Agent({ connect: { ca: readFileSync(deps.paths.caBundle, 'utf8') } });
+  try {
+    for (let left = deadlineMs / intervalMs; left > 0 && !deps.signal.aborted; left -= 1) {
+      const { body } = await request(`${deps.baseUrl}/readyz`, { dispatcher: agent, signal: deps.signal });
+      const { snapshot } = stateSchema.parse(await body.json());
+      if (snapshot.counter >= counter) return;
+      await pause(intervalMs, undefined, { signal: deps.signal });
+    }
+    throw new Error('the token server does not take changes into use');
+  } catch (error) {
+    throw deps.signal.aborted ? new StoppedError() : error;
+  } finally {
+    await agent.destroy();
+  }
+}
