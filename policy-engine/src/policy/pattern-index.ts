@@ -1,5 +1,5 @@
 import type { CompiledAssertion } from './assertion.ts';
-import { matchesPattern, type Pattern } from './pattern.ts';
+import { globLiterals, matchesPattern, type Pattern } from './pattern.ts';
 import { emptyTrie, nextNode, type TrieNode, trieNode } from './radix-trie.ts';
 import type { Query, Rules } from './rules.ts';
 
@@ -100,7 +100,7 @@ function* finish(bucket: PrefixBucket): Steps<void> {
   const rest: GlobList = [];
   let count = 0;
   for (const entry of bucket.globs) {
-    const { suffix, inner } = literals(entry.glob);
+    const { suffix, inner } = globLiterals(entry.glob);
     if (inner.length > suffix.length) append(trieNode(byInner, inner), entry);
     else if (suffix.length > 0) append(trieNode(bySuffix, reversed(suffix)), entry);
     else rest.push(entry);
@@ -120,15 +120,6 @@ function reversed(text: string): string {
   let backwards = '';
   for (let i = text.length - 1; i >= 0; i -= 1) backwards += text.charAt(i);
   return backwards;
-}
-
-/** The literal behind the last wildcard, and the longest one between two wildcards. */
-function literals(glob: string): { suffix: string; inner: string } {
-  const parts = glob.split(/[*?]/);
-  const suffix = parts.at(-1) ?? '';
-  let inner = '';
-  for (const part of parts.slice(1, -1)) if (part.length > inner.length) inner = part;
-  return { suffix, inner };
 }
 
 function findInBucket(

@@ -8,6 +8,15 @@ export interface Pattern {
   readonly kind: PatternKind;
   /** The literal text for `exact` and `prefix`, the whole pattern for `glob`. */
   readonly text: string;
+  /** For `glob`: texts without which nothing matches. */
+  readonly literals: GlobLiterals | undefined;
+}
+
+/** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
+export interface GlobLiterals {
+  readonly prefix: string;
+  readonly suffix: string;
+  readonly inner: string;
 }
 
 const star = 0x2a;
@@ -20,13 +29,21 @@ export function isPattern(text: string): boolean {
 
 /** Takes a pattern apart. The case is kept: fold first where case does not count. */
 export function compilePattern(text: string): Pattern {
-  if (text === '*') return { kind: 'any', text: '' };
-  if (!isPattern(text)) return { kind: 'exact', text };
+  if (text === '*') return { kind: 'any', text: '', literals: undefined };
+  if (!isPattern(text)) return { kind: 'exact', text, literals: undefined };
   const wildcard = text.search(/[*?]/);
   if (wildcard === text.length - 1 && text.charCodeAt(wildcard) === star) {
-    return { kind: 'prefix', text: text.slice(0, wildcard) };
+    return { kind: 'prefix', text: text.slice(0, wildcard), literals: undefined };
   }
-  return { kind: 'glob', text };
+  return { kind: 'glob', text, literals: globLiterals(text) };
+}
+
+/** The literals of a pattern with a wildcard. */
+export function globLiterals(glob: string): GlobLiterals {
+  const parts = glob.split(/[*?]/);
+  let inner = '';
+  for (const part of parts.slice(1, -1)) if (part.length > inner.length) inner = part;
+  return { prefix: parts[0] ?? '', suffix: parts.at(-1) ?? '', inner };
 }
 
 /** Whether a compiled pattern matches the whole text. */
@@ -39,8 +56,14 @@ export function patternMatches(pattern: Pattern, text: string): boolean {
     case 'prefix':
       return text.startsWith(pattern.text);
     case 'glob':
-      return globMatches(pattern.text, text);
+      return holdsLiterals(pattern.literals, text) && globMatches(pattern.text, text);
   }
+}
+
+/** A quick no for most texts that a glob does not match. */
+function holdsLiterals(literals: GlobLiterals | undefined, text: string): boolean {
+  if (literals === undefined) return true;
+  return text.startsWith(literals.prefix) && text.endsWith(literals.suffix) && text.includes(literals.inner);
 }
 
 /**
