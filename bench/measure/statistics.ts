@@ -21,3 +21,9 @@ export function spreadOf(values: readonly number[]): Spread {
 export function ratioOf(ours: readonly number[], peer: readonly number[]): Spread {
   return spreadOf(ours.map((value, round) => value / (peer[round] ?? Number.NaN)));
 }
+
+/** The spread of `ours` over the median of the peer, for what was not measured round by round beside it, such as instructions. */
+export function ratioToMedian(ours: readonly number[], peer: readonly number[]): Spread {
+  const median = percentile(peer, 0.5);
+  return spreadOf(ours.map((value) => value / median));
+}

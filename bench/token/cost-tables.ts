@@ -1,6 +1,6 @@
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import type { Rounds } from '../measure/servers.ts';
-import { ratioOf } from '../measure/statistics.ts';
+import { ratioOf, ratioToMedian, type Spread } from '../measure/statistics.ts';
 
 export interface Costs {
   readonly cpu: Rounds;
@@ -16,10 +16,9 @@ export interface Aim {
 
 /** Ours against each peer. Counted instructions decide whether an aim is reached; processor time where there are none. */
 export function costTable(aims: readonly Aim[], ours: string, { cpu, instructions }: Costs): string {
-  const ratio = (rounds: Rounds, peer: string) => ratioOf(rounds.get(ours) ?? [], rounds.get(peer) ?? []);
   const rows = aims.map(({ peer, aim }) => {
-    const cpuRatio = ratio(cpu, peer);
-    const counted = instructions && ratio(instructions, peer);
+    const cpuRatio = compare(ratioOf, cpu, ours, peer);
+    const counted = instructions && compare(ratioToMedian, instructions, ours, peer);
     return [
       `ours / ${peer}`,
       counted === undefined ? 'not counted' : formatSpread(counted),
@@ -32,8 +31,16 @@ export function costTable(aims: readonly Aim[], ours: string, { cpu, instruction
 
 /** All servers in units of one, so that a reader can see how the peers stand to each other. */
 export function peerTable(base: string, { cpu, instructions }: Costs): string {
-  const cell = (rounds: Rounds | undefined, name: string): string =>
-    rounds === undefined ? 'not counted' : formatSpread(ratioOf(rounds.get(name) ?? [], rounds.get(base) ?? []));
-  const rows = [...cpu.keys()].map((name) => [name, cell(instructions, name), cell(cpu, name)]);
+  const rows = [...cpu.keys()].map((name) => [
+    name,
+    instructions === undefined ? 'not counted' : formatSpread(compare(ratioToMedian, instructions, name, base)),
+    formatSpread(compare(ratioOf, cpu, name, base)),
+  ]);
   return markdownTable([`in units of ${base}`, 'instructions', 'processor time'], rows);
+}
+
+type Ratio = (ours: readonly number[], peer: readonly number[]) => Spread;
+
+function compare(ratio: Ratio, rounds: Rounds, ours: string, peer: string): Spread {
+  return ratio(rounds.get(ours) ?? [], rounds.get(peer) ?? []);
 }
