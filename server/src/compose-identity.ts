@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { createCrlPublisher } from './certificates/crl-publisher.ts';
+import { startHousekeeping } from './certificates/housekeeping.ts';
 import type { IssueDeps } from './certificates/issue-certificate.ts';
 import { type Issuers, openIssuers } from './certificates/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
@@ -50,12 +51,18 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
     onError: (error) => logger.error({ error: String(error) }, 'revocations cannot be read, those known stay in force'),
   });
   const issuers = await openConfiguredIssuers(parts);
+  const routes = issuers && (await identityRoutes(parts, issuers, revocations));
+  const { certificates, instances } = store;
+  const housekeeping = startHousekeeping({ certificates, instances, crls: routes?.crls, clock }, (error) =>
+    logger.error({ error: String(error) }, 'a revocation list cannot be made, or ended rows cannot be removed'),
+  );
   return {
     isRevoked: revocations.has,
-    routes: issuers && (await identityRoutes(parts, issuers, revocations)),
+    routes,
     refresh: () => revocations.refresh(),
     close: async () => {
       issuers?.close();
+      await housekeeping.close();
       await revocations.close();
     },
   };

@@ -27,6 +27,8 @@ export interface CrlPublisherDeps {
 export interface CrlPublisher {
   /** The list of an issuer by its id, or of the first active one. Throws `NotFoundError`, `StoreUnavailableError`. */
   current(issuer?: string): Promise<PublishedCrl>;
+  /** Makes the lists of all issuers anew where that is due. Throws `StoreUnavailableError`. */
+  renew(): Promise<void>;
   /** How much of its life the oldest list in use has left, between 0 and 1: an alarm belongs at one half. */
   freshness(): number;
 }
@@ -74,9 +76,15 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
       if (issuer === undefined) return Promise.reject(new NotFoundError('there is no such issuer'));
       return current(issuer);
     },
+    renew: async () => {
+      const { active, draining } = deps.issuers.current();
+      for (const issuer of [...active, ...draining]) await current(issuer);
+    },
     freshness: () => {
       const now = epochSeconds(deps.clock);
-      const left = [...known.values()].map((entry) => (entry.nextUpdate - now) / deps.lifetimeSeconds);
+      const { active, draining } = deps.issuers.current();
+      const inUse = [...active, ...draining].flatMap(({ id }) => known.get(id) ?? []);
+      const left = inUse.map((entry) => (entry.nextUpdate - now) / deps.lifetimeSeconds);
       return Math.max(0, Math.min(1, ...left));
     },
   };

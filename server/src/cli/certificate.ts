@@ -7,6 +7,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { NotFoundError } from '../errors.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import type { Store } from '../store/store.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface CertificateOptions {
@@ -42,12 +43,12 @@ export function certificateCommand(): Command {
 
 async function withStore<Result>(
   command: Command,
-  use: (certificates: CertificateStore) => Promise<Result>,
+  use: (certificates: CertificateStore, store: Store) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(configPathOf(command), processEnvironment());
   const store = await openSqliteStore(config.storeFile, { clock: systemClock });
   try {
-    return await use(store.certificates);
+    return await use(store.certificates, store);
   } finally {
     await store.close();
   }
@@ -87,8 +88,10 @@ async function showCertificate(serial: string, options: CertificateOptions, comm
 async function revokeCertificate(serial: string, options: CertificateOptions, command: Command): Promise<void> {
   const by = `local:${userInfo().username}`;
   const revocation = { reason: options.reason, at: epochSeconds(systemClock), by };
-  const record = await withStore(command, async (certificates) => {
-    await certificates.revoke(serialOf(serial), revocation);
+  const record = await withStore(command, async (certificates, store) => {
+    await store.change({ actor: by, reason: options.reason }, (transaction) =>
+      transaction.revokeCertificate(serialOf(serial), revocation),
+    );
     return certificates.find(serialOf(serial));
   });
   if (record === undefined) throw new NotFoundError('there is no certificate with this serial number');

@@ -102,7 +102,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
-    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining },
+    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining, crls: deps.identity?.crls },
     ssh: deps.ssh,
     cloud: deps.cloud && { snapshot, clock, cache: deps.cloud },
   };

@@ -65,6 +65,8 @@ export interface InstanceStore {
   addJoinToken(digest: string, token: JoinToken): Promise<void>;
   /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */
   spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
+  /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
+  pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
 }
 
 /** How a serial number stands to a record. */

@@ -106,6 +106,19 @@ export async function confirmCertificate(db: Kysely<Schema>, serial: string, fin
   await db.updateTable('certificates').set({ state: 'issued', fingerprint }).where('serial', '=', serial).execute();
 }
 
+/** Takes one certificate back; false when there is none, or it was taken back before. */
+export async function revokeOne(db: Kysely<Schema>, serial: string, revocation: Revocation): Promise<boolean> {
+  const row = await db
+    .selectFrom('certificates')
+    .select('serial')
+    .where('serial', '=', serial)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirst();
+  if (row === undefined) return false;
+  await revokeRows(db, [row.serial], revocation);
+  return true;
+}
+
 /** Takes certificates back; each gets the next place in the order of revocations. */
 export async function revokeRows(
   db: Kysely<Schema>,

@@ -6,7 +6,7 @@ import type {
   RevocationRow,
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
-import { confirmCertificate, fromCertificate, reasonOf, revokeRows, toCertificate } from './certificate-rows.ts';
+import { confirmCertificate, fromCertificate, reasonOf, revokeOne, toCertificate } from './certificate-rows.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 
 /** The certificates of a store over any database of the query layer. */
@@ -40,17 +40,7 @@ export class KyselyCertificateStore implements CertificateStore {
   }
 
   revoke(serial: string, revocation: Revocation): Promise<boolean> {
-    return this.#database.change(async (db) => {
-      const row = await db
-        .selectFrom('certificates')
-        .select('serial')
-        .where('serial', '=', serial)
-        .where('revoked_at', 'is', null)
-        .executeTakeFirst();
-      if (row === undefined) return false;
-      await revokeRows(db, [row.serial], revocation);
-      return true;
-    });
+    return this.#database.change((db) => revokeOne(db, serial, revocation));
   }
 
   async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {
@@ -84,6 +74,32 @@ export class KyselyCertificateStore implements CertificateStore {
         .execute(),
     );
     return rows.map(toCertificate).filter((row) => row !== undefined);
+  }
+
+  async prune(endedBefore: number, limit: number): Promise<number> {
+    // The last revocation stays: the numbers of those to come follow from it.
+    const ended = await this.#database.read((db) =>
+      db
+        .selectFrom('certificates')
+        .select('serial')
+        .where('not_after', '<', endedBefore)
+        .where((where) =>
+          where.or([
+            where('revocation_sequence', 'is', null),
+            where(
+              'revocation_sequence',
+              '<',
+              where.selectFrom('certificates').select((select) => select.fn.max('revocation_sequence').as('last')),
+            ),
+          ]),
+        )
+        .limit(limit)
+        .execute(),
+    );
+    if (ended.length === 0) return 0;
+    const serials = ended.map(({ serial }) => serial);
+    await this.#database.change((db) => db.deleteFrom('certificates').where('serial', 'in', serials).execute());
+    return serials.length;
   }
 
   nextCrlNumber(issuer: string): Promise<number> {

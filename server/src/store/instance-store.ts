@@ -110,6 +110,16 @@ export class KyselyInstanceStore implements InstanceStore {
       return spent === 1n;
     });
   }
+
+  async pruneJoinTokens(endedBefore: number, limit: number): Promise<number> {
+    const ended = await this.#database.read((db) =>
+      db.selectFrom('join_tokens').select('digest').where('expires', '<', endedBefore).limit(limit).execute(),
+    );
+    if (ended.length === 0) return 0;
+    const digests = ended.map(({ digest }) => digest);
+    await this.#database.change((db) => db.deleteFrom('join_tokens').where('digest', 'in', digests).execute());
+    return digests.length;
+  }
 }
 
 interface Filterable<Self> {

@@ -104,13 +104,20 @@ export interface ChangeContext {
   readonly certificateSerial?: string;
 }
 
-export type AuditAction = 'create' | 'change' | 'delete' | 'add-signing-key' | 'mark-key-compromised' | 'restore';
+export type AuditAction =
+  | 'create'
+  | 'change'
+  | 'delete'
+  | 'add-signing-key'
+  | 'mark-key-compromised'
+  | 'revoke-certificate'
+  | 'restore';
 
 export interface AuditRecord extends ChangeContext {
   readonly id: number;
   readonly at: number;
   readonly action: AuditAction;
-  /** The domain, the id of a signing key, or `store`. */
+  /** The domain, the id of a signing key, the serial number of a certificate, or `store`. */
   readonly subject: string;
   /** The domain's version after the change. */
   readonly version?: number;

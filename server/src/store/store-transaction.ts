@@ -1,8 +1,10 @@
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
+import type { Revocation } from '../certificates/certificate-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
+import { revokeOne } from './certificate-rows.ts';
 import { diffDomains } from './diff-domains.ts';
 import { readDomains } from './read-domains.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
@@ -98,6 +100,14 @@ export class KyselyStoreTransaction implements StoreTransaction {
     await this.#db.updateTable('signing_keys').set({ compromised_at: at }).where('kid', '=', kid).execute();
     const after = JSON.stringify({ compromisedAt: at });
     await this.#audit({ action: 'mark-key-compromised', subject: kid, before: JSON.stringify({}), after });
+    return true;
+  }
+
+  async revokeCertificate(serial: string, revocation: Revocation): Promise<boolean> {
+    if (!(await revokeOne(this.#db, serial, revocation))) return false;
+    this.#changed = true;
+    const { at, reason } = revocation;
+    await this.#audit({ action: 'revoke-certificate', subject: serial, after: JSON.stringify({ at, reason }) });
     return true;
   }
 

@@ -1,5 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { CertificateStore } from '../certificates/certificate-store.ts';
+import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
@@ -45,6 +45,8 @@ export interface StoreTransaction {
   addSigningKey(record: SigningKeyRecord): Promise<void>;
   /** False when there is no such key. A key stays compromised; the first time is kept. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
+  /** Takes a certificate back; false when there is none, or it was taken back before. */
+  revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
 }
 
 export interface AuditQuery {

@@ -169,6 +169,8 @@ test('lists are made anew at half of their life and after a revocation; a serial
   t.is(crls.freshness(), 1);
   clock.advance(43_200_000);
   t.is(crls.freshness(), 0.5);
+  await crls.renew();
+  t.is(crls.freshness(), 1);
   const second = await crls.current();
   t.deepEqual([first.number, second.number, second.nextUpdate - first.nextUpdate], [1, 2, 43_200]);
   t.true(await certificates.revoke(signed.serial, { reason: 'superseded', at: epochSeconds(clock), by: 'test' }));
@@ -184,5 +186,5 @@ test('lists are made anew at half of their life and after a revocation; a serial
   clock.advance(70_000_000);
   await revocations.refresh();
   t.is(await serials(), null, 'it has ended');
-  t.is((await crls.current(issuers.current().draining[0]?.id)).number, 1);
+  t.is((await crls.current(issuers.current().draining[0]?.id)).number, 2);
 });

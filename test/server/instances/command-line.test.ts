@@ -96,6 +96,11 @@ test('an operator takes a certificate back, and the running server refuses it', 
   const revoked = await operate('revoke', serial, '--reason', 'key-compromise');
   t.regex(JSON.parse(revoked.stdout).state, /^revoked .* \(key-compromise\)$/);
   await until('the server refuses it', async () => (await call('/cacerts/roots')).status === 401);
+  t.like((await world.store.audit({ limit: 1 }))[0], {
+    action: 'revoke-certificate',
+    subject: serial.toLowerCase(),
+    reason: 'key-compromise',
+  });
   t.deepEqual(JSON.parse((await operate('orphans')).stdout), []);
   const unknown = await operate('revoke', '00');
   t.deepEqual([unknown.status, unknown.stderr], [1, 'signet: there is no certificate with this serial number\n']);

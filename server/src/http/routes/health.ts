@@ -1,5 +1,6 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { Clock } from '@signet/policy-engine/clock';
+import type { CrlPublisher } from '../../certificates/crl-publisher.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { answerJson, type RequestState } from '../context.ts';
 
@@ -9,14 +10,27 @@ export interface ReadinessDeps {
   /** Of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
   readonly isDraining: () => boolean;
+  /** Absent when no certificates are issued. */
+  readonly crls?: Pick<CrlPublisher, 'freshness'> | undefined;
 }
 
 /** `GET /healthz`: the process is alive. */
 export const healthRoute: RouterMiddleware<RequestState> = (ctx) => answerJson(ctx, '{"status":"alive"}');
 
+/** They are made anew at half of their life: one with less left is a failure that has time to be repaired. */
+function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly status: string; readonly left: number } {
+  const left = crls.freshness();
+  const status = left === 0 ? 'ended' : left < alarmBelow ? 'late' : 'fresh';
+  return { status, left: Math.round(left * 100) / 100 };
+}
+
+/** A little below half, so that a list that is being made raises no alarm. */
+const alarmBelow = 0.45;
+
 /**
  * `GET /readyz`: whether this server can do its work: 200, or 503 without a key to sign with and while it stops. With the store
  * unreadable it goes on answering from the snapshot: still 200, with the age of the snapshot and `store: "unreadable"`.
+ * `revocationLists` says how much of its life the oldest list has left: `fresh`, `late`, or `ended`.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
@@ -31,6 +45,7 @@ export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestSta
         snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
         // The text of the failure is for the log: anyone may read this page.
         store: error === undefined ? 'readable' : 'unreadable',
+        ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
         keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
       }),
     );

@@ -1,0 +1,60 @@
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { InstanceStore } from '../instances/instance-store.ts';
+import type { CertificateStore } from './certificate-store.ts';
+import type { CrlPublisher } from './crl-publisher.ts';
+
+export interface HousekeepingDeps {
+  readonly certificates: Pick<CertificateStore, 'prune'>;
+  readonly instances: Pick<InstanceStore, 'pruneJoinTokens'>;
+  /** Absent when nothing is issued. */
+  readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
+  readonly clock: Clock;
+}
+
+/** Rows that ended are kept this long, for those who look into what happened. */
+export const keptSeconds = 30 * 86_400;
+
+/** One write holds others up for a few milliseconds; a run ends, whatever has piled up. */
+const batchRows = 500;
+const batchesARun = 20;
+
+const intervalMs = 60_000;
+
+/** Forgets what ended long ago, in bounded batches. Throws `StoreUnavailableError`. */
+export async function forgetEnded({ certificates, instances, clock }: HousekeepingDeps): Promise<void> {
+  const before = epochSeconds(clock) - keptSeconds;
+  for (const prune of [
+    () => certificates.prune(before, batchRows),
+    () => instances.pruneJoinTokens(before, batchRows),
+  ]) {
+    for (let batch = 0; batch < batchesARun; batch += 1) if ((await prune()) < batchRows) break;
+  }
+}
+
+/** Makes revocation lists anew in time and forgets what ended, every minute; a failure is said and tried again. */
+export function startHousekeeping(
+  deps: HousekeepingDeps,
+  onError: (error: unknown) => void,
+): { close(): Promise<void> } {
+  let running: Promise<void> | undefined;
+  const run = async (): Promise<void> => {
+    for (const task of [async () => deps.crls?.renew(), () => forgetEnded(deps)]) {
+      try {
+        await task();
+      } catch (error) {
+        onError(error);
+      }
+    }
+    running = undefined;
+  };
+  const timer = setInterval(() => {
+    running ??= run();
+  }, intervalMs);
+  timer.unref();
+  return {
+    close: async () => {
+      clearInterval(timer);
+      await running;
+    },
+  };
+}

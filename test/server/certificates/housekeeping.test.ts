@@ -1,0 +1,105 @@
+import { join } from 'node:path';
+import { epochSeconds } from '@signet/policy-engine/clock';
+import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { forgetEnded, keptSeconds } from '@signet/server/certificates/housekeeping';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { instanceWorld } from '#support/instance-world';
+import { temporaryFolder } from '#support/temp';
+
+const holder = parsePrincipalName('media.player');
+
+async function filledStore(t: Parameters<typeof temporaryFolder>[0]) {
+  const clock = new FakeClock(1_700_000_000_000);
+  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const now = epochSeconds(clock);
+  const intend = (serial: string, notAfter: number) =>
+    store.certificates.intend(
+      { serial, issuer: 'i', kind: 'service', subject: 'media.player', holder, notBefore: now - 60, notAfter },
+      now,
+    );
+  return { clock, store, now, intend };
+}
+
+test('what ended long ago is forgotten in batches; what revocations are counted from stays', async (t) => {
+  const { clock, store, now, intend } = await filledStore(t);
+  const { certificates, instances } = store;
+  for (let index = 0; index < 510; index += 1) await intend(`0${index}`, now + 60);
+  await intend('living', now + keptSeconds + 600);
+  for (const serial of ['00', '01']) await certificates.revoke(serial, { reason: 'unspecified', at: now, by: 'test' });
+  const key = {
+    provider: parsePrincipalName('sys.auth.server'),
+    domain: parseDomainName('media'),
+    service: parseServiceName('player'),
+    instanceId: parsePathElement('i-1'),
+  };
+  await instances.addJoinToken('old', { ...key, expires: now + 60, createdBy: holder });
+  await instances.addJoinToken('new', { ...key, expires: now + keptSeconds + 600, createdBy: holder });
+
+  await forgetEnded({ certificates, instances, clock });
+  t.truthy(await certificates.find('0509'), 'nothing has ended yet');
+  clock.advance((keptSeconds + 61) * 1000);
+  await forgetEnded({ certificates, instances, clock });
+  const left = await Promise.all(['00', '01', '02', '0509', 'living'].map((serial) => certificates.find(serial)));
+  t.deepEqual(
+    left.map((row) => row?.serial),
+    [undefined, '01', undefined, undefined, 'living'],
+  );
+  t.is(await instances.pruneJoinTokens(now * 2, 500), 1, 'only the newer token was left');
+
+  // a server that has seen both revocations hears of the third
+  t.true(await certificates.revoke('living', { reason: 'unspecified', at: epochSeconds(clock), by: 'test' }));
+  t.deepEqual(
+    (await certificates.revocationsAfter(2, epochSeconds(clock))).map(({ serial, sequence }) => [serial, sequence]),
+    [['living', 3]],
+  );
+});
+
+test('a batch is no greater than it may be', async (t) => {
+  const { store, now, intend } = await filledStore(t);
+  for (const serial of ['0a', '0b', '0c']) await intend(serial, now - 10);
+  t.deepEqual(
+    [
+      await store.certificates.prune(now, 2),
+      await store.certificates.prune(now, 2),
+      await store.certificates.prune(now, 2),
+    ],
+    [2, 1, 0],
+  );
+});
+
+test('who takes a certificate back is in the audit log, once', async (t) => {
+  const { store, now, intend } = await filledStore(t);
+  await intend('0a', now + 60);
+  const revocation = { reason: 'key-compromise', at: now, by: 'local:ann' } as const;
+  const revoke = (serial: string) =>
+    store.change({ actor: 'local:ann', reason: 'key-compromise' }, (change) =>
+      change.revokeCertificate(serial, revocation),
+    );
+  t.deepEqual([await revoke('0a'), await revoke('0a'), await revoke('0b')], [true, false, false]);
+  const { id, ...record } = (await store.audit({ limit: 10 }))[0] ?? { id: 0 };
+  t.is((await store.audit({ limit: 10 })).length, 1);
+  t.true(id > 0);
+  t.deepEqual(record, {
+    at: now * 1000,
+    actor: 'local:ann',
+    reason: 'key-compromise',
+    action: 'revoke-certificate',
+    subject: '0a',
+    after: JSON.stringify({ at: now, reason: 'key-compromise' }),
+  } as never);
+  t.is((await store.verifyAudit()).fault, undefined);
+});
+
+test('readiness says how fresh the revocation lists are', async (t) => {
+  const world = await instanceWorld(t);
+  const lists = async () => {
+    const { body } = await world.as()('^/readyz');
+    return new Map(Object.entries(body as object)).get('revocationLists');
+  };
+  t.deepEqual(await lists(), { status: 'fresh', left: 1 });
+  await (await world.identity('media.studio'))('/crl');
+  t.deepEqual(await lists(), { status: 'fresh', left: 1 });
+});
