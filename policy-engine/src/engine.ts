@@ -6,6 +6,7 @@ import {
   explainInSet,
   explanation,
 } from './engine/explanation.ts';
+import { checkOpenOptions } from './engine/open-options.ts';
 import { decideInSet, type LoadedDomain, type PolicySet } from './engine/policy-set.ts';
 import { type Holder, recordOf } from './engine/record-of.ts';
 import type {
@@ -279,24 +280,4 @@ function credentialChange(refusal: Status, token: VerifiedAccessToken): Credenti
   if (refusal === 'DENY_TOKEN_EXPIRED') return { kind: 'renew-token' };
   const { thumbprint } = token;
   return thumbprint === undefined ? { kind: 'bind-token' } : { kind: 'present-certificate', thumbprint };
-}
-
-/** Callers without types get an error that names the option. */
-function checkOpenOptions(options: unknown): void {
-  const { policyDir, issuers }: { policyDir?: unknown; issuers?: unknown } =
-    typeof options === 'object' && options !== null ? options : {};
-  if (!isText(policyDir) && !(isTextList(policyDir) && policyDir.length > 0)) {
-    throw new PolicyEngineError('invalid-options', '`policyDir` must be a path or a list of paths');
-  }
-  if (issuers !== undefined && !isTextList(issuers)) {
-    throw new PolicyEngineError('invalid-options', '`issuers` must be a list of texts');
-  }
-}
-
-function isText(value: unknown): value is string {
-  return typeof value === 'string' && value !== '';
-}
-
-function isTextList(value: unknown): value is readonly string[] {
-  return Array.isArray(value) && value.every(isText);
 }

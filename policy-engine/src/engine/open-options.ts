@@ -1,0 +1,21 @@
+import { PolicyEngineError } from '../errors.ts';
+
+/** Callers without types get an error that names the option. */
+export function checkOpenOptions(options: unknown): void {
+  const { policyDir, issuers }: { policyDir?: unknown; issuers?: unknown } =
+    typeof options === 'object' && options !== null ? options : {};
+  if (!isText(policyDir) && !(isTextList(policyDir) && policyDir.length > 0)) {
+    throw new PolicyEngineError('invalid-options', '`policyDir` must be a path or a list of paths');
+  }
+  if (issuers !== undefined && !isTextList(issuers)) {
+    throw new PolicyEngineError('invalid-options', '`issuers` must be a list of texts');
+  }
+}
+
+function isText(value: unknown): value is string {
+  return typeof value === 'string' && value !== '';
+}
+
+function isTextList(value: unknown): value is readonly string[] {
+  return Array.isArray(value) && value.every(isText);
+}
