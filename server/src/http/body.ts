@@ -1,3 +1,4 @@
+import { JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
 import bodyParser from 'koa-bodyparser';
 import { InvalidRequestError, TooLargeError } from '../errors.ts';
 import type { AppContext, Middleware, RouteContext } from './context.ts';
@@ -39,12 +40,16 @@ export function bodyText(ctx: AppContext | RouteContext): string {
   return typeof ctx.request.rawBody === 'string' ? ctx.request.rawBody : '';
 }
 
-/** The value of a JSON body. Throws `InvalidRequestError`. */
+/** The value of a JSON body, in which no member may stand twice: readers disagree on which one counts. Throws `InvalidRequestError`. */
 export function bodyJson(ctx: AppContext | RouteContext): unknown {
+  const text = bodyText(ctx);
+  // What the reader puts where the bytes are no UTF-8.
+  if (text.includes('\uFFFD')) throw new InvalidRequestError('the body is not UTF-8');
   try {
-    return JSON.parse(bodyText(ctx));
-  } catch {
-    throw new InvalidRequestError('the body is not JSON');
+    return parseStrictJson(text);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new InvalidRequestError(`the body is not JSON: ${error.message}`);
+    throw error;
   }
 }
 

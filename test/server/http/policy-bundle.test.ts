@@ -152,8 +152,15 @@ test('POST answers the same, with the signature form of choice', async (t) => {
 });
 
 const refusedBodies: readonly (readonly [name: string, body: string, message: string])[] = [
-  ['empty', '', 'the body is not JSON'],
-  ['cut', '{', 'the body is not JSON'],
+  ['empty', '', 'the body is not JSON: no value at character 0'],
+  ['cut', '{', 'the body is not JSON: no string at character 1'],
+  [
+    'a member twice',
+    '{"policyVersions":{},"policyVersions":{}}',
+    'the body is not JSON: a member twice at character 40',
+  ],
+  ['33 levels', '['.repeat(33), 'the body is not JSON: more levels than 32 at character 33'],
+  ['no text', '{"policyVersions":"\uFFFD"}', 'the body is not UTF-8'],
   ['a list', '[]', '`SignedPolicyRequest` is not valid'],
   ['null', 'null', '`SignedPolicyRequest` is not valid'],
   ['a wrong flag', '{"signatureP1363Format":"true"}', '`signatureP1363Format` is not valid'],

@@ -1,0 +1,1 @@
+export { JsonSyntaxError, parseStrictJson } from './strict-json.ts';
