@@ -4,7 +4,7 @@ import type { DecisionContext } from './conditions.ts';
 import { decideInDomain } from './decide.ts';
 import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
-import { matchesPattern, patternMatches } from './pattern.ts';
+import { matchesPattern, type Pattern, patternMatches } from './pattern.ts';
 import type { Query } from './rules.ts';
 import type { Status } from './status.ts';
 
@@ -85,14 +85,23 @@ function missesOf(assertion: CompiledAssertion, roles: readonly string[], query:
   return misses;
 }
 
-/** Those that deny first; then allowing ones by how little is missing, in the order of the policies. */
+/** More than the widest assertion, with one place for those that deny. */
+const widest = 8;
+
+/** How much an assertion covers beyond one action and one resource: of two that would help, the narrower one is the better advice. */
+function breadth({ action, resource, rolePattern }: CompiledAssertion): number {
+  const width = ({ kind }: Pattern) => (kind === 'any' ? 2 : Number(kind !== 'exact'));
+  return width(action) + width(resource) + Number(rolePattern !== undefined);
+}
+
+/** Those that deny first; then allowing ones by how little is missing, the narrower first, in the order of the policies. */
 function nearMissesOf(policy: DomainPolicy, roles: readonly string[], query: Query): NearMiss[] {
-  const byDistance: NearMiss[][] = [[], [], [], []];
+  const byDistance: NearMiss[][] = Array.from({ length: 4 * widest }, () => []);
   for (const assertion of policy.assertions) {
     const misses = missesOf(assertion, roles, query);
     const isDeny = assertion.effect === 'DENY';
     if (isDeny && misses.length > 0) continue;
-    const found = byDistance[misses.length];
+    const found = byDistance[isDeny ? 0 : misses.length * widest + 1 + breadth(assertion)];
     if (found === undefined || found.length >= maxNearMisses) continue;
     const shown: readonly Dimension[] = isDeny ? ['effect'] : misses;
     found.push({ policy: assertion.policy, assertion: describeAssertion(assertion), misses: shown });
@@ -102,11 +111,11 @@ function nearMissesOf(policy: DomainPolicy, roles: readonly string[], query: Que
 
 /**
  * Every assertion that denies this request must go. Beyond that nothing is missing when an assertion allows it already;
- * else one change is enough: a role that brings an allowing assertion and no denying one, or a new assertion.
+ * else one change is enough: the role that brings the narrowest allowing assertion and no denying one, or a new assertion.
  */
 function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Query): readonly Change[] {
   const touching = policy.assertions.filter((assertion) => missesOf(assertion, [], query).join() === 'role');
-  const allowing = touching.filter(({ effect }) => effect === 'ALLOW');
+  const allowing = touching.filter(({ effect }) => effect === 'ALLOW').sort((a, b) => breadth(a) - breadth(b));
   const denying = touching.filter(({ effect }) => effect === 'DENY');
   const fits = (held: readonly string[]) => (assertion: CompiledAssertion) =>
     held.some((role) => matchesPattern(assertion.role, role));

@@ -144,6 +144,18 @@ test('a DENY names the assertion that has to go', (t) => {
   });
 });
 
+test('of two roles that would do, the one with the narrower rule is proposed', (t) => {
+  const wide = { effect: 'ALLOW', role: 'admin', action: '*', resource: 'catalog:*' } as const;
+  const narrow = { effect: 'ALLOW', role: 'reader', action: 'read', resource: 'catalog:mov*' } as const;
+  const policy = compileDomain('catalog', [{ name: 'p', assertions: [wide, narrow] }]);
+  const { nearMisses, changes } = explainInDomain(policy, ['guest'], 'read', 'movie');
+  t.deepEqual(
+    nearMisses.map(({ assertion }) => assertion),
+    [narrow, wide],
+  );
+  t.deepEqual(changes, [{ kind: 'grant-role', domain: 'catalog', role: 'reader' }]);
+});
+
 test('where no role would do, an assertion is proposed', (t) => {
   t.deepEqual(explainInDomain(compileDomain('catalog', []), ['guest'], 'Write', 'Catalog:Movie').changes, [
     {
