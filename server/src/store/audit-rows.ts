@@ -1,9 +1,13 @@
 import type { Kysely, Selectable } from 'kysely';
 import { auditHash } from './audit-chain.ts';
+import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditAction, AuditRecord } from './records.ts';
 import { optional, orNull } from './row-values.ts';
 import type { AuditTable, Schema } from './schema.ts';
 import type { AuditQuery } from './store.ts';
+
+/** Those whose subject is a domain. */
+const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];
 
 /** Writes the record behind the one whose hash is `head`, and answers its own hash. */
 export async function insertAudit(
@@ -31,6 +35,7 @@ export async function insertAudit(
     .insertInto('audit')
     .values({ ...row, hash })
     .execute();
+  if (domainActions.includes(record.action)) await insertAuditObjects(db, row);
   return hash;
 }
 
@@ -38,7 +43,21 @@ export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<
   let select = db.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(query.limit);
   if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
   if (query.before !== undefined) select = select.where('id', '<', query.before);
+  if (query.object !== undefined) select = select.where('id', 'in', recordsOf(db, query));
   return (await select.execute()).map(auditRecord);
+}
+
+/** The newest records of a page, by the index of objects. */
+function recordsOf(db: Kysely<Schema>, { subject = '', object, before, limit }: AuditQuery) {
+  const found = db
+    .selectFrom('audit_objects')
+    .select('audit_id')
+    .where('domain', '=', subject)
+    .where('kind', '=', object?.kind ?? '')
+    .where('name', '=', object?.name ?? '')
+    .orderBy('audit_id', 'desc')
+    .limit(limit);
+  return before === undefined ? found : found.where('audit_id', '<', before);
 }
 
 function auditRecord(row: Selectable<AuditTable>): AuditRecord {

@@ -31,6 +31,7 @@ function ownFields(domain: DomainContent): Record<string, unknown> {
     description: domain.description,
     requireReason: domain.requireReason,
     limits: domain.limits,
+    quotas: domain.quotas,
     awsAccount: domain.awsAccount,
   };
 }

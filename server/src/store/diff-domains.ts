@@ -94,6 +94,7 @@ function domainFields(domain: DomainContent) {
     description: domain.description ?? null,
     requireReason: domain.requireReason === true,
     limits: domain.limits,
+    quotas: domain.quotas ?? {},
     awsAccount: domain.awsAccount ?? null,
   };
 }

@@ -8,14 +8,16 @@ import {
 } from '@signet/policy-engine/names';
 import type { WireConditions } from '@signet/policy-engine/wire';
 import type { Kysely, Selectable } from 'kysely';
-import type {
-  DomainRecord,
-  GroupRecord,
-  MemberRecord,
-  RoleRecord,
-  ServiceRecord,
-  StoredAssertion,
-  StoredPolicy,
+import { z } from 'zod';
+import {
+  type DomainRecord,
+  type GroupRecord,
+  type MemberRecord,
+  quotaKinds,
+  type RoleRecord,
+  type ServiceRecord,
+  type StoredAssertion,
+  type StoredPolicy,
 } from './records.ts';
 import { groupBy, optional } from './row-values.ts';
 import type { AssertionsTable, DomainsTable, Schema } from './schema.ts';
@@ -45,6 +47,8 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
   }));
 }
 
+const quotasSchema = z.partialRecord(z.enum(quotaKinds), z.int());
+
 function domainFields(row: Selectable<DomainsTable>) {
   return {
     name: parseDomainName(row.name),
@@ -58,6 +62,7 @@ function domainFields(row: Selectable<DomainsTable>) {
       ...optional('serviceCertExpirySeconds', row.service_cert_expiry_seconds),
       ...optional('roleCertExpirySeconds', row.role_cert_expiry_seconds),
     },
+    ...(row.quotas === null ? {} : { quotas: quotasSchema.parse(JSON.parse(row.quotas)) }),
   };
 }
 

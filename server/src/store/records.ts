@@ -73,6 +73,13 @@ export interface ServiceRecord {
   readonly publicKeys: readonly ServiceKeyRecord[];
 }
 
+/** What a domain may have only so many of. */
+export const quotaKinds = ['roles', 'members', 'groups', 'policies', 'assertions', 'services', 'keys'] as const;
+export type QuotaKind = (typeof quotaKinds)[number];
+
+/** At most how many of each, where that differs from what the server says. */
+export type DomainQuotas = Readonly<Partial<Record<QuotaKind, number>>>;
+
 /** Everything that somebody can say about a domain. */
 export interface DomainContent {
   readonly name: DomainName;
@@ -81,6 +88,7 @@ export interface DomainContent {
   readonly requireReason?: boolean;
   readonly description?: string;
   readonly limits: DomainLimits;
+  readonly quotas?: DomainQuotas;
   readonly awsAccount?: string;
   readonly roles: readonly RoleRecord[];
   readonly groups: readonly GroupRecord[];

@@ -26,6 +26,8 @@ export interface DomainsTable {
   token_expiry_seconds: number | null;
   service_cert_expiry_seconds: number | null;
   role_cert_expiry_seconds: number | null;
+  /** JSON; null where those of the server are in force. */
+  quotas: string | null;
 }
 
 export interface CloudAccountsTable {
@@ -184,6 +186,14 @@ export interface AuditTable {
   hash: string;
 }
 
+/** Which things of a domain an audit record speaks of. */
+export interface AuditObjectsTable {
+  domain: string;
+  kind: string;
+  name: string;
+  audit_id: number;
+}
+
 export interface SigningKeysTable {
   kid: string;
   purpose: string;
@@ -212,5 +222,6 @@ export interface Schema {
   certificates: CertificatesTable;
   crl_numbers: CrlNumbersTable;
   audit: AuditTable;
+  audit_objects: AuditObjectsTable;
   signing_keys: SigningKeysTable;
 }

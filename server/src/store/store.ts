@@ -3,6 +3,7 @@ import type { CertificateStore, Revocation } from '../certificates/certificate-s
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
+import type { ObjectKey } from './audit-objects.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 
 /** Where the store stands. A pair seen before means that nothing has changed since. */
@@ -51,6 +52,8 @@ export interface StoreTransaction {
 
 export interface AuditQuery {
   readonly subject?: string;
+  /** Only what changed this thing of the domain that `subject` names. */
+  readonly object?: ObjectKey;
   /** Only records with a smaller id: those that follow the last one of a page. */
   readonly before?: number;
   /** Newest first, at most this many. */

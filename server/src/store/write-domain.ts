@@ -43,6 +43,7 @@ async function writeDomainRow({ db, now, version, counter }: WriteContext, domai
     token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),
     service_cert_expiry_seconds: orNull(domain.limits.serviceCertExpirySeconds),
     role_cert_expiry_seconds: orNull(domain.limits.roleCertExpirySeconds),
+    quotas: domain.quotas === undefined ? null : JSON.stringify(domain.quotas),
   };
   await db
     .insertInto('domains')

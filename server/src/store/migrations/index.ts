@@ -3,6 +3,7 @@ import { createDomainTables } from './001-domains.ts';
 import { createRecordTables } from './002-records.ts';
 import { chainAudit } from './003-audit-chain.ts';
 import { addPagingSecret } from './004-paging-secret.ts';
+import { addObjectChanges } from './005-object-changes.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -10,4 +11,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '002-records': { up: createRecordTables },
   '003-audit-chain': { up: chainAudit },
   '004-paging-secret': { up: addPagingSecret },
+  '005-object-changes': { up: addObjectChanges },
 };

@@ -1,0 +1,32 @@
+import type { Kysely } from 'kysely';
+import { insertAuditObjects } from '../audit-objects.ts';
+import type { Schema } from '../schema.ts';
+
+const recordsARead = 500;
+
+/** Changes are found by role, group, policy and service; domains may have quotas of their own; who trusts a domain is found fast. */
+export async function addObjectChanges(db: Kysely<Schema>): Promise<void> {
+  await db.schema.alterTable('domains').addColumn('quotas', 'text').execute();
+  await db.schema.createIndex('roles_by_trust').on('roles').column('trust').execute();
+  await db.schema
+    .createTable('audit_objects')
+    .addColumn('domain', 'text', (column) => column.notNull())
+    .addColumn('kind', 'text', (column) => column.notNull())
+    .addColumn('name', 'text', (column) => column.notNull())
+    .addColumn('audit_id', 'bigint', (column) => column.notNull())
+    .addPrimaryKeyConstraint('audit_objects_key', ['domain', 'kind', 'name', 'audit_id'])
+    .execute();
+  for (let last = 0; ; ) {
+    const rows = await db
+      .selectFrom('audit')
+      .select(['id', 'subject', 'before', 'after'])
+      .where('action', 'in', ['create', 'change', 'delete'])
+      .where('id', '>', last)
+      .orderBy('id')
+      .limit(recordsARead)
+      .execute();
+    for (const row of rows) await insertAuditObjects(db, row);
+    last = rows.at(-1)?.id ?? last;
+    if (rows.length < recordsARead) return;
+  }
+}
