@@ -16,8 +16,9 @@ import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type { AuditQuery, Store, StoreChanges, StoreState, StoreTransaction } from './store.ts';
+import type { AuditQuery, Store, StoreChanges, StoreReader, StoreState, StoreTransaction } from './store.ts';
 import type { StoreDatabase } from './store-database.ts';
+import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
 
 const domainsARead = 200;
@@ -43,6 +44,14 @@ export class KyselyStore implements Store {
 
   changesSince(counter?: number): Promise<StoreChanges> {
     return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, counter ?? -1)));
+  }
+
+  view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result> {
+    return this.#read((db) =>
+      db
+        .transaction()
+        .execute(async (transaction) => work(new KyselyStoreReader(transaction, await readState(transaction)))),
+    );
   }
 
   domain(name: DomainName): Promise<DomainRecord | undefined> {

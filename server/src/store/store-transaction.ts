@@ -6,19 +6,18 @@ import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { diffDomains } from './diff-domains.ts';
-import { readDomains } from './read-domains.ts';
-import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
+import type { AuditRecord, ChangeContext, DomainContent } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
 import type { SaveOutcome, StoreState, StoreTransaction } from './store.ts';
+import { KyselyStoreReader } from './store-reader.ts';
 import { writeDomain } from './write-domain.ts';
 
 /** The changes of one transaction of the query layer; the change counter grows by one with the first of them. */
-export class KyselyStoreTransaction implements StoreTransaction {
+export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTransaction {
   readonly #db: Kysely<Schema>;
   readonly #context: ChangeContext;
   readonly #now: number;
-  readonly #state: StoreState;
   readonly #counter: number;
   #nextId: number;
   #auditHead: string;
@@ -30,22 +29,13 @@ export class KyselyStoreTransaction implements StoreTransaction {
     now: number,
     meta: StoreState & { readonly next_id: number; readonly audit_head: string },
   ) {
+    super(db, meta);
     this.#db = db;
     this.#context = context;
     this.#now = now;
-    this.#state = { epoch: meta.epoch, counter: meta.counter };
     this.#counter = meta.counter + 1;
     this.#nextId = meta.next_id;
     this.#auditHead = meta.audit_head;
-  }
-
-  state(): StoreState {
-    return this.#state;
-  }
-
-  async domain(name: DomainName): Promise<DomainRecord | undefined> {
-    const [domain] = await readDomains(this.#db, [name]);
-    return domain;
   }
 
   domainNames(): Promise<readonly DomainName[]> {

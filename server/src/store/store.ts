@@ -1,4 +1,4 @@
-import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
@@ -32,11 +32,35 @@ export interface SnapshotSource {
 
 export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
 
-/** One transaction. Nothing of it can be seen by others before it ends well. */
-export interface StoreTransaction {
-  /** Where the store stood when the transaction began. */
+/** Members of roles or groups: those of these names, and those whose names begin so. */
+export interface MemberSearch {
+  readonly names: readonly string[];
+  readonly prefixes: readonly string[];
+}
+
+/** Domains and services that are switched off. */
+export interface SwitchedOff {
+  readonly domains: readonly DomainName[];
+  readonly services: readonly { readonly domain: DomainName; readonly service: ServiceName }[];
+}
+
+/** The store as of one instant. Every look-up costs what it finds, not what there is. */
+export interface StoreReader {
   state(): StoreState;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
+  /** The services of those of the domains that exist. */
+  serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
+  switchedOff(): Promise<SwitchedOff>;
+  /** Domains with a role that trusts one of these, sorted. */
+  domainsTrusting(names: readonly DomainName[]): Promise<readonly DomainName[]>;
+  /** Domains with a role that has such a member, sorted. */
+  domainsWithMember(search: MemberSearch): Promise<readonly DomainName[]>;
+  /** The full names of groups that have such a member, sorted. */
+  groupsWithMember(search: MemberSearch): Promise<readonly string[]>;
+}
+
+/** One transaction. Nothing of it can be seen by others before it ends well. */
+export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */
   saveDomain(content: DomainContent): Promise<SaveOutcome>;
@@ -69,6 +93,8 @@ export interface Store extends SnapshotSource {
    * when the store cannot be written within five seconds.
    */
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result>;
+  /** Runs `work` on the store as of one instant. */
+  view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result>;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   domainNames(): Promise<readonly DomainName[]>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;

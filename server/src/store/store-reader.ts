@@ -1,0 +1,95 @@
+import { type DomainName, parseDomainName, type ServiceName } from '@signet/policy-engine/names';
+import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { readDomains } from './read-domains.ts';
+import type { DomainRecord } from './records.ts';
+import { chunks } from './row-values.ts';
+import type { Schema } from './schema.ts';
+import type { MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
+
+const valuesAStatement = 500;
+
+/** The store within one transaction of the query layer, and so as of one instant. */
+export class KyselyStoreReader implements StoreReader {
+  readonly #db: Kysely<Schema>;
+  readonly #state: StoreState;
+
+  constructor(db: Kysely<Schema>, { epoch, counter }: StoreState) {
+    this.#db = db;
+    this.#state = { epoch, counter };
+  }
+
+  state(): StoreState {
+    return this.#state;
+  }
+
+  async domain(name: DomainName): Promise<DomainRecord | undefined> {
+    const [domain] = await readDomains(this.#db, [name]);
+    return domain;
+  }
+
+  async serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>> {
+    const found = new Map<DomainName, Set<string>>();
+    for (const part of chunks(names, valuesAStatement)) {
+      const domains = this.#db.selectFrom('domains').select('name').where('name', 'in', part);
+      for (const { name } of await domains.where('deleted', '=', 0).execute()) {
+        found.set(parseDomainName(name), new Set());
+      }
+      const services = this.#db.selectFrom('services').select(['domain', 'name']).where('domain', 'in', part);
+      for (const row of await services.execute()) found.get(parseDomainName(row.domain))?.add(row.name);
+    }
+    return found;
+  }
+
+  async switchedOff(): Promise<SwitchedOff> {
+    const closed = this.#db.selectFrom('domains').select('name').where('deleted', '=', 0).where('enabled', '=', 0);
+    const services = this.#db.selectFrom('services').select(['domain', 'name']).where('enabled', '=', 0);
+    return {
+      domains: (await closed.execute()).map(({ name }) => parseDomainName(name)),
+      services: (await services.execute()).map((row) => ({
+        domain: parseDomainName(row.domain),
+        // Parsed when it was written.
+        service: row.name as ServiceName,
+      })),
+    };
+  }
+
+  async domainsTrusting(names: readonly DomainName[]): Promise<readonly DomainName[]> {
+    const found = new Set<string>();
+    for (const part of chunks(names, valuesAStatement)) {
+      const roles = this.#db.selectFrom('roles').select('domain').distinct().where('trust', 'in', part);
+      for (const { domain } of await roles.execute()) found.add(domain);
+    }
+    return [...found].sort().map((name) => parseDomainName(name));
+  }
+
+  async domainsWithMember(search: MemberSearch): Promise<readonly DomainName[]> {
+    const found = new Set<string>();
+    const members = this.#db.selectFrom('role_members').select('domain').distinct();
+    for (const condition of conditionsOf(search)) {
+      for (const { domain } of await members.where(condition).execute()) found.add(domain);
+    }
+    return [...found].sort().map((name) => parseDomainName(name));
+  }
+
+  async groupsWithMember(search: MemberSearch): Promise<readonly string[]> {
+    const found = new Set<string>();
+    const members = this.#db.selectFrom('group_members').select(['domain', 'group_name']).distinct();
+    for (const condition of conditionsOf(search)) {
+      for (const row of await members.where(condition).execute()) found.add(`${row.domain}:group.${row.group_name}`);
+    }
+    return [...found].sort();
+  }
+}
+
+/** Conditions on the column `member`, each of which its index answers. */
+function conditionsOf({ names, prefixes }: MemberSearch): RawBuilder<SqlBool>[] {
+  return [
+    ...[...chunks(names, valuesAStatement)].map((part) => sql<SqlBool>`member in (${sql.join(part)})`),
+    ...prefixes.map((prefix) => sql<SqlBool>`member >= ${prefix} and member < ${successor(prefix)}`),
+  ];
+}
+
+/** The first text that is greater than all that begin with `prefix`. */
+function successor(prefix: string): string {
+  return prefix.slice(0, -1) + String.fromCharCode(prefix.charCodeAt(prefix.length - 1) + 1);
+}
