@@ -1,5 +1,6 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
 import type { Middleware } from 'koa';
+import type { Logger } from 'pino';
 import { z } from 'zod';
 import type { CertificateReader } from './client-certificate.ts';
 import type { Endpoint } from './endpoints.ts';
@@ -31,7 +32,11 @@ type Confirmation = z.output<typeof confirmationSchema>;
  * itself with a secret that it was given when it was set up; a cloud would check a document that it has signed. A machine that
  * refreshes has shown the certificate that it got before.
  */
-export function attestationEndpoints(rules: AttestationRules, certificateOf: CertificateReader): readonly Endpoint[] {
+export function attestationEndpoints(
+  rules: AttestationRules,
+  certificateOf: CertificateReader,
+  logger: Pick<Logger, 'info' | 'warn'>,
+): readonly Endpoint[] {
   const requireAccess: Middleware = (ctx, next) => {
     const principal = certificateOf(ctx.req)?.principal;
     if (principal === rules.asker) return next();
@@ -43,8 +48,13 @@ export function attestationEndpoints(rules: AttestationRules, certificateOf: Cer
     requireAccess,
     handle: async (ctx) => {
       const confirmation = parseConfirmation(await readJsonObject(ctx.req));
-      if (!isOurs(rules, confirmation) || !isProven(confirmation)) throw new HttpError(403, 'unknown machine');
-      const { provider, domain, service } = confirmation;
+      const { provider, domain, service, attributes } = confirmation;
+      const asked = { path, instanceId: attributes['instanceId'], service: `${domain}.${service}` };
+      if (!isOurs(rules, confirmation) || !isProven(confirmation)) {
+        logger.warn(asked, 'machine refused');
+        throw new HttpError(403, 'unknown machine');
+      }
+      logger.info(asked, 'machine confirmed');
       ctx.body = { provider, domain, service, attributes: { certSSH: 'false' } };
     },
   });

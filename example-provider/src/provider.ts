@@ -35,7 +35,7 @@ export function createProvider({ config, engine, ask, clock, logger }: ProviderD
   const { attestation } = config;
   const endpoints = [
     ...protectedEndpoints(config.domain, patterns, new Catalogue()),
-    ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf)),
+    ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf, logger)),
   ];
   return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), logger }));
 }

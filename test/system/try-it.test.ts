@@ -218,12 +218,12 @@ test('README shows the block that a first `npm start` prints', (t) => {
     caBundle: `${data}/ca/bundle.pem`,
     identities: { 'media.player': player },
   };
-  const block = announcement(state, data, repository).split('\n').slice(3).join('\n').trim();
+  const block = announcement(state, { data, working: repository }, true).split('\n').slice(3).join('\n').trim();
   t.true(readFileSync(`${repository}/README.md`, 'utf8').includes(block), block);
 });
 
 test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
-  const block = announcement(world.state, world.folder, repository).split('\n').slice(2);
+  const block = announcement(world.state, { data: world.folder, working: repository }, true).split('\n').slice(2);
   const script = block
     .map((line) => (line.startsWith('#') || line === '' ? line : `${line}; echo "exit $?"`))
     .join('\n');
@@ -239,8 +239,11 @@ test('the block of commands that is printed works as it stands, in a shell in th
     'exit 1',
     'granted\nexit 0',
     'not granted\nexit 1',
+    'outcome +registered\nnotAfter .*\nnextAt .*\nexit 0',
+    '\\{.*"path":"/attest/instance","instanceId":"media-player".*\n\\{.*"instanceId":"media-player-2".*\nexit 0',
     '(.*\\n)+exit 0',
-    'catalog: unchanged.*\n(.*\\n)*exit 0',
+    // Its provider is at a port of this world, not at the usual one that the document names.
+    'catalog: changed.*\n(.*\\n)*exit 0',
   ];
   t.regex(stdout, new RegExp(`^${expected.join('\\n')}\\n$`));
   t.regex(stderr, /signet: the server answered 403/);

@@ -3,12 +3,15 @@ import { Command } from 'commander';
 import writeFileAtomic from 'write-file-atomic';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import { announcement } from './dev/announce.ts';
+import { attestedSample, mayProviderVouch } from './dev/attested-instances.ts';
 import type { Child } from './dev/child.ts';
 import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './dev/data-folder.ts';
 import { ensureWorld } from './dev/ensure-world.ts';
+import { sampleInstances } from './dev/identities.ts';
+import { attestedService, attestingProvider } from './dev/machines.ts';
 import { parentWatch } from './dev/parent-watch.ts';
 import { findPrograms } from './dev/programs.ts';
-import { registerSamples } from './dev/sample-instances.ts';
+import { joinTokenSample, registerSamples, type SampleInstancesDeps } from './dev/sample-instances.ts';
 import { StoppedError, startHost, startTokenServer } from './dev/start-world.ts';
 import type { DevState } from './dev/state.ts';
 import { parsePort } from './init.ts';
@@ -62,12 +65,36 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   const { providerPort } = options;
   const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
   const server = await startTokenServer(deps, children);
-  const samples = await registerSamples({ ...deps, baseUrl: server.baseUrl, clock: systemClock });
-  const [state] = await Promise.all([startHost(deps, server, children), samples.known()]);
+  const start = () => startHost(deps, server, children);
+  const { state, attested, samples } = await startSamples(
+    { ...deps, baseUrl: server.baseUrl, clock: systemClock },
+    start,
+  );
   await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
-  announce(state, paths, options);
+  announce(state, paths, options, attested);
   for (const child of children) void reportEnd(child, paths, signal);
-  await samples.keep(signal);
+  await Promise.all(samples.map((running) => running.keep(signal)));
+}
+
+const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a one-time token (\`signet apply policies\` brings them up to date)`;
+
+/**
+ * The services of the provider's host get their certificates first; then the provider runs, and vouches for the machine of the
+ * service that calls it.
+ */
+async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<DevState>) {
+  const attested = await mayProviderVouch(deps);
+  if (!attested) deps.warn(noVoucher);
+  const byToken = sampleInstances.filter((name) => !attested || name !== attestedService);
+  const first = await registerSamples(
+    deps,
+    byToken.map((name) => joinTokenSample(deps, name)),
+  );
+  const [state] = await Promise.all([startHost(), first.known()]);
+  if (!attested) return { state, attested, samples: [first] };
+  const second = await registerSamples(deps, [await attestedSample(deps, state.providerUrl)]);
+  await second.known();
+  return { state, attested, samples: [first, second] };
 }
 
 /** No proxy leads to this machine. */
@@ -77,9 +104,9 @@ function withoutProxy(environment: Environment): Environment {
   return { ...environment, NO_PROXY: noProxy, no_proxy: noProxy };
 }
 
-function announce(state: DevState, paths: WorldPaths, options: DevOptions): void {
+function announce(state: DevState, paths: WorldPaths, options: DevOptions, attested: boolean): void {
   if (options.json === true) print(state, true);
-  else print(announcement(state, paths.folder, process.cwd()), false);
+  else print(announcement(state, { data: paths.folder, working: process.cwd() }, attested), false);
 }
 
 /** A program that ends although nobody asked is said; the others go on, as they would on their own machines. */

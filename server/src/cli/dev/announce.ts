@@ -1,4 +1,5 @@
 import { relative } from 'node:path';
+import { attestedService, attestingProvider, machineIds } from './machines.ts';
 import type { DevState } from './state.ts';
 
 interface Step {
@@ -6,9 +7,19 @@ interface Step {
   readonly command: string;
 }
 
-/** The block of commands that work, as they stand, in another terminal in the same folder. */
-export function announcement(state: DevState, dataFolder: string, workingFolder: string): string {
-  const steps = stepsFor(state, dataFolder, workingFolder);
+export interface AnnouncementFolders {
+  /** Where everything of this world is. */
+  readonly data: string;
+  /** Where the commands are typed. */
+  readonly working: string;
+}
+
+/**
+ * The block of commands that work, as they stand, in another terminal in the same folder. `attested`: whether the example provider may
+ * vouch for machines here.
+ */
+export function announcement(state: DevState, folders: AnnouncementFolders, attested: boolean): string {
+  const steps = stepsFor(state, folders, attested);
   const lines = steps.flatMap(({ about, command }) => [`# ${about}`, command, '']);
   const heading = [
     `Signet is running: token server ${state.baseUrl}, example provider ${state.providerUrl}`,
@@ -17,8 +28,9 @@ export function announcement(state: DevState, dataFolder: string, workingFolder:
   return [...heading, '', ...lines].join('\n');
 }
 
-function stepsFor(state: DevState, dataFolder: string, workingFolder: string): Step[] {
-  const short = (path: string) => quote(shorter(path, workingFolder));
+function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boolean): Step[] {
+  const { data: dataFolder, working } = folders;
+  const short = (path: string) => quote(shorter(path, working));
   const data = short(dataFolder) === '.signet' ? '' : ` --data ${short(dataFolder)}`;
   const config = data === '' ? '' : ` --config ${short(`${dataFolder}/signet.yaml`)}`;
   const curlAs = (service: string) => {
@@ -55,9 +67,20 @@ function stepsFor(state: DevState, dataFolder: string, workingFolder: string): S
       about: 'the token server answers access checks too',
       command: `npx signet access check${data} --as media.player read catalog:movie\nnpx signet access check${data} --as media.player write catalog:movie`,
     },
+    ...(attested ? [attestationStep(short(dataFolder), data)] : []),
     { about: 'the keys that sign', command: `npx signet keys list${config}` },
     { about: 'change policies/, then', command: `npx signet apply${config} policies` },
   ];
+}
+
+/** The way of a new machine to its certificate, and what the provider was asked on that way. */
+function attestationStep(folder: string, data: string): Step {
+  const own = `${folder}/machines/${machineIds.spare}`;
+  const who = `--name ${attestedService} --instance-id ${machineIds.spare} --provider ${attestingProvider}`;
+  return {
+    about: 'a machine shows its secret; the token server asks the provider about it, and issues a certificate',
+    command: `npx signet identity once${data} ${who} --attestation ${own}.secret --dir ${own}\ngrep 'machine confirmed' ${folder}/logs/example-provider.log`,
+  };
 }
 
 function shorter(path: string, folder: string): string {

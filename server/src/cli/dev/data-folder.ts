@@ -12,6 +12,8 @@ export interface WorldPaths {
   readonly serverCertificate: string;
   readonly serverKey: string;
   readonly identities: string;
+  /** The secrets of the machines that the example provider vouches for. */
+  readonly machines: string;
   readonly policyDir: string;
   readonly updaterConfig: string;
   readonly providerConfig: string;
@@ -35,6 +37,7 @@ export function worldPaths(folder: string): WorldPaths {
     serverCertificate: at('server.cert.pem'),
     serverKey: at('server.key.pem'),
     identities: at('identities'),
+    machines: at('machines'),
     policyDir: at('policy'),
     updaterConfig: at('updater.yaml'),
     providerConfig: at('provider.yaml'),
@@ -54,7 +57,7 @@ export function openDataFolder(paths: WorldPaths): void {
   }
   chmodSync(paths.folder, 0o700);
   // The updater makes its files as readable as their folder is.
-  for (const folder of [paths.logs, paths.identities, paths.dataDir, paths.policyDir])
+  for (const folder of [paths.logs, paths.identities, paths.machines, paths.dataDir, paths.policyDir])
     mkdirSync(folder, { recursive: true, mode: 0o700 });
 }
 

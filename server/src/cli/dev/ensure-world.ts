@@ -12,6 +12,7 @@ import type { Store, StoreState } from '../../store/store.ts';
 import { initialise } from '../initialise.ts';
 import type { WorldPaths } from './data-folder.ts';
 import { bootstrapServices, ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
+import { ensureMachines } from './machines.ts';
 import type { DevState } from './state.ts';
 
 const context = { actor: 'signet dev' };
@@ -41,6 +42,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
     for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
   }
   await listenOn(paths.config, port);
+  await ensureMachines(paths);
   await ensureIdentities(paths, clock);
   const identities = identityFiles(paths);
   const store = await openSqliteStore(join(paths.dataDir, 'signet.db'), { clock });
@@ -61,7 +63,10 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
   if (!existsSync(paths.complete)) await writeFileAtomic(paths.complete, '{}\n', { mode: 0o600 });
 }
 
-/** The file says what runs: the port of this start, and the address that follows from it. The rest of it is left alone. */
+/**
+ * The file says what runs: the port of this start, and the address that follows from it. The server may call providers on this machine
+ * unless the file says which it may call. The rest of it is left alone.
+ */
 async function listenOn(file: string, port: number): Promise<void> {
   const text = readFileSync(file, 'utf8');
   const document = parseDocument(text);
@@ -70,6 +75,8 @@ async function listenOn(file: string, port: number): Promise<void> {
   const isOurs = baseUrl === undefined || /^https:\/\/localhost:\d+\/v1$/.test(String(baseUrl));
   if (isOurs && port === 0) document.delete('baseUrl');
   else if (isOurs) document.set('baseUrl', `https://localhost:${port}/v1`);
+  const allow = ['instances', 'callOut', 'allow'];
+  if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);
   const changed = document.toString();
   if (changed !== text) await writeFileAtomic(file, changed, { mode: 0o600 });
 }

@@ -4,6 +4,7 @@ import { dirname, join, relative } from 'node:path';
 import {
   createClient,
   type IdentityAgent,
+  type IdentityAgentOptions,
   type IdentityOutcome,
   identityPaths,
   openIdentityAgent,
@@ -11,7 +12,7 @@ import {
 import type { Clock } from '@signet/policy-engine/clock';
 import type { WorldPaths } from './data-folder.ts';
 import { registerPublicKeys } from './ensure-world.ts';
-import { type IdentityFiles, isFit, loadLocalAuthority, sampleInstances, trustDomain } from './identities.ts';
+import { type IdentityFiles, isFit, loadLocalAuthority, trustDomain } from './identities.ts';
 import { waitUntilKnown } from './server-state.ts';
 import { StoppedError } from './start-world.ts';
 import type { DevState } from './state.ts';
@@ -35,6 +36,15 @@ interface Sample {
   readonly agent: IdentityAgent;
 }
 
+/** An instance of a sample service. */
+export interface SampleSpec {
+  readonly name: string;
+  /** Who vouches for it. */
+  readonly provider: string;
+  readonly instanceId: string;
+  readonly attestation: IdentityAgentOptions['attestation'];
+}
+
 /** The sample services, each an instance with a certificate that it got from the token server. */
 export interface RunningSamples {
   /** Waits until the token server knows their public keys. */
@@ -43,12 +53,28 @@ export interface RunningSamples {
   keep(signal: AbortSignal): Promise<void>;
 }
 
+/** A sample service that registers with a one-time token that the operator gets for it. */
+export function joinTokenSample({ paths, identities, baseUrl }: SampleInstancesDeps, name: string): SampleSpec {
+  const operator = identities['sys.auth.operator'];
+  if (operator === undefined) throw new Error('there is no identity `sys.auth.operator`');
+  const [domain = '', service = ''] = name.split('.');
+  const key = { provider: 'sys.auth.server', domain, service, instanceId: `${domain}-${service}` };
+  const files = { caBundle: paths.caBundle, certificate: operator.cert, key: operator.key };
+  const joinToken = async () => {
+    await using client = createClient({ baseUrl, ...files });
+    return await client.instances.joinToken(key);
+  };
+  return { name, ...key, attestation: async (operation) => (operation === 'register' ? joinToken() : undefined) };
+}
+
 /**
- * Registers each sample service as an instance, with a one-time token that the operator gets for it; a certificate that is still good
- * is kept. Throws `StoppedError`, and an error that names the first one that has no certificate at the end of it.
+ * Registers each of these services as an instance; a certificate that is still good is kept. Throws `StoppedError`, and an error that names the first one that has no certificate at the end of it.
  */
-export async function registerSamples(deps: SampleInstancesDeps): Promise<RunningSamples> {
-  const samples = sampleInstances.map((name) => openSample(deps, name));
+export async function registerSamples(
+  deps: SampleInstancesDeps,
+  specs: readonly SampleSpec[],
+): Promise<RunningSamples> {
+  const samples = specs.map((spec) => openSample(deps, spec));
   const authority = await loadLocalAuthority(deps.paths);
   await Promise.all(
     samples.map(async (sample) => {
@@ -62,7 +88,10 @@ export async function registerSamples(deps: SampleInstancesDeps): Promise<Runnin
       deps.warn(describeFailure(sample, outcome));
     }),
   );
-  const { counter } = await registerPublicKeys(deps, sampleInstances);
+  const { counter } = await registerPublicKeys(
+    deps,
+    specs.map(({ name }) => name),
+  );
   return {
     known: () => waitUntilKnown(deps, counter),
     keep: async (signal) => {
@@ -73,30 +102,27 @@ export async function registerSamples(deps: SampleInstancesDeps): Promise<Runnin
   };
 }
 
-function openSample({ paths, identities, baseUrl, clock }: SampleInstancesDeps, name: string): Sample {
+function openSample({ paths, identities, baseUrl, clock }: SampleInstancesDeps, spec: SampleSpec): Sample {
+  const { name, provider, instanceId, attestation } = spec;
   const files = identities[name];
-  const operator = identities['sys.auth.operator'];
   const [domain = '', service = ''] = name.split('.');
-  if (files === undefined || operator === undefined) throw new Error(`there is no identity \`${name}\``);
-  const key = { provider: 'sys.auth.server', domain, service, instanceId: `${domain}-${service}` };
+  if (files === undefined) throw new Error(`there is no identity \`${name}\``);
   const folder = join(paths.identities, name);
-  const { caBundle } = paths;
-  const joinToken = async () => {
-    await using client = createClient({ baseUrl, caBundle, certificate: operator.cert, key: operator.key });
-    return await client.instances.joinToken(key);
-  };
   const agent = openIdentityAgent({
     baseUrl,
-    caBundle,
+    caBundle: paths.caBundle,
     clock,
     folder,
     // Services that listen are called by the name and the address of this machine.
     instance: {
-      ...key,
+      provider,
+      domain,
+      service,
+      instanceId,
       trustDomain,
       ...(name === 'catalog.api' && { hostname: 'localhost', addresses: ['127.0.0.1'] }),
     },
-    attestation: async (operation) => (operation === 'register' ? joinToken() : undefined),
+    attestation,
   });
   return { name, files, folder, agent };
 }

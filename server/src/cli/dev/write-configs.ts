@@ -1,6 +1,7 @@
 import { relative } from 'node:path';
 import { stringify } from 'yaml';
 import type { WorldPaths } from './data-folder.ts';
+import { attestationSettings } from './machines.ts';
 import type { DevState } from './state.ts';
 
 interface ConfigDeps {
@@ -32,6 +33,7 @@ export function providerConfig({ paths, identities, providerPort }: ConfigDeps, 
     domain: 'catalog',
     policyDir: relative(paths.folder, paths.policyDir),
     server: { baseUrl, caBundle },
+    attestation: attestationSettings(paths),
   });
 }
 
