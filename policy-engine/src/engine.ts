@@ -67,14 +67,14 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     checkOpenOptions(options);
-    const { keys, issuers } = options;
-    const opened = keys === undefined ? undefined : await openKeys(keys, options.clock ?? systemClock);
-    const directory = await PolicyDirectories.open(options, opened?.source).catch((error: unknown) => {
+    const { keys, issuers, clock = systemClock } = options;
+    const opened = keys === undefined ? undefined : await openKeys(keys, clock);
+    const directory = await PolicyDirectories.open({ ...options, clock }, opened?.source).catch((error: unknown) => {
       opened?.close();
       throw error;
     });
     const engine = new PolicyEngine({
-      options,
+      options: { ...options, clock },
       keys: opened?.source ?? directory.keys,
       issuers: issuers === undefined ? () => directory.issuers : () => issuers,
       set: directory.bundles,

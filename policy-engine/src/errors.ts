@@ -11,6 +11,7 @@ export type PolicyEngineErrorCode =
   | 'bundle-not-yet-valid'
   | 'bundle-rollback'
   | 'bundle-unreadable'
+  | 'floor-unavailable'
   | 'keys-malformed'
   | 'keys-unavailable';
 

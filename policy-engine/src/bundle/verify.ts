@@ -180,15 +180,19 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
     );
   }
   if (options.floor !== undefined && isOlder(data, options.floor)) {
-    const { epoch, version } = options.floor;
-    throw new PolicyEngineError(
-      'bundle-rollback',
-      `bundle is older (epoch ${data.epoch}, version ${data.version}) than one accepted before (epoch ${epoch}, version ${version})`,
-    );
+    throw rollback(data, options.floor);
   }
   if (options.acceptExpired !== true && data.expires <= options.now) {
     throw new PolicyEngineError('bundle-expired', 'bundle is past its expiry; is the clock of this host right?');
   }
+}
+
+/** The error of a bundle that is older than the floor. */
+export function rollback(found: BundleVersion, { epoch, version }: BundleVersion): PolicyEngineError {
+  return new PolicyEngineError(
+    'bundle-rollback',
+    `bundle is older (epoch ${found.epoch}, version ${found.version}) than one accepted before (epoch ${epoch}, version ${version})`,
+  );
 }
 
 /** Runs work that yields; without `pause` in one go. */

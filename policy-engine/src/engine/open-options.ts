@@ -2,13 +2,16 @@ import { PolicyEngineError } from '../errors.ts';
 
 /** Callers without types get an error that names the option. */
 export function checkOpenOptions(options: unknown): void {
-  const { policyDir, issuers }: { policyDir?: unknown; issuers?: unknown } =
+  const { policyDir, issuers, floorFile }: { policyDir?: unknown; issuers?: unknown; floorFile?: unknown } =
     typeof options === 'object' && options !== null ? options : {};
   if (!isText(policyDir) && !(isTextList(policyDir) && policyDir.length > 0)) {
     throw new PolicyEngineError('invalid-options', '`policyDir` must be a path or a list of paths');
   }
   if (issuers !== undefined && !isTextList(issuers)) {
     throw new PolicyEngineError('invalid-options', '`issuers` must be a list of texts');
+  }
+  if (floorFile !== undefined && !isText(floorFile)) {
+    throw new PolicyEngineError('invalid-options', '`floorFile` must be a path');
   }
 }
 

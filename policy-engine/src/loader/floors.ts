@@ -1,9 +1,7 @@
 import { join } from 'node:path';
 import { type BundleVersion, isOlder } from '../bundle/index.ts';
-import { parseStrictJson } from '../json/strict-json.ts';
+import { decodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readRegularFile } from './read-file.ts';
-
-const maxStateBytes = 16_777_216;
 
 /** The newest version of each domain that was ever accepted, by the updater (`state.json`) or by this engine. */
 export class Floors {
@@ -17,10 +15,10 @@ export class Floors {
 
   /** Reads the file when it has changed. A missing or bad file leaves the floors as they are: they never fall. */
   async refresh(): Promise<void> {
-    const file = await readRegularFile(this.#path, maxStateBytes, this.#identity);
+    const file = await readRegularFile(this.#path, maxFloorsBytes, this.#identity);
     if (file.kind !== 'read') return;
     this.#identity = file.identity;
-    for (const [domain, version] of decodeState(file.bytes)) this.accept(domain, version);
+    for (const [domain, version] of decodeFloors(file.bytes) ?? []) this.accept(domain, version);
   }
 
   of(domain: string): BundleVersion | undefined {
@@ -33,26 +31,4 @@ export class Floors {
       this.#accepted.set(domain, { epoch: version.epoch, version: version.version });
     }
   }
-}
-
-function decodeState(bytes: Uint8Array): [string, BundleVersion][] {
-  try {
-    const state = parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
-    const floors = isRecord(state) ? state['floors'] : undefined;
-    return isRecord(floors) ? Object.entries(floors).flatMap(([domain, value]) => decodeFloor(domain, value)) : [];
-  } catch {
-    return [];
-  }
-}
-
-function decodeFloor(domain: string, value: unknown): [string, BundleVersion][] {
-  if (!isRecord(value)) return [];
-  const { epoch, version } = value;
-  return Number.isSafeInteger(epoch) && Number.isSafeInteger(version)
-    ? [[domain, { epoch: Number(epoch), version: Number(version) }]]
-    : [];
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }

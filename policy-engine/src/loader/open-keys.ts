@@ -1,5 +1,4 @@
-import { randomUUID } from 'node:crypto';
-import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../clock.ts';
@@ -9,6 +8,7 @@ import { closing, openWebKeys } from '../keys/open-keys.ts';
 import { ReloadingKeys } from '../keys/reloading-keys.ts';
 import type { JwkList } from '../wire/index.ts';
 import { readRegularFile } from './read-file.ts';
+import { replaceFile } from './replace-file.ts';
 import { fetchWithTls, type KeysTls } from './tls-fetch.ts';
 
 /** Keys behind an address, with what only Node can do for it. */
@@ -85,19 +85,6 @@ function bothGiven(one: string, other: string): PolicyEngineError {
   return new PolicyEngineError('invalid-options', `\`keys\` has both \`${one}\` and \`${other}\``);
 }
 
-/** Keeps the text in a file that is complete at every instant. */
 function fileStore(path: string): KeysStore {
-  return {
-    read: () => readFile(path, 'utf8'),
-    write: async (text) => {
-      const temporary = `${path}.${randomUUID()}`;
-      try {
-        await writeFile(temporary, text, { flag: 'wx', mode: 0o644, flush: true });
-        await rename(temporary, path);
-      } catch (error) {
-        await rm(temporary, { force: true });
-        throw error;
-      }
-    },
-  };
+  return { read: () => readFile(path, 'utf8'), write: (text) => replaceFile(path, text) };
 }

@@ -1,10 +1,11 @@
-import { type BundleVersion, isOlder } from '../bundle/index.ts';
+import { rollback } from '../bundle/verify.ts';
 import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { KeyPurpose } from '../wire/index.ts';
+import { FloorFile } from './floor-file.ts';
 import type { LoadedBundle } from './load-bundle.ts';
-import { type DirectoryOptions, PolicyDirectory } from './policy-directory.ts';
+import { type DirectoryOptions, type FileError, PolicyDirectory, reportFault } from './policy-directory.ts';
 
 /** Options of an engine that reads signed policy from the file system. */
 export interface DirectoriesOptions extends Omit<DirectoryOptions, 'policyDir'> {
@@ -13,6 +14,12 @@ export interface DirectoriesOptions extends Omit<DirectoryOptions, 'policyDir'> 
    * that is in more than one of them has its newest bundle.
    */
   policyDir: string | readonly string[];
+  /**
+   * A file that keeps the newest version of each domain that was ever in force, so that an older bundle is refused also after a
+   * restart. For directories that something else than the updater fills: its `state.json` does the same. The folder must exist
+   * and be writable. Engines with the same `policyDir` may share the file. Default: none.
+   */
+  floorFile?: string;
 }
 
 /** The keys of all directories. */
@@ -39,18 +46,30 @@ class JoinedKeys implements KeySource {
 /** One or more policy directories as one: of each domain the newest bundle, and never an older one than before. */
 export class PolicyDirectories {
   readonly #directories: readonly PolicyDirectory[];
-  readonly #floors = new Map<string, BundleVersion>();
+  readonly #options: DirectoriesOptions & { clock: Clock };
+  readonly #floors: FloorFile;
   readonly #listeners = new Set<(set: ReadonlyMap<string, LoadedBundle>) => void>();
   /** The keys of the `keys.json` files. */
   readonly keys: KeySource;
   #bundles: ReadonlyMap<string, LoadedBundle>;
+  /** Files whose bundle is older than the floor, where no directory has a newer one. */
+  #refused: ReadonlyMap<string, FileError> = new Map();
 
-  private constructor(directories: readonly PolicyDirectory[]) {
+  private constructor(
+    directories: readonly PolicyDirectory[],
+    floors: FloorFile,
+    options: DirectoriesOptions & { clock: Clock },
+  ) {
     this.#directories = directories;
+    this.#floors = floors;
+    this.#options = options;
     const [only, ...others] = directories.map(({ keys }) => keys);
     this.keys = only !== undefined && others.length === 0 ? only : new JoinedKeys(directories.map(({ keys }) => keys));
     this.#bundles = this.#merge();
-    for (const directory of directories) directory.onChange(() => this.#publish());
+    for (const directory of directories) {
+      directory.onChange(() => this.#publish());
+      directory.onLook(() => void floors.save());
+    }
   }
 
   /**
@@ -58,18 +77,21 @@ export class PolicyDirectories {
    * issuers when `keys` are not given; `keys-unavailable` when they are not given and a directory has none.
    */
   static async open(
-    options: DirectoriesOptions & { clock?: Clock },
+    options: DirectoriesOptions & { clock: Clock },
     keys: KeySource | undefined,
   ): Promise<PolicyDirectories> {
     const paths = typeof options.policyDir === 'string' ? [options.policyDir] : options.policyDir;
     if (paths.length === 0) throw new PolicyEngineError('invalid-options', '`policyDir` names no directory');
+    const { floorFile } = options;
+    const floors = await FloorFile.open(floorFile, (error) => reportFault(options, error, floorFile ?? ''));
     const opened: PolicyDirectory[] = [];
     try {
       for (const policyDir of paths) opened.push(await PolicyDirectory.open({ ...options, policyDir }, keys));
-      const directories = new PolicyDirectories(opened);
+      const directories = new PolicyDirectories(opened, floors, options);
       if (keys === undefined && new Set(opened.flatMap(({ issuers }) => issuers)).size > 1) {
         throw new PolicyEngineError('invalid-options', 'the policy directories are of several issuers: give `keys`');
       }
+      await floors.save();
       return directories;
     } catch (error) {
       await Promise.all(opened.map((directory) => directory.close()));
@@ -88,12 +110,12 @@ export class PolicyDirectories {
 
   /** Files that could not be loaded, by name. */
   get errors(): PolicyDirectory['errors'] {
-    return new Map(this.#directories.flatMap(({ errors }) => [...errors]));
+    return new Map([...this.#directories.flatMap(({ errors }) => [...errors]), ...this.#refused]);
   }
 
-  /** Why a directory or its keys could not be read. */
+  /** Why a directory, its keys or the file of floors could not be used. */
   get error(): PolicyEngineError | undefined {
-    return this.#directories.find(({ error }) => error !== undefined)?.error;
+    return this.#directories.find(({ error }) => error !== undefined)?.error ?? this.#floors.error;
   }
 
   /** When all of them had been looked at, in milliseconds since the epoch. */
@@ -114,10 +136,12 @@ export class PolicyDirectories {
   /** Looks at all directories now. */
   async scan(): Promise<void> {
     await Promise.all(this.#directories.map((directory) => directory.scan()));
+    await this.#floors.save();
   }
 
   async close(): Promise<void> {
     await Promise.all(this.#directories.map((directory) => directory.close()));
+    await this.#floors.save();
   }
 
   #publish(): void {
@@ -127,14 +151,25 @@ export class PolicyDirectories {
 
   #merge(): ReadonlyMap<string, LoadedBundle> {
     const merged = new Map<string, LoadedBundle>();
+    const older = new Map<string, LoadedBundle>();
     for (const { bundles } of this.#directories) {
       for (const [domain, bundle] of bundles) {
-        const floor = this.#floors.get(domain);
-        if (floor !== undefined && isOlder(bundle.version, floor)) continue;
-        this.#floors.set(domain, bundle.version);
-        merged.set(domain, bundle);
+        (this.#floors.accept(domain, bundle.version) ? merged : older).set(domain, bundle);
       }
     }
+    const refused = new Map<string, FileError>();
+    for (const [domain, bundle] of older) if (!merged.has(domain)) refused.set(...this.#refuse(domain, bundle));
+    this.#refused = refused;
     return merged;
+  }
+
+  /** What is to be told of a bundle that is older than the floor; the same fault is told once. */
+  #refuse(domain: string, { version }: LoadedBundle): [file: string, FileError] {
+    const file = `${domain}.pol`;
+    const error = rollback(version, this.#floors.of(domain) ?? version);
+    const known = this.#refused.get(file);
+    if (known?.error.message === error.message) return [file, known];
+    reportFault(this.#options, error, file);
+    return [file, { error, at: this.#options.clock.now() }];
   }
 }

@@ -1,7 +1,7 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxBundleBytes } from '../bundle/index.ts';
-import { type Clock, systemClock } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
 import type { KeySource } from '../keys/index.ts';
@@ -19,14 +19,20 @@ export interface DirectoryOptions {
   rescanIntervalMs?: number;
   /** Follow file events. Default true; without them changes are seen at the next look only. */
   watch?: boolean;
-  /** Told of every file that could not be loaded. What it throws is ignored. */
+  /** Told of every file that could not be used. What it throws is ignored. */
   onError?: (error: PolicyEngineError, file: string) => void;
+}
+
+/** Why a file could not be loaded, and when that was found (milliseconds since the epoch). */
+export interface FileError {
+  readonly error: PolicyEngineError;
+  readonly at: number;
 }
 
 /** What is known of one file that stands in the way or in force. */
 interface FileState {
   identity: string | undefined;
-  error: { readonly error: PolicyEngineError; readonly at: number } | undefined;
+  error: FileError | undefined;
 }
 
 const suffix = '.pol';
@@ -50,15 +56,16 @@ export class PolicyDirectory {
   readonly #files = new Map<string, FileState>();
   readonly #listeners = new Set<(set: PolicySet) => void>();
   readonly #issuerListeners = new Set<() => void>();
+  readonly #lookListeners = new Set<() => void>();
   #bundles: ReadonlyMap<string, LoadedBundle> = new Map();
   #watch: Watch | undefined;
   #keyRevision: number | undefined;
   #scanned: number | undefined;
   #error: PolicyEngineError | undefined;
 
-  private constructor(options: DirectoryOptions & { clock?: Clock }, keys: KeySource | undefined) {
+  private constructor(options: DirectoryOptions & { clock: Clock }, keys: KeySource | undefined) {
     this.#options = options;
-    this.#clock = options.clock ?? systemClock;
+    this.#clock = options.clock;
     this.#ownKeys = new DirectoryKeys(options.policyDir);
     this.#keys = keys ?? this.#ownKeys;
     this.#floors = new Floors(options.policyDir);
@@ -66,14 +73,14 @@ export class PolicyDirectory {
 
   /** Loads what is there and follows the directory. Throws `keys-unavailable` when no keys are given and none are there. */
   static async open(
-    options: DirectoryOptions & { clock?: Clock },
+    options: DirectoryOptions & { clock: Clock },
     keys: KeySource | undefined,
   ): Promise<PolicyDirectory> {
     const directory = new PolicyDirectory(options, keys);
     await directory.#ownKeys.refresh();
     if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
     directory.#watch = await Watch.start(options.policyDir, {
-      scan: () => directory.#scan(),
+      scan: () => directory.#look(),
       intervalMs: options.rescanIntervalMs ?? 60_000,
       events: options.watch ?? true,
     });
@@ -100,8 +107,8 @@ export class PolicyDirectory {
   }
 
   /** Files that could not be loaded, by name. */
-  get errors(): ReadonlyMap<string, { readonly error: PolicyEngineError; readonly at: number }> {
-    const errors = new Map<string, { readonly error: PolicyEngineError; readonly at: number }>();
+  get errors(): ReadonlyMap<string, FileError> {
+    const errors = new Map<string, FileError>();
     for (const [file, { error }] of this.#files) if (error !== undefined) errors.set(file, error);
     return errors;
   }
@@ -125,6 +132,11 @@ export class PolicyDirectory {
     this.#issuerListeners.add(listener);
   }
 
+  /** Called when the directory was looked at, after `onChange`. */
+  onLook(listener: () => void): void {
+    this.#lookListeners.add(listener);
+  }
+
   /** Looks at the directory now; resolves when a look that began after this call has ended. */
   async scan(): Promise<void> {
     await this.#watch?.now();
@@ -132,6 +144,11 @@ export class PolicyDirectory {
 
   async close(): Promise<void> {
     await this.#watch?.close();
+  }
+
+  async #look(): Promise<void> {
+    await this.#scan();
+    for (const listener of this.#lookListeners) listener();
   }
 
   /** One look at everything; what changed comes into force together, by one assignment. Never runs twice at once. */
@@ -208,18 +225,23 @@ export class PolicyDirectory {
     } catch (cause) {
       const error = cause instanceof PolicyEngineError ? cause : unreadable('it cannot be understood', cause);
       if (mayPass.has(error.code)) state.identity = undefined;
-      if (state.error?.error.message !== error.message) this.#report(error, file);
+      if (state.error?.error.message !== error.message) reportFault(this.#options, error, file);
       state.error = { error, at: now };
       return false;
     }
   }
+}
 
-  #report(error: PolicyEngineError, file: string): void {
-    try {
-      this.#options.onError?.(error, file);
-    } catch {
-      // A listener has no say in what is in force.
-    }
+/** Tells `onError` of a file. */
+export function reportFault(
+  { onError }: Pick<DirectoryOptions, 'onError'>,
+  error: PolicyEngineError,
+  file: string,
+): void {
+  try {
+    onError?.(error, file);
+  } catch {
+    // A listener has no say in what is in force.
   }
 }
 

@@ -42,6 +42,11 @@ export async function readRegularFile(path: string, maxBytes: number, known: str
 }
 
 function failure(error: unknown): FileRead {
-  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed';
+  const code = systemCode(error);
   return code === 'ENOENT' ? { kind: 'absent' } : { kind: 'unreadable', problem: `it cannot be read (${code})` };
+}
+
+/** The name of a fault of the file system, e.g. `ENOSPC`. */
+export function systemCode(error: unknown): string {
+  return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : 'failed';
 }

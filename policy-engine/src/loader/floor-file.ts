@@ -1,0 +1,112 @@
+import { type BundleVersion, isOlder } from '../bundle/index.ts';
+import { PolicyEngineError } from '../errors.ts';
+import { decodeFloors, maxFloorsBytes } from './decode-floors.ts';
+import { readRegularFile, systemCode } from './read-file.ts';
+import { replaceFile } from './replace-file.ts';
+
+/**
+ * The newest version of each domain that was ever in force, in a file that outlives the engine. Without a path only in memory.
+ * A file that cannot be understood is reported and left as it is, so that somebody looks at it; until it is gone the floors
+ * hold in memory.
+ */
+export class FloorFile {
+  readonly #path: string | undefined;
+  readonly #onError: (error: PolicyEngineError) => void;
+  readonly #floors = new Map<string, BundleVersion>();
+  /** The file that was seen to hold every floor. */
+  #complete: string | undefined;
+  #saving: Promise<void> = Promise.resolve();
+  #error: PolicyEngineError | undefined;
+
+  private constructor(path: string | undefined, onError: (error: PolicyEngineError) => void) {
+    this.#path = path;
+    this.#onError = onError;
+  }
+
+  /** Reads the file. Never throws; `onError` is told of a fault once, as long as it stays the same. */
+  static async open(path: string | undefined, onError: (error: PolicyEngineError) => void): Promise<FloorFile> {
+    const opened = new FloorFile(path, onError);
+    if (path === undefined) return opened;
+    await opened.#reporting(async () => {
+      const file = await readFloors(path, undefined);
+      if (file !== 'unchanged') for (const [domain, floor] of file.floors) opened.#floors.set(domain, floor);
+    });
+    return opened;
+  }
+
+  /** Why the file could not be read or written the last time. */
+  get error(): PolicyEngineError | undefined {
+    return this.#error;
+  }
+
+  of(domain: string): BundleVersion | undefined {
+    return this.#floors.get(domain);
+  }
+
+  /** Takes a version that is not older than the floor, which rises to it; false for an older one. */
+  accept(domain: string, { epoch, version }: BundleVersion): boolean {
+    const floor = this.#floors.get(domain);
+    if (floor !== undefined && isOlder({ epoch, version }, floor)) return false;
+    if (floor === undefined || isOlder(floor, { epoch, version })) {
+      this.#floors.set(domain, { epoch, version });
+      this.#complete = undefined;
+    }
+    return true;
+  }
+
+  /** Writes the floors that the file does not hold. Resolves when that is done; never throws. */
+  save(): Promise<void> {
+    const path = this.#path;
+    if (path !== undefined) this.#saving = this.#saving.then(() => this.#reporting(() => this.#write(path)));
+    return this.#saving;
+  }
+
+  /** Other engines may share the file: a floor in it never falls, and one that another writer lost is written again. */
+  async #write(path: string): Promise<void> {
+    const file = await readFloors(path, this.#complete);
+    if (file === 'unchanged') return;
+    this.#complete = file.identity;
+    const missing = [...this.#floors].filter(([domain, floor]) => {
+      const known = file.floors.get(domain);
+      return known === undefined || isOlder(known, floor);
+    });
+    if (missing.length === 0) return;
+    this.#complete = undefined;
+    const content = { floors: Object.fromEntries([...file.floors, ...missing]) };
+    await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`);
+  }
+
+  async #reporting(act: () => Promise<void>): Promise<void> {
+    try {
+      await act();
+      this.#error = undefined;
+    } catch (cause) {
+      const error =
+        cause instanceof PolicyEngineError ? cause : unavailable(`cannot be written (${systemCode(cause)})`, cause);
+      const isNew = this.#error?.message !== error.message;
+      this.#error = error;
+      if (isNew) this.#onError(error);
+    }
+  }
+}
+
+interface FloorsRead {
+  /** `undefined` when there is no file. */
+  readonly identity: string | undefined;
+  readonly floors: ReadonlyMap<string, BundleVersion>;
+}
+
+/** Throws `PolicyEngineError('floor-unavailable')`. */
+async function readFloors(path: string, known: string | undefined): Promise<FloorsRead | 'unchanged'> {
+  const file = await readRegularFile(path, maxFloorsBytes, known);
+  if (file.kind === 'unchanged') return 'unchanged';
+  if (file.kind === 'absent') return { identity: undefined, floors: new Map() };
+  if (file.kind === 'unreadable') throw unavailable(`cannot be used: ${file.problem}`);
+  const floors = decodeFloors(file.bytes);
+  if (floors === undefined) throw unavailable('cannot be understood; remove it when you know why');
+  return { identity: file.identity, floors };
+}
+
+function unavailable(problem: string, cause?: unknown): PolicyEngineError {
+  return new PolicyEngineError('floor-unavailable', `the file of floors ${problem}`, { cause });
+}
