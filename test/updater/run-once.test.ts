@@ -1,5 +1,6 @@
 import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import type { UpdaterConfig } from '@signet/updater/config/config';
 import test from 'ava';
 import { answer } from '../client/support/tls-server.ts';
 import { kinds, makeSigningKey, serve, type UpdaterWorld, updaterWorld } from './support/world.ts';
@@ -61,6 +62,7 @@ interface Refusal {
   readonly note: string;
   /** What the server serves after version 5 was accepted. */
   readonly serve: (world: UpdaterWorld) => Promise<string | Uint8Array>;
+  readonly change?: Partial<UpdaterConfig>;
   readonly reason: string;
 }
 
@@ -124,12 +126,13 @@ const refusals: readonly Refusal[] = [
   },
   {
     note: 'a bundle that is too large',
-    serve: async (world) => JSON.stringify(await world.sign({ version: 6, padding: 9 << 20 })),
+    serve: async (world) => JSON.stringify(await world.sign({ version: 6, padding: 2 << 20 })),
+    change: { maxBundleBytes: 1 << 20 },
     reason: 'response-too-large',
   },
 ];
 
-for (const { note, serve: make, reason } of refusals) {
+for (const { note, serve: make, change, reason } of refusals) {
   test(`refuses ${note}, keeps the good one and says so`, async (t) => {
     const world = await updaterWorld(t, ['catalog', 'media']);
     const good = await world.publish({ version: 5 });
@@ -138,7 +141,7 @@ for (const { note, serve: make, reason } of refusals) {
     world.answers.set('catalog', serve(await make(world), '"next"'));
     await world.publish({ domain: 'media', version: 2 });
     world.clock.advance(60_000);
-    const report = await world.runOnce();
+    const report = await world.runOnce(undefined, change);
     t.deepEqual(kinds(report), { catalog: 'rejected', media: 'updated' });
     t.is(report.exitStatus, 5);
     t.is(world.read('catalog.pol'), good);

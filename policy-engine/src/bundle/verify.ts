@@ -32,7 +32,7 @@ export interface VerifyBundleOptions {
   pause?: () => Promise<void>;
 }
 
-/** The largest bundle that is looked at, in bytes. */
+/** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
 export const maxBundleBytes = 33_554_432;
 
 /** Characters between two yields. */

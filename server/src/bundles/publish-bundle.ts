@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
-import { buildBundle, signBundle } from '@signet/policy-engine/bundle';
+import { buildBundle, maxBundleBytes, signBundle } from '@signet/policy-engine/bundle';
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
+import { ConflictError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -23,7 +24,7 @@ export interface PublishedBundle {
   readonly entityTag: string;
   /** When the domain was last changed, in milliseconds since the epoch. */
   readonly modified: number;
-  /** The JSON text of the JWS. Signed once, then kept. */
+  /** The JSON text of the JWS. Signed once, then kept. Throws `ConflictError` when it would be larger than a bundle may be. */
   json(): Promise<string>;
 }
 
@@ -73,7 +74,13 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     });
     // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
     const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
-    return JSON.stringify(await signBundle(chosen, key, form));
+    const json = JSON.stringify(await signBundle(chosen, key, form));
+    if (json.length > maxBundleBytes) {
+      throw new ConflictError(
+        `domain \`${domain.name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`,
+      );
+    }
+    return json;
   }
 
   return {

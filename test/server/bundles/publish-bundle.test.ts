@@ -1,6 +1,11 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
-import { issuedAt } from '@signet/server/bundles/publish-bundle';
+import { createBundlePublisher, issuedAt } from '@signet/server/bundles/publish-bundle';
+import { compileDomainSnapshot } from '@signet/server/snapshot/compile-domain';
 import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domain-sketch';
 
 const day = 86_400_000;
 
@@ -48,4 +53,40 @@ test('a long list is read in linear time', (t) => {
   matchesEntityTag(`${'"a", '.repeat(200_000)}"`, tag);
   matchesEntityTag(' ,'.repeat(500_000), tag);
   t.true(performance.now() - start < 2000);
+});
+
+test('a domain with more policy than a bundle may hold is refused by name', async (t) => {
+  const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const active = { token: undefined, bundle: undefined, accessToken: undefined, idToken: undefined };
+  const publisher = createBundlePublisher({
+    snapshot: () => ({
+      epoch: 0,
+      counter: 1,
+      domain: () => undefined,
+      domains: new Map(),
+      disabledDomains: new Set(),
+      signingKeys: [],
+    }),
+    keys: { current: () => ({ ...active, published: [], missing: [] }), key: () => ({ kid: 'b', privateKey }) },
+    clock: new FakeClock(),
+    lifetimeSeconds: 7 * 86_400,
+  });
+  const json = async (version: number, entity: string) => {
+    const content = domainContent({
+      name: 'catalog',
+      policies: { p: [['ALLOW', 'reader', 'read', entity]] },
+    });
+    const policies = content.policies.map((policy) => ({
+      ...policy,
+      modified: 0,
+      assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
+    }));
+    const domain = compileDomainSnapshot({ ...content, policies, version, modified: 0 }, 0);
+    return publisher.publish(domain, 'p1363').json();
+  };
+  t.true((await json(1, 'movie')).length < 2000);
+  await t.throwsAsync(json(2, 'm'.repeat((maxBundleBytes / 4) * 3)), {
+    name: 'ConflictError',
+    message: 'domain `catalog` has more policy than a bundle may hold (33554432 bytes)',
+  });
 });

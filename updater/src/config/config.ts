@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
+import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { parse as parseYaml, YAMLParseError } from 'yaml';
 import { z } from 'zod';
@@ -30,7 +31,7 @@ const configSchema = z.strictObject({
     .min(1)
     .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' }),
   issuer: z.string().min(1).optional(),
-  maxBundleBytes: z.int().min(1024).max(33_554_432).default(8_388_608),
+  maxBundleBytes: z.int().min(1024).max(maxBundleBytes).default(maxBundleBytes),
   connectTimeoutMs: milliseconds.default(30_000),
   readTimeoutMs: milliseconds.default(30_000),
   logLevel: z.enum(logLevels).default('info'),
