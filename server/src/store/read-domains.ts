@@ -9,10 +9,10 @@ import {
 import type { WireConditions } from '@signet/policy-engine/wire';
 import type { Kysely, Selectable } from 'kysely';
 import { z } from 'zod';
+import { type DomainMembers, listKey, type MemberScope, readAllMembers, readScopedMembers } from './read-members.ts';
 import {
   type DomainRecord,
   type GroupRecord,
-  type MemberRecord,
   quotaKinds,
   type RoleRecord,
   type ServiceRecord,
@@ -20,11 +20,35 @@ import {
   type StoredPolicy,
 } from './records.ts';
 import { groupBy, optional } from './row-values.ts';
-import type { AssertionsTable, DomainsTable, Schema } from './schema.ts';
+import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './schema.ts';
+import type { DomainExcerpt } from './store.ts';
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
 export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {
   if (names.length === 0) return [];
+  const { records } = await readRecords(db, names, await readAllMembers(db, names));
+  return records;
+}
+
+/** Reads a domain with no other members than those of the scope. Call it inside a transaction. */
+export async function readExcerpt(
+  db: Kysely<Schema>,
+  name: string,
+  scope: MemberScope,
+): Promise<DomainExcerpt | undefined> {
+  const { records, members } = await readRecords(db, [name], await readScopedMembers(db, name, scope));
+  const [content] = records;
+  if (content === undefined) return undefined;
+  const shown = [...content.roles, ...content.groups].reduce((sum, list) => sum + list.members.length, 0);
+  return { content, otherMembers: members - shown };
+}
+
+/** The domains with the given members, and how many members there are in all. */
+async function readRecords(
+  db: Kysely<Schema>,
+  names: readonly string[],
+  members: DomainMembers,
+): Promise<{ readonly records: DomainRecord[]; readonly members: number }> {
   const rows = await db
     .selectFrom('domains')
     .selectAll()
@@ -33,11 +57,13 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
     .orderBy('name')
     .execute();
   const accounts = await db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names).execute();
-  const roles = await readRoles(db, names);
-  const groups = await readGroups(db, names);
+  const roleRows = await db.selectFrom('roles').selectAll().where('domain', 'in', names).orderBy('name').execute();
+  const groupRows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
+  const roles = collect(roleRows, (row) => roleRecord(row, members));
+  const groups = collect(groupRows, (row) => groupRecord(row, members));
   const policies = await readPolicies(db, names);
   const services = await readServices(db, names);
-  return rows.map((row) => ({
+  const records = rows.map((row) => ({
     ...domainFields(row),
     ...optional('awsAccount', accounts.find((account) => account.domain === row.name)?.account ?? null),
     roles: roles.get(row.name) ?? [],
@@ -45,6 +71,7 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
     policies: policies.get(row.name) ?? [],
     services: services.get(row.name) ?? [],
   }));
+  return { records, members: [...roleRows, ...groupRows].reduce((sum, row) => sum + row.member_count, 0) };
 }
 
 const quotasSchema = z.partialRecord(z.enum(quotaKinds), z.int());
@@ -66,53 +93,23 @@ function domainFields(row: Selectable<DomainsTable>) {
   };
 }
 
-function member(row: {
-  member: string;
-  expires: number | null;
-  disabled: number;
-  review: number | null;
-}): MemberRecord {
+function roleRecord(row: Selectable<RolesTable>, { roles }: DomainMembers): RoleRecord {
   return {
-    name: row.member,
-    ...optional('expires', row.expires),
-    disabled: row.disabled === 1,
-    ...optional('review', row.review),
-  };
-}
-
-async function readRoles(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, RoleRecord[]>> {
-  const rows = await db.selectFrom('roles').selectAll().where('domain', 'in', names).orderBy('name').execute();
-  const memberRows = await db
-    .selectFrom('role_members')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('member')
-    .execute();
-  const members = groupBy(memberRows, (row) => `${row.domain}:${row.role}`);
-  return collect(rows, (row) => ({
     name: parseRoleName(row.name),
     ...optional('description', row.description),
     ...(row.trust === null ? {} : { trust: parseDomainName(row.trust) }),
     ...optional('tokenExpirySeconds', row.token_expiry_seconds),
     ...optional('certExpirySeconds', row.cert_expiry_seconds),
-    members: (members.get(`${row.domain}:${row.name}`) ?? []).map(member),
-  }));
+    members: roles.get(listKey(row.domain, row.name)) ?? [],
+  };
 }
 
-async function readGroups(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, GroupRecord[]>> {
-  const rows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
-  const memberRows = await db
-    .selectFrom('group_members')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('member')
-    .execute();
-  const members = groupBy(memberRows, (row) => `${row.domain}:${row.group_name}`);
-  return collect(rows, (row) => ({
+function groupRecord(row: Selectable<GroupsTable>, { groups }: DomainMembers): GroupRecord {
+  return {
     name: parseGroupName(row.name),
     ...optional('description', row.description),
-    members: (members.get(`${row.domain}:${row.name}`) ?? []).map(member),
-  }));
+    members: groups.get(listKey(row.domain, row.name)) ?? [],
+  };
 }
 
 async function readPolicies(

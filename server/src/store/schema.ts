@@ -39,13 +39,14 @@ export interface CloudAccountsTable {
 export interface RolesTable {
   domain: string;
   name: string;
+  member_count: number;
   description: string | null;
   trust: string | null;
   token_expiry_seconds: number | null;
   cert_expiry_seconds: number | null;
 }
 
-interface MembersTable {
+export interface MembersTable {
   domain: string;
   member: string;
   expires: number | null;
@@ -60,6 +61,7 @@ export interface RoleMembersTable extends MembersTable {
 export interface GroupsTable {
   domain: string;
   name: string;
+  member_count: number;
   description: string | null;
 }
 

@@ -1,10 +1,11 @@
 import { type DomainName, parseDomainName, type ServiceName } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { readDomains } from './read-domains.ts';
+import { readDomains, readExcerpt } from './read-domains.ts';
+import type { MemberScope } from './read-members.ts';
 import type { DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-import type { MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
+import type { DomainExcerpt, MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
 
 const valuesAStatement = 500;
 
@@ -25,6 +26,10 @@ export class KyselyStoreReader implements StoreReader {
   async domain(name: DomainName): Promise<DomainRecord | undefined> {
     const [domain] = await readDomains(this.#db, [name]);
     return domain;
+  }
+
+  excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined> {
+    return readExcerpt(this.#db, name, scope);
   }
 
   async serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>> {

@@ -6,10 +6,10 @@ import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { diffDomains } from './diff-domains.ts';
-import type { AuditRecord, ChangeContext, DomainContent } from './records.ts';
+import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
-import type { SaveOutcome, StoreState, StoreTransaction } from './store.ts';
+import type { DomainExcerpt, SaveOutcome, StoreState, StoreTransaction } from './store.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { writeDomain } from './write-domain.ts';
 
@@ -43,7 +43,14 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async saveDomain(content: DomainContent): Promise<SaveOutcome> {
-    const before = await this.domain(content.name);
+    return this.#save(await this.domain(content.name), content);
+  }
+
+  saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome> {
+    return this.#save(before.content, content);
+  }
+
+  async #save(before: DomainRecord | undefined, content: DomainContent): Promise<SaveOutcome> {
     const diff = diffDomains(before, content);
     if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
     const version = (await this.#lastVersion(content.name)) + 1;

@@ -4,6 +4,7 @@ import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
+import type { MemberScope } from './read-members.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 
 /** Where the store stands. A pair seen before means that nothing has changed since. */
@@ -32,6 +33,13 @@ export interface SnapshotSource {
 
 export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
 
+/** A domain that was read with some of its members only. */
+export interface DomainExcerpt {
+  readonly content: DomainRecord;
+  /** How many members of roles and groups are not in `content`. */
+  readonly otherMembers: number;
+}
+
 /** Members of roles or groups: those of these names, and those whose names begin so. */
 export interface MemberSearch {
   readonly names: readonly string[];
@@ -48,6 +56,8 @@ export interface SwitchedOff {
 export interface StoreReader {
   state(): StoreState;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
+  /** The domain with no other members than those of the scope: what is large about a domain are its members. */
+  excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
   switchedOff(): Promise<SwitchedOff>;
@@ -64,6 +74,8 @@ export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */
   saveDomain(content: DomainContent): Promise<SaveOutcome>;
+  /** The same for a domain of which this transaction has read an excerpt: members that are not in it stay. */
+  saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;

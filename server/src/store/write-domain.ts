@@ -97,7 +97,7 @@ async function writeRole(db: Kysely<Schema>, domain: string, diff: MembersDiff<R
     };
     await db
       .insertInto('roles')
-      .values({ domain, name: role.name, ...row })
+      .values({ domain, name: role.name, member_count: 0, ...row })
       .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
       .execute();
   }
@@ -113,6 +113,7 @@ async function writeRole(db: Kysely<Schema>, domain: string, diff: MembersDiff<R
     const rows = members.map((member) => ({ domain, role: role.name, ...memberRow(member) }));
     await db.insertInto('role_members').values(rows).execute();
   }
+  await countMembers(db, 'roles', domain, diff);
 }
 
 async function writeGroups({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
@@ -128,7 +129,7 @@ async function writeGroup(db: Kysely<Schema>, domain: string, diff: MembersDiff<
     const row = { description: orNull(group.description) };
     await db
       .insertInto('groups')
-      .values({ domain, name: group.name, ...row })
+      .values({ domain, name: group.name, member_count: 0, ...row })
       .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
       .execute();
   }
@@ -144,6 +145,24 @@ async function writeGroup(db: Kysely<Schema>, domain: string, diff: MembersDiff<
     const rows = members.map((member) => ({ domain, group_name: group.name, ...memberRow(member) }));
     await db.insertInto('group_members').values(rows).execute();
   }
+  await countMembers(db, 'groups', domain, diff);
+}
+
+/** The count of a role or group follows its members. */
+async function countMembers(
+  db: Kysely<Schema>,
+  table: 'roles' | 'groups',
+  domain: string,
+  { after, members }: MembersDiff<RoleRecord | GroupRecord>,
+): Promise<void> {
+  const more = members.added.length - members.removed.length;
+  if (more === 0) return;
+  await db
+    .updateTable(table)
+    .set((count) => ({ member_count: count('member_count', '+', more) }))
+    .where('domain', '=', domain)
+    .where('name', '=', after.name)
+    .execute();
 }
 
 async function writePolicies(

@@ -4,6 +4,7 @@ import { createRecordTables } from './002-records.ts';
 import { chainAudit } from './003-audit-chain.ts';
 import { addPagingSecret } from './004-paging-secret.ts';
 import { addObjectChanges } from './005-object-changes.ts';
+import { addMemberCounts } from './006-member-counts.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -12,4 +13,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '003-audit-chain': { up: chainAudit },
   '004-paging-secret': { up: addPagingSecret },
   '005-object-changes': { up: addObjectChanges },
+  '006-member-counts': { up: addMemberCounts },
 };
