@@ -14,6 +14,7 @@ import { action, configPathOf, print } from './run.ts';
 interface ApplyOptions {
   readonly reason?: string;
   readonly plan?: string;
+  readonly allowWildcard?: boolean;
   readonly json?: boolean;
 }
 
@@ -23,6 +24,7 @@ export function applyCommand(): Command {
     .description('load the documents of a folder into the store, in one transaction')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--reason <text>', 'why, for the audit log')
+    .option('--allow-wildcard', 'let `*` and prefixes become members')
     .option('--plan <file>', 'refuse when store or documents changed since `signet plan --out <file>`')
     .option('--json', 'print JSON')
     .action(action(apply));
@@ -32,14 +34,18 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
   const documents = readDocumentFolder(folder);
   const planned =
     options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
-  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const { storeFile, management } = loadConfig(configPathOf(command), processEnvironment());
   const store = await openSqliteStore(storeFile);
   try {
     const context = {
       actor: `local:${localUser()}`,
       ...(options.reason === undefined ? {} : { reason: options.reason }),
     };
-    const summary = await applyDocuments(store, documents, context, systemClock.now(), planned);
+    const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
+    const summary = await applyDocuments(store, documents, context, systemClock.now(), {
+      ...rules,
+      ...(planned !== undefined && { planned }),
+    });
     report(summary, options.json === true);
   } finally {
     await store.close();

@@ -15,13 +15,16 @@ import { action, CommandFailedError, configPathOf, print } from './run.ts';
 interface PlanOptions {
   readonly failOn?: 'gain' | 'loss' | 'any';
   readonly out?: string;
+  readonly allowWildcard?: boolean;
   readonly json?: boolean;
 }
 
 /** `signet plan`: what `signet apply` would do, and who gains and who loses which access. */
 export function planCommand(): Command {
   return new Command('plan')
-    .description('say what the documents of a folder would change, and whose access; changes nothing')
+    .description(
+      'say what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+    )
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .addOption(
       new Option('--fail-on <change>', 'exit status 1 when somebody gains or loses access, or either').choices([
@@ -30,6 +33,7 @@ export function planCommand(): Command {
         'any',
       ]),
     )
+    .option('--allow-wildcard', 'let `*` and prefixes become members')
     .option('--out <file>', 'write the plan for `signet apply --plan`')
     .option('--json', 'print JSON')
     .action(action(plan));
@@ -37,14 +41,16 @@ export function planCommand(): Command {
 
 async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
-  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const { storeFile, management } = loadConfig(configPathOf(command), processEnvironment());
   const store = await openSqliteStore(storeFile, { readonly: true });
   try {
-    const made = await planDocuments(store, documents, systemClock.now());
+    const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
+    const made = await planDocuments(store, documents, systemClock.now(), rules);
     if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(planFileOf(made.state, documents))}\n`);
     if (options.json === true) print(made, true);
     else describe(made);
-    if (options.failOn !== undefined && fails(made.impact, options.failOn)) throw new CommandFailedError();
+    const isUnwanted = options.failOn !== undefined && fails(made.impact, options.failOn);
+    if (isUnwanted || made.refusals.length > 0) throw new CommandFailedError();
   } finally {
     await store.close();
   }
@@ -58,7 +64,7 @@ function fails(impact: readonly AccessChange[] | undefined, failOn: 'gain' | 'lo
 
 const signs = { create: '+', change: '~', delete: '-' } as const;
 
-function describe({ changes, impact, warnings, casesPassed }: Plan): void {
+function describe({ changes, impact, warnings, refusals, casesPassed }: Plan): void {
   for (const warning of warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
   for (const { change, kind, domain, name } of changes) {
     print(`${signs[change]} ${kind} ${kind === 'domain' ? name : `${domain}: ${name}`}`, false);
@@ -66,4 +72,5 @@ function describe({ changes, impact, warnings, casesPassed }: Plan): void {
   if (changes.length === 0) print('nothing would change', false);
   for (const line of describeImpact(impact)) print(line, false);
   print(`${casesPassed} cases passed`, false);
+  for (const refusal of refusals) process.stderr.write(`signet: would be refused: ${formatProblem(refusal)}\n`);
 }

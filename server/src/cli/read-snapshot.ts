@@ -2,6 +2,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { checkDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { noStore } from '../management/stored-world.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
@@ -12,7 +13,7 @@ export async function readSnapshotOf(
   configFile: () => string,
   now: number,
 ): Promise<Snapshot> {
-  if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, new Map(), now).snapshot;
+  if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, noStore, now).snapshot;
   const { storeFile } = loadConfig(configFile(), processEnvironment());
   const store = await openSqliteStore(storeFile, { readonly: true });
   try {

@@ -5,6 +5,7 @@ import { checkDocuments } from '../management/apply-documents.ts';
 import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { type CaseFailure, runCases } from '../management/run-cases.ts';
+import { noStore } from '../management/stored-world.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';
 
 interface TestOptions {
@@ -27,7 +28,7 @@ function test(folder: string, options: TestOptions): void {
   const least = leastCoverage(options.coverage);
   const { documents, cases } = readDocumentFolder(folder);
   const now = systemClock.now();
-  const { snapshot, warnings } = checkDocuments(documents, new Map(), now);
+  const { snapshot, warnings } = checkDocuments(documents, noStore, now);
   const { passed, failures, deciding } = runCases(snapshot, cases, now);
   const coverage = least === undefined ? undefined : coverageOf(documents, deciding);
   if (options.json === true) {

@@ -4,13 +4,14 @@ import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
-import type { SaveOutcome, Store, StoreState, StoreTransaction } from '../store/store.ts';
-import type { CaseFile } from './documents/case-file.ts';
+import type { SaveOutcome, Store, StoreState } from '../store/store.ts';
+import { type DocumentChange, type DocumentRules, findRefusals } from './document-refusals.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
-import { checkReferences, neededDomains, referredDomains } from './documents/references.ts';
+import { checkReferences } from './documents/references.ts';
 import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
+import { placeholders, readWorld, type StoredWorld } from './stored-world.ts';
 
 export interface AppliedDomain {
   readonly name: DomainName;
@@ -29,35 +30,42 @@ export interface ApplySummary {
 /** What documents mean together: checked, compiled, ready for cases. */
 export interface CheckedDocuments {
   readonly snapshot: Snapshot;
-  readonly contents: readonly DomainContent[];
+  readonly changes: readonly DocumentChange[];
   readonly warnings: readonly DocumentProblem[];
 }
 
+export interface ApplyOptions extends DocumentRules {
+  /** The state that the store must still have. */
+  readonly planned?: StoreState;
+}
+
 /**
- * Makes the domains of the documents exactly what they say, in one transaction: references are checked, the cases run on the result,
- * and only then something is written. Domains without a document stay as they are, public keys of services whose document names
- * none too. Throws `InvalidDocumentError` with every problem and every failing case, and `PreconditionFailedError` when the store
- * is no longer in the `planned` state, `InvalidRequestError` when a domain asks for a reason; then nothing has changed.
+ * Makes the domains of the documents exactly what they say, in one transaction: references and the rules of the management API are
+ * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys of
+ * services whose document names none too. Throws `InvalidDocumentError` with every problem and every failing case,
+ * `PreconditionFailedError` when the store is no longer in the `planned` state, `InvalidRequestError` when a domain asks for a
+ * reason; then nothing has changed.
  */
 export function applyDocuments(
   store: Store,
   folder: DocumentFolder,
   context: ChangeContext,
   now: number,
-  planned?: StoreState,
+  options: ApplyOptions = {},
 ): Promise<ApplySummary> {
   return store.change(context, async (transaction) => {
-    if (planned !== undefined) requireUnmoved(transaction.state(), planned);
-    const known = await knownDomains(transaction, folder);
-    const { snapshot, contents, warnings } = checkDocuments(folder.documents, known, now);
+    if (options.planned !== undefined) requireUnmoved(transaction.state(), options.planned);
+    const world = await readWorld(transaction, folder);
+    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
+    const refusals = await findRefusals(transaction, changes, options, now);
+    if (refusals.length > 0) throw new InvalidDocumentError(refusals);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new InvalidDocumentError(failures);
     const domains: AppliedDomain[] = [];
-    for (const content of contents) {
-      const before = known.get(content.name);
-      if (before !== undefined && !diffDomains(before, content).empty) requireReason(before, context);
-      const { kind, version } = await transaction.saveDomain(content);
-      domains.push({ name: content.name, outcome: kind, version });
+    for (const { before, after } of changes) {
+      if (before !== undefined && !diffDomains(before, after).empty) requireReason(before, context);
+      const { kind, version } = await transaction.saveDomain(after);
+      domains.push({ name: after.name, outcome: kind, version });
     }
     return { domains, casesPassed: passed, warnings };
   });
@@ -68,23 +76,29 @@ function requireUnmoved(state: StoreState, planned: StoreState): void {
   throw new PreconditionFailedError('the store changed since the plan: plan again');
 }
 
-/** Checks documents against each other and against `known` domains of a store. Pure. Throws `InvalidDocumentError`. */
+/** Checks documents against each other and against the domains of a store. Pure. Throws `InvalidDocumentError`. */
 export function checkDocuments(
   documents: readonly DomainDocument[],
-  known: ReadonlyMap<DomainName, DomainRecord>,
+  { domains: known, services, switchedOff }: StoredWorld,
   now: number,
 ): CheckedDocuments {
-  const contents = documents.map((document) => withKeptKeys(document, known.get(document.content.name)));
+  const changes = documents.map((document): DocumentChange => {
+    const before = known.get(document.content.name);
+    return { document, before, after: withKeptKeys(document, before) };
+  });
   const all = new Map<DomainName, DomainContent>(known);
-  for (const content of contents) all.set(content.name, content);
-  const { problems, warnings } = checkReferences(documents, all);
+  for (const { after } of changes) all.set(after.name, after);
+  const { problems, warnings } = checkReferences(documents, { before: known, after: all, services });
   if (problems.length > 0) throw new InvalidDocumentError(problems);
-  const domains = [...all.values()].map((content) => asRecord(content, now));
+  const domains = [
+    ...[...all.values()].map((content) => asRecord(content, now)),
+    ...placeholders(switchedOff, (name) => all.has(name)),
+  ];
   const state = { epoch: 1, counter: 1 };
   const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;
-  return { snapshot: compiled.snapshot, contents, warnings };
+  return { snapshot: compiled.snapshot, changes, warnings };
 }
 
 function withKeptKeys({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
@@ -107,34 +121,4 @@ export function asRecord(content: DomainContent, now: number): DomainRecord {
       assertions: policy.assertions.map((assertion, index) => ({ ...assertion, id: index + 1 })),
     })),
   };
-}
-
-/** The stored domains that the documents replace, refer to, or ask about in cases, and those that these need in turn. */
-async function knownDomains(
-  transaction: StoreTransaction,
-  { documents, cases }: DocumentFolder,
-): Promise<ReadonlyMap<DomainName, DomainRecord>> {
-  const known = new Map<DomainName, DomainRecord>();
-  const contents = documents.map((document) => document.content);
-  let wanted: Set<DomainName> = new Set([
-    ...contents.map((content) => content.name),
-    ...referredDomains(contents),
-    ...askedDomains(cases),
-  ]);
-  const seen = new Set<DomainName>();
-  while (wanted.size > 0) {
-    const found: DomainRecord[] = [];
-    for (const name of wanted) {
-      seen.add(name);
-      const domain = await transaction.domain(name);
-      if (domain !== undefined) found.push(domain);
-    }
-    for (const domain of found) known.set(domain.name, domain);
-    wanted = new Set([...neededDomains(found)].filter((name) => !seen.has(name)));
-  }
-  return known;
-}
-
-function askedDomains(cases: readonly CaseFile[]): DomainName[] {
-  return cases.flatMap((file) => file.cases.map((policyCase) => policyCase.domain));
 }

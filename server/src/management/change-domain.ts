@@ -6,8 +6,9 @@ import type { AccessChange } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import type { DomainExcerpt, MemberScope, Store } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
+import { noMembers, readForChange } from './member-scope.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
@@ -44,6 +45,8 @@ export interface DomainEdit {
   readonly object: string;
   /** Whether only the policy of `sys.auth` gives the right. */
   readonly systemOnly?: boolean;
+  /** The members that the change has to do with. It sees no others, and leaves them as they are. */
+  readonly members: MemberScope;
   /** What the caller sees of the object, the base of its entity tag; undefined when there is none. */
   view(domain: DomainContent): unknown;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
@@ -78,15 +81,19 @@ export async function changeDomain(
 ): Promise<ChangeOutcome> {
   if (request.dryRun) {
     await deps.refresh();
-    const before = await existing((name) => deps.store.domain(name), edit.domain);
+    const content = await deps.store.domain(edit.domain);
+    if (content === undefined) throw new UnknownDomainError(edit.domain);
+    const before = { content, otherMembers: 0 };
     const after = await edited(deps, request, edit, before, (name) => deps.store.domain(name));
-    return { kind: 'dry-run', preview: preview(deps, before, after) };
+    return { kind: 'dry-run', preview: preview(deps, content, after) };
   }
   const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
-    const before = await existing((name) => transaction.domain(name), edit.domain);
-    const after = await edited(deps, request, edit, before, (name) => transaction.domain(name));
-    await transaction.saveDomain(after);
-    return { kind: 'done', created: edit.view(before) === undefined, view: edit.view(after) };
+    const before = await readForChange(transaction, edit.domain, edit.members);
+    if (before === undefined) throw new UnknownDomainError(edit.domain);
+    const find = async (name: DomainName) => (await transaction.excerpt(name, noMembers))?.content;
+    const after = await edited(deps, request, edit, before, find);
+    await transaction.saveExcerpt(before, after);
+    return { kind: 'done', created: edit.view(before.content) === undefined, view: edit.view(after) };
   });
   await deps.refresh().catch(ignored);
   return outcome;
@@ -95,20 +102,11 @@ export async function changeDomain(
 /** The change is made: the snapshot follows at its next refresh, and the failure is reported there. */
 export function ignored(): void {}
 
-async function existing(
-  find: (name: DomainName) => Promise<DomainRecord | undefined>,
-  name: DomainName,
-): Promise<DomainRecord> {
-  const domain = await find(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
-  return domain;
-}
-
 async function edited(
   deps: ManagementDeps,
   request: ChangeRequest,
   edit: DomainEdit,
-  before: DomainRecord,
+  { content: before, otherMembers }: DomainExcerpt,
   find: FindDomain,
 ): Promise<DomainContent> {
   const snapshot = deps.snapshot();
@@ -126,7 +124,7 @@ async function edited(
   if (!isAdmin && changesManagers(before, after, snapshot)) {
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
-  checkQuotas(before, after, deps.quotas);
+  checkQuotas(before, after, deps.quotas, otherMembers);
   await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, find });
   return after;
 }

@@ -28,6 +28,7 @@ export function documentOf(domain: DomainContent): DocumentShape {
     enabled: domain.enabled ? undefined : false,
     requireReason: domain.requireReason === true ? true : undefined,
     limits: Object.keys(domain.limits).length === 0 ? undefined : domain.limits,
+    quotas: domain.quotas,
     account: domain.awsAccount === undefined ? undefined : { aws: domain.awsAccount },
     roles: named(domain.roles, (role) => roleShape(role)),
     groups: named(domain.groups, (group) => groupShape(group)),

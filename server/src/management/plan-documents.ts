@@ -1,16 +1,17 @@
-import type { DomainName } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
 import { type AccessChange, impactOf } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
-import type { DomainRecord } from '../store/records.ts';
-import type { SnapshotSource, StoreState } from '../store/store.ts';
+import type { Store, StoreState } from '../store/store.ts';
+import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './apply-documents.ts';
+import { type DocumentChange, type DocumentRules, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { runCases } from './run-cases.ts';
+import { placeholders, readWorld, type StoredWorld, withNeeded } from './stored-world.ts';
 
 /** What documents would do to a store, and what that does to access. */
 export interface Plan {
@@ -21,34 +22,66 @@ export interface Plan {
   readonly impact?: readonly AccessChange[];
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
+  /** Why `signet apply` with the same rules would refuse the documents; empty when it would not. */
+  readonly refusals: readonly DocumentProblem[];
 }
 
 /**
  * Compares the documents with the store as of one instant: which objects would be created, changed and deleted, and whose access
- * changes. Changes nothing. Throws what `applyDocuments` throws for documents that are wrong or whose cases fail.
+ * changes. Reads only the domains that the documents have to do with. Changes nothing. Throws `InvalidDocumentError` for documents that
+ * are wrong or whose cases fail; what the rules refuse is in the plan.
  */
-export async function planDocuments(store: SnapshotSource, folder: DocumentFolder, now: number): Promise<Plan> {
-  const stored = await store.changesSince();
-  const known = new Map<DomainName, DomainRecord>(stored.domains.map((domain) => [domain.name, domain]));
-  const { snapshot: decided, contents, warnings } = checkDocuments(folder.documents, known, now);
-  const { passed, failures } = runCases(decided, folder.cases, now);
-  if (failures.length > 0) throw new InvalidDocumentError(failures);
-  const moved = contents.filter((content) => !diffDomains(known.get(content.name), content).empty);
-  const { snapshot: before } = compileSnapshot(undefined, stored);
+export async function planDocuments(
+  store: Pick<Store, 'view'>,
+  folder: DocumentFolder,
+  now: number,
+  rules: DocumentRules = {},
+): Promise<Plan> {
+  const { state, moved, warnings, refusals, casesPassed, before } = await store.view(async (reader) => {
+    const world = await readWorld(reader, folder);
+    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
+    const { passed, failures } = runCases(snapshot, folder.cases, now);
+    if (failures.length > 0) throw new InvalidDocumentError(failures);
+    const moved = changes.filter(({ before, after }) => !diffDomains(before, after).empty);
+    return {
+      state: reader.state(),
+      moved,
+      warnings: [...warnings, ...missingReasons(moved)],
+      refusals: await findRefusals(reader, changes, rules, now),
+      casesPassed: passed,
+      before: snapshotOf(reader.state(), {
+        ...world,
+        domains: await withNeeded(reader, world.domains, await affectedDomains(reader, moved)),
+      }),
+    };
+  });
   const { snapshot: after } = compileSnapshot(before, {
-    state: stored.state,
-    domains: moved.map((content) => asRecord(content, now)),
+    state,
+    domains: moved.map((change) => asRecord(change.after, now)),
     deleted: [],
-    signingKeys: stored.signingKeys,
+    signingKeys: [],
   });
   const impact = impactIfKnown(before, after, now);
   return {
-    state: stored.state,
-    changes: moved.flatMap((content) => describeChanges(known.get(content.name), content)),
+    state,
+    changes: moved.flatMap((change) => describeChanges(change.before, change.after)),
     ...(impact !== undefined && { impact }),
-    casesPassed: passed,
+    casesPassed,
     warnings,
+    refusals,
   };
+}
+
+/** Domains that want to know why: an apply without a reason is refused. */
+function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
+  return moved
+    .filter(({ before }) => before?.requireReason === true)
+    .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
+}
+
+function snapshotOf(state: StoreState, { domains, switchedOff }: StoredWorld): Snapshot {
+  const records = [...domains.values(), ...placeholders(switchedOff, (name) => domains.has(name))];
+  return compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [] }).snapshot;
 }
 
 /** The impact, or undefined where the patterns are too entangled to find it. */

@@ -1,29 +1,40 @@
 import { ConflictError } from '../errors.ts';
-import type { DomainContent } from '../store/records.ts';
+import { type DomainContent, type QuotaKind, quotaKinds } from '../store/records.ts';
 
-/** At most how many of each a domain may have through the management API. */
-export interface Quotas {
-  readonly roles: number;
-  readonly members: number;
-  readonly groups: number;
-  readonly policies: number;
-  readonly assertions: number;
-  readonly services: number;
-  readonly keys: number;
+/** At most how many of each a domain may have, unless it has quotas of its own. */
+export type Quotas = Readonly<Record<QuotaKind, number>>;
+
+/** A quota that a change goes past. */
+export interface QuotaFault {
+  readonly kind: QuotaKind;
+  readonly error: ConflictError;
 }
 
 /** Throws `ConflictError` when a change goes past a quota. What is above one already may stay, and shrink. */
-export function checkQuotas(before: DomainContent | undefined, after: DomainContent, quotas: Quotas): void {
-  const was = before === undefined ? undefined : countsOf(before);
-  for (const [kind, count] of Object.entries(countsOf(after))) {
-    const most = quotas[kind as keyof Quotas];
-    if (count > most && count > (was?.[kind as keyof Quotas] ?? 0)) {
-      throw new ConflictError(`domain \`${after.name}\` may have at most ${most} ${kind}`);
-    }
-  }
+export function checkQuotas(
+  before: DomainContent | undefined,
+  after: DomainContent,
+  quotas: Quotas,
+  otherMembers = 0,
+): void {
+  const [fault] = findQuotaFaults(before, after, quotas);
+  if (fault !== undefined) throw fault.error;
 }
 
-function countsOf({ roles, groups, policies, services }: DomainContent): Record<keyof Quotas, number> {
+/** Every quota that a change goes past. Pure. */
+export function findQuotaFaults(before: DomainContent | undefined, after: DomainContent, quotas: Quotas): QuotaFault[] {
+  const was = before === undefined ? undefined : countsOf(before);
+  const is = countsOf(after);
+  const inForce = { ...quotas, ...after.quotas };
+  return quotaKinds
+    .filter((kind) => is[kind] > inForce[kind] && is[kind] > (was?.[kind] ?? 0))
+    .map((kind) => {
+      const error = new ConflictError(`domain \`${after.name}\` may have at most ${inForce[kind]} ${kind}`);
+      return { kind, error };
+    });
+}
+
+function countsOf({ roles, groups, policies, services }: DomainContent): Readonly<Record<QuotaKind, number>> {
   const sum = (lists: readonly { readonly length: number }[]) => lists.reduce((total, { length }) => total + length, 0);
   return {
     roles: roles.length,

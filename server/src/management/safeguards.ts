@@ -1,8 +1,9 @@
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
-import { ConflictError, InvalidRequestError } from '../errors.ts';
+import { ConflictError, type DomainError, InvalidRequestError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { DomainContent, MemberRecord } from '../store/records.ts';
+import { systemDomain } from './rights.ts';
 
 /** Finds the stored domain that a change refers to. */
 export type FindDomain = (name: DomainName) => Promise<DomainContent | undefined>;
@@ -14,6 +15,13 @@ export interface SafeguardOptions {
   readonly find: FindDomain;
 }
 
+/** Something that a change must not do. */
+export interface SafeguardFault {
+  readonly error: DomainError;
+  /** Where it stands in the document of the domain: names as they are stored, of members too. */
+  readonly path: readonly string[];
+}
+
 /**
  * Refuses changes that hurt: wildcard members that were not asked for by name, the last administrator taken away, references to
  * what is not there, rules left without their role. Looks only at what is new: what was there before may stay.
@@ -23,78 +31,153 @@ export async function checkSafeguards(
   after: DomainContent,
   options: SafeguardOptions,
 ): Promise<void> {
-  checkWildcards(before, after, options);
-  checkAdministrators(before, after, options.now);
-  checkRules(before, after);
-  await checkReferences(before, after, options.find);
-}
-
-function newMembers(before: DomainContent | undefined, after: DomainContent): MemberRecord[] {
-  return after.roles.flatMap((role) => {
-    const old = before?.roles.find(({ name }) => name === role.name);
-    const known = new Set(old?.members.map(({ name }) => name));
-    return role.members.filter(({ name }) => !known.has(name));
-  });
-}
-
-function checkWildcards(before: DomainContent | undefined, after: DomainContent, options: SafeguardOptions): void {
-  const wildcard = newMembers(before, after).find(({ name }) => name.endsWith('*'));
-  if (wildcard === undefined || options.allowWildcard) return;
-  throw new InvalidRequestError(
-    `\`${wildcard.name}\` covers more than one principal: ask for it with allowWildcard=true`,
-  );
-}
-
-function administrators(content: DomainContent | undefined, now: number): number {
-  const members = content?.roles.find(({ name }) => name === 'admin')?.members ?? [];
-  return members.filter(({ disabled, expires }) => !disabled && (expires === undefined || expires > now)).length;
-}
-
-function checkAdministrators(before: DomainContent | undefined, after: DomainContent, now: number): void {
-  if (administrators(before, now) > 0 && administrators(after, now) === 0) {
-    throw new ConflictError(`domain \`${after.name}\` would be left without an administrator`);
+  const [fault] = findFaults(before, after, options);
+  if (fault !== undefined) throw fault.error;
+  for (const reference of newReferences(before, after)) {
+    const owner = reference.domain === after.name ? after : await options.find(reference.domain);
+    const missing = faultOf(reference, owner);
+    if (missing !== undefined) throw missing.error;
   }
 }
 
+/** What is wrong with a change in itself, whatever other domains there are. Pure. */
+export function findFaults(
+  before: DomainContent | undefined,
+  after: DomainContent,
+  options: Pick<SafeguardOptions, 'allowWildcard' | 'now'>,
+): SafeguardFault[] {
+  return [
+    ...(options.allowWildcard ? [] : wildcardFaults(before, after)),
+    ...administratorFaults(before, after, options.now),
+    ...systemFaults(before, after),
+    ...ruleFaults(before, after),
+    ...ownGroupFaults(before, after),
+  ];
+}
+
+interface NewMember {
+  readonly member: MemberRecord;
+  readonly path: readonly string[];
+}
+
+function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
+  return after.roles.flatMap((role) => {
+    const old = before?.roles.find(({ name }) => name === role.name);
+    const known = new Set(old?.members.map(({ name }) => name));
+    return role.members
+      .filter(({ name }) => !known.has(name))
+      .map((member) => ({ member, path: ['roles', role.name, 'members', member.name] }));
+  });
+}
+
+function wildcardFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+  return newMembers(before, after)
+    .filter(({ member }) => member.name.endsWith('*'))
+    .map(({ member, path }) => {
+      const text = `\`${member.name}\` covers more than one principal: ask for it with allowWildcard=true (--allow-wildcard)`;
+      return { error: new InvalidRequestError(text), path };
+    });
+}
+
+/** The entries of the role `admin` that count at `now`, with those of the domain's own groups in it. */
+function administrators(content: DomainContent | undefined, now: number): MemberRecord[] {
+  const counts = ({ disabled, expires }: MemberRecord) => !disabled && (expires === undefined || expires > now);
+  const members = content?.roles.find(({ name }) => name === 'admin')?.members ?? [];
+  return members.filter(counts).flatMap((member) => {
+    const group = content?.groups.find(({ name }) => member.name === `${content.name}:group.${name}`);
+    if (group === undefined) return [member];
+    return group.members.filter(counts).map((one) => ({ ...member, ...one }));
+  });
+}
+
+/** Nobody, or only some whose time is set: a domain that nobody administers cannot help itself. */
+function administratorFaults(before: DomainContent | undefined, after: DomainContent, now: number): SafeguardFault[] {
+  const [was, is] = [administrators(before, now), administrators(after, now)];
+  const lasts = ({ expires }: MemberRecord) => expires === undefined;
+  const path = ['roles', 'admin', 'members'];
+  if (was.length > 0 && is.length === 0) {
+    return [{ error: new ConflictError(`domain \`${after.name}\` would be left without an administrator`), path }];
+  }
+  if (was.some(lasts) && !is.some(lasts)) {
+    const text = `domain \`${after.name}\` would be left without an administrator once all of them have expired`;
+    return [{ error: new ConflictError(text), path }];
+  }
+  return [];
+}
+
+/** Everything hangs on the domain of the system. */
+function systemFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+  if (after.name !== systemDomain || after.enabled || before?.enabled === false) return [];
+  return [{ error: new ConflictError(`domain \`${systemDomain}\` cannot be disabled`), path: ['enabled'] }];
+}
+
 /** Every rule needs a role that it can speak of. */
-function checkRules(before: DomainContent | undefined, after: DomainContent): void {
+function ruleFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
   const orphans = (content: DomainContent) => {
     const names = content.roles.map(({ name }) => fullRoleName(content.name, name));
     return content.policies.flatMap(({ name, version, assertions }) =>
       assertions
         .filter(({ role }) => !names.some((full) => matchesPattern(role, full)))
-        .map(({ role }) => `policy \`${name}\` version \`${version}\` speaks of \`${role}\``),
+        .map(({ role }) => ({ text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``, name })),
     );
   };
-  const known = new Set(before === undefined ? [] : orphans(before));
-  const fresh = orphans(after).find((orphan) => !known.has(orphan));
-  if (fresh !== undefined) throw new ConflictError(`${fresh}, which would not exist`);
+  const known = new Set(before === undefined ? [] : orphans(before).map(({ text }) => text));
+  return orphans(after)
+    .filter(({ text }) => !known.has(text))
+    .map(({ text, name }) => ({
+      error: new ConflictError(`${text}, which would not exist`),
+      path: ['policies', name],
+    }));
 }
 
-async function checkReferences(
-  before: DomainContent | undefined,
-  after: DomainContent,
-  find: FindDomain,
-): Promise<void> {
-  const known = new Set(before?.roles.map(({ trust }) => trust));
-  for (const { trust } of after.roles) {
-    if (trust === undefined || known.has(trust)) continue;
-    if ((await find(trust)) === undefined) throw new ConflictError(`domain \`${trust}\` does not exist`);
-  }
-  for (const { name } of newMembers(before, after)) {
-    const colon = name.indexOf(':');
-    if (colon < 0) continue;
+/** The full names of groups that a change takes away. */
+export function lostGroups(before: DomainContent | undefined, after: DomainContent): string[] {
+  const lost = (before?.groups ?? []).filter(({ name }) => !after.groups.some((group) => group.name === name));
+  return lost.map(({ name }) => `${after.name}:group.${name}`);
+}
+
+/** Roles of the domain itself whose group goes away under them. */
+function ownGroupFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+  return lostGroups(before, after).flatMap((full) => {
+    const user = after.roles.find(({ members }) => members.some(({ name }) => name === full));
+    if (user === undefined) return [];
+    const error = new ConflictError(`role \`${user.name}\` has the group \`${full}\``);
+    return [{ error, path: ['roles', user.name, 'members', full] }];
+  });
+}
+
+/** A trusted domain, or a group that is a member. */
+export interface Reference {
+  readonly domain: DomainName;
+  /** `domain:group.name`. */
+  readonly group?: string;
+  readonly path: readonly string[];
+}
+
+/** The references of a change that were not there before. */
+export function newReferences(before: DomainContent | undefined, after: DomainContent): Reference[] {
+  const trusted = new Map(before?.roles.map(({ name, trust }) => [name, trust]));
+  const trusts = after.roles.flatMap(({ name, trust }): Reference[] =>
+    trust === undefined || trusted.get(name) === trust ? [] : [{ domain: trust, path: ['roles', name, 'trust'] }],
+  );
+  const groups = newMembers(before, after).flatMap(({ member, path }): Reference[] => {
+    const colon = member.name.indexOf(':');
     // Parsed with the member.
-    const owner = name.slice(0, colon) as DomainName;
-    const domain = owner === after.name ? after : await find(owner);
-    const exists = domain?.groups.some((group) => `${owner}:group.${group.name}` === name) === true;
-    if (!exists) throw new ConflictError(`group \`${name}\` does not exist`);
+    return colon < 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];
+  });
+  return [...trusts, ...groups];
+}
+
+/** What is wrong with a reference into `owner`, the domain that it names. */
+export function faultOf(
+  { domain, group, path }: Reference,
+  owner: DomainContent | undefined,
+): SafeguardFault | undefined {
+  if (group === undefined) {
+    return owner === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;
   }
-  const lost = before?.groups.find(({ name }) => !after.groups.some((group) => group.name === name));
-  const full = `${after.name}:group.${lost?.name}`;
-  const user = after.roles.find(({ members }) => members.some(({ name }) => name === full));
-  if (lost !== undefined && user !== undefined)
-    throw new ConflictError(`role \`${user.name}\` has the group \`${full}\``);
+  if (owner?.groups.some(({ name }) => `${domain}:group.${name}` === group) === true) return undefined;
+  return { error: new ConflictError(`group \`${group}\` does not exist`), path };
 }
 
 /** Throws `ConflictError` when another domain's role has the group, or trusts the domain. */

@@ -10,7 +10,7 @@ import {
   NotFoundError,
   UnknownDomainError,
 } from '@signet/server/errors';
-import { applyDocuments } from '@signet/server/management/apply-documents';
+import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { registerServiceKey } from '@signet/server/management/service-keys';
 import { listSigningKeys, markCompromised, putSigningKey } from '@signet/server/management/signing-keys';
@@ -35,7 +35,8 @@ async function openWorld(t: ExecutionContext) {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(documents, name), text);
     return documents;
   };
-  const apply = async (files: Files) => applyDocuments(store, readDocumentFolder(write(files)), by, 0);
+  const apply = async (files: Files, options: ApplyOptions = {}) =>
+    applyDocuments(store, readDocumentFolder(write(files)), by, 0, options);
   return { store, apply, write };
 }
 
@@ -175,7 +176,7 @@ test('a service that an existing domain does not have is only warned of', async 
   await apply({ 'media.yaml': media });
   const text =
     'domain: d\nroles:\n  A:\n    members:\n      - media.*\n      - user.jane\n      - MEDIA.plaier\n      - unknown.service\n';
-  const { warnings } = await apply({ 'd.yaml': text });
+  const { warnings } = await apply({ 'd.yaml': text }, { allowWildcard: true });
   t.deepEqual(
     warnings.map((problem) => formatProblem(problem).replace(/^.*\//, '')),
     ['d.yaml:7:9: roles.A.members[2]: domain `media` has no service `media.plaier`'],

@@ -153,7 +153,7 @@ const timeHint = 'must be a UTC time such as `2027-01-01T00:00:00Z`';
 const memberHint = 'a member is `domain.service`, `user.name` or `domain:group.name`';
 const patternHint = 'a pattern is `*`, or a prefix such as `media.*`, with one `*` at its end';
 const topKeys =
-  '`domain`, `description`, `enabled`, `requireReason`, `limits`, `account`, `roles`, `groups`, `policies`, `services`';
+  '`domain`, `description`, `enabled`, `requireReason`, `limits`, `quotas`, `account`, `roles`, `groups`, `policies`, `services`';
 
 /** What is wrong, the text, and every line that is said about it. */
 const faults: readonly (readonly [note: string, text: string, ...said: string[]])[] = [

@@ -104,13 +104,13 @@ test('apply refuses when the store or the documents moved since the plan', async
   });
   await applyDocuments(store, documents({ 'media.yaml': 'domain: media\n' }), by, now);
   const before = await store.changesSince();
-  await t.throwsAsync(applyDocuments(store, folder, by, now, plannedState(plan, folder)), {
+  await t.throwsAsync(applyDocuments(store, folder, by, now, { planned: plannedState(plan, folder) }), {
     instanceOf: PreconditionFailedError,
     message: 'the store changed since the plan: plan again',
   });
   t.deepEqual(await store.changesSince(), before);
   const again = planFileOf((await planDocuments(store, folder, now)).state, folder);
-  const applied = await applyDocuments(store, folder, by, now, plannedState(again, folder));
+  const applied = await applyDocuments(store, folder, by, now, { planned: plannedState(again, folder) });
   t.is(applied.domains[0]?.outcome, 'created');
 });
 

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import type { QuotaKind } from '../../store/records.ts';
 import { unknownKeyMessage } from './zod-problems.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
@@ -86,6 +87,23 @@ export const limitsSchema = strict({
   roleCertExpirySeconds: seconds,
 });
 
+const quota = z
+  .int('must be a whole number')
+  .min(0, 'must be at least 0')
+  .max(10_000_000, 'must be at most 10,000,000')
+  .optional();
+
+/** At most how many of each a domain may have, where that differs from what the server says. */
+export const quotasSchema = strict({
+  roles: quota,
+  members: quota,
+  groups: quota,
+  policies: quota,
+  assertions: quota,
+  services: quota,
+  keys: quota,
+} satisfies Record<QuotaKind, typeof quota>);
+
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 
 /** What a domain says of itself, beside what it has. */
@@ -102,6 +120,7 @@ export const documentSchema = strict({
   /** Whether every change of the domain has to say why. */
   requireReason: z.boolean().optional(),
   limits: limitsSchema.optional(),
+  quotas: quotasSchema.optional(),
   account: strict({ aws: awsAccountSchema }).optional(),
   roles: z.record(z.string(), roleSchema).optional(),
   groups: z.record(z.string(), groupSchema).optional(),

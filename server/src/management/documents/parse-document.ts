@@ -62,6 +62,7 @@ function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument
       ...(shape.requireReason === true ? { requireReason: true } : {}),
       ...(shape.description === undefined ? {} : { description: shape.description }),
       limits: definedOnly(shape.limits ?? {}),
+      ...(isEmpty(shape.quotas) ? {} : { quotas: definedOnly(shape.quotas ?? {}) }),
       ...(shape.account === undefined ? {} : { awsAccount: shape.account.aws }),
       roles,
       groups: readGroups(reader, shape.groups),
@@ -69,6 +70,10 @@ function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument
       services: services.map(({ name: service, value, path }) => readService(reader, name, service, value, path)),
     },
   };
+}
+
+function isEmpty(values: object | undefined): boolean {
+  return Object.keys(values ?? {}).length === 0;
 }
 
 function readRoles(reader: FieldReader, domain: DomainName, roles: DocumentShape['roles']): RoleRecord[] {

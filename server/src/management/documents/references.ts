@@ -1,116 +1,107 @@
 import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
-import type { DomainContent, RoleRecord } from '../../store/records.ts';
+import type { DomainContent } from '../../store/records.ts';
+import { faultOf, newReferences } from '../safeguards.ts';
 import type { DomainDocument } from './parse-document.ts';
-import type { YamlSource } from './yaml-source.ts';
+import { byPlace, placeOf } from './places.ts';
 
-/** What a member or role refers to in another place. */
-export interface References {
+/** What the documents name in another place and what is not there. */
+export interface ReferenceReport {
   readonly problems: readonly DocumentProblem[];
   readonly warnings: readonly DocumentProblem[];
 }
 
-/** The domains that others refer to, their own not counted: trusted ones, those of groups, and those of services. */
-export function referredDomains(contents: readonly DomainContent[]): ReadonlySet<DomainName> {
-  return collectReferred(contents, () => true);
+/** Where the documents may refer to. */
+export interface ReferenceWorld {
+  /** What the documents replace. */
+  readonly before: ReadonlyMap<DomainName, DomainContent>;
+  /** What there is with the documents. */
+  readonly after: ReadonlyMap<DomainName, DomainContent>;
+  /** The services of every domain that has one as a member of the documents' roles. */
+  readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
 }
 
-/** The same without those of services: what the decisions of these domains depend on. */
+/** The domains whose groups are members, and those that roles trust: what the decisions of these domains depend on. */
 export function neededDomains(contents: readonly DomainContent[]): ReadonlySet<DomainName> {
-  return collectReferred(contents, (member) => member.includes(':'));
-}
-
-function collectReferred(
-  contents: readonly DomainContent[],
-  counts: (member: string) => boolean,
-): ReadonlySet<DomainName> {
-  const referred = new Set<DomainName>();
-  for (const role of contents.flatMap((content) => content.roles)) {
-    if (role.trust !== undefined) referred.add(role.trust);
-    for (const { name } of role.members) {
-      const domain = counts(name) ? memberDomain(name) : undefined;
-      if (domain !== undefined) referred.add(domain);
+  const needed = new Set<DomainName>();
+  for (const { name, roles } of contents) {
+    for (const { trust, members } of roles) {
+      if (trust !== undefined && trust !== name) needed.add(trust);
+      for (const member of members) {
+        const owner = groupDomain(member.name);
+        if (owner !== undefined && owner !== name) needed.add(owner);
+      }
     }
   }
-  for (const content of contents) referred.delete(content.name);
-  return referred;
+  return needed;
 }
 
-/** The domain of a group or service; of a pattern or a user none. */
-function memberDomain(name: string): DomainName | undefined {
-  if (name.endsWith('*')) return undefined;
-  const colon = name.indexOf(':');
-  if (colon >= 0) return name.slice(0, colon) as DomainName;
-  const domain = splitPrincipal(name as PrincipalName)?.domain;
-  return domain === 'user' ? undefined : domain;
+/** The domains of services that are members of roles. */
+export function memberDomains(contents: readonly DomainContent[]): ReadonlySet<DomainName> {
+  const members = contents.flatMap(({ roles }) => roles.flatMap((role) => role.members));
+  return new Set(members.flatMap(({ name }) => serviceOf(name)?.domain ?? []));
+}
+
+function groupDomain(member: string): DomainName | undefined {
+  const colon = member.indexOf(':');
+  // Parsed with the member.
+  return colon < 0 ? undefined : (member.slice(0, colon) as DomainName);
+}
+
+/** The service that a member names; undefined for groups, patterns and users. */
+function serviceOf(member: string) {
+  if (member.endsWith('*') || member.includes(':')) return undefined;
+  const parts = splitPrincipal(member as PrincipalName);
+  return parts?.domain === 'user' ? undefined : parts;
 }
 
 /**
- * Looks up every group, trusted domain and service that the documents name. `known` has the documents' own domains and those of the
- * store. A missing group or trusted domain is a problem, a service that its existing domain does not have a warning: it may come later.
+ * Looks up every group, trusted domain and service that the documents name. A missing group or trusted domain is a problem where the
+ * reference is new, else a warning; a service that its existing domain does not have is one too: it may come later.
  */
-export function checkReferences(
-  documents: readonly DomainDocument[],
-  known: ReadonlyMap<DomainName, DomainContent>,
-): References {
+export function checkReferences(documents: readonly DomainDocument[], world: ReferenceWorld): ReferenceReport {
+  const services = new Map(world.services);
+  for (const { content } of documents) services.set(content.name, new Set(content.services.map(({ name }) => name)));
   const problems: DocumentProblem[] = [];
   const warnings: DocumentProblem[] = [];
   for (const { source, content } of documents) {
-    for (const role of content.roles) {
-      if (role.trust !== undefined && !known.has(role.trust)) {
-        problems.push(source.problem(['roles', role.name, 'trust'], `domain \`${role.trust}\` does not exist`));
-      }
-      for (const finding of memberFindings(source, role, known)) {
-        (finding.kind === 'problem' ? problems : warnings).push(finding.problem);
-      }
-    }
+    const at = ({ path, message }: Finding) => source.problem(placeOf(source.value, path), message);
+    const { fresh, old } = brokenReferences(content, world);
+    problems.push(...fresh.map(at).sort(byPlace));
+    warnings.push(...[...old, ...missingServices(content, services)].map(at).sort(byPlace));
   }
   return { problems, warnings };
 }
 
-function memberFindings(source: YamlSource, role: RoleRecord, known: ReadonlyMap<DomainName, DomainContent>) {
-  return role.members.flatMap(({ name }) => {
-    const finding = checkMember(name, known);
-    if (finding === undefined) return [];
-    const path = memberPath(source.value, role.name, name);
-    return [{ kind: finding.kind, problem: source.problem(path, finding.message) }];
-  });
-}
-
 interface Finding {
-  readonly kind: 'problem' | 'warning';
+  readonly path: readonly string[];
   readonly message: string;
 }
 
-function checkMember(name: string, known: ReadonlyMap<DomainName, DomainContent>): Finding | undefined {
-  const domainName = memberDomain(name);
-  if (domainName === undefined) return undefined;
-  const domain = known.get(domainName);
-  if (name.includes(':')) {
-    const exists = domain?.groups.some((group) => `${domainName}:group.${group.name}` === name);
-    return exists === true ? undefined : { kind: 'problem', message: `group \`${name}\` does not exist` };
-  }
-  if (domain === undefined || domain.services.some((service) => `${domainName}.${service.name}` === name))
-    return undefined;
-  return { kind: 'warning', message: `domain \`${domainName}\` has no service \`${name}\`` };
+function brokenReferences(content: DomainContent, { before, after }: ReferenceWorld) {
+  const keyOf = ({ path }: { readonly path: readonly string[] }) => JSON.stringify(path);
+  const isFresh = new Set(newReferences(before.get(content.name), content).map(keyOf));
+  const broken = newReferences(undefined, content).flatMap((reference): Finding[] => {
+    const fault = faultOf(reference, after.get(reference.domain));
+    return fault === undefined ? [] : [{ path: fault.path, message: fault.error.message }];
+  });
+  return {
+    fresh: broken.filter((finding) => isFresh.has(keyOf(finding))),
+    old: broken.filter((finding) => !isFresh.has(keyOf(finding))),
+  };
 }
 
-/** Where the member stands in the file: records are sorted, documents are not, and names may be written in capitals. */
-function memberPath(value: unknown, roleName: string, member: string): PropertyKey[] {
-  const [role, content] = entry(entry(value, 'roles')[1], roleName);
-  const [key, members] = entry(content, 'members');
-  if (role === undefined || key === undefined || !Array.isArray(members)) return ['roles', roleName];
-  const index = members.findIndex((item: unknown) => nameOf(item)?.toLowerCase() === member);
-  return ['roles', role, 'members', Math.max(index, 0)];
-}
-
-function entry(value: unknown, name: string): readonly [string | undefined, unknown] {
-  if (typeof value !== 'object' || value === null) return [undefined, undefined];
-  return Object.entries(value).find(([key]) => key.toLowerCase() === name) ?? [undefined, undefined];
-}
-
-function nameOf(item: unknown): string | undefined {
-  if (typeof item === 'string') return item;
-  const [, name] = entry(item, 'name');
-  return typeof name === 'string' ? name : undefined;
+function missingServices(
+  { roles }: DomainContent,
+  services: ReadonlyMap<DomainName, ReadonlySet<string>>,
+): readonly Finding[] {
+  return roles.flatMap(({ name: role, members }) =>
+    members.flatMap(({ name }): Finding[] => {
+      const parts = serviceOf(name);
+      const known = parts === undefined ? undefined : services.get(parts.domain);
+      if (parts === undefined || known === undefined || known.has(parts.service)) return [];
+      const message = `domain \`${parts.domain}\` has no service \`${name}\``;
+      return [{ path: ['roles', role, 'members', name], message }];
+    }),
+  );
 }

@@ -54,17 +54,12 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
     right: 'manage_domain',
     object: 'domain',
     view: domainView,
-    apply: ({ description: _old, requireReason: _was, ...content }) => {
-      if (domain === systemDomain && fields.enabled === false) {
-        throw new ConflictError(`domain \`${systemDomain}\` cannot be disabled`);
-      }
-      return {
-        ...content,
-        enabled: fields.enabled ?? true,
-        ...(fields.description !== undefined && { description: fields.description }),
-        ...(fields.requireReason === true && { requireReason: true }),
-      };
-    },
+    apply: ({ description: _old, requireReason: _was, ...content }) => ({
+      ...content,
+      enabled: fields.enabled ?? true,
+      ...(fields.description !== undefined && { description: fields.description }),
+      ...(fields.requireReason === true && { requireReason: true }),
+    }),
   };
 }
 

@@ -1,0 +1,83 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import type { DocumentProblem } from '../errors.ts';
+import type { DomainContent, DomainRecord } from '../store/records.ts';
+import type { StoreReader } from '../store/store.ts';
+import type { DomainDocument } from './documents/parse-document.ts';
+import { byPlace, placeOf } from './documents/places.ts';
+import { findQuotaFaults, type Quotas } from './quotas.ts';
+import { findFaults, lostGroups } from './safeguards.ts';
+
+/** How strictly documents are taken. */
+export interface DocumentRules {
+  /** Whether `*` and prefixes may become members. */
+  readonly allowWildcard?: boolean;
+  /** Those of the server; absent: there are none but those that a domain has of its own. */
+  readonly quotas?: Quotas;
+}
+
+/** A domain as a document wants it, and as it is. */
+export interface DocumentChange {
+  readonly document: DomainDocument;
+  readonly before: DomainRecord | undefined;
+  readonly after: DomainContent;
+}
+
+const noQuotas: Quotas = {
+  roles: Number.POSITIVE_INFINITY,
+  members: Number.POSITIVE_INFINITY,
+  groups: Number.POSITIVE_INFINITY,
+  policies: Number.POSITIVE_INFINITY,
+  assertions: Number.POSITIVE_INFINITY,
+  services: Number.POSITIVE_INFINITY,
+  keys: Number.POSITIVE_INFINITY,
+};
+
+/**
+ * What the rules of the management API refuse of documents, each at its place: wildcard members that were not asked for, the last
+ * administrator taken away, quotas passed, groups taken from under the roles of others. Only what is new counts.
+ */
+export async function findRefusals(
+  reader: StoreReader,
+  changes: readonly DocumentChange[],
+  rules: DocumentRules,
+  now: number,
+): Promise<DocumentProblem[]> {
+  const { allowWildcard = false, quotas = noQuotas } = rules;
+  const own = changes.flatMap(({ document: { source }, before, after }) => {
+    const faults = findFaults(before, after, { allowWildcard, now });
+    const over = findQuotaFaults(before, after, quotas);
+    return [
+      ...faults.map(({ path, error }) => source.problem(placeOf(source.value, path), error.message)),
+      ...over.map(({ kind, error }) => source.problem(placeOf(source.value, [sectionOf(kind)]), error.message, 'key')),
+    ].sort(byPlace);
+  });
+  return [...own, ...(await foreignUses(reader, changes))];
+}
+
+/** The part of a document that holds what a quota counts. */
+function sectionOf(kind: keyof Quotas): string {
+  if (kind === 'members') return 'roles';
+  if (kind === 'assertions') return 'policies';
+  return kind === 'keys' ? 'services' : kind;
+}
+
+async function foreignUses(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
+  const contents = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
+  const problems: DocumentProblem[] = [];
+  for (const { document, before, after } of changes) {
+    for (const group of lostGroups(before, after)) {
+      const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
+      const user = users.find(
+        (name) => name !== after.name && (contents.get(name)?.roles.some(hasMember(group)) ?? true),
+      );
+      if (user === undefined) continue;
+      const message = `group \`${group}\` is missing: domain \`${user}\` has a role with it`;
+      problems.push(document.source.problem(placeOf(document.source.value, ['groups']), message, 'key'));
+    }
+  }
+  return problems;
+}
+
+function hasMember(name: string) {
+  return (role: DomainContent['roles'][number]) => role.members.some((member) => member.name === name);
+}

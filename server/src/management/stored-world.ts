@@ -1,0 +1,79 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainContent, DomainRecord } from '../store/records.ts';
+import type { StoreReader, SwitchedOff } from '../store/store.ts';
+import type { DocumentFolder } from './documents/read-folder.ts';
+import { memberDomains, neededDomains } from './documents/references.ts';
+
+/** As much of a store as documents have to do with. */
+export interface StoredWorld {
+  readonly domains: ReadonlyMap<DomainName, DomainRecord>;
+  /** The services of domains that have one as a member. */
+  readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
+  readonly switchedOff: SwitchedOff;
+}
+
+/** Where there is no store. */
+export const noStore: StoredWorld = {
+  domains: new Map(),
+  services: new Map(),
+  switchedOff: { domains: [], services: [] },
+};
+
+/** The stored domains that the documents replace, refer to or ask about in cases, and those that these need in turn. */
+export async function readWorld(reader: StoreReader, { documents, cases }: DocumentFolder): Promise<StoredWorld> {
+  const contents = documents.map((document) => document.content);
+  const asked = cases.flatMap((file) => file.cases.map((policyCase) => policyCase.domain));
+  const own = contents.map(({ name }) => name);
+  const domains = await withNeeded(reader, new Map(), [...own, ...neededDomains(contents), ...asked]);
+  return {
+    domains,
+    services: await reader.serviceNames([...memberDomains(contents)]),
+    switchedOff: await reader.switchedOff(),
+  };
+}
+
+/** `known`, the domains of these names that exist, and all that their decisions depend on. */
+export async function withNeeded(
+  reader: StoreReader,
+  known: ReadonlyMap<DomainName, DomainRecord>,
+  names: Iterable<DomainName>,
+): Promise<ReadonlyMap<DomainName, DomainRecord>> {
+  const domains = new Map(known);
+  const seen = new Set(known.keys());
+  for (let wanted = new Set(names); wanted.size > 0; ) {
+    const found: DomainRecord[] = [];
+    for (const name of wanted) {
+      if (seen.has(name)) continue;
+      seen.add(name);
+      const domain = await reader.domain(name);
+      if (domain !== undefined) found.push(domain);
+    }
+    for (const domain of found) domains.set(domain.name, domain);
+    wanted = new Set(neededDomains(found));
+  }
+  return domains;
+}
+
+/**
+ * Domains that stand in a snapshot for those that were not read: closed ones, and the services that are switched off. What they have
+ * beside that decides nothing here.
+ */
+export function placeholders(switchedOff: SwitchedOff, present: (name: DomainName) => boolean): DomainRecord[] {
+  const empty = { version: 1, modified: 0, limits: {}, roles: [], groups: [], policies: [] };
+  const closed = switchedOff.domains.map((name) => ({ ...empty, name, enabled: false, services: [] }));
+  const isClosed = new Set(switchedOff.domains);
+  const services = Map.groupBy(switchedOff.services, ({ domain }) => domain);
+  const open = [...services]
+    .filter(([name]) => !isClosed.has(name))
+    .map(([name, list]) => ({
+      ...empty,
+      name,
+      enabled: true,
+      services: list.map(({ service }) => offService(service)),
+    }));
+  return [...closed, ...open].filter(({ name }) => !present(name));
+}
+
+function offService(name: DomainContent['services'][number]['name']): DomainContent['services'][number] {
+  return { name, enabled: false, hosts: [], publicKeys: [] };
+}

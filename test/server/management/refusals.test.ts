@@ -1,0 +1,241 @@
+import { mkdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { formatProblem, InvalidDocumentError } from '@signet/server/errors';
+import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
+import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
+import { planDocuments } from '@signet/server/management/plan-documents';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+/* Documents obey the rules of the management API: each refusal at its place, said by the plan before apply says it. */
+
+const by = { actor: 'local:jane' };
+const now = 1_700_000_000_000;
+type Files = Readonly<Record<string, string>>;
+const quotas = { roles: 3, members: 4, groups: 2, policies: 2, assertions: 3, services: 2, keys: 2 };
+
+async function openWorld(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  const store = await openSqliteStore(join(folder, 'signet.db'));
+  t.teardown(() => store.close());
+  let count = 0;
+  const documents = (files: Files) => {
+    const at = join(folder, `documents-${count++}`);
+    mkdirSync(at);
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(at, `${name}.yaml`), text);
+    return readDocumentFolder(at);
+  };
+  const apply = async (files: Files, options: ApplyOptions = {}) =>
+    applyDocuments(store, documents(files), by, now, options);
+  /** What both plan and apply say, after it was seen that nothing changed. */
+  const refused = async (files: Files, options: ApplyOptions = {}) => {
+    const before = await store.changesSince();
+    const text = (problem: Parameters<typeof formatProblem>[0]) => formatProblem(problem).replace(/^.*\//, '');
+    const planned = (await planDocuments(store, documents(files), now, options)).refusals.map(text);
+    const error = await t.throwsAsync(apply(files, options), { instanceOf: InvalidDocumentError });
+    t.deepEqual(await store.changesSince(), before);
+    t.deepEqual(error.problems.map(text), planned);
+    return planned;
+  };
+  return { store, apply, refused, documents };
+}
+
+interface Case {
+  readonly note: string;
+  readonly stored?: Files;
+  readonly files: Files;
+  readonly problems: readonly string[];
+}
+
+const admins = (text: string) => `domain: d\nroles:\n  Admin:\n    members: ${text}\n`;
+const wildcard = (name: string) =>
+  `\`${name}\` covers more than one principal: ask for it with allowWildcard=true (--allow-wildcard)`;
+const gone = 'domain `d` would be left without an administrator';
+
+const cases: readonly Case[] = [
+  {
+    note: 'wildcards of every form',
+    files: {
+      d: 'domain: d\nroles:\n  a:\n    members:\n      - Media.Play*\n      - user.jane\n      - { name: "*" }\n  b: { members: ["media.*"] }\n',
+    },
+    problems: [
+      `d.yaml:5:9: roles.a.members[0]: ${wildcard('media.play*')}`,
+      `d.yaml:7:9: roles.a.members[2]: ${wildcard('*')}`,
+      `d.yaml:8:18: roles.b.members[0]: ${wildcard('media.*')}`,
+    ],
+  },
+  {
+    note: 'a wildcard in another role than before',
+    stored: { d: 'domain: d\nroles:\n  a: { members: ["*"] }\n  b: {}\n' },
+    files: { d: 'domain: d\nroles:\n  a: { members: ["*"] }\n  b: { members: ["*"] }\n' },
+    problems: [`d.yaml:4:18: roles.b.members[0]: ${wildcard('*')}`],
+  },
+  {
+    note: 'the last administrator taken away',
+    stored: { d: admins('[user.jane]') },
+    files: { d: admins('[]') },
+    problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
+  },
+  {
+    note: 'the role of the administrators taken away',
+    stored: { d: admins('[user.jane]') },
+    files: { d: 'domain: d\n' },
+    problems: [`d.yaml:1:1: roles: ${gone}`],
+  },
+  {
+    note: 'the last administrator disabled',
+    stored: { d: admins('[user.jane]') },
+    files: { d: admins('[{ name: user.jane, disabled: true }]') },
+    problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
+  },
+  {
+    note: 'the last administrator expired already',
+    stored: { d: admins('[user.jane]') },
+    files: { d: admins('[{ name: user.jane, expires: "2020-01-01T00:00:00Z" }]') },
+    problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
+  },
+  {
+    note: 'the last administrator given an end',
+    stored: { d: admins('[user.jane, { name: user.joe, expires: "2099-01-01T00:00:00Z" }]') },
+    files: { d: admins('[{ name: user.joe, expires: "2099-01-01T00:00:00Z" }]') },
+    problems: [`d.yaml:4:5: roles.Admin.members: ${gone} once all of them have expired`],
+  },
+  {
+    note: 'the group of the administrators emptied',
+    stored: { d: `${admins('["d:group.g"]')}groups:\n  g: { members: [user.jane] }\n` },
+    files: { d: `${admins('["d:group.g"]')}groups:\n  g: {}\n` },
+    problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
+  },
+  {
+    note: 'the administrators left to another domain',
+    stored: { d: admins('[user.jane]'), e: 'domain: e\n' },
+    files: { d: 'domain: d\nroles: { admin: { trust: e } }\n' },
+    problems: [`d.yaml:2:10: roles.admin.members: ${gone}`],
+  },
+  {
+    note: 'the domain of the system disabled',
+    stored: { s: 'domain: sys.auth\n' },
+    files: { s: 'domain: sys.auth\nenabled: false\n' },
+    problems: ['s.yaml:2:10: enabled: domain `sys.auth` cannot be disabled'],
+  },
+  {
+    note: 'every quota passed, for a new domain',
+    files: {
+      d: `domain: d
+roles: { a: { members: [x.a, x.b, x.c] }, b: {}, c: {}, e: {} }
+groups: { a: { members: [x.a, x.b] }, b: {}, c: {} }
+policies:
+  p: [{ action: a, resource: r, role: a }, { action: b, resource: r, role: a }]
+  q: [{ action: a, resource: r, role: a }, { action: b, resource: r, role: a }]
+  r: []
+services: { a: {}, b: {}, c: {} }
+`,
+    },
+    problems: [
+      'd.yaml:2:1: roles: domain `d` may have at most 3 roles',
+      'd.yaml:2:1: roles: domain `d` may have at most 4 members',
+      'd.yaml:3:1: groups: domain `d` may have at most 2 groups',
+      'd.yaml:4:1: policies: domain `d` may have at most 2 policies',
+      'd.yaml:4:1: policies: domain `d` may have at most 3 assertions',
+      'd.yaml:8:1: services: domain `d` may have at most 2 services',
+    ],
+  },
+  {
+    note: 'a group taken from a role of another domain',
+    stored: {
+      d: 'domain: d\ngroups:\n  g: {}\n  h: {}\n',
+      e: 'domain: e\nroles: { a: { members: ["d:group.h"] } }\n',
+    },
+    files: { d: 'domain: d\ngroups:\n  g: {}\n' },
+    problems: ['d.yaml:2:1: groups: group `d:group.h` is missing: domain `e` has a role with it'],
+  },
+  {
+    note: 'a group taken from a role of a domain that is switched off',
+    stored: {
+      d: 'domain: d\ngroups:\n  h: {}\n',
+      e: 'domain: e\nenabled: false\nroles: { a: { members: ["d:group.h"] } }\n',
+    },
+    files: { d: 'domain: d\n' },
+    problems: ['d.yaml:1:1: groups: group `d:group.h` is missing: domain `e` has a role with it'],
+  },
+  {
+    note: 'a group taken from under a role that has it',
+    stored: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\ngroups:\n  h: {}\n' },
+    files: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\n' },
+    problems: ['d.yaml:2:25: roles.a.members[0]: role `a` has the group `d:group.h`'],
+  },
+];
+
+for (const { note, stored, files, problems } of cases) {
+  test(`refused: ${note}`, async (t) => {
+    const { apply, refused } = await openWorld(t);
+    if (stored !== undefined) await apply(stored, { allowWildcard: true });
+    t.deepEqual(await refused(files, { quotas }), problems);
+  });
+}
+
+test('what was there before may stay: wildcards, domains over their quota, no administrator', async (t) => {
+  const { apply, store } = await openWorld(t);
+  const roles = 'roles: { a: { members: ["*"] }, b: {}, c: {}, e: {}, admin: {} }';
+  await apply({ d: `domain: d\n${roles}\n` }, { allowWildcard: true });
+  const again = await apply({ d: `domain: d\ndescription: new\n${roles}\n` }, { quotas });
+  t.is(again.domains[0]?.outcome, 'changed');
+  const shrunk = await apply({ d: 'domain: d\nroles: { a: { members: ["*"] }, b: {}, c: {}, e: {} }\n' }, { quotas });
+  t.is(shrunk.domains[0]?.outcome, 'changed');
+  t.is((await store.domain(parseDomainName('d')))?.roles.length, 4);
+});
+
+test('the flag lets wildcards in', async (t) => {
+  const { apply, documents, store } = await openWorld(t);
+  const files = { d: 'domain: d\nroles: { a: { members: ["*"] } }\n' };
+  const plan = await planDocuments(store, documents(files), now, { allowWildcard: true });
+  t.deepEqual(plan.refusals, []);
+  t.is((await apply(files, { allowWildcard: true })).domains[0]?.outcome, 'created');
+});
+
+test('a domain may have quotas of its own, which its document says', async (t) => {
+  const { apply, refused, store } = await openWorld(t);
+  const roles = 'roles: { a: {}, b: {}, c: {}, e: {} }\n';
+  await apply({ d: `domain: d\nquotas: { roles: 4, services: 0 }\n${roles}` }, { quotas });
+  t.deepEqual((await store.domain(parseDomainName('d')))?.quotas, { roles: 4, services: 0 });
+  t.deepEqual(await refused({ d: `domain: d\nquotas: { services: 0 }\n${roles}services: { a: {} }\n` }, { quotas }), [
+    'd.yaml:4:1: services: domain `d` may have at most 0 services',
+  ]);
+});
+
+test('both sides of a use go in one step', async (t) => {
+  const { apply } = await openWorld(t);
+  await apply({ d: 'domain: d\ngroups:\n  h: {}\n', e: 'domain: e\nroles: { a: { members: ["d:group.h"] } }\n' });
+  const summary = await apply({ d: 'domain: d\n', e: 'domain: e\nroles: { a: {} }\n' });
+  t.deepEqual(
+    summary.domains.map(({ outcome }) => outcome),
+    ['changed', 'changed'],
+  );
+});
+
+test('a reference that broke elsewhere is warned of, and no reason to refuse what has nothing to do with it', async (t) => {
+  const { apply, store, refused } = await openWorld(t);
+  const text = 'domain: e\nroles:\n  a: { trust: d }\n';
+  await apply({ d: 'domain: d\n', e: text });
+  // As a store that was written before such a domain could not be deleted.
+  await store.change(by, (transaction) => transaction.deleteDomain(parseDomainName('d')));
+  const { warnings } = await apply({ e: `${text}  b: {}\n` });
+  t.deepEqual(
+    warnings.map(({ line, column, message }) => [line, column, message]),
+    [[3, 15, 'domain `d` does not exist']],
+  );
+  await t.throwsAsync(refused({ e: `${text}  b: { trust: d }\n` }), { instanceOf: InvalidDocumentError });
+});
+
+test('the plan says that a domain wants a reason', async (t) => {
+  const { apply, store, documents } = await openWorld(t);
+  await apply({ d: 'domain: d\nrequireReason: true\n' });
+  const plan = await planDocuments(store, documents({ d: 'domain: d\n' }), now);
+  t.deepEqual(
+    plan.warnings.map(({ line, column, field, message }) => [line, column, field, message]),
+    [[1, 9, 'domain', 'the domain asks for a reason: apply with --reason']],
+  );
+  await t.throwsAsync(apply({ d: 'domain: d\n' }), { message: /asks for a reason/ });
+});
