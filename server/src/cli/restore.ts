@@ -1,10 +1,10 @@
-import { userInfo } from 'node:os';
 import { resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { restoreStore } from '../store/sqlite/restore.ts';
+import { localUser } from './local-user.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface RestoreOptions {
@@ -25,8 +25,15 @@ export function restoreCommand(): Command {
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
   const context = {
-    actor: `local:${userInfo().username}`,
+    actor: `local:${localUser()}`,
     ...(options.reason !== undefined && { reason: options.reason }),
   };
-  print(await restoreStore(storeFile, resolve(file), { clock: systemClock, context }), options.json);
+  const restored = await restoreStore(storeFile, resolve(file), { clock: systemClock, context });
+  if (options.json === true) return print(restored, true);
+  const { kept, ...rest } = restored;
+  const { lost, ...rows } = kept ?? { lost: ['everything'] };
+  print({ ...rest, ...rows }, false);
+  if (restored.replaced !== undefined && lost.length > 0) {
+    process.stderr.write(`signet: warning: of the store that was replaced this was not kept: ${lost.join(', ')}\n`);
+  }
 }

@@ -215,7 +215,7 @@ test('a migration that fails half-way leaves the file as it was, and is done the
   await store.close();
 });
 
-test('locked by another writer: reads go on, a change waits without holding anybody up, then says so', async (t) => {
+test('locked by another writer: reads go on, changes wait without holding anybody up, and all say so together', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
   await filledStore(file);
   const store = await openSqliteStore(file);
@@ -223,15 +223,34 @@ test('locked by another writer: reads go on, a change waits without holding anyb
   other.exec('begin immediate');
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
-  const refused = t.throwsAsync(
-    store.change(by, (change) => change.saveDomain(domainContent('x'))),
-    { instanceOf: StoreUnavailableError, message: 'the store is locked by another writer' },
+  const begun = performance.now();
+  const change = () => store.change(by, (transaction) => transaction.saveDomain(domainContent('x')));
+  const refused = (promise: Promise<unknown>) =>
+    t.throwsAsync(promise, { instanceOf: StoreUnavailableError, message: 'the store is locked by another writer' });
+  const first = refused(change()).then(() => performance.now() - begun);
+  const queued = Array.from({ length: 5 }, () => refused(change()));
+  const certificates = Array.from({ length: 5 }, (_, index) =>
+    refused(store.certificates.confirm(`${index}`, 'print')),
   );
-  t.is((await store.domain(parseDomainName('catalog')))?.roles.length, 1);
-  await refused;
+  let [turns, reads] = [0, 0];
+  const turning = setInterval(() => {
+    turns += 1;
+    void store.domain(parseDomainName('catalog')).then(() => {
+      reads += 1;
+    });
+  }, 20);
+  const alone = await first;
+  await Promise.all([...queued, ...certificates]);
+  clearInterval(turning);
   delay.disable();
-  t.true(delay.max < 1_000_000_000, `the process stood still for ${delay.max / 1e6} ms`);
-  const waits = store.change(by, (change) => change.saveDomain(domainContent('x')));
+  t.log(`the loop stood still for ${Math.round(delay.max / 1e6)} ms at most, ${turns} turns, ${reads} reads`);
+  // Five seconds of standing still would leave next to none.
+  t.true(turns > 50 && reads > 50, `${turns} turns, ${reads} reads`);
+  t.true(performance.now() - begun < 2 * alone, 'who queues waits as long again');
+  other.exec('rollback');
+  t.is((await change()).kind, 'created');
+  other.exec('begin immediate');
+  const waits = store.change(by, (transaction) => transaction.saveDomain(domainContent('y')));
   await pause(50);
   other.exec('rollback');
   t.is((await waits).kind, 'created');

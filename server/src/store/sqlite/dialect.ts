@@ -10,7 +10,7 @@ import {
   type SqliteStatement,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { waitingForLock } from './lock.ts';
+import { LockPatience } from './lock.ts';
 
 /**
  * SQLite for the query layer, with three differences. A transaction takes the write lock when it begins and waits for it without
@@ -21,17 +21,19 @@ export class SignetSqliteDialect extends SqliteDialect {
   readonly #database: Database.Database;
   readonly #statements: SqliteDatabase;
   readonly #begin: string;
+  readonly #patience: LockPatience;
 
-  constructor(database: Database.Database, use: 'reads' | 'changes') {
+  constructor(database: Database.Database, use: 'reads' | 'changes', patience: LockPatience = new LockPatience()) {
     const statements = cachingStatements(database);
     super({ database: statements });
     this.#database = database;
     this.#statements = statements;
     this.#begin = use === 'changes' ? 'begin immediate' : 'begin';
+    this.#patience = patience;
   }
 
   override createDriver(): Driver {
-    return new PatientDriver(this.#database, this.#statements, this.#begin);
+    return new PatientDriver(this.#database, this.#statements, this.#begin, this.#patience);
   }
 
   override createAdapter(): SqliteAdapter {
@@ -48,11 +50,13 @@ class TransactionalAdapter extends SqliteAdapter {
 class PatientDriver extends SqliteDriver {
   readonly #database: Database.Database;
   readonly #begin: string;
+  readonly #patience: LockPatience;
 
-  constructor(database: Database.Database, statements: SqliteDatabase, begin: string) {
+  constructor(database: Database.Database, statements: SqliteDatabase, begin: string, patience: LockPatience) {
     super({ database: statements });
     this.#database = database;
     this.#begin = begin;
+    this.#patience = patience;
   }
 
   /** SQLite has rolled back by itself after some errors (a full disk): the error is then what matters, not that. */
@@ -61,7 +65,7 @@ class PatientDriver extends SqliteDriver {
   }
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await waitingForLock(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
+    await this.#patience.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
   }
 }
 

@@ -10,14 +10,22 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
+/** What stands in the way, by the beginning of the code of SQLite. */
+const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
+  [/^SQLITE_(BUSY|LOCKED)/, 'the store is locked by another writer'],
+  [/^SQLITE_FULL/, 'the disk of the store is full'],
+  [/^SQLITE_(CORRUPT|NOTADB)/, 'the store is corrupt'],
+  [/^SQLITE_READONLY/, 'the store cannot be written: its file or folder is read-only'],
+  [/^SQLITE_CANTOPEN/, 'the files of the store cannot be opened'],
+  [/^SQLITE_IOERR/, 'the disk of the store fails or is full'],
+];
+
 /** An error of SQLite in the words of the server; others stay as they are. The code of SQLite goes to the log only. */
 export function translateError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
-  const options = { cause: error, detail: { sqlite: error.code } };
-  if (error.code.startsWith('SQLITE_CONSTRAINT')) {
-    return new ConflictError('the change does not fit what is stored', options);
-  }
-  if (isBusy(error)) return new StoreUnavailableError('the store is locked by another writer', options);
-  if (error.code === 'SQLITE_FULL') return new StoreUnavailableError('the disk of the store is full', options);
-  return new StoreUnavailableError('the store cannot be read or written', options);
+  const { code } = error;
+  const options = { cause: error, detail: { sqlite: code } };
+  if (code.startsWith('SQLITE_CONSTRAINT')) return new ConflictError('the change does not fit what is stored', options);
+  const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
+  return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
 }

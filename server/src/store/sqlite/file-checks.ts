@@ -16,7 +16,7 @@ export function checkStoreFile(file: string): FileIdentity {
   const stats = checkOwnFile(file);
   if (stats === undefined) throw new StoreRefusedError('missing', `store \`${file}\` does not exist`);
   checkHeader(file, stats);
-  for (const suffix of ['-wal', '-shm']) checkOwnFile(`${file}${suffix}`);
+  for (const suffix of ['-wal', '-shm', '-journal']) checkOwnFile(`${file}${suffix}`);
   return { device: stats.dev, inode: stats.ino };
 }
 

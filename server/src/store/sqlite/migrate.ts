@@ -32,7 +32,15 @@ export async function checkSchemaVersion(
   file: string,
   want: 'current' | 'older-is-fine' = 'current',
 ): Promise<void> {
-  const applied = await appliedMigrations(db);
+  refuseOtherSchema(await appliedMigrations(db), file, want);
+}
+
+/** The same for the names of the steps that a store has seen. Throws `StoreRefusedError`. */
+export function refuseOtherSchema(
+  applied: readonly string[],
+  file: string,
+  want: 'current' | 'older-is-fine' = 'current',
+): void {
   if (applied.some((name) => !Object.hasOwn(migrations, name))) {
     throw new StoreRefusedError('newer-schema', `store \`${file}\` was written by a newer version of this program`);
   }

@@ -6,10 +6,11 @@ import { KyselyStore } from '../kysely-store.ts';
 import type { Schema } from '../schema.ts';
 import type { Store } from '../store.ts';
 import type { StoreDatabase } from '../store-database.ts';
+import { breakSeal } from './backup-seal.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isCorrupt, translateError } from './errors.ts';
 import { checkStoreFile, createStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
-import { waitingForLock } from './lock.ts';
+import { LockPatience } from './lock.ts';
 import { checkSchemaVersion, migrate } from './migrate.ts';
 
 export interface SqliteStoreOptions {
@@ -28,7 +29,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
   try {
     if (!readonly) createStoreFile(file);
     checkStoreFile(file);
-    if (!readonly) await waitingForLock(() => prepare(file, clock));
+    if (!readonly) await prepareWhenFree(file, clock);
     const database = new SqliteStoreDatabase(file, readonly);
     await database.open();
     return new KyselyStore(database, clock);
@@ -53,16 +54,22 @@ function isFileError(error: unknown): error is Error & { readonly code: string }
   return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
 }
 
+async function prepareWhenFree(file: string, clock: Clock): Promise<void> {
+  const patience = new LockPatience();
+  await patience.waitFor(() => prepare(file, clock, patience));
+}
+
 /** Checks the whole file and brings it up to date. */
-async function prepare(file: string, clock: Clock): Promise<void> {
+async function prepare(file: string, clock: Clock, patience: LockPatience): Promise<void> {
   const database = openDatabase(file);
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', patience) });
   try {
     database.pragma('journal_mode = WAL');
     if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
     }
     await migrate(db, file, clock.now());
+    breakSeal(database);
   } finally {
     // Closes the file also when the query layer was never used.
     await db.destroy();

@@ -1,20 +1,32 @@
-import { chmodSync, constants, copyFileSync, existsSync, lstatSync, renameSync, rmSync } from 'node:fs';
-import type { Clock } from '@signet/policy-engine/clock';
+import { chmodSync, constants, copyFileSync, existsSync, linkSync, lstatSync, renameSync, rmSync } from 'node:fs';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import { auditHash } from '../audit-chain.ts';
 import type { ChangeContext } from '../records.ts';
-import { fileError, syncFile, syncFolder } from './backup.ts';
+import { isSealWhole } from './backup-seal.ts';
+import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfRows } from './digest.ts';
 import { isBusy, isCorrupt, translateError } from './errors.ts';
+import { refuseOtherSchema } from './migrate.ts';
 import { openSqliteStore } from './open.ts';
+import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /** What a restore did. */
 export interface Restored {
-  /** Over every row as it came from the backup: that of `signet backup`, when the schema was current. */
+  /** Over every row as it came from the backup: that of `signet backup`. */
   readonly digest: string;
   readonly epoch: number;
+  /** Where the store that was replaced is now; absent when there was none. */
+  readonly replaced?: string;
+  /** What lives on of it; absent when it could not be read, or there was none. */
+  readonly kept?: KeptRows;
+}
+
+export interface RestoreOptions {
+  readonly clock: Clock;
+  readonly context: ChangeContext;
 }
 
 /** More revocation lists than can have been published since any backup. */
@@ -22,67 +34,117 @@ const crlNumbersAhead = 1_000_000;
 
 /**
  * Puts a backup in the place of the store. The store gets an epoch that was never used, so that hosts take its bundles although their
- * versions may have gone back; numbers of revocation lists go on above any that were published, and join tokens are spent, as nobody knows
- * which of them were. No server may have the store open. Until the last step the old store stays as it was. Throws
- * `StoreRefusedError` for a backup that cannot be used, `StoreUnavailableError` when the store is open elsewhere.
+ * versions may have gone back. Certificates, revocations, instances, signing keys and audit records of the store that is replaced live on; when
+ * it cannot be read, join tokens are spent, as nobody knows which of them were. No server may have the store open. Until the last step
+ * the old store stays as it was; then it is kept beside the new one. Throws `StoreRefusedError` for a backup that cannot be used,
+ * `StoreUnavailableError` when the store is open elsewhere or the disk is full.
  */
-export async function restoreStore(
-  storeFile: string,
-  backup: string,
-  options: { readonly clock: Clock; readonly context: ChangeContext },
-): Promise<Restored> {
+export async function restoreStore(storeFile: string, backup: string, options: RestoreOptions): Promise<Restored> {
   const fresh = `${storeFile}.restore-${process.pid}`;
   try {
-    const oldEpoch = existsSync(storeFile) ? retire(storeFile) : 0;
-    copyBackup(backup, fresh);
-    // Checks the whole file, and brings an older schema up to date.
-    await (await openSqliteStore(fresh, { clock: options.clock })).close();
-    const restored = begin(fresh, oldEpoch, options);
-    syncFile(fresh);
-    renameSync(fresh, storeFile);
-    syncFolder(storeFile);
-    return restored;
+    const digest = await takeBackup(backup, fresh, options.clock);
+    return replace(storeFile, fresh, digest, options);
   } catch (error) {
-    if (isCorrupt(error)) throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`, { cause: error });
-    throw fileError(translateError(error), storeFile);
+    throw translateError(writeError(error, storeFile));
   } finally {
     for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${fresh}${suffix}`, { force: true });
   }
 }
 
-function copyBackup(backup: string, fresh: string): void {
+/** Copies the backup, checks it as a whole, and brings an older schema up to date. Answers the digest over what came from it. */
+async function takeBackup(backup: string, fresh: string, clock: Clock): Promise<string> {
   const stats = lstatSync(backup, { throwIfNoEntry: false });
   if (stats === undefined) throw new StoreRefusedError('missing', `backup \`${backup}\` does not exist`);
   if (!stats.isFile()) throw new StoreRefusedError('not-a-file', `backup \`${backup}\` is not a regular file`);
   copyFileSync(backup, fresh, constants.COPYFILE_EXCL);
   chmodSync(fresh, 0o600);
+  try {
+    const digest = checkCopy(fresh, backup);
+    await (await openSqliteStore(fresh, { clock })).close();
+    return digest;
+  } catch (error) {
+    if (isCorrupt(error)) throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`, { cause: error });
+    if (!(error instanceof StoreRefusedError)) throw error;
+    // The copy has a name of its own.
+    const message = error.message.replace(`store \`${fresh}\``, `backup \`${backup}\``);
+    throw new StoreRefusedError(error.reason, message, { cause: error });
+  }
+}
+
+function checkCopy(fresh: string, backup: string): string {
+  const database = new Database(fresh, { fileMustExist: true });
+  try {
+    if (database.pragma('integrity_check(1)', { simple: true }) !== 'ok') {
+      throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`);
+    }
+    const digest = digestOfRows(database);
+    if (!isSealWhole(database, digest)) {
+      throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was made`);
+    }
+    return digest;
+  } finally {
+    database.close();
+  }
+}
+
+/** Everything that changes names happens here, while the old store is locked: no server can begin on it meanwhile. */
+function replace(storeFile: string, fresh: string, digest: string, options: RestoreOptions): Restored {
+  const database = new Database(fresh, { fileMustExist: true, timeout: 0 });
+  try {
+    database.pragma('main.journal_mode = DELETE');
+    const wasThere = existsSync(storeFile);
+    const old = wasThere ? lockReplaced(database, storeFile) : undefined;
+    const { epoch, kept } = begin(database, digest, old, options);
+    syncFile(fresh);
+    const replaced = `${storeFile}.replaced-${epoch}`;
+    // Parts of a store that cannot be read, or whose file is gone: they would be read into the new one.
+    for (const suffix of ['-wal', '-shm', '-journal']) {
+      if (existsSync(`${storeFile}${suffix}`)) renameSync(`${storeFile}${suffix}`, `${replaced}${suffix}`);
+    }
+    if (wasThere) linkSync(storeFile, replaced);
+    renameSync(fresh, storeFile);
+    syncFolder(storeFile);
+    return { digest, epoch, ...(wasThere && { replaced }), ...(kept !== undefined && { kept }) };
+  } finally {
+    database.close();
+  }
+}
+
+interface ReplacedStore {
+  readonly epoch: number;
 }
 
 const epochRow = z.object({ epoch: z.int() });
+const nameRows = z.array(z.object({ name: z.string() }));
 
 /**
- * Makes sure that nobody else has the old store open, and that nothing of it is left beside the file: a log of the old store would be
- * read into the new one. Answers its epoch, 0 for a store that cannot be read any more.
+ * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one file. Undefined for one
+ * that cannot be read. Throws `StoreUnavailableError` when somebody else has it open.
  */
-function retire(storeFile: string): number {
-  let database: Database.Database | undefined;
+function lockReplaced(database: Database.Database, storeFile: string): ReplacedStore | undefined {
   try {
-    database = new Database(storeFile, { fileMustExist: true, timeout: 0 });
-    database.pragma('locking_mode = EXCLUSIVE');
+    database.prepare('attach ? as replaced').run(storeFile);
+    database.pragma('replaced.locking_mode = EXCLUSIVE');
     database.exec('begin exclusive; rollback');
-    const row = epochRow.safeParse(database.prepare('select epoch from meta where id = 1').get());
-    database.pragma('journal_mode = DELETE');
-    return row.success ? row.data.epoch : 0;
+    database.pragma('replaced.journal_mode = DELETE');
+    if (!isStore(database)) return undefined;
+    const applied = nameRows.parse(database.prepare('select name from replaced.kysely_migration').all());
+    refuseOtherSchema(
+      applied.map(({ name }) => name),
+      storeFile,
+    );
+    return epochRow.optional().parse(database.prepare('select epoch from replaced.meta where id = 1').get());
   } catch (error) {
     if (isBusy(error)) throw new StoreUnavailableError('the store is in use: stop its servers first', { cause: error });
-    if (!isCorrupt(error)) throw error;
-    database?.close();
-    database = undefined;
-    for (const suffix of ['-wal', '-shm']) rmSync(`${storeFile}${suffix}`, { force: true });
-    return 0;
-  } finally {
-    database?.close();
+    if (isCorrupt(error)) return undefined;
+    throw error;
   }
+}
+
+/** A file that was made and never filled is none, and neither is a database of something else. */
+function isStore(database: Database.Database): boolean {
+  const names = "select name from replaced.sqlite_schema where name in ('meta', 'kysely_migration')";
+  return database.prepare(names).all().length === 2;
 }
 
 const metaRow = z.object({
@@ -94,45 +156,52 @@ const metaRow = z.object({
 
 /** The first change of the new epoch, with its audit record. */
 function begin(
-  file: string,
-  oldEpoch: number,
-  { clock, context }: { readonly clock: Clock; readonly context: ChangeContext },
-): Restored {
-  const database = new Database(file, { fileMustExist: true });
-  try {
-    database.pragma('journal_mode = DELETE');
-    const digest = digestOfRows(database);
-    const meta = metaRow.parse(database.prepare('select * from meta where id = 1').get());
-    const epoch = Math.max(meta.epoch, oldEpoch) + 1;
-    const row = {
-      id: meta.next_id,
-      at: clock.now(),
-      actor: context.actor,
-      certificate_serial: null,
-      request_id: null,
-      reason: context.reason ?? null,
-      action: 'restore',
-      subject: 'store',
-      version: null,
-      counter: meta.counter + 1,
-      before: JSON.stringify({ epoch: meta.epoch }),
-      after: JSON.stringify({ epoch, digest }),
-    };
-    const hash = auditHash(meta.audit_head, row);
-    database.transaction(() => {
-      database.prepare(insertAudit).run({ ...row, hash });
-      database
-        .prepare('update meta set epoch = ?, counter = ?, next_id = ?, audit_head = ?')
-        .run(epoch, row.counter, row.id + 1, hash);
-      database.prepare('update crl_numbers set number = number + ?').run(crlNumbersAhead);
-      database.prepare('update join_tokens set spent_at = ? where spent_at is null').run(Math.floor(row.at / 1000));
-    })();
-    return { digest, epoch };
-  } finally {
-    database.close();
-  }
+  database: Database.Database,
+  digest: string,
+  old: ReplacedStore | undefined,
+  options: RestoreOptions,
+): { readonly epoch: number; readonly kept: KeptRows | undefined } {
+  const now = epochSeconds(options.clock);
+  const kept = old && carryOver(database, now);
+  return database.transaction(() => {
+    if (old === undefined) {
+      database.prepare('update main.join_tokens set spent_at = ? where spent_at is null').run(now);
+    }
+    database.prepare('update main.crl_numbers set number = number + ?').run(crlNumbersAhead);
+    const meta = metaRow.parse(database.prepare('select * from main.meta where id = 1').get());
+    // Epochs that nobody can look up any more were smaller than this.
+    const epoch = Math.max(meta.epoch, old?.epoch ?? now) + 1;
+    const record = auditRecord(meta, { epoch, digest, kept }, options);
+    const hash = auditHash(meta.audit_head, record);
+    database.prepare(insertAudit).run({ ...record, hash });
+    database
+      .prepare('update main.meta set epoch = ?, counter = ?, next_id = ?, audit_head = ?')
+      .run(epoch, record.counter, record.id + 1, hash);
+    return { epoch, kept };
+  })();
 }
 
-const insertAudit = `insert into audit
+function auditRecord(
+  meta: z.infer<typeof metaRow>,
+  after: { readonly epoch: number; readonly digest: string; readonly kept: KeptRows | undefined },
+  { clock, context }: RestoreOptions,
+) {
+  return {
+    id: meta.next_id,
+    at: clock.now(),
+    actor: context.actor,
+    certificate_serial: null,
+    request_id: null,
+    reason: context.reason ?? null,
+    action: 'restore',
+    subject: 'store',
+    version: null,
+    counter: meta.counter + 1,
+    before: JSON.stringify({ epoch: meta.epoch }),
+    after: JSON.stringify(after),
+  };
+}
+
+const insertAudit = `insert into main.audit
   (id, at, actor, certificate_serial, request_id, reason, action, subject, version, counter, before, after, hash)
   values (@id, @at, @actor, @certificate_serial, @request_id, @reason, @action, @subject, @version, @counter, @before, @after, @hash)`;

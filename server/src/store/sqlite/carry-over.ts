@@ -1,0 +1,171 @@
+import type Database from 'better-sqlite3';
+import { z } from 'zod';
+import { isCorrupt } from './errors.ts';
+
+/* A restore goes back to the domains of the backup. What happened in the world since does not go back: certificates that were issued or
+   taken back, instances, spent tokens, keys that sign. Here `main` is the store that begins, `replaced` the one that ends. */
+
+/** How many rows of the replaced store live on in the new one. */
+export interface KeptRows {
+  readonly certificates: number;
+  readonly revocations: number;
+  readonly instances: number;
+  readonly signingKeys: number;
+  readonly auditRecords: number;
+  /** The parts that could not be read, or do not fit the backup; empty when everything is there. */
+  readonly lost: readonly string[];
+}
+
+type Part =
+  | 'certificates'
+  | 'revocations'
+  | 'instances'
+  | 'joinTokens'
+  | 'signingKeys'
+  | 'crlNumbers'
+  | 'versions'
+  | 'auditRecords';
+
+/** Each takes what it can; `undefined` when the part does not fit. Revocations need the rows of their certificates. */
+const parts: readonly (readonly [Part, (database: Database.Database, now: number) => number | undefined])[] = [
+  ['certificates', keepCertificates],
+  ['revocations', keepRevocations],
+  ['instances', keepInstances],
+  ['joinTokens', keepJoinTokens],
+  ['signingKeys', keepSigningKeys],
+  ['crlNumbers', keepCrlNumbers],
+  ['versions', keepVersions],
+  ['auditRecords', keepAudit],
+];
+
+/**
+ * Takes over from `replaced` what must not be forgotten, each part in a transaction of its own: `main` is in nobody's use yet. A part
+ * with a corrupt page is left out and named. `now` in seconds.
+ */
+export function carryOver(database: Database.Database, now: number): KeptRows {
+  const kept = new Map<Part, number>();
+  const lost: Part[] = [];
+  for (const [part, keep] of parts) {
+    const rows = readable(() => database.transaction(() => keep(database, now))());
+    if (rows === undefined) lost.push(part);
+    else kept.set(part, rows);
+  }
+  return {
+    certificates: kept.get('certificates') ?? 0,
+    revocations: kept.get('revocations') ?? 0,
+    instances: kept.get('instances') ?? 0,
+    signingKeys: kept.get('signingKeys') ?? 0,
+    auditRecords: kept.get('auditRecords') ?? 0,
+    lost,
+  };
+}
+
+function readable<Result>(read: () => Result): Result | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (isCorrupt(error)) return undefined;
+    throw error;
+  }
+}
+
+const columnRows = z.array(z.object({ name: z.string() }));
+const revocationColumns = ['revoked_at', 'revocation_reason', 'revoked_by', 'revocation_sequence'];
+
+/** Not yet as revoked ones: their places in the order of revocations may be taken. */
+function keepCertificates(database: Database.Database): number {
+  const info = columnRows.parse(database.prepare("select name from pragma_table_info('certificates')").all());
+  const columns = info.map(({ name }) => name).filter((name) => !revocationColumns.includes(name));
+  const list = columns.join(', ');
+  const insert = `insert or ignore into main.certificates (${list}) select ${list} from replaced.certificates`;
+  return database.prepare(insert).run().changes;
+}
+
+function keepRevocations(database: Database.Database): number {
+  return database.prepare(mergeRevocations).run().changes;
+}
+
+const mergeRevocations = `
+  with late as materialized (
+    select old.serial, old.revoked_at, old.revocation_reason, old.revoked_by,
+      (select coalesce(max(revocation_sequence), 0) from main.certificates)
+        + row_number() over (order by old.revocation_sequence) as sequence
+    from replaced.certificates as old join main.certificates as new on new.serial = old.serial
+    where old.revoked_at is not null and new.revoked_at is null
+  )
+  update main.certificates as new
+  set revoked_at = late.revoked_at, revocation_reason = late.revocation_reason, revoked_by = late.revoked_by,
+    revocation_sequence = late.sequence
+  from late where new.serial = late.serial`;
+
+const instanceKey = 'provider, domain, service, instance_id';
+
+/** The replaced store knows best which certificate an instance holds. One that it does not know any more and whose certificate was taken back is gone. */
+function keepInstances(database: Database.Database): number {
+  database.exec(`
+    delete from main.instances
+    where current_serial in (select serial from main.certificates where revoked_at is not null)
+      and (${instanceKey}) not in (select ${instanceKey} from replaced.instances)`);
+  return database.prepare('insert or replace into main.instances select * from replaced.instances').run().changes;
+}
+
+/** A token that the replaced store does not know may have been spent. */
+function keepJoinTokens(database: Database.Database, now: number): number {
+  const spend = 'update main.join_tokens set spent_at = ? where spent_at is null and digest not in';
+  database.prepare(`${spend} (select digest from replaced.join_tokens)`).run(now);
+  return database.prepare('insert or replace into main.join_tokens select * from replaced.join_tokens').run().changes;
+}
+
+function keepSigningKeys(database: Database.Database): number {
+  const insert = database.prepare('insert or ignore into main.signing_keys select * from replaced.signing_keys');
+  const { changes } = insert.run();
+  database.exec(`
+    update main.signing_keys as new set compromised_at = old.compromised_at from replaced.signing_keys as old
+    where old.kid = new.kid and old.compromised_at is not null and new.compromised_at is null`);
+  return changes;
+}
+
+function keepCrlNumbers(database: Database.Database): number {
+  const insert = `insert into main.crl_numbers (issuer, number) select issuer, number from replaced.crl_numbers where true
+    on conflict (issuer) do update set number = max(number, excluded.number)`;
+  return database.prepare(insert).run().changes;
+}
+
+/** No version of a domain is used for two contents, also of one that only the replaced store knows. */
+function keepVersions(database: Database.Database): number {
+  database.exec(`
+    insert into main.domains (name, enabled, deleted, version, modified, changed_at)
+    select name, 0, 1, version, modified, 0 from replaced.domains where name not in (select name from main.domains)`);
+  const raise = `update main.domains as new set version = old.version + 1
+    from replaced.domains as old where old.name = new.name and old.version > new.version and new.deleted = 0`;
+  return database.prepare(raise).run().changes;
+}
+
+const headRow = z.object({ audit_head: z.string() });
+const idRow = z.object({ id: z.int() });
+
+/** Where the chain of the replaced store goes on from the backup's, the backup gets the rest of it; the ids of both are used up. */
+function keepAudit(database: Database.Database): number | undefined {
+  database.exec('update main.meta set next_id = max(next_id, (select next_id from replaced.meta))');
+  const { audit_head: head } = headRow.parse(database.prepare('select audit_head from main.meta').get());
+  const { audit_head: oldHead } = headRow.parse(database.prepare('select audit_head from replaced.meta').get());
+  if (oldHead === '' || contains(database, 'main', oldHead)) return 0;
+  const branch = head === '' ? 0 : idOf(database, 'replaced', head);
+  if (branch === undefined) return undefined;
+  const added = database
+    .prepare('insert into main.audit select * from replaced.audit where id > ?')
+    .run(branch).changes;
+  database
+    .prepare('insert into main.audit_objects select * from replaced.audit_objects where audit_id > ?')
+    .run(branch);
+  database.prepare('update main.meta set audit_head = ?').run(oldHead);
+  return added;
+}
+
+function contains(database: Database.Database, schema: 'main' | 'replaced', hash: string): boolean {
+  return idOf(database, schema, hash) !== undefined;
+}
+
+function idOf(database: Database.Database, schema: 'main' | 'replaced', hash: string): number | undefined {
+  return idRow.optional().parse(database.prepare(`select id from ${schema}.audit where hash = ?`).get(hash))?.id;
+}

@@ -1,0 +1,316 @@
+import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { basename, join } from 'node:path';
+import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
+import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
+import { backUpStore } from '@signet/server/store/sqlite/backup';
+import { checkStore } from '@signet/server/store/sqlite/check';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { restoreStore } from '@signet/server/store/sqlite/restore';
+import type { Store } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import Database from 'better-sqlite3';
+import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domains';
+import { temporaryFolder } from '#support/temp';
+
+const clock = new FakeClock();
+const at = Math.floor(clock.now() / 1000);
+const by = { clock, context: { actor: 'local:jane', reason: 'disk lost' } };
+const operator = parsePrincipalName('sys.auth.operator');
+
+const save = (store: Store, name: string, roles: Readonly<Record<string, readonly string[]>> = {}) =>
+  store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { roles })));
+
+const instance = (id: string) => ({
+  provider: parsePrincipalName('sys.auth.server'),
+  domain: parseDomainName('media'),
+  service: parseServiceName('player'),
+  instanceId: parsePathElement(id),
+});
+
+async function issue(store: Store, serial: string, id?: string): Promise<void> {
+  const { provider, instanceId } = id === undefined ? {} : instance(id);
+  const holder = parsePrincipalName('media.player');
+  const row = {
+    serial,
+    issuer: 'ca',
+    kind: 'instance',
+    subject: 'media.player',
+    holder,
+    provider,
+    instanceId,
+  } as const;
+  await store.certificates.intend({ ...row, notBefore: at, notAfter: at + 86_400 }, at);
+  await store.certificates.confirm(serial, `print of ${serial}`);
+}
+
+const given = (serial: string) => ({ serial, fingerprint: `print of ${serial}`, notAfter: at + 86_400 });
+
+function signingKey(kid: string): SigningKeyRecord {
+  const publicJwk = { kty: 'EC', kid, alg: 'ES256', use: 'sig', crv: 'P-256', x: 'x', y: 'y' } as const;
+  return { kid, purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 };
+}
+
+const revocation = { at, reason: 'key-compromise', by: operator } as const;
+
+/** A store with something of everything, its backup, and then a day of life. */
+async function dayAfterBackup(t: ExecutionContext) {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'signet.db');
+  const backup = join(folder, 'backup');
+  const store = await openSqliteStore(file, { clock });
+  t.teardown(() => store.close());
+  await save(store, 'media', { viewer: ['media.player'] });
+  for (const serial of ['a1', 'a2']) await issue(store, serial, serial);
+  for (const id of ['a1', 'a2']) await store.instances.register(instance(id), given(id), { clientOnly: false }, at);
+  for (const kid of ['k1', 'k2']) await store.change(by.context, (change) => change.addSigningKey(signingKey(kid)));
+  for (const id of ['t1', 't2']) {
+    await store.instances.addJoinToken(id, { ...instance(id), expires: at + 9999, createdBy: operator });
+  }
+  await store.certificates.nextCrlNumber('ca');
+  const digest = backUpStore(file, backup);
+
+  await save(store, 'media', { viewer: ['media.player', 'media.guest'] });
+  await save(store, 'films');
+  for (const serial of ['b1', 'b2']) await issue(store, serial, 'a2');
+  await store.instances.rotate(instance('a2'), 'a2', given('b1'), at + 1);
+  await store.change(by.context, (change) => change.revokeCertificate('b2', revocation));
+  await store.instances.remove(instance('a1'), revocation);
+  await store.change(by.context, (change) => change.addSigningKey(signingKey('k3')));
+  await store.change(by.context, (change) => change.markKeyCompromised('k1', 77));
+  await store.instances.spendJoinToken('t1', instance('t1'), at);
+  await store.instances.addJoinToken('t3', { ...instance('t3'), expires: at + 9999, createdBy: operator });
+  await store.certificates.nextCrlNumber('ca');
+  return { folder, file, backup, store, digest };
+}
+
+test('domains go back; certificates, revocations, instances, tokens, keys and the log do not', async (t) => {
+  const { file, backup, store, digest } = await dayAfterBackup(t);
+  const head = (await store.verifyAudit()).head;
+  await store.close();
+  const restored = await restoreStore(file, backup, by);
+  const replaced = `${file}.replaced-2`;
+  const kept = { certificates: 2, revocations: 2, instances: 1, signingKeys: 1, auditRecords: 5, lost: [] };
+  t.deepEqual(restored, { digest, epoch: 2, replaced, kept });
+
+  const again = await openSqliteStore(file, { clock });
+  t.teardown(() => again.close());
+  const { domains, deleted } = await again.changesSince();
+  t.deepEqual(
+    domains.map(({ name, version, roles }) => [String(name), version, roles[0]?.members.map((member) => member.name)]),
+    [['media', 3, ['media.player']]],
+  );
+  t.deepEqual(deleted.map(String), ['films']);
+  t.is((await save(again, 'films')).version, 2);
+  const revoked = await again.certificates.revocationsAfter(0, at);
+  t.deepEqual(
+    revoked.map(({ serial, reason }) => [serial, reason]),
+    [
+      ['b2', 'key-compromise'],
+      ['a1', 'key-compromise'],
+    ],
+  );
+  t.like(await again.certificates.find('b1'), { state: 'issued', fingerprint: 'print of b1', revoked: undefined });
+  t.is(await again.instances.find(instance('a1')), undefined);
+  t.like(await again.instances.find(instance('a2')), { currentSerial: 'b1', previousSerial: 'a2' });
+  t.deepEqual(
+    (await again.signingKeys()).map(({ kid, compromisedAt }) => [kid, compromisedAt]),
+    [
+      ['k1', 77],
+      ['k2', undefined],
+      ['k3', undefined],
+    ],
+  );
+  const spent = (id: string) => again.instances.spendJoinToken(id, instance(id), at);
+  t.deepEqual([await spent('t1'), await spent('t2'), await spent('t3')], [false, true, true]);
+  t.true((await again.certificates.nextCrlNumber('ca')) > 2);
+  t.is((await again.verifyAudit(head)).fault, undefined);
+  t.like((await again.audit({ limit: 2 }))[1], { action: 'restore', actor: 'local:jane', reason: 'disk lost' });
+  t.deepEqual((await checkStore(file)).faults, []);
+  t.is(statSync(file).mode & 0o777, 0o600);
+  t.is(statSync(replaced).mode & 0o777, 0o600);
+});
+
+test('the store that was replaced is kept as it was, and can be taken back', async (t) => {
+  const { file, backup, store } = await dayAfterBackup(t);
+  await store.close();
+  const before = await checkStore(file);
+  const { replaced = '' } = await restoreStore(file, backup, by);
+  t.is((await checkStore(replaced)).digest, before.digest);
+  t.is((await restoreStore(file, replaced, by)).epoch, 3);
+  const again = await openSqliteStore(file);
+  t.deepEqual((await again.domainNames()).map(String), ['films', 'media']);
+  t.deepEqual((await again.verifyAudit()).fault, undefined);
+  t.is((await again.certificates.revocationsAfter(0, at)).length, 2);
+  await again.close();
+});
+
+test('a revocation is kept also where the log of the store is not that of the backup', async (t) => {
+  const { file, backup, store } = await dayAfterBackup(t);
+  await store.close();
+  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+  const other = await openSqliteStore(file, { clock });
+  await save(other, 'elsewhere');
+  await issue(other, 'a2', 'a2');
+  await issue(other, 'c1');
+  for (const serial of ['a2', 'c1']) await other.certificates.revoke(serial, revocation);
+  await other.close();
+  const { kept } = await restoreStore(file, backup, by);
+  const none = { instances: 0, signingKeys: 0, auditRecords: 0 };
+  t.deepEqual(kept, { ...none, certificates: 1, revocations: 2, lost: ['auditRecords'] });
+  const again = await openSqliteStore(file, { clock });
+  t.teardown(() => again.close());
+  t.deepEqual(
+    (await again.certificates.revocationsAfter(0, at)).map(({ serial, sequence }) => [serial, sequence]),
+    [
+      ['a2', 1],
+      ['c1', 2],
+    ],
+  );
+  t.deepEqual((await checkStore(file)).faults, []);
+});
+
+const unreadable: readonly (readonly [note: string, spoil: (file: string) => void, kept: 'nothing' | 'some'])[] = [
+  ['is gone', (file) => rmSync(file), 'nothing'],
+  ['is no database', (file) => writeFileSync(file, 'hello, world: this is no database at all'), 'nothing'],
+  ['is empty', (file) => writeFileSync(file, ''), 'nothing'],
+  [
+    'has a corrupt first page',
+    (file) => {
+      const bytes = readFileSync(file);
+      bytes.fill(0xaa, 100, 3000);
+      writeFileSync(file, bytes);
+    },
+    'nothing',
+  ],
+  [
+    'has corrupt pages of its log',
+    (file) => {
+      const database = new Database(file, { readonly: true });
+      const pages = database.prepare("select pageno from dbstat where name = 'audit'").pluck().all();
+      database.close();
+      const bytes = readFileSync(file);
+      for (const page of pages) bytes.fill(0xaa, (Number(page) - 1) * 4096, Number(page) * 4096);
+      writeFileSync(file, bytes);
+    },
+    'some',
+  ],
+];
+for (const [note, spoil, want] of unreadable) {
+  test(`a store that ${note} gives way to the backup, with what can be read of it`, async (t) => {
+    const { file, backup, store, digest } = await dayAfterBackup(t);
+    await store.close();
+    spoil(file);
+    const restored = await restoreStore(file, backup, by);
+    t.is(restored.digest, digest);
+    const again = await openSqliteStore(file, { clock });
+    t.teardown(() => again.close());
+    t.deepEqual((await again.domainNames()).map(String), ['media']);
+    t.is((await again.verifyAudit()).fault, undefined);
+    if (want === 'nothing') {
+      t.is(restored.kept, undefined);
+      t.false(await again.instances.spendJoinToken('t2', instance('t2'), at));
+      // Nobody knows which epochs there were: time goes on in any case.
+      t.is((await again.state()).epoch, at + 1);
+    } else {
+      t.deepEqual(restored.kept?.lost, ['auditRecords']);
+      t.is((await again.certificates.revocationsAfter(0, at)).length, 2);
+    }
+    t.deepEqual((await checkStore(file)).faults, []);
+  });
+}
+
+test('what is left of a store without its file is not read into the new one', async (t) => {
+  const { folder, file, backup, store } = await dayAfterBackup(t);
+  const log = readFileSync(`${file}-wal`);
+  await store.close();
+  rmSync(file);
+  writeFileSync(`${file}-wal`, log, { mode: 0o600 });
+  await restoreStore(file, backup, by);
+  const { faults, domains } = await checkStore(file);
+  t.deepEqual([faults, domains], [[], 1]);
+  t.deepEqual(
+    readdirSync(folder).filter((name) => name.endsWith('-wal')),
+    [`${basename(file)}.replaced-${at + 1}-wal`],
+  );
+});
+
+const altered: readonly (readonly [note: string, alter: (backup: string) => void, message: RegExp])[] = [
+  [
+    'one letter of a reason',
+    (backup) => {
+      const bytes = readFileSync(backup);
+      const place = bytes.indexOf('disk lost');
+      bytes.write('x', place);
+      writeFileSync(backup, bytes);
+    },
+    /^backup `.*` was changed after it was made$/,
+  ],
+  [
+    'a member added by hand',
+    (backup) => {
+      const database = new Database(backup);
+      database.exec(
+        "insert into role_members (domain, role, member, disabled) values ('media', 'viewer', 'evil.one', 0)",
+      );
+      database.close();
+    },
+    /^backup `.*` was changed after it was made$/,
+  ],
+  [
+    'its end cut off',
+    (backup) => writeFileSync(backup, readFileSync(backup).subarray(0, 40_000)),
+    /^backup `.*` is corrupt$/,
+  ],
+  [
+    'a page overwritten',
+    (backup) => {
+      const bytes = readFileSync(backup);
+      bytes.fill(0xaa, 8192, 12_288);
+      writeFileSync(backup, bytes);
+    },
+    /^backup `.*` is corrupt$/,
+  ],
+  [
+    'a step of a newer program',
+    (backup) => {
+      const database = new Database(backup);
+      database.exec(
+        `drop table backup_seal; insert into kysely_migration (name, timestamp) values ('999-future', '2030')`,
+      );
+      database.close();
+    },
+    /^backup `.*` was written by a newer version of this program$/,
+  ],
+];
+for (const [note, alter, message] of altered) {
+  test(`a backup with ${note} is refused before the store is touched`, async (t) => {
+    const { folder, file, backup, store } = await dayAfterBackup(t);
+    await store.close();
+    alter(backup);
+    const before = readFileSync(file);
+    await t.throwsAsync(restoreStore(file, backup, by), { instanceOf: StoreRefusedError, message });
+    t.true(readFileSync(file).equals(before));
+    t.deepEqual(readdirSync(folder).toSorted(), ['backup', 'signet.db']);
+  });
+}
+
+test('a store of a newer program is not replaced', async (t) => {
+  const { file, backup, store } = await dayAfterBackup(t);
+  await store.close();
+  const database = new Database(file);
+  database.exec(`insert into kysely_migration (name, timestamp) values ('999-future', '2030')`);
+  database.close();
+  await t.throwsAsync(restoreStore(file, backup, by), { message: /was written by a newer version of this program$/ });
+});
+
+test('a store that is in use is not replaced, whatever else is wrong', async (t) => {
+  const { file, backup, store } = await dayAfterBackup(t);
+  await t.throwsAsync(restoreStore(file, backup, by), {
+    instanceOf: StoreUnavailableError,
+    message: 'the store is in use: stop its servers first',
+  });
+  t.false(existsSync(`${file}.replaced-2`));
+  t.is((await store.domainNames()).length, 2);
+});
