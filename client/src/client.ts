@@ -12,6 +12,7 @@ import { Instances } from './instances.ts';
 import { createKeyResolver, type KeyResolver } from './key-resolver.ts';
 import { fetchKeys, fetchMetadata, type Metadata, type PublishedKeys } from './published-keys.ts';
 import { Roles } from './roles.ts';
+import { SshCertificates } from './ssh-certificates.ts';
 import { createTargetFetch, type Target, type TargetFetch } from './target-fetch.ts';
 import { Tokens } from './tokens/tokens.ts';
 
@@ -74,6 +75,7 @@ export interface SignetClient extends AsyncDisposable {
   readonly instances: Instances;
   readonly roles: Roles;
   readonly certificates: Certificates;
+  readonly ssh: SshCertificates;
   readonly aws: Aws;
   /** `fetch` to a protected service with the right token. */
   readonly fetch: TargetFetch;
@@ -183,6 +185,7 @@ export function createClient(options: ClientOptions): SignetClient {
     instances: new Instances(http),
     roles: new Roles(access, async () => (await current()).subject),
     certificates: new Certificates(http, current),
+    ssh: new SshCertificates(http, current),
     aws: new Aws(http, clock, async () => (await current()).subject),
     fetch: createTargetFetch({ agents, tokens, clock, targets }),
     keyResolver: createKeyResolver({ fetchKeys: (signal) => fetchKeys(http, signal), clock }),

@@ -20,10 +20,18 @@ export {
 } from './identity/identity-agent.ts';
 export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
 export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
+export { type IdentityLife, identityLife } from './identity/renewal.ts';
 export type { InstanceQuery, Instances } from './instances.ts';
 export type { KeyResolver } from './key-resolver.ts';
 export type { Metadata, PublishedKeys } from './published-keys.ts';
 export type { RoleListQuery, Roles } from './roles.ts';
+export {
+  readSshCertificate,
+  type SshCertificate,
+  type SshCertificateFacts,
+  type SshCertificates,
+  type SshUserCertificateQuery,
+} from './ssh-certificates.ts';
 export type { Target, TargetFetch, TargetRequest } from './target-fetch.ts';
 export type { AccessToken, IdToken } from './tokens/cached-token.ts';
 export {

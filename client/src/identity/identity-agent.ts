@@ -1,11 +1,10 @@
-import { X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
 import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
-import { type CertificateLife, dueStep, renewalTime, retryDelay } from './renewal.ts';
+import { dueStep, hasCome, identityLife, later, type Moment, retryDelay } from './renewal.ts';
 
 /** Options of `openIdentityAgent`. */
 export interface IdentityAgentOptions {
@@ -21,7 +20,9 @@ export interface IdentityAgentOptions {
   /** For a whole exchange. Default 30,000. */
   readonly timeoutMs?: number;
   readonly clock?: Clock;
-  /** Between 0 and 1; default random. */
+  /** Milliseconds since some moment, of a clock that is never set; default that of the process. */
+  readonly steady?: () => number;
+  /** Between 0 and 1, for the pauses after failures; default random. */
   readonly random?: () => number;
 }
 
@@ -48,9 +49,12 @@ export interface IdentityAgent {
 /** The longest sleep of `run`: a clock that is set, or a file that is removed, is noticed by then. */
 const maxSleepMs = 60_000;
 
-interface Known extends CertificateLife {
+interface Known {
   readonly texts: IdentityTexts;
-  readonly renewAt: number;
+  /** Of the certificate, in milliseconds since the epoch. */
+  readonly notAfter: number;
+  readonly renewAt: Moment;
+  readonly endsAt: Moment;
 }
 
 /** How an agent reaches the server: over HTTP, or as a test wants it. */
@@ -59,19 +63,26 @@ export interface IdentityTransport {
   refresh(texts: IdentityTexts, attestation: string | undefined, signal?: AbortSignal): Promise<ReceivedIdentity>;
 }
 
+function knownFrom(texts: IdentityTexts, issued: Moment): Known {
+  const { notAfter, renewAfterMs, endAfterMs } = identityLife(texts, issued.wall);
+  return { texts, notAfter, renewAt: later(issued, renewAfterMs), endsAt: later(issued, endAfterMs) };
+}
+
 class Agent implements IdentityAgent {
   readonly #options: IdentityAgentOptions;
   readonly #transport: IdentityTransport;
   readonly #clock: Clock;
   readonly #random: () => number;
   #known: Known | undefined;
+  readonly #steady: () => number;
   #failures = 0;
-  #retryAt = 0;
+  #retryAt: Moment = { wall: 0, steady: 0 };
 
   constructor(options: IdentityAgentOptions, transport: IdentityTransport) {
     this.#options = options;
     this.#transport = transport;
     this.#clock = options.clock ?? systemClock;
+    this.#steady = options.steady ?? (() => Math.round(performance.now()));
     this.#random = options.random ?? Math.random;
   }
 
@@ -100,12 +111,12 @@ class Agent implements IdentityAgent {
     readonly force?: boolean;
     readonly signal?: AbortSignal;
   }): Promise<IdentityOutcome> {
-    const now = this.#clock.now();
-    await this.#load(now);
-    const known = this.#known;
-    const due = dueStep(known, known?.renewAt ?? 0, now);
-    if (known !== undefined && !force && (due === 'wait' || (this.#failures > 0 && now < this.#retryAt))) {
-      return { kind: 'current', notAfter: known.notAfter, nextAt: Math.max(known.renewAt, this.#retryAt) };
+    await this.#load();
+    const [known, now] = [this.#known, this.#now()];
+    const due = dueStep(known, now);
+    const isPausing = this.#failures > 0 && !hasCome(this.#retryAt, now);
+    if (known !== undefined && !force && (due === 'wait' || isPausing)) {
+      return { kind: 'current', notAfter: known.notAfter, nextAt: this.#nextAt(known, now) };
     }
     if (due === 'register' || known === undefined) return this.#accept('registered', await this.#register(signal));
     try {
@@ -117,20 +128,29 @@ class Agent implements IdentityAgent {
     }
   }
 
-  /** The files are the truth: another process may have renewed, or somebody removed them. */
-  async #load(now: number): Promise<void> {
-    const texts = await readIdentityFiles(this.#options.folder);
-    if (texts === undefined) this.#known = undefined;
-    else if (texts.certificate !== this.#known?.texts.certificate) this.#known = this.#read(texts, now);
+  #now(): Moment {
+    return { wall: this.#clock.now(), steady: this.#steady() };
   }
 
-  #read(texts: IdentityTexts, now: number): Known | undefined {
+  /** On the wall clock as it goes now. */
+  #nextAt(known: Known, now: Moment): number {
+    const next = this.#failures > 0 ? this.#retryAt : known.renewAt;
+    return Math.min(next.wall, now.wall + Math.max(0, next.steady - now.steady));
+  }
+
+  /** The files are the truth: another process may have renewed, or somebody removed them. */
+  async #load(): Promise<void> {
+    const texts = await readIdentityFiles(this.#options.folder);
+    if (texts === undefined) this.#known = undefined;
+    else if (texts.certificate !== this.#known?.texts.certificate) this.#known = this.#read(texts);
+  }
+
+  #read(texts: IdentityTexts): Known | undefined {
     try {
-      const leaf = new X509Certificate(texts.certificate);
-      const notAfter = leaf.validToDate.getTime();
-      // Certificates begin up to an hour before they are issued; an hour later is the latest that it can have been.
-      const issuedAt = Math.min(now, leaf.validFromDate.getTime() + 3_600_000);
-      return { texts, issuedAt, notAfter, renewAt: renewalTime({ issuedAt, notAfter }, this.#random()) };
+      const now = this.#now();
+      // One that begins in the future has just been issued: this clock is behind.
+      const age = Math.max(0, now.wall - identityLife(texts, now.wall).issuedAt);
+      return knownFrom(texts, later(now, -age));
     } catch {
       return undefined;
     }
@@ -150,23 +170,21 @@ class Agent implements IdentityAgent {
   }
 
   async #accept(kind: 'registered' | 'refreshed', identity: ReceivedIdentity): Promise<IdentityOutcome> {
-    const now = this.#clock.now();
     const { notAfter, serial, ...texts } = identity;
+    const known = knownFrom(texts, this.#now());
     await writeIdentityFiles(this.#options.folder, texts, serial);
-    const life = { issuedAt: now, notAfter };
-    const renewAt = renewalTime(life, this.#random());
-    this.#known = { texts, ...life, renewAt };
+    this.#known = known;
     this.#failures = 0;
-    this.#retryAt = 0;
-    return { kind, notAfter, serial, nextAt: renewAt };
+    return { kind, notAfter, serial, nextAt: known.renewAt.wall };
   }
 
   #failed(error: SignetClientError): IdentityOutcome {
-    const now = this.#clock.now();
-    const left = this.#known === undefined ? undefined : this.#known.notAfter - now;
+    const [known, now] = [this.#known, this.#now()];
+    const left = known === undefined ? undefined : known.endsAt.wall - now.wall;
     this.#failures += 1;
-    this.#retryAt = now + retryDelay(this.#failures, left, this.#random());
-    return { kind: 'failed', error, nextAt: this.#retryAt, ...(this.#known && { notAfter: this.#known.notAfter }) };
+    const delay = Math.max(retryDelay(this.#failures, left, this.#random()), (error.retryAfterSeconds ?? 0) * 1000);
+    this.#retryAt = later(now, delay);
+    return { kind: 'failed', error, nextAt: this.#retryAt.wall, ...(known && { notAfter: known.notAfter }) };
   }
 }
 

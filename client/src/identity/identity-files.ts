@@ -8,6 +8,8 @@ export interface IdentityTexts {
   readonly key: string;
   /** The roots and issuers that the server told of; what to trust is configured apart from it. */
   readonly issuers: string;
+  /** The SSH host certificate beside it, a line as OpenSSH has them; absent when none was asked for or given. */
+  readonly sshHostCertificate?: string | undefined;
 }
 
 /** The files of an identity as other programs open them. */
@@ -15,11 +17,18 @@ export interface IdentityPaths {
   readonly certificate: string;
   readonly key: string;
   readonly issuers: string;
+  /** What `HostCertificate` of sshd names; there only when the identity has one. */
+  readonly sshHostCertificate: string;
 }
 
-const names = { certificate: 'cert.pem', key: 'key.pem', issuers: 'issuers.pem' } as const;
-const modes = { certificate: 0o644, key: 0o600, issuers: 0o644 } as const;
-const parts = ['certificate', 'key', 'issuers'] as const;
+const names = {
+  certificate: 'cert.pem',
+  key: 'key.pem',
+  issuers: 'issuers.pem',
+  sshHostCertificate: 'ssh-host-cert.pub',
+} as const;
+const modes = { certificate: 0o644, key: 0o600, issuers: 0o644, sshHostCertificate: 0o644 } as const;
+const parts = ['certificate', 'key', 'issuers', 'sshHostCertificate'] as const;
 const current = '.current';
 const versionPrefix = '.identity-';
 
@@ -29,19 +38,24 @@ export function identityPaths(folder: string): IdentityPaths {
     certificate: join(folder, names.certificate),
     key: join(folder, names.key),
     issuers: join(folder, names.issuers),
+    sshHostCertificate: join(folder, names.sshHostCertificate),
   };
 }
 
 /** The identity in a folder, undefined when there is none or a part of it is missing. */
 export async function readIdentityFiles(folder: string): Promise<IdentityTexts | undefined> {
+  const read = (part: (typeof parts)[number]) => readIfThere(join(folder, current, names[part]));
+  const [certificate, key, issuers, sshHostCertificate] = await Promise.all(parts.map(read));
+  if (certificate === undefined || key === undefined || issuers === undefined) return undefined;
+  return { certificate, key, issuers, ...(sshHostCertificate !== undefined && { sshHostCertificate }) };
+}
+
+async function readIfThere(path: string): Promise<string | undefined> {
   try {
-    const [certificate = '', key = '', issuers = ''] = await Promise.all(
-      parts.map((part) => readFile(join(folder, current, names[part]), 'utf8')),
-    );
-    return { certificate, key, issuers };
+    return await readFile(path, 'utf8');
   } catch (error) {
-    if (error instanceof Error && 'code' in error && (error.code === 'ENOENT' || error.code === 'ENOTDIR'))
-      return undefined;
+    const code = error instanceof Error && 'code' in error ? error.code : undefined;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return undefined;
     throw error;
   }
 }
@@ -83,11 +97,13 @@ export async function writeIdentityFiles(folder: string, texts: IdentityTexts, v
   const own = `${versionPrefix}${version}`;
   await rm(join(folder, own), { recursive: true, force: true });
   await mkdir(join(folder, own), { mode: 0o755 });
-  for (const part of parts) await writeSynced(join(folder, own, names[part]), texts[part], modes[part]);
+  const given = parts.filter((part) => texts[part] !== undefined);
+  for (const part of given) await writeSynced(join(folder, own, names[part]), texts[part] ?? '', modes[part]);
   await syncFolder(join(folder, own));
   const before = await readlink(join(folder, current)).catch(() => undefined);
   await replaceLink(own, join(folder, current));
-  for (const part of parts) await replaceLink(join(current, names[part]), join(folder, names[part]));
+  for (const part of given) await replaceLink(join(current, names[part]), join(folder, names[part]));
+  if (texts.sshHostCertificate === undefined) await rm(join(folder, names.sshHostCertificate), { force: true });
   await syncFolder(folder);
   // The version before stays: a program may be reading it.
   for (const entry of await readdir(folder)) {

@@ -1,4 +1,5 @@
 import { X509Certificate } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { type JsonObject, stringMember } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
 import { makeKeyAndRequest } from './certificate-request.ts';
@@ -24,6 +25,8 @@ export interface InstanceName {
   readonly hostname?: string | undefined;
   /** Seconds; the server lowers it to what is allowed. */
   readonly expirySeconds?: number | undefined;
+  /** File of the public key of the SSH server beside it: a host certificate for the DNS names is asked for as well. */
+  readonly sshHostKey?: string | undefined;
 }
 
 export interface ReceivedIdentity extends IdentityTexts {
@@ -32,26 +35,51 @@ export interface ReceivedIdentity extends IdentityTexts {
   readonly serial: string;
 }
 
-function newRequest(name: InstanceName): ReturnType<typeof makeKeyAndRequest> {
-  const principal = `${name.domain}.${name.service}`;
+function dnsNamesOf(name: InstanceName): readonly string[] {
   const hosts = name.hostname === undefined ? [] : [name.hostname];
-  return makeKeyAndRequest({
+  const own = `${name.instanceId}.instanceid.${name.dnsSuffix ?? name.trustDomain}`;
+  return [own, ...new Set([...hosts, ...(name.dnsNames ?? [])])];
+}
+
+/** A new key, and what register and refresh have in common of what is sent. */
+async function newRequest(name: InstanceName): Promise<{ readonly key: string; readonly body: JsonObject }> {
+  const principal = `${name.domain}.${name.service}`;
+  const { key, request: csr } = await makeKeyAndRequest({
     commonName: principal,
     uris: [`spiffe://${name.trustDomain}/ns/default/sa/${principal}`],
-    dnsNames: [
-      `${name.instanceId}.instanceid.${name.dnsSuffix ?? name.trustDomain}`,
-      ...new Set([...hosts, ...(name.dnsNames ?? [])]),
-    ],
+    dnsNames: dnsNamesOf(name),
     addresses: name.addresses ?? [],
+  });
+  const ssh = name.sshHostKey === undefined ? undefined : await hostRequest(name, name.sshHostKey);
+  return { key, body: { csr, hostname: name.hostname, expiryTime: name.expirySeconds, ssh } };
+}
+
+async function hostRequest(name: InstanceName, keyFile: string): Promise<string> {
+  let publicKey: string;
+  try {
+    publicKey = (await readFile(keyFile, 'utf8')).trim();
+  } catch (cause) {
+    throw new SignetClientError('invalid-identity', 'sshHostKey cannot be read', { cause });
+  }
+  // The file beside it holds the private key, which must not leave the machine.
+  if (publicKey.includes('PRIVATE KEY')) {
+    throw new SignetClientError('invalid-identity', 'sshHostKey is a private key, not the public one');
+  }
+  return JSON.stringify({
+    certRequestData: { principals: dnsNamesOf(name), publicKey },
+    certRequestMeta: { requestor: `${name.domain}.${name.service}`, certType: 'host' },
   });
 }
 
 function received(answer: JsonObject, key: string): ReceivedIdentity {
   const certificate = stringMember(answer, 'x509Certificate');
   const issuers = stringMember(answer, 'x509CertificateSigner');
+  const sshHostCertificate = 'sshCertificate' in answer ? stringMember(answer, 'sshCertificate') : undefined;
   try {
     const leaf = new X509Certificate(certificate);
-    return { certificate, key, issuers, notAfter: leaf.validToDate.getTime(), serial: leaf.serialNumber.toLowerCase() };
+    const [notAfter, serial] = [leaf.validToDate.getTime(), leaf.serialNumber.toLowerCase()];
+    const ssh = sshHostCertificate === undefined ? {} : { sshHostCertificate: `${sshHostCertificate.trim()}\n` };
+    return { certificate, key, issuers, notAfter, serial, ...ssh };
   } catch (cause) {
     throw new SignetClientError('response-malformed', 'the answer holds no certificate', { cause });
   }
@@ -64,10 +92,10 @@ export async function registerInstance(
   attestationData: string,
   signal?: AbortSignal,
 ): Promise<ReceivedIdentity> {
-  const { key, request: csr } = await newRequest(name);
-  const { provider, domain, service, hostname, expirySeconds: expiryTime } = name;
-  const body = { provider, domain, service, attestationData, csr, hostname, expiryTime };
-  return received(await postJson(peer, ['instance'], body, signal), key);
+  const { key, body } = await newRequest(name);
+  const { provider, domain, service } = name;
+  const asked = { ...body, provider, domain, service, attestationData };
+  return received(await postJson(peer, ['instance'], asked, signal), key);
 }
 
 /** Exchanges the certificate in use for a new one with a new key. Throws `SignetClientError`. */
@@ -77,8 +105,7 @@ export async function refreshInstance(
   attestationData: string | undefined,
   signal?: AbortSignal,
 ): Promise<ReceivedIdentity> {
-  const { key, request: csr } = await newRequest(name);
+  const { key, body } = await newRequest(name);
   const path = ['instance', name.provider, name.domain, name.service, name.instanceId];
-  const body = { attestationData, csr, hostname: name.hostname, expiryTime: name.expirySeconds };
-  return received(await postJson(peer, path, body, signal), key);
+  return received(await postJson(peer, path, { ...body, attestationData }, signal), key);
 }

@@ -1,3 +1,4 @@
+import { systemClock } from '@signet/policy-engine/clock';
 import { Agent, request } from 'undici';
 import { decodeObject, type JsonObject } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
@@ -43,7 +44,10 @@ export async function postJson(
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });
     const bytes = new Uint8Array(await answer.body.arrayBuffer());
-    if (answer.statusCode < 200 || answer.statusCode >= 300) throw answerError(answer.statusCode, {}, bytes, 0);
+    if (answer.statusCode < 200 || answer.statusCode >= 300) {
+      const retryAfter = [answer.headers['retry-after']].flat()[0];
+      throw answerError(answer.statusCode, { 'retry-after': retryAfter }, bytes, systemClock.now());
+    }
     return decodeObject(bytes);
   } catch (error) {
     throw explain(error, peer, signal, timeout);

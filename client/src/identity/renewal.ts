@@ -1,15 +1,47 @@
-/* When a certificate is renewed: pure functions of the time, in milliseconds since the epoch. */
+import { hash, X509Certificate } from 'node:crypto';
+import { readSshCertificate } from '../ssh-certificates.ts';
+import type { IdentityTexts } from './identity-files.ts';
 
-/** The life of a certificate in use. */
-export interface CertificateLife {
-  /** When it was received; certificates begin before they are issued. */
+/*
+ * When a certificate is renewed: pure functions of the time. Times are milliseconds, since the epoch or, for those that a clock that is set
+ * must not touch, since some fixed moment.
+ */
+
+/** How long an identity lasts. */
+export interface IdentityLife {
+  /** When it was issued, as far as the certificate says: in milliseconds since the epoch. */
   readonly issuedAt: number;
   readonly notAfter: number;
+  /** From its issue to its renewal. */
+  readonly renewAfterMs: number;
+  /** From its issue to its end. */
+  readonly endAfterMs: number;
 }
 
-/** Between half and seven tenths of the life; `share`, between 0 and 1, spreads the instances of a service. */
-export function renewalTime(life: CertificateLife, share: number): number {
-  return Math.round(life.issuedAt + (life.notAfter - life.issuedAt) * (0.5 + 0.2 * share));
+/** How long before their issue certificates begin. */
+const backdateMs = 3_600_000;
+const sshBackdateMs = 300_000;
+
+/**
+ * Reads the life of an identity from its certificates: where they have the choice, clocks that are set wrong do not count. It is renewed
+ * between half and seven tenths of the life of the one that ends first; where in between follows from the certificate, so that the instances
+ * of a service spread and each of them keeps its time over restarts. Throws when a certificate cannot be read.
+ */
+export function identityLife({ certificate, sshHostCertificate }: IdentityTexts, now: number): IdentityLife {
+  const leaf = new X509Certificate(certificate);
+  const notAfter = leaf.validToDate.getTime();
+  const told = notAfter - leaf.validFromDate.getTime() - backdateMs;
+  // One that begins with its issuer says nothing of its own issue.
+  const endAfterMs = told > 0 ? told : Math.max(1000, notAfter - now);
+  const shortest = sshHostCertificate === undefined ? endAfterMs : Math.min(endAfterMs, sshLife(sshHostCertificate));
+  const share = Number.parseInt(hash('sha256', certificate).slice(0, 8), 16) / 0xffff_ffff;
+  const renewAfterMs = Math.round(shortest * (0.5 + 0.2 * share));
+  return { issuedAt: notAfter - endAfterMs, notAfter, renewAfterMs, endAfterMs };
+}
+
+function sshLife(line: string): number {
+  const { notBefore, notAfter } = readSshCertificate(line);
+  return Math.max(1000, notAfter - notBefore - sshBackdateMs);
 }
 
 const firstRetryMs = 10_000;
@@ -17,20 +49,38 @@ const maxRetryMs = 600_000;
 
 /**
  * How long to wait after the `failures`-th failure in a row: doubling from ten seconds to ten minutes, half to all of it, and never more
- * than a tenth of the life that is left, so that a short one is not slept through.
+ * than a tenth of the life that is left, so that a short one is not slept through. `random` is between 0 and 1.
  */
-export function retryDelay(failures: number, leftMs: number | undefined, share: number): number {
+export function retryDelay(failures: number, leftMs: number | undefined, random: number): number {
   const ceiling = leftMs === undefined || leftMs <= 0 ? maxRetryMs : Math.min(maxRetryMs, Math.max(1000, leftMs / 10));
   const full = Math.min(ceiling, firstRetryMs * 2 ** Math.min(failures - 1, 10));
-  return Math.round(full * (0.5 + 0.5 * share));
+  return Math.round(full * (0.5 + 0.5 * random));
 }
 
-/** What is due now: a first certificate (also when the last one has ended), a new one, or nothing. */
+/** A moment on both clocks: the wall's, which may be set, and one that only goes on. Whichever reaches it first counts. */
+export interface Moment {
+  readonly wall: number;
+  readonly steady: number;
+}
+
+/** The moment `ms` after this one. */
+export function later({ wall, steady }: Moment, ms: number): Moment {
+  return { wall: wall + ms, steady: steady + ms };
+}
+
+export function hasCome(moment: Moment, now: Moment): boolean {
+  return now.wall >= moment.wall || now.steady >= moment.steady;
+}
+
+/**
+ * What is due now: a first certificate (also when the last one has surely ended), a new one, or nothing. A certificate that has ended on
+ * one clock only is shown to the server, which knows better.
+ */
 export function dueStep(
-  life: CertificateLife | undefined,
-  renewAt: number,
-  now: number,
+  known: { readonly renewAt: Moment; readonly endsAt: Moment } | undefined,
+  now: Moment,
 ): 'register' | 'refresh' | 'wait' {
-  if (life === undefined || now >= life.notAfter) return 'register';
-  return now >= renewAt ? 'refresh' : 'wait';
+  if (known === undefined) return 'register';
+  if (now.wall >= known.endsAt.wall && now.steady >= known.endsAt.steady) return 'register';
+  return hasCome(known.renewAt, now) ? 'refresh' : 'wait';
 }
