@@ -5,8 +5,9 @@ import { ForbiddenError, PreconditionFailedError, UnknownDomainError } from '../
 import type { AccessChange } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, MemberScope, Store } from '../store/store.ts';
+import type { DomainExcerpt, Store } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
 import { noMembers, readForChange } from './member-scope.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';

@@ -10,21 +10,29 @@ export interface QuotaFault {
   readonly error: ConflictError;
 }
 
-/** Throws `ConflictError` when a change goes past a quota. What is above one already may stay, and shrink. */
+/**
+ * Throws `ConflictError` when a change goes past a quota. What is above one already may stay, and shrink. `otherMembers` are those that
+ * neither side shows.
+ */
 export function checkQuotas(
   before: DomainContent | undefined,
   after: DomainContent,
   quotas: Quotas,
   otherMembers = 0,
 ): void {
-  const [fault] = findQuotaFaults(before, after, quotas);
+  const [fault] = findQuotaFaults(before, after, quotas, otherMembers);
   if (fault !== undefined) throw fault.error;
 }
 
 /** Every quota that a change goes past. Pure. */
-export function findQuotaFaults(before: DomainContent | undefined, after: DomainContent, quotas: Quotas): QuotaFault[] {
-  const was = before === undefined ? undefined : countsOf(before);
-  const is = countsOf(after);
+export function findQuotaFaults(
+  before: DomainContent | undefined,
+  after: DomainContent,
+  quotas: Quotas,
+  otherMembers = 0,
+): QuotaFault[] {
+  const was = before === undefined ? undefined : countsOf(before, otherMembers);
+  const is = countsOf(after, otherMembers);
   const inForce = { ...quotas, ...after.quotas };
   return quotaKinds
     .filter((kind) => is[kind] > inForce[kind] && is[kind] > (was?.[kind] ?? 0))
@@ -34,11 +42,14 @@ export function findQuotaFaults(before: DomainContent | undefined, after: Domain
     });
 }
 
-function countsOf({ roles, groups, policies, services }: DomainContent): Readonly<Record<QuotaKind, number>> {
+function countsOf(
+  { roles, groups, policies, services }: DomainContent,
+  otherMembers: number,
+): Readonly<Record<QuotaKind, number>> {
   const sum = (lists: readonly { readonly length: number }[]) => lists.reduce((total, { length }) => total + length, 0);
   return {
     roles: roles.length,
-    members: sum([...roles, ...groups].map(({ members }) => members)),
+    members: otherMembers + sum([...roles, ...groups].map(({ members }) => members)),
     groups: groups.length,
     policies: policies.length,
     assertions: sum(policies.map(({ assertions }) => assertions)),

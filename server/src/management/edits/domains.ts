@@ -7,6 +7,7 @@ import { awsAccountSchema, domainFieldsSchema, limitsSchema, strict } from '../d
 import { readPart } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
+import { noMembers } from '../member-scope.ts';
 import { systemDomain } from '../rights.ts';
 
 /** What a domain says of itself, as the API shows it. */
@@ -53,6 +54,7 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
+    members: noMembers,
     view: domainView,
     apply: ({ description: _old, requireReason: _was, ...content }) => ({
       ...content,
@@ -76,6 +78,7 @@ export function putLimits(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
+    members: noMembers,
     view: ({ limits: shown }) => shown,
     apply: (content) => ({ ...content, limits }),
   };
@@ -94,6 +97,7 @@ export function putAccount(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
+    members: noMembers,
     systemOnly: true,
     view: accountView,
     apply: (content) => ({ ...content, awsAccount: account }),
@@ -105,6 +109,7 @@ export function deleteAccount(domain: DomainName): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
+    members: noMembers,
     systemOnly: true,
     view: accountView,
     apply: ({ awsAccount, ...content }) => {

@@ -6,6 +6,7 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { ConflictError, NotFoundError } from '../../errors.ts';
+import type { MemberScope } from '../../store/read-members.ts';
 import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
@@ -54,6 +55,22 @@ export function membersOf(content: DomainContent, list: MemberList): readonly Me
   return existing(content, list).members;
 }
 
+/** Every member of the list; of a group also where it is a member itself. */
+function scopeOfList(list: MemberList): MemberScope {
+  return list.kind === 'role'
+    ? { roles: [list.name], groups: [], names: [] }
+    : { roles: [], groups: [list.name], names: [fullGroupName(list)] };
+}
+
+/** One member of the list, and of a group where it is a member itself. */
+function scopeOfMember(list: MemberList, member: string): MemberScope {
+  return { roles: [], groups: [], names: list.kind === 'role' ? [member] : [member, fullGroupName(list)] };
+}
+
+function fullGroupName({ domain, name }: MemberList): string {
+  return `${domain}:group.${name}`;
+}
+
 function objectOf(list: MemberList): string {
   return `${list.kind}.${list.name}`;
 }
@@ -78,6 +95,7 @@ export function putList(list: MemberList, body: unknown): DomainEdit {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
+    members: scopeOfList(list),
     view: (content) => listView(content, list),
     apply: read,
   };
@@ -88,9 +106,10 @@ export function deleteList(list: MemberList): DomainEdit {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
+    members: scopeOfList(list),
     view: (content) => listView(content, list),
     check: (snapshot) => {
-      if (list.kind === 'group') checkForeignUse(snapshot, list.domain, `${list.domain}:group.${list.name}`);
+      if (list.kind === 'group') checkForeignUse(snapshot, list.domain, fullGroupName(list));
     },
     apply: (content) => {
       existing(content, list);
@@ -127,6 +146,7 @@ export function putMember(list: MemberList, member: string, body: unknown): Doma
     domain: list.domain,
     right: 'manage_members',
     object: objectOf(list),
+    members: scopeOfMember(list, name),
     view: (content) => memberView(content, list, name),
     apply: (content) => {
       const found = existing(content, list);
@@ -143,6 +163,7 @@ export function deleteMember(list: MemberList, member: string): DomainEdit {
     domain: list.domain,
     right: 'manage_members',
     object: objectOf(list),
+    members: scopeOfMember(list, name),
     view: (content) => memberView(content, list, name),
     apply: (content) => {
       const { members } = existing(content, list);

@@ -7,6 +7,7 @@ import { assertionSchema, policySchema, strict } from '../documents/document-sch
 import { readPart } from '../documents/json-source.ts';
 import { readPolicies } from '../documents/policies.ts';
 import { assertionShape } from '../export-domain.ts';
+import { noMembers } from '../member-scope.ts';
 
 /** A policy of a domain, by its name. */
 export interface PolicyPath {
@@ -49,6 +50,7 @@ function editOf(path: PolicyPath, apply: DomainEdit['apply']): DomainEdit {
     domain: path.domain,
     right: 'manage_policies',
     object: `policy.${path.name}`,
+    members: noMembers,
     view: (content) => policyView(content, path),
     apply,
   };

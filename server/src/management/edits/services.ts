@@ -7,6 +7,7 @@ import { serviceSchema, strict } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { serviceShape } from '../export-domain.ts';
+import { noMembers } from '../member-scope.ts';
 import { parsePublicKey } from '../public-key.ts';
 
 /** A service of a domain, by its name. */
@@ -47,6 +48,7 @@ export function putService(path: ServicePath, body: unknown): DomainEdit {
     domain: path.domain,
     right: 'manage_services',
     object: `service.${path.name}`,
+    members: noMembers,
     view: (content) => serviceView(content, path),
     apply: (content) => withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
   };
@@ -57,6 +59,7 @@ export function deleteService(path: ServicePath): DomainEdit {
     domain: path.domain,
     right: 'manage_services',
     object: `service.${path.name}`,
+    members: noMembers,
     view: (content) => serviceView(content, path),
     apply: (content) => {
       existing(content, path);
@@ -94,6 +97,7 @@ function keyEdit(
     domain: path.domain,
     right: 'manage_keys',
     object: `service.${path.name}`,
+    members: noMembers,
     view: (content) => find(content, path)?.publicKeys.find((key) => key.id === id),
     apply: (content) => {
       const service = existing(content, path);
