@@ -136,13 +136,13 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
     what: /is no directory \(or a symbolic link to one\)$/,
   },
   {
-    note: 'with a symbolic link in the place of a bundle',
+    note: 'with a symbolic link in the place of the keys',
     make: (t) => {
       const path = temporaryFolder(t);
-      symlinkSync('/etc/passwd', join(path, 'catalog.pol'));
+      symlinkSync('/etc/passwd', join(path, 'keys.json'));
       return directoryOf(path);
     },
-    what: /holds `catalog\.pol`, which is no plain file$/,
+    what: /holds `keys\.json`, which is no plain file$/,
   },
   {
     note: 'with a folder in the place of the state',
@@ -168,7 +168,7 @@ test('a symbolic link that appears later is neither followed nor replaced', asyn
   writeFileSync(join(folder, 'victim'), 'mine');
   symlinkSync(join(folder, 'victim'), join(folder, 'catalog.pol'));
   const directory = directoryOf(folder);
-  t.like(await t.throwsAsync(directory.write('catalog.pol', Buffer.from('x'))), { code: 'unsafe-directory' });
+  t.like(await t.throwsAsync(directory.write('catalog.pol', Buffer.from('x'))), { code: 'unsafe-file' });
   t.like(await t.throwsAsync(directory.read('catalog.pol', 100)), { code: 'storage' });
   t.is(readFileSync(join(folder, 'victim'), 'utf8'), 'mine');
 });
@@ -211,6 +211,18 @@ test('reads no more than it is told', async (t) => {
   const message = `cannot read \`a.pol\` in policy directory \`${folder}\` (too large)`;
   await t.throwsAsync(directoryOf(folder).read('a.pol', 99), { message });
   t.is(await directoryOf(folder).read('b.pol', 99), undefined);
+});
+
+test('on a disk that cannot be written the updater does not start, and says why', async (t) => {
+  const world = await updaterWorld(t);
+  const files = watchedFiles((call) => {
+    if (call === 'create lock') throw systemError('EROFS');
+  });
+  await t.throwsAsync(world.open(files), {
+    name: 'UpdaterError',
+    code: 'storage',
+    message: `cannot lock policy directory \`${world.policyDir}\` (EROFS)`,
+  });
 });
 
 test('only one updater has the directory; the next gets it when the first ends', async (t) => {

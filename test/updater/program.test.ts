@@ -1,31 +1,44 @@
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs';
+import { chmodSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
+import { createServer, type IncomingMessage } from 'node:http';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import type { Duplex } from 'node:stream';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 import test, { type ExecutionContext } from 'ava';
 import { parse, stringify } from 'yaml';
 import { until } from '#support/until';
+import { answer } from '../client/support/tls-server.ts';
 import { type UpdaterWorld, updaterWorld } from './support/world.ts';
 
 const program = fileURLToPath(new URL('../../updater/bin/signet-updater.js', import.meta.url));
 
 /** Starts the program; it is killed with the test if it still runs. */
-function start(t: ExecutionContext, ...args: readonly string[]) {
-  const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => !/_proxy$/i.test(name)));
+function start(t: ExecutionContext, args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
+  const inherited = Object.entries(process.env).filter(([name]) => !/_proxy$/i.test(name));
+  const env = { ...Object.fromEntries(inherited), ...variables };
   const child = spawn(process.execPath, [program, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env });
   t.teardown(() => child.kill('SIGKILL'));
-  const stderr = text(child.stderr);
-  const exited = once(child, 'exit').then(([status]) => Number(status));
-  return { child, stderr, exited };
+  let said = '';
+  child.stderr.setEncoding('utf8').on('data', (chunk: string) => {
+    said += chunk;
+  });
+  const exited = once(child, 'close').then(([status]) => Number(status));
+  /** What it has written to standard error so far. */
+  const errors = () => said;
+  return { child, errors, exited };
 }
 
 async function finished(t: ExecutionContext, ...args: readonly string[]) {
-  const { child, stderr, exited } = start(t, ...args);
+  return ended(start(t, args));
+}
+
+async function ended({ child, errors, exited }: ReturnType<typeof start>) {
   const stdout = await text(child.stdout);
-  return { status: await exited, stdout, stderr: await stderr };
+  return { status: await exited, stdout, stderr: errors() };
 }
 
 /** A world whose bundles are good by the machine's clock. */
@@ -42,7 +55,7 @@ function change(world: UpdaterWorld, settings: Record<string, unknown>): void {
 test('run says when it is ready, runs again on SIGHUP and SIGUSR1, and ends on SIGTERM with 0', async (t) => {
   const world = await presentWorld(t);
   await world.publish({ version: 1 });
-  const { child, exited } = start(t, 'run', '--config', world.configFile, '--json');
+  const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   const [line] = await once(createInterface({ input: child.stdout }), 'line');
   t.deepEqual(JSON.parse(String(line)), {
     ready: true,
@@ -64,16 +77,29 @@ test('run says when it is ready, runs again on SIGHUP and SIGUSR1, and ends on S
 test('run ends on SIGTERM while the server is silent', async (t) => {
   const world = await presentWorld(t);
   world.answers.set('catalog', () => undefined);
-  const { child, exited } = start(t, 'run', '--config', world.configFile);
+  const { child, exited } = start(t, ['run', '--config', world.configFile]);
   await until('the server is asked', () => world.bundleRequests().length === 1);
   child.kill('SIGTERM');
   t.is(await exited, 0);
 });
 
+test('a run that the server asked to leave out is left out, whoever asks for it', async (t) => {
+  const world = await presentWorld(t);
+  world.answers.set('catalog', (_, response) => answer(response, 503, { code: 503 }, { 'retry-after': '3600' }));
+  change(world, { logLevel: 'info' });
+  const { child, errors, exited } = start(t, ['run', '--config', world.configFile, '--json']);
+  await once(createInterface({ input: child.stdout }), 'line');
+  child.kill('SIGHUP');
+  await until('it is left out', () => errors().includes('run left out, as the server asked'));
+  child.kill('SIGTERM');
+  t.is(await exited, 0);
+  t.deepEqual(world.bundleRequests(), ['catalog -']);
+});
+
 test('a second updater on the same directory ends with 4 and disturbs nothing', async (t) => {
   const world = await presentWorld(t);
   await world.publish();
-  const { child, exited } = start(t, 'run', '--config', world.configFile, '--json');
+  const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
   const second = await finished(t, 'once', '--config', world.configFile);
   t.is(second.status, 4);
@@ -89,7 +115,7 @@ test('a second updater on the same directory ends with 4 and disturbs nothing', 
 test('a killed updater does not keep the next one out', async (t) => {
   const world = await presentWorld(t);
   await world.publish();
-  const { child, exited } = start(t, 'run', '--config', world.configFile, '--json');
+  const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGKILL');
   await exited;
@@ -137,6 +163,23 @@ const endings: readonly Ending[] = [
     },
     status: 2,
     says: /can be written by everyone/,
+  },
+  {
+    note: 'a pipe in the place of a bundle',
+    prepare: async (world) => {
+      await world.publish();
+      await world.runOnce();
+      rmSync(join(world.policyDir, 'catalog.pol'));
+      execFileSync('mkfifo', [join(world.policyDir, 'catalog.pol')]);
+    },
+    status: 2,
+    says: /^catalog: unsafe .*holds `catalog.pol`, which is no plain file$/,
+  },
+  {
+    note: 'a name that no server has',
+    prepare: async (world) => change(world, { baseUrl: 'https://signet.invalid/v1' }),
+    status: 3,
+    says: /ENOTFOUND|EAI_AGAIN/,
   },
   { note: 'no server', prepare: (world) => world.server.close(), status: 3, says: /ECONNREFUSED/ },
   {
@@ -196,6 +239,67 @@ test('status and check tell fresh, stale, missing, expired and bad apart, withou
   writeFileSync(join(world.policyDir, 'catalog.pol'), JSON.stringify(await world.sign({ version: 0 })));
   t.deepEqual(await ask('check'), [5, 'bad', 'good']);
 });
+
+test('HTTPS_PROXY is used and NO_PROXY honoured', async (t) => {
+  const world = await presentWorld(t);
+  await world.publish();
+  const asked: string[] = [];
+  const proxy = createServer().on('connect', ({ url = '' }: IncomingMessage, socket: Duplex) => {
+    asked.push(url);
+    socket.end('HTTP/1.1 407 Proxy Authentication Required\r\n\r\n');
+  });
+  await once(proxy.listen(0, '127.0.0.1'), 'listening');
+  t.teardown(() => proxy.close());
+  const address = proxy.address();
+  const port = typeof address === 'object' ? address?.port : undefined;
+  const variables = { HTTPS_PROXY: `http://user:secret@127.0.0.1:${port}` };
+  const args = ['once', '--config', world.configFile];
+  const through = await ended(start(t, args, variables));
+  t.is(through.status, 3);
+  t.false((through.stdout + through.stderr).includes('secret'));
+  t.deepEqual([...new Set(asked)], [new URL(world.server.baseUrl).host]);
+  asked.length = 0;
+  t.is((await ended(start(t, args, { ...variables, NO_PROXY: 'localhost' }))).status, 0);
+  t.deepEqual(asked, []);
+});
+
+test('a host that slept is asked for soon after it wakes, and there is no storm', async (t) => {
+  const world = await presentWorld(t);
+  await world.publish();
+  const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
+  await once(createInterface({ input: child.stdout }), 'line');
+  child.kill('SIGSTOP');
+  // longer than the five seconds from which on a gap counts as sleep
+  await pause(7000);
+  const before = world.bundleRequests().length;
+  child.kill('SIGCONT');
+  await until('it polls', () => world.bundleRequests().length > before);
+  await pause(2500);
+  // one for the wake-up, and one when its minute was due
+  t.true(world.bundleRequests().length - before <= 2);
+  child.kill('SIGTERM');
+  t.is(await exited, 0);
+});
+
+for (const command of ['status', 'check']) {
+  test(`${command} looks at the directory itself, and at what is in the place of a bundle`, async (t) => {
+    const world = await presentWorld(t);
+    await world.publish();
+    await world.runOnce();
+    const bundle = join(world.policyDir, 'catalog.pol');
+    rmSync(bundle);
+    symlinkSync('/etc/passwd', bundle);
+    const odd = await finished(t, command, '--config', world.configFile);
+    t.is(odd.status, 5);
+    t.regex(odd.stdout, /catalog: bad .*holds `catalog.pol`, which is no plain file/);
+    chmodSync(world.policyDir, 0o757);
+    t.deepEqual(await finished(t, command, '--config', world.configFile), {
+      status: 2,
+      stdout: '',
+      stderr: `signet-updater: policy directory \`${world.policyDir}\` can be written by everyone\n`,
+    });
+  });
+}
 
 for (const args of [[], ['nonsense'], ['once', '--nonsense'], ['once', '--config', '/nowhere/x.yaml']]) {
   test(`the command line ${JSON.stringify(args)} ends with 2`, async (t) => {

@@ -1,4 +1,5 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { execFileSync } from 'node:child_process';
+import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { UpdaterConfig } from '@signet/updater/config/config';
 import test from 'ava';
@@ -320,3 +321,39 @@ test('what a killed run left behind is removed, and nothing else', async (t) => 
     'status.json',
   ]);
 });
+
+const oddities: readonly { note: string; put: (path: string, world: UpdaterWorld) => void }[] = [
+  { note: 'a link to a file', put: (path, world) => symlinkSync(join(world.folder, 'victim'), path) },
+  { note: 'a link to nowhere', put: (path) => symlinkSync('/nowhere/at/all', path) },
+  { note: 'a pipe', put: (path) => void execFileSync('mkfifo', [path]) },
+  { note: 'a folder', put: (path) => mkdirSync(path) },
+];
+
+for (const { note, put } of oddities) {
+  test(`${note} in the place of a bundle stops that domain only, and is left alone`, async (t) => {
+    const world = await updaterWorld(t, ['catalog', 'media']);
+    const catalog = await world.publish();
+    await world.publish({ domain: 'media' });
+    const updater = await world.open();
+    writeFileSync(join(world.folder, 'victim'), 'mine');
+    const path = join(world.policyDir, 'catalog.pol');
+    put(path, world);
+    put(join(world.policyDir, 'other.pol'), world);
+    const { ino } = lstatSync(path);
+    const report = await updater.run();
+    t.deepEqual(kinds(report), { catalog: 'unsafe', media: 'updated' });
+    t.is(report.exitStatus, 2);
+    t.like(report.status.domains['catalog'], {
+      outcome: 'unsafe',
+      reason: 'unsafe',
+      failures: 1,
+      error: `policy directory \`${world.policyDir}\` holds \`catalog.pol\`, which is no plain file`,
+    });
+    t.deepEqual(world.bundleRequests(), ['media -']);
+    t.is(lstatSync(path).ino, ino);
+    t.is(readFileSync(join(world.folder, 'victim'), 'utf8'), 'mine');
+    rmSync(path, { recursive: true });
+    t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'unchanged' });
+    t.is(world.read('catalog.pol'), catalog);
+  });
+}

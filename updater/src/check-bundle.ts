@@ -29,6 +29,7 @@ export interface CheckBundleDeps {
 /** Verifies the bundle on disk as the policy engine does: signature, domain, expiry, version floor. */
 export async function checkBundle(deps: CheckBundleDeps, domain: DomainName, now: number): Promise<BundleCheck> {
   try {
+    await deps.directory.checkFile(bundleName(domain));
     const bytes = await deps.directory.read(bundleName(domain), deps.maxBundleBytes);
     if (bytes === undefined) return { state: 'missing', message: 'no bundle on disk' };
     const floor = deps.state.floor(domain, undefined);

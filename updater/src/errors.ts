@@ -1,12 +1,14 @@
 /**
- * What ends a command before any domain was looked at.
+ * What goes wrong on this side. Only `unsafe-file` and `storage` may concern one domain alone; the others end a command before any
+ * domain was looked at.
  *
  * - `configuration`: the configuration, the identity files or the command line cannot be used.
- * - `unsafe-directory`: others could put files into the policy directory, or something in it is no plain file.
+ * - `unsafe-directory`: others could put files into the policy directory, or one of its JSON files is no plain file.
+ * - `unsafe-file`: in the place of a bundle is no plain file (a symbolic link, a pipe, a folder).
  * - `locked`: another updater uses the policy directory.
  * - `storage`: the disk refused (full, read-only, input/output error).
  */
-export type UpdaterErrorCode = 'configuration' | 'unsafe-directory' | 'locked' | 'storage';
+export type UpdaterErrorCode = 'configuration' | 'unsafe-directory' | 'unsafe-file' | 'locked' | 'storage';
 
 /** Every error that this program throws by itself. `message` may be shown and logged. */
 export class UpdaterError extends Error {

@@ -7,7 +7,7 @@ export const exitStatus = {
   ok: 0,
   /** Stale or missing policy, or the server answered and refused. */
   refused: 1,
-  /** Command line, configuration, identity files, unsafe policy directory. */
+  /** Command line, configuration, identity files, unsafe policy directory, no plain file in the place of a bundle. */
   usage: 2,
   /** No trusted connection to the server, or no answer in time. */
   unreachable: 3,
@@ -26,12 +26,14 @@ const ofOutcome: Readonly<Record<Outcome['kind'], ExitStatus>> = {
   postponed: exitStatus.refused,
   unreachable: exitStatus.unreachable,
   'not-stored': exitStatus.storage,
+  unsafe: exitStatus.usage,
   rejected: exitStatus.rejected,
 };
 
 const ofError: Readonly<Record<UpdaterErrorCode, ExitStatus>> = {
   configuration: exitStatus.usage,
   'unsafe-directory': exitStatus.usage,
+  'unsafe-file': exitStatus.usage,
   locked: exitStatus.storage,
   storage: exitStatus.storage,
 };

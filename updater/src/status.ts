@@ -7,7 +7,7 @@ import { isSuccess, type Outcome } from './outcome.ts';
 const timestamp = z.string();
 const domainSchema = z.object({
   /** Kind of the last outcome. */
-  outcome: z.enum(['updated', 'unchanged', 'rejected', 'refused', 'unreachable', 'not-stored', 'postponed']),
+  outcome: z.enum(['updated', 'unchanged', 'rejected', 'refused', 'unreachable', 'not-stored', 'unsafe', 'postponed']),
   lastAttempt: timestamp,
   lastSuccess: timestamp.optional(),
   /** Failed attempts since the last success. */
@@ -64,6 +64,7 @@ function failureText(outcome: Outcome): { reason: string; error: string } | unde
     case 'refused':
       return { reason: `status-${outcome.status}`, error: outcome.message };
     case 'not-stored':
+    case 'unsafe':
     case 'postponed':
       return { reason: outcome.kind, error: outcome.message };
     default:

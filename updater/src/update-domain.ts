@@ -32,10 +32,11 @@ export function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedB
 /**
  * Brings one domain's bundle up to date: asks the server whether there is another than the one on disk, verifies it
  * (signature, domain, times, not older than any accepted before) and replaces the file in one step. Everything that is
- * expected to fail is an `Outcome`; the file on disk changes only with `updated`. Throws `UpdaterError('unsafe-directory')`.
+ * expected to fail is an `Outcome`; the file on disk changes only with `updated`.
  */
 export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, signal?: AbortSignal): Promise<Outcome> {
   try {
+    await deps.directory.checkFile(bundleName(domain));
     const present = await readPresent(deps, domain);
     const etag = present === undefined ? undefined : usableTag(deps, domain, present);
     const answer = await deps.bundles.fetch(domain, {
@@ -101,10 +102,11 @@ async function accept(
   return { kind: isSame ? 'unchanged' : 'updated', bundle: bundleOnDisk(bundle) };
 }
 
-/** What a failure on the way means for the domain. Bugs and an unsafe directory are thrown on. */
+/** What a failure on the way means for the domain. Bugs are thrown on. */
 export function outcomeOf(error: unknown): Outcome {
   if (error instanceof PolicyEngineError) return { kind: 'rejected', reason: error.code, message: error.message };
   if (error instanceof UpdaterError && error.code === 'storage') return { kind: 'not-stored', message: error.message };
+  if (error instanceof UpdaterError && error.code === 'unsafe-file') return { kind: 'unsafe', message: error.message };
   if (!(error instanceof SignetClientError)) throw error;
   const { code: reason, message } = error;
   switch (reason) {

@@ -202,6 +202,27 @@ for (const [note, put, code] of badFiles) {
   });
 }
 
+for (const [note, put, code] of badFiles.filter(
+  ([, , code]) => !['bundle-rollback', 'bundle-expired'].includes(code),
+)) {
+  test(`at the start a bad file denies, is told, and hinders no other: ${note}`, async (t) => {
+    const w = await world(t);
+    await w.authority.writeBundle(w.dir, { ...reading('x', 1), domain: 'other' });
+    await put(w);
+    const engine = await PolicyEngine.open({ policyDir: w.dir, clock: w.authority.clock, watch: false });
+    t.teardown(() => engine.close());
+    const asked = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'movie' };
+    t.is(engine.decideRoles(asked).status, 'DENY_DOMAIN_NOT_FOUND');
+    t.like(engine.health(), {
+      ok: false,
+      domains: [
+        { domain: 'catalog', state: 'missing', error: { code } },
+        { domain: 'other', state: 'fresh' },
+      ],
+    });
+  });
+}
+
 test('files that are no bundles are not looked at', async (t) => {
   const w = await world(t, { watch: false });
   for (const name of ['.catalog.pol.tmp', 'notes.txt', 'catalog.pol~', '.media.pol', 'Media.pol', 'a b.pol', '..pol']) {

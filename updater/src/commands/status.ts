@@ -25,10 +25,11 @@ const statusOfState: Readonly<Record<DomainReport['state'], ExitStatus>> = {
   bad: exitStatus.rejected,
 };
 
-/** What is on disk and when it was last confirmed; asks nothing of the server. */
+/** What is on disk and when it was last confirmed; asks nothing of the server. Throws `UpdaterError('unsafe-directory')`. */
 export async function status(context: CommandContext): Promise<ExitStatus> {
   const { config, clock, json, print } = context;
   const directory = policyDirectory(config);
+  await directory.check();
   const [file, keys, state] = [await readStatus(directory), await localKeys(directory), await State.load(directory)];
   const now = clock.now();
   const reports = await Promise.all(

@@ -14,6 +14,10 @@ export function bundleName(domain: DomainName): string {
 
 const worldWritable = 0o002;
 
+function oddFile(name: string): string {
+  return `holds \`${name}\`, which is no plain file`;
+}
+
 /** The directory that the updater writes and the policy engine reads. Every failure is an `UpdaterError`. */
 export class PolicyDirectory {
   readonly path: string;
@@ -35,15 +39,21 @@ export class PolicyDirectory {
     await this.check();
   }
 
-  /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and every file of ours is a plain file. */
+  /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and its JSON files are plain files. */
   async check(): Promise<void> {
     const facts = await this.#guard('look at', () => this.#files.facts(this.path));
     if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is no directory (or a symbolic link to one)');
     this.#checkOwner(facts);
     this.#fileMode = 0o600 | (facts.mode & 0o044);
-    for (const name of await this.list()) {
-      if (name.endsWith('.pol') || name.endsWith('.json')) await this.#checkFile(name);
+    for (const name of Object.values(fileNames)) {
+      if (await this.#isOdd(name)) throw this.#unsafe(oddFile(name));
     }
+  }
+
+  /** Throws `unsafe-file` when there is something of that name that is no plain file. */
+  async checkFile(name: string): Promise<void> {
+    if (!(await this.#isOdd(name))) return;
+    throw new UpdaterError('unsafe-file', `policy directory \`${this.path}\` ${oddFile(name)}`);
   }
 
   #checkOwner(facts: FileFacts): void {
@@ -51,9 +61,9 @@ export class PolicyDirectory {
     if ((facts.mode & worldWritable) !== 0) throw this.#unsafe('can be written by everyone');
   }
 
-  async #checkFile(name: string): Promise<void> {
+  async #isOdd(name: string): Promise<boolean> {
     const facts = await this.#guard('look at', () => this.#files.facts(join(this.path, name)));
-    if (facts !== undefined && !facts.isFile) throw this.#unsafe(`holds \`${name}\`, which is no plain file`);
+    return facts !== undefined && !facts.isFile;
   }
 
   #unsafe(what: string): UpdaterError {
@@ -87,9 +97,9 @@ export class PolicyDirectory {
     });
   }
 
-  /** Replaces a file in one step. */
+  /** Replaces a file in one step. What is no plain file is not replaced: `unsafe-file`. */
   async write(name: string, bytes: Uint8Array): Promise<void> {
-    await this.#checkFile(name);
+    await this.checkFile(name);
     const path = join(this.path, name);
     await this.#guard(`write \`${name}\` in`, () => writeAtomically(this.#files, path, bytes, this.#fileMode));
   }
