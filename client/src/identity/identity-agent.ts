@@ -42,8 +42,8 @@ export type IdentityOutcome =
 export interface IdentityAgent {
   /** Does what is due: register, refresh, or nothing; never throws. `force` renews whatever the time. */
   step(options?: { readonly force?: boolean; readonly signal?: AbortSignal }): Promise<IdentityOutcome>;
-  /** Steps whenever something is due, until the signal fires. */
-  run(signal: AbortSignal, onOutcome?: (outcome: IdentityOutcome) => void): Promise<void>;
+  /** Steps whenever something is due, until the signal fires. Waits for what is done with an outcome. */
+  run(signal: AbortSignal, onOutcome?: (outcome: IdentityOutcome) => unknown): Promise<void>;
 }
 
 /** The longest sleep of `run`: a clock that is set, or a file that is removed, is noticed by then. */
@@ -94,11 +94,14 @@ class Agent implements IdentityAgent {
     }
   }
 
-  async run(signal: AbortSignal, onOutcome: (outcome: IdentityOutcome) => void = () => undefined): Promise<void> {
+  async run(
+    signal: AbortSignal,
+    onOutcome: (outcome: IdentityOutcome) => unknown = () => undefined,
+  ): Promise<void> {
     while (!signal.aborted) {
       const outcome = await this.step({ signal });
       if (signal.aborted) return;
-      onOutcome(outcome);
+      await onOutcome(outcome);
       const sleep = Math.min(maxSleepMs, Math.max(100, outcome.nextAt - this.#clock.now()));
       await pause(sleep, undefined, { signal }).catch(() => undefined);
     }

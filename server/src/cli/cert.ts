@@ -3,6 +3,7 @@ import type { RoleCertificate } from '@signet/client';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
 import writeFileAtomic from 'write-file-atomic';
+import { certSshCommand } from './cert-ssh.ts';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { action, print, UsageError } from './run.ts';
 
@@ -36,7 +37,8 @@ export function certCommand(): Command {
     .description('get a new certificate for the caller itself, over the key that it has')
     .option('--key-id <id>', 'version of the registered public key that it is the private half of')
     .action(action(requestCertificate));
-  return new Command('cert').description('get certificates').addCommand(role).addCommand(request);
+  const ssh = certSshCommand();
+  return new Command('cert').description('get certificates').addCommand(role).addCommand(request).addCommand(ssh);
 }
 
 function certOptions(command: Command): Command {

@@ -31,19 +31,21 @@ type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundl
 
 /** Gives a command the options that say which server it asks, and as whom. */
 export function connectionOptions(command: Command): Command {
-  return command
+  return followConfigFolder(command)
     .addOption(new Option('--as <service>', 'identity of `npm start`, e.g. media.player').conflicts(['cert', 'key']))
     .option('--data <folder>', 'folder of `npm start`', '.signet')
     .option('--cert <file>', 'client certificate with its chain, PEM')
     .option('--key <file>', 'its key, PEM')
     .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: those of `npm start`)')
     .option('--url <url>', 'base URL of the server (default: that of `npm start`)')
-    .hook('preAction', (_, called) => {
-      const file = configPathOf(called);
-      called.setOptionValue('configFile', file);
-      // the configuration of `npm start` is in the folder of `npm start`
-      if (called.getOptionValueSource('data') === 'default') called.setOptionValue('data', dirname(file));
-    });
+    .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPathOf(called)));
+}
+
+/** The configuration of `npm start` is in the folder of `npm start`: `--data` follows from it. */
+export function followConfigFolder(command: Command): Command {
+  return command.hook('preAction', (_, called) => {
+    if (called.getOptionValueSource('data') === 'default') called.setOptionValue('data', dirname(configPathOf(called)));
+  });
 }
 
 /** Connects on first use; the caller closes it. Throws `UsageError` when neither options nor configuration say as whom. */

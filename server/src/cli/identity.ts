@@ -1,17 +1,19 @@
-import { X509Certificate } from 'node:crypto';
-import { readFile } from 'node:fs/promises';
 import {
-  type IdentityAgent,
   type IdentityAgentOptions,
   type IdentityOutcome,
   identityPaths,
   openIdentityAgent,
   readIdentityFiles,
 } from '@signet/client';
-import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parsePathElement, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { processEnvironment } from '../config/env.ts';
+import { followConfigFolder } from './connection.ts';
 import { readDevState } from './dev/state.ts';
+import { readAttestation } from './identity/attestation.ts';
+import { runShell } from './identity/run-shell.ts';
+import { showIdentity } from './identity/status.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 
@@ -24,6 +26,12 @@ interface IdentityOptions {
   readonly instanceId: string;
   readonly dir: string;
   readonly attestation?: string;
+  readonly attestationCommand?: string;
+  readonly hostName?: string;
+  readonly dnsName?: readonly string[];
+  readonly address?: readonly string[];
+  readonly sshHostKey?: string;
+  readonly onRenew?: string;
   readonly trustDomain: string;
   readonly dnsSuffix?: string;
   readonly expiry?: number;
@@ -43,10 +51,12 @@ export function identityCommand(): Command {
     .option('--force', 'renew now')
     .action(action(stepOnce));
   const status = new Command('status')
-    .description('show the certificate in a folder; exit status 1 when there is none or it has ended')
+    .description(
+      'show the certificate in a folder and when it is renewed; exit status 1 when there is none or it has ended',
+    )
     .requiredOption('--dir <dir>', 'folder of the certificate')
     .option('--json', 'print JSON')
-    .action(action(showStatus));
+    .action(action(showIdentity));
   return new Command('identity')
     .description('get and keep the certificate of an instance')
     .addCommand(run)
@@ -55,18 +65,26 @@ export function identityCommand(): Command {
 }
 
 function instanceOptions(command: Command): Command {
-  return command
+  return followConfigFolder(command)
     .option('--url <url>', 'base URL of the token server (default: that of `npm start`)')
     .option('--ca <file>', 'CA certificates that the server must chain to (default: those of `npm start`)')
     .option('--data <folder>', 'folder of `npm start`', '.signet')
     .requiredOption('--name <domain.service>', 'the service that this is an instance of')
     .requiredOption('--instance-id <id>', 'id of the instance, unique for its provider')
-    .requiredOption('--dir <dir>', 'folder for cert.pem, key.pem and issuers.pem')
+    .requiredOption('--dir <dir>', 'folder for cert.pem, key.pem and issuers.pem (made; replaced in one step)')
     .option('--provider <name>', 'who vouches for the instance', 'sys.auth.server')
-    .option(
-      '--attestation <file>',
-      'what is presented to register (join token, signed token, document); read each time',
+    .addOption(
+      new Option(
+        '--attestation <file>',
+        'what is presented to register (join token, signed token, document); read each time',
+      ).conflicts('attestationCommand'),
     )
+    .option('--attestation-command <command>', 'a shell command that prints it; run each time')
+    .option('--host-name <name>', 'host that it runs on, which its provider must be allowed to vouch for')
+    .option('--dns-name <name...>', 'further DNS names to ask for')
+    .option('--address <address...>', 'IP addresses to ask for: that from which it calls the server')
+    .option('--ssh-host-key <file>', 'public key of the SSH server: ask for ssh-host-cert.pub as well')
+    .option('--on-renew <command>', 'a shell command that is run after each new certificate')
     .option('--trust-domain <name>', 'trust domain of the server', 'signet.local')
     .option('--dns-suffix <name>', 'end of the DNS names that the server gives (default: the trust domain)')
     .option('--expiry <seconds>', 'life to ask for', wholeSeconds)
@@ -96,19 +114,47 @@ function agentOptions(options: IdentityOptions): IdentityAgentOptions {
       trustDomain: options.trustDomain,
       dnsSuffix: options.dnsSuffix,
       expirySeconds: options.expiry,
+      hostname: options.hostName,
+      dnsNames: options.dnsName,
+      addresses: options.address,
+      sshHostKey: options.sshHostKey,
     },
-    attestation: () => readAttestation(options.attestation),
+    attestation: () => readAttestation(options),
   };
 }
 
-/** Read whenever it is needed: platforms renew the tokens that they put into files. */
-async function readAttestation(file: string | undefined): Promise<string | undefined> {
-  if (file === undefined) return undefined;
-  try {
-    return (await readFile(file, 'utf8')).trim() || undefined;
-  } catch {
-    return undefined;
+const hookTimeoutMs = 60_000;
+
+/** Runs what the operator wants done with a new certificate. Answers what went wrong. */
+async function runHook({ onRenew, dir }: IdentityOptions, signal?: AbortSignal): Promise<string | undefined> {
+  if (onRenew === undefined) return undefined;
+  const { certificate, key } = identityPaths(dir);
+  const environment = { ...processEnvironment(), SIGNET_CERTIFICATE: certificate, SIGNET_KEY: key };
+  const { status, output } = await runShell(onRenew, { environment, timeoutMs: hookTimeoutMs, signal });
+  process.stderr.write(output);
+  return status === 0
+    ? undefined
+    : `the command of --on-renew ${status === undefined ? 'was ended' : `ended with status ${status}`}`;
+}
+
+/** What came of a step, and of the hook after it. */
+async function finish(outcome: IdentityOutcome, options: IdentityOptions, signal?: AbortSignal): Promise<boolean> {
+  if (outcome.kind !== 'registered' && outcome.kind !== 'refreshed') {
+    print(described(outcome), options.json);
+    return outcome.kind === 'current';
   }
+  const problem = await runHook(options, signal);
+  const texts = options.sshHostKey === undefined ? undefined : await readIdentityFiles(options.dir);
+  const ssh = options.sshHostKey !== undefined && texts?.sshHostCertificate === undefined;
+  print(
+    {
+      ...described(outcome),
+      ...(ssh && { sshHostCertificate: 'not given: its provider does not allow it, or the server signs none' }),
+      ...(problem !== undefined && { problem }),
+    },
+    options.json,
+  );
+  return problem === undefined;
 }
 
 function described(outcome: IdentityOutcome): Record<string, unknown> {
@@ -122,36 +168,16 @@ function described(outcome: IdentityOutcome): Record<string, unknown> {
 }
 
 async function stepOnce(options: IdentityOptions): Promise<void> {
-  const agent: IdentityAgent = openIdentityAgent(agentOptions(options));
+  const agent = openIdentityAgent(agentOptions(options));
   const outcome = await agent.step({ force: options.force === true });
-  print(described(outcome), options.json);
-  if (outcome.kind === 'failed') throw new CommandFailedError();
+  if (!(await finish(outcome, options))) throw new CommandFailedError();
 }
 
 async function runIdentity(options: IdentityOptions): Promise<void> {
   using stop = stopSignal();
   const agent = openIdentityAgent(agentOptions(options));
-  await agent.run(stop.signal, (outcome) => {
+  await agent.run(stop.signal, async (outcome) => {
     // Nothing happened and nothing will until then: not worth a line.
-    if (outcome.kind !== 'current') print(described(outcome), options.json);
+    if (outcome.kind !== 'current') await finish(outcome, options, stop.signal);
   });
-}
-
-async function showStatus(options: Pick<IdentityOptions, 'dir' | 'json'>): Promise<void> {
-  const texts = await readIdentityFiles(options.dir);
-  if (texts === undefined) {
-    print({ state: 'missing' }, options.json);
-    throw new CommandFailedError();
-  }
-  const leaf = new X509Certificate(texts.certificate);
-  const notAfter = leaf.validToDate.getTime();
-  const ended = notAfter <= systemClock.now();
-  const subject = leaf.subject.replace(/^CN=/, '');
-  const serial = leaf.serialNumber.toLowerCase();
-  const { certificate, key } = identityPaths(options.dir);
-  print(
-    { state: ended ? 'ended' : 'valid', subject, serial, notAfter: formatTimestamp(notAfter), certificate, key },
-    options.json,
-  );
-  if (ended) throw new CommandFailedError();
 }

@@ -96,7 +96,7 @@ export async function registerSamples(
     known: () => waitUntilKnown(deps, counter),
     keep: async (signal) => {
       await Promise.all(
-        samples.map((sample) => sample.agent.run(signal, (outcome) => void report(deps, sample, outcome))),
+        samples.map((sample) => sample.agent.run(signal, (outcome) => report(deps, sample, outcome))),
       );
     },
   };

@@ -1,0 +1,43 @@
+import { readFileSync } from 'node:fs';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import writeFileAtomic from 'write-file-atomic';
+import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { action, print, UsageError } from './run.ts';
+
+interface SshOptions extends ConnectionOptions {
+  readonly login: readonly string[];
+  readonly certOut?: string;
+  readonly json?: boolean;
+}
+
+/** `signet cert ssh`: a certificate over the SSH key that an operator has, where `ssh` looks for it. */
+export function certSshCommand(): Command {
+  return connectionOptions(new Command('ssh'))
+    .description('get an SSH user certificate for the caller, over a key that it has')
+    .argument('<key>', 'the SSH key: its `.pub` file is read, the private half stays where it is')
+    .requiredOption('--login <name...>', 'account to log in to, `media:deploy` for one that belongs to a domain')
+    .option('--cert-out <file>', 'where the certificate goes (default: `<key>-cert.pub`, which ssh finds by itself)')
+    .option('--json', 'print JSON')
+    .action(action(getSshCertificate));
+}
+
+async function getSshCertificate(key: string, options: SshOptions): Promise<void> {
+  const stem = key.replace(/\.pub$/, '');
+  const publicKey = readPublicKey(`${stem}.pub`);
+  await using client = openClient(options);
+  const issued = await client.ssh.user({ publicKey, logins: options.login });
+  const file = options.certOut ?? `${stem}-cert.pub`;
+  await writeFileAtomic(file, `${issued.certificate}\n`, { mode: 0o644 });
+  const { serial, keyId, principals, notAfter } = issued;
+  const shown = { certificate: file, serial: serial.toString(), keyId, logins: principals };
+  print({ ...shown, notAfter: formatTimestamp(notAfter) }, options.json);
+}
+
+function readPublicKey(file: string): string {
+  try {
+    return readFileSync(file, 'utf8');
+  } catch {
+    throw new UsageError(`\`${file}\` cannot be read`);
+  }
+}
