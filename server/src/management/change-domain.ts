@@ -94,7 +94,10 @@ export async function changeDomain(
     const find = async (name: DomainName) => (await transaction.excerpt(name, noMembers))?.content;
     const after = await edited(deps, request, edit, before, find);
     await transaction.saveExcerpt(before, after);
-    return { kind: 'done', created: edit.view(before.content) === undefined, view: edit.view(after) };
+    // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
+    const saved = await readForChange(transaction, edit.domain, edit.members);
+    const view = saved && edit.view(saved.content);
+    return { kind: 'done', created: edit.view(before.content) === undefined, view };
   });
   await deps.refresh().catch(ignored);
   return outcome;

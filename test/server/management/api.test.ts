@@ -45,6 +45,24 @@ await boss(`${refusing}/roles/needed`, send('PUT', {}));
 await boss(`${refusing}/policies/needs`, send('PUT', [{ action: 'a', resource: 'b', role: 'needed' }]));
 test.after.always(() => file.end());
 
+test('the entity tag of an answer to a change is that of the next look, and good for the next change', async (t) => {
+  const domain = await newDomain('tags');
+  const changes: readonly (readonly [path: string, body: unknown])[] = [
+    ['', { description: 'Tags' }],
+    ['/limits', { tokenExpirySeconds: 60 }],
+    ['/roles/reader', { members: ['media.player', 'media.guest'] }],
+    ['/groups/team', { members: ['media.player'] }],
+    ['/policies/look', [{ action: 'read', resource: 'film', role: 'reader' }]],
+    ['/services/api', { hosts: ['b.example', 'a.example'] }],
+  ];
+  for (const [path, body] of changes) {
+    const made = await boss(`${domain}${path}`, send('PUT', body));
+    const seen = await boss(`${domain}${path}`);
+    t.deepEqual([made.body, tagOf(made)], [seen.body, tagOf(seen)], path);
+    t.is((await boss(`${domain}${path}`, send('PUT', body, { 'if-match': tagOf(made) }))).status, 200, path);
+  }
+});
+
 test('a domain, its role, policy, member and service, each as it was put, live at once', async (t) => {
   const domain = await newDomain('films', { description: 'Films' });
   t.deepEqual((await boss(domain)).body, {
