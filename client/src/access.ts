@@ -4,6 +4,7 @@ import { booleanMember, decodeObject, stringsMember } from './decode.ts';
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
+/** A question to the central access check: may somebody do the action on the resource? */
 export interface AccessQuery {
   readonly action: string;
   /** `domain:entity`, e.g. `catalog:movie`. */
@@ -17,12 +18,14 @@ export interface AccessQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A question for the roles of a principal in a domain. */
 export interface RolesQuery {
   readonly domain: string;
   readonly principal: string;
   readonly signal?: AbortSignal;
 }
 
+/** A question whether a principal is in one role. */
 export interface InRoleQuery extends RolesQuery {
   /** Short name of the role. */
   readonly role: string;

@@ -8,6 +8,7 @@ import type { Http } from './http/http.ts';
 import { SharedFlights } from './shared-flights.ts';
 import { isReusable } from './tokens/is-reusable.ts';
 
+/** A request for temporary credentials of a cloud role. */
 export interface AwsQuery {
   readonly domain: string;
   /** Name of the cloud role, with its path if it has one (`team/loader`); case counts in the cloud. */

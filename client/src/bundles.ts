@@ -3,12 +3,14 @@ import { parseArguments } from './arguments.ts';
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
+/** How a bundle is fetched. */
 export interface BundleOptions {
   /** Entity tag of the bundle at hand, as it was answered. */
   readonly etag?: string;
   readonly signal?: AbortSignal;
 }
 
+/** What the server said to a request for a bundle: `unchanged` when it still is the one of the entity tag. */
 export type BundleAnswer =
   | { readonly kind: 'unchanged' }
   | {

@@ -14,6 +14,7 @@ import type { Identity } from './http/identity.ts';
 import { makeKeyAndRequest, type RequestedNames, requestWith } from './identity/certificate-request.ts';
 import { commonName } from './roles.ts';
 
+/** A request for a role certificate. */
 export interface RoleCertificateQuery {
   readonly domain: string;
   /** Short name of the role. */
@@ -32,11 +33,13 @@ export interface IssuedCertificate {
   readonly notAfter: number;
 }
 
+/** A role certificate, and its key where one was made. */
 export interface RoleCertificate extends IssuedCertificate {
   /** The key that was made for it, PEM; absent when the request was yours. */
   readonly key?: string;
 }
 
+/** A request for a certificate of the client's own service. `expiresIn` is in seconds. */
 export interface ServiceCertificateQuery {
   readonly expiresIn?: number;
   /** Version of the registered public key that the client's key is the private half of. */

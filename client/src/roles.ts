@@ -1,6 +1,7 @@
 import type { Access } from './access.ts';
 import { SignetClientError } from './errors.ts';
 
+/** A question for the roles of a domain that somebody holds. */
 export interface RoleListQuery {
   readonly domain: string;
   /** About whom; without it about the caller. */

@@ -17,6 +17,7 @@ export interface SshCertificateFacts {
   readonly notAfter: number;
 }
 
+/** An SSH certificate and who signed it. */
 export interface SshCertificate extends SshCertificateFacts {
   /** The line of a `-cert.pub` file, without its end. */
   readonly certificate: string;
@@ -24,6 +25,7 @@ export interface SshCertificate extends SshCertificateFacts {
   readonly signer: string;
 }
 
+/** A request for an SSH user certificate. */
 export interface SshUserCertificateQuery {
   /** The line of a `.pub` file. */
   readonly publicKey: string;

@@ -9,6 +9,7 @@ import type { TokenQuery, Tokens } from './tokens/tokens.ts';
 /** The token that a protected service wants. */
 export type Target = Pick<TokenQuery, 'domain' | 'roles' | 'expiresIn'>;
 
+/** A request to a protected service. */
 export interface TargetRequest {
   readonly method?: string;
   readonly headers?: Readonly<Record<string, string>>;

@@ -2,13 +2,14 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { type PolicyEngineErrorCode, statuses, statusMeaning } from '@signet/policy-engine';
 import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test from 'ava';
+import { exportsOf } from '#support/exports';
 import { temporaryFolder } from '#support/temp';
 
 /* The documents of the package say what the code does: compared both ways, and their examples run. */
@@ -40,30 +41,6 @@ function members(file: string, name: string): string[] {
 }
 
 const sorted = (names: Iterable<string>): string[] => [...new Set(names)].sort();
-
-/** What an entry exports: values, and names that exist as types only. */
-function exportsOf(file: string): { values: string[]; types: string[] } {
-  const code = readFileSync(file, 'utf8');
-  const found = { values: [] as string[], types: [] as string[] };
-  for (const [, isType, list = ''] of code.matchAll(/^export (type )?\{([^}]*)\}/gm)) {
-    for (const entry of list.split(',').map((name) => name.trim())) {
-      if (entry === '') continue;
-      const name = entry.replace(/^type /, '');
-      (isType !== undefined || name !== entry ? found.types : found.values).push(name);
-    }
-  }
-  for (const [, from = ''] of code.matchAll(/^export \* from '([^']+)'/gm)) {
-    const inner = exportsOf(join(dirname(file), from));
-    found.values.push(...inner.values);
-    found.types.push(...inner.types);
-  }
-  for (const [, kind, name = ''] of code.matchAll(
-    /^export (?:async )?(function\*?|const|class|interface|type) (\w+)/gm,
-  )) {
-    (kind === 'interface' || kind === 'type' ? found.types : found.values).push(name);
-  }
-  return { values: sorted(found.values), types: sorted(found.types) };
-}
 
 const manifest: { exports: Record<string, string | { '@signet/source': string }> } = JSON.parse(
   readFileSync(join(room, 'package.json'), 'utf8'),

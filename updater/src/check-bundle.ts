@@ -19,6 +19,7 @@ export type BundleCheck =
   | { readonly state: 'missing'; readonly message: string }
   | { readonly state: 'bad'; readonly reason: string; readonly message: string };
 
+/** What `checkBundle` works with. */
 export interface CheckBundleDeps {
   readonly directory: PolicyDirectory;
   readonly keys: KeySource;

@@ -17,6 +17,7 @@ export const exitStatus = {
   rejected: 5,
 } as const;
 
+/** One of the exit statuses. */
 export type ExitStatus = (typeof exitStatus)[keyof typeof exitStatus];
 
 const ofOutcome: Readonly<Record<Outcome['kind'], ExitStatus>> = {
@@ -53,10 +54,12 @@ export function worst(statuses: Iterable<ExitStatus>): ExitStatus {
   return bySeverity.find((status) => present.has(status)) ?? exitStatus.ok;
 }
 
+/** The exit status for what became of one domain. */
 export function statusOfOutcome(outcome: Outcome): ExitStatus {
   return ofOutcome[outcome.kind];
 }
 
+/** The exit status for an error that ends a command. */
 export function statusOfError(code: UpdaterErrorCode): ExitStatus {
   return ofError[code];
 }

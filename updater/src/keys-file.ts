@@ -40,6 +40,7 @@ export async function readKeysFile(directory: PolicyDirectory): Promise<KeysFile
   }
 }
 
+/** Replaces `keys.json` in one step. Throws `UpdaterError`: `storage`, `unsafe-file`. */
 export async function writeKeysFile(directory: PolicyDirectory, content: KeysFile): Promise<void> {
   await directory.write(fileNames.keys, Buffer.from(`${JSON.stringify(content, null, 2)}\n`));
 }

@@ -38,6 +38,7 @@ export type Outcome =
   /** Not asked for, because the server said earlier in this run to come back later. */
   | { readonly kind: 'postponed'; readonly message: string };
 
+/** Whether a good bundle is on disk that the server confirmed. */
 export function isSuccess(outcome: Outcome): outcome is Extract<Outcome, { bundle: BundleOnDisk }> {
   return outcome.kind === 'updated' || outcome.kind === 'unchanged';
 }

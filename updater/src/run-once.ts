@@ -10,6 +10,7 @@ import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus
 import type { TrustedKeys } from './trusted-keys.ts';
 import { outcomeOf, updateDomain } from './update-domain.ts';
 
+/** What a run works with. */
 export interface RunDeps {
   readonly client: SignetClient;
   readonly keys: TrustedKeys;

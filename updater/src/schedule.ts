@@ -12,6 +12,7 @@ export interface ScheduleOptions {
   readonly wakeInterval?: number;
 }
 
+/** Runs that come by themselves until they are stopped. */
 export interface Schedule {
   /** Runs now, or right after the run that is under way. Settles when that run has ended. */
   runNow(): Promise<void>;

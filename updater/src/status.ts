@@ -36,6 +36,7 @@ const statusSchema = z.object({
 
 /** The content of `status.json`: what the last run found. Timestamps are RFC 3339. */
 export type Status = z.infer<typeof statusSchema>;
+/** What the last run found of one domain. */
 export type DomainStatus = z.infer<typeof domainSchema>;
 
 /** The status file, or `undefined` when there is none that can be read. */
@@ -49,6 +50,7 @@ export async function readStatus(directory: PolicyDirectory): Promise<Status | u
   }
 }
 
+/** Replaces `status.json` in one step. Throws `UpdaterError`: `storage`, `unsafe-file`. */
 export async function writeStatus(directory: PolicyDirectory, status: Status): Promise<void> {
   await directory.write(fileNames.status, Buffer.from(`${JSON.stringify(status, null, 2)}\n`));
 }

@@ -6,6 +6,7 @@ import { UpdaterError } from './errors.ts';
 import type { PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
 
+/** What `TrustedKeys` works with. */
 export interface TrustedKeysDeps {
   readonly client: Pick<SignetClient, 'keys' | 'metadata'>;
   readonly directory: PolicyDirectory;

@@ -7,6 +7,7 @@ import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { BundleOnDisk, Outcome } from './outcome.ts';
 import type { State } from './state.ts';
 
+/** What `updateDomain` works with. */
 export interface UpdateDomainDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'fetch'>;
   /** `known` never asks the server. */
@@ -25,6 +26,7 @@ interface Present {
 /** A bundle in the last quarter of its life is fetched whole: "not modified" would not make it live longer. */
 const freshShare = 0.75;
 
+/** What is told of a bundle that was verified. */
 export function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedBundle): BundleOnDisk {
   return { epoch, version, issued, expires, kid };
 }

@@ -18,6 +18,7 @@ export interface Updater extends AsyncDisposable {
   close(): Promise<void>;
 }
 
+/** What `openUpdater` works with. */
 export interface OpenUpdaterOptions {
   readonly config: UpdaterConfig;
   readonly clock: Clock;

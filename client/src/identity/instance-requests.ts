@@ -29,6 +29,7 @@ export interface InstanceName {
   readonly sshHostKey?: string | undefined;
 }
 
+/** An identity as the server gave it, with what its certificate says. */
 export interface ReceivedIdentity extends IdentityTexts {
   /** Milliseconds since the epoch. */
   readonly notAfter: number;

@@ -24,6 +24,7 @@ export interface AccessChecker {
   ): Promise<boolean>;
 }
 
+/** Which requests are asked about, and about whom. */
 export interface RequireGrantOptions {
   readonly access: AccessChecker;
   /** Who is asked about: the bearer of the `Svc-Principal-Auth` token, or the service that the client's certificate names. */

@@ -13,6 +13,7 @@ export interface PrincipalTokenKey {
   readonly keyId: string;
 }
 
+/** Whose principal tokens are made, and with which key. */
 export interface PrincipalTokenOptions extends PrincipalTokenKey {
   readonly domain: string;
   /** Short name of the service. */
@@ -24,6 +25,7 @@ export interface PrincipalTokenOptions extends PrincipalTokenKey {
   readonly clock?: Clock;
 }
 
+/** A principal token and when it ends. */
 export interface PrincipalToken {
   /** Value of the header `Svc-Principal-Auth`. */
   readonly token: string;

@@ -15,6 +15,7 @@ import { SharedFlights } from '../shared-flights.ts';
 import type { AccessToken, CachedToken, IdToken } from './cached-token.ts';
 import { TokenCache } from './token-cache.ts';
 
+/** A request for an access token. */
 export interface TokenQuery {
   /** The domain that the token is for (its audience). */
   readonly domain: string;
@@ -26,6 +27,7 @@ export interface TokenQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A request for an ID token, which comes with an access token. */
 export interface IdTokenQuery extends TokenQuery {
   /** Short name of the service in `domain` that the ID token is for. */
   readonly service: string;

@@ -1,6 +1,7 @@
 import { formatTimestamp } from '../clock.ts';
 import type { SignedPolicyData, WirePolicy } from '../wire/index.ts';
 
+/** What a bundle says of one domain. */
 export interface BundleInput {
   domain: string;
   /** Grows when a store is restored from a backup. */

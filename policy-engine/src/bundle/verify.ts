@@ -18,6 +18,7 @@ export interface VerifiedBundle extends BundlePayload {
   readonly kid: string;
 }
 
+/** What a bundle is verified against. */
 export interface VerifyBundleOptions {
   /** The domain that was asked for; a bundle of another one is refused. */
   domain: DomainName;

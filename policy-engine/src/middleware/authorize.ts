@@ -29,6 +29,7 @@ export interface Asked {
   resource: string;
 }
 
+/** How requests are let through or refused; every middleware takes these. */
 export interface ProtectOptions {
   engine: Decider;
   /** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */

@@ -5,6 +5,7 @@ import type { Peer } from './proxy-certificate.ts';
 /** A handler of the Fetch standard. */
 export type FetchHandler = (request: Request, decision: Decision) => Response | Promise<Response>;
 
+/** The options of `protect` for fetch handlers. */
 export interface FetchProtectOptions extends ProtectOptions {
   /** What the platform knows of the connection: a Fetch `Request` says nothing of it. */
   peer: (request: Request) => Peer;

@@ -58,21 +58,29 @@ function parser<Kind extends string>(kind: Kind, grammar: RegExp, fold: boolean)
   };
 }
 
+/** A domain name (a CompoundName), lower-cased. Throws `InvalidNameError`; its message calls the value `field`. */
 export const parseDomainName: (value: unknown, field?: string) => DomainName = parser('DomainName', compoundName, true);
+/** The short name of a role (a CompoundName), lower-cased. Throws `InvalidNameError`. */
 export const parseRoleName: (value: unknown, field?: string) => RoleName = parser('RoleName', compoundName, true);
+/** The short name of a group (a CompoundName), lower-cased. Throws `InvalidNameError`. */
 export const parseGroupName: (value: unknown, field?: string) => GroupName = parser('GroupName', compoundName, true);
+/** The short name of a policy (a CompoundName), lower-cased. Throws `InvalidNameError`. */
 export const parsePolicyName: (value: unknown, field?: string) => PolicyName = parser('PolicyName', compoundName, true);
+/** The short name of a service (a SimpleName: no dots), lower-cased. Throws `InvalidNameError`. */
 export const parseServiceName: (value: unknown, field?: string) => ServiceName = parser(
   'ServiceName',
   simpleName,
   true,
 );
+/** An action (a CompoundName), lower-cased. Throws `InvalidNameError`. */
 export const parseActionName: (value: unknown, field?: string) => ActionName = parser('ActionName', compoundName, true);
+/** The name of a key: letters, digits, `_`, and inside also `.` and `-`; keeps its case. Throws `InvalidNameError`. */
 export const parseKeyId: (value: unknown, field?: string) => KeyId = parser(
   'KeyId',
   /^[a-zA-Z0-9_][a-zA-Z0-9_.-]*$/,
   false,
 );
+/** A path element such as an instance id; keeps its case. Throws `InvalidNameError`. */
 export const parsePathElement: (value: unknown, field?: string) => PathElement = parser(
   'PathElement',
   pathElement,

@@ -14,6 +14,7 @@ export const conditionKeys = [
   'scopegcp',
   'scopeonprem',
 ] as const;
+/** A name that a condition may ask for. */
 export type ConditionKey = (typeof conditionKeys)[number];
 
 /** One condition: the context's value of `key` must be one of `values`; `*` among them stands for any. */

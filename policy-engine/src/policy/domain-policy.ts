@@ -26,6 +26,7 @@ export interface DomainPolicy {
   readonly fallback: Decision;
 }
 
+/** How the policies of a domain are compiled. */
 export interface CompileOptions {
   /** Compare whole resource names, also of other domains, instead of cutting the domain off. Default false. */
   qualified?: boolean;

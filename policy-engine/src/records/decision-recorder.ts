@@ -19,6 +19,7 @@ export interface DecisionRecord {
   readonly revision?: Decision['revision'];
 }
 
+/** Where records of decisions go, and which. */
 export interface RecordOptions {
   /** Receives the records in order, some at a time, after the decisions were given. What it throws is counted, not passed on. */
   write: (records: readonly DecisionRecord[]) => void | Promise<void>;

@@ -9,6 +9,7 @@ export interface CaseEngine {
   policyOf(domain: string): DomainPolicy | undefined;
 }
 
+/** How `runCases` fills in what a case leaves out. */
 export interface RunCasesOptions {
   /** The domain of cases that name none; of `catalog.cases.yaml` it is `catalog`. */
   domain?: string;
@@ -37,6 +38,7 @@ export interface CoveredAssertion {
   readonly assertion: DecidingAssertion;
 }
 
+/** What `runCases` found. */
 export interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];

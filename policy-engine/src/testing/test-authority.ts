@@ -11,6 +11,7 @@ import type { Jwk, JwkList, JwsPolicyData, KeyPurpose } from '../wire/index.ts';
 import { makeCertificate, type TestCertificate } from './test-certificate.ts';
 import { TestClock } from './test-clock.ts';
 
+/** What of a token a test decides; the rest is usual. */
 export interface TestTokenInput {
   domain: string;
   roles: readonly string[];
@@ -26,6 +27,7 @@ export interface TestTokenInput {
   header?: Readonly<Record<string, unknown>>;
 }
 
+/** What of a bundle a test decides; the rest is usual. */
 export interface TestBundleInput {
   domain: string;
   policies: readonly PolicyInput[];
@@ -37,6 +39,7 @@ export interface TestBundleInput {
   expiresIn?: number;
 }
 
+/** What of a throw-away authority a test decides. */
 export interface TestAuthorityOptions {
   /** Default `https://signet.test/v1`. */
   issuer?: string;

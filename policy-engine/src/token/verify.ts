@@ -4,6 +4,7 @@ import { parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import { readClaims, type TokenFault, type VerifiedAccessToken } from './claims.ts';
 
+/** What an access token is verified against. */
 export interface VerifyAccessTokenOptions {
   keys: KeySource;
   /** Issuers that are trusted, compared exactly. */

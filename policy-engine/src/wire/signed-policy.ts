@@ -1,3 +1,4 @@
+/** What a rule does with the requests that it matches; a `DENY` wins over every `ALLOW`. */
 export type Effect = 'ALLOW' | 'DENY';
 
 /** One rule of a policy on the wire. `role` is `domain:role.name`, `resource` is `domain:entity`; each may hold `*` and `?`. */
@@ -17,6 +18,7 @@ export interface WireConditions {
   conditionsList: { id?: number; conditionsMap: Record<string, { operator: string; value: string }> }[];
 }
 
+/** A policy on the wire: a named list of rules. `modified` is RFC 3339; one that is not `active` is in no bundle. */
 export interface WirePolicy {
   /** `domain:policy.name`. */
   name: string;

@@ -20,6 +20,7 @@ export interface CommandContext {
   onWakeUp(listener: () => void): void;
 }
 
+/** The options that every command has. */
 export interface CommandOptions {
   readonly config?: string;
   readonly json?: boolean;

@@ -12,6 +12,7 @@ export const variables = {
   logLevel: 'SIGNET_UPDATER_LOG_LEVEL',
 } as const;
 
+/** The variables of a process. */
 export type Environment = Readonly<Record<string, string | undefined>>;
 
 /** The environment of this process. */

@@ -10,6 +10,7 @@ export interface OpenFile {
   close(): Promise<void>;
 }
 
+/** What is known of a file without opening it. `mode` has the bits of `chmod` and those of the kind. */
 export interface FileFacts {
   readonly isFile: boolean;
   readonly isDirectory: boolean;
