@@ -47,9 +47,22 @@ export interface JoinToken extends InstanceKey {
   readonly createdBy: PrincipalName;
 }
 
+/** Which instances are listed. */
+export interface InstanceQuery {
+  readonly domain: DomainName;
+  /** Only those of this one. */
+  readonly service?: ServiceName | undefined;
+  /** Service, provider and id of the last one of the page before. */
+  readonly after?: readonly [service: string, provider: string, instanceId: string] | undefined;
+  /** At most this many. */
+  readonly limit: number;
+}
+
 /** What the life of instances keeps. Each method is one transaction; all throw `StoreUnavailableError`. Times in seconds. */
 export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
+  /** In the order of service, provider and id. */
+  list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
   /** Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. */
   register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void>;
   /**

@@ -4,6 +4,7 @@ import {
   type GivenCertificate,
   type InstanceDetails,
   type InstanceKey,
+  type InstanceQuery,
   type InstanceRecord,
   type InstanceStore,
   type JoinToken,
@@ -12,6 +13,7 @@ import {
 } from '../instances/instance-store.ts';
 import { confirmCertificate, instanceColumns, revokeRows, toInstance } from './certificate-rows.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
+import { readInstances } from './list-instances.ts';
 import type { Schema } from './schema.ts';
 
 /** The instances of a store over any database of the query layer. */
@@ -24,6 +26,10 @@ export class KyselyInstanceStore implements InstanceStore {
 
   find(key: InstanceKey): Promise<InstanceRecord | undefined> {
     return this.#database.read((db) => findInstance(db, key));
+  }
+
+  list(query: InstanceQuery): Promise<readonly InstanceRecord[]> {
+    return this.#database.read((db) => readInstances(db, query));
   }
 
   async register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void> {
