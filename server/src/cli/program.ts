@@ -13,6 +13,8 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['group', async () => (await import('./manage/member-lists.ts')).groupCommand()],
   ['policy', async () => (await import('./manage/policy.ts')).policyCommand()],
   ['service', async () => (await import('./manage/service.ts')).serviceCommand()],
+  ['search', async () => (await import('./manage/search.ts')).searchCommand()],
+  ['reviews', async () => (await import('./manage/search.ts')).reviewsCommand()],
   ['export', async () => (await import('./export.ts')).exportCommand()],
   ['test', async () => (await import('./test.ts')).testCommand()],
   ['token', async () => (await import('./token.ts')).tokenCommand()],
@@ -57,9 +59,20 @@ function inherit(command: Command, parent: Command): void {
   for (const below of command.commands) inherit(below, command);
 }
 
+/** Help for a command that there is not would look like an answer. Throws `CommanderError`. */
+function refuseUnknown(command: Command, argv: readonly string[]): void {
+  const { operands, unknown } = command.parseOptions([...argv]);
+  const [name, ...rest] = operands;
+  if (name === undefined || name === 'help' || command.commands.length === 0) return;
+  const below = command.commands.find((each) => each.name() === name);
+  if (below === undefined) command.error(`error: unknown command '${name}'`, { code: 'commander.unknownCommand' });
+  else refuseUnknown(below, [...rest, ...unknown]);
+}
+
 /** Runs one command line and answers its exit status; `process.exitCode` is what the command itself decided. */
 export async function runProgram(program: Command, argv: readonly string[]): Promise<number> {
   try {
+    if (argv.some((word) => word === '--help' || word === '-h')) refuseUnknown(program, argv);
     await program.parseAsync([...argv], { from: 'user' });
     return Number(process.exitCode ?? exitStatus.done);
   } catch (error) {

@@ -33,13 +33,18 @@ export function findQuotaFaults(
 ): QuotaFault[] {
   const was = before === undefined ? undefined : countsOf(before, otherMembers);
   const is = countsOf(after, otherMembers);
-  const inForce = { ...quotas, ...after.quotas };
+  const inForce = quotasInForce(after, quotas);
   return quotaKinds
     .filter((kind) => is[kind] > inForce[kind] && is[kind] > (was?.[kind] ?? 0))
     .map((kind) => {
       const error = new ConflictError(`domain \`${after.name}\` may have at most ${inForce[kind]} ${kind}`);
       return { kind, error };
     });
+}
+
+/** The domain's own where it has some, else those of the server. */
+export function quotasInForce(content: DomainContent, quotas: Quotas): Quotas {
+  return { ...quotas, ...content.quotas };
 }
 
 function countsOf(

@@ -9,6 +9,7 @@ import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { type AuditVerdict, verifyAuditChain } from './audit-chain.ts';
 import { readAudit } from './audit-rows.ts';
 import { KyselyCertificateStore } from './certificate-store.ts';
+import { type DueReview, readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
 import { KyselyInstanceStore } from './instance-store.ts';
 import { readDomains } from './read-domains.ts';
@@ -66,6 +67,10 @@ export class KyselyStore implements Store {
 
   signingKeys(): Promise<readonly SigningKeyRecord[]> {
     return this.#read(readSigningKeys);
+  }
+
+  dueReviews(at: number): Promise<readonly DueReview[]> {
+    return this.#read((db) => readDueReviews(db, at));
   }
 
   audit(query: AuditQuery): Promise<readonly AuditRecord[]> {

@@ -4,6 +4,7 @@ import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
+import type { DueReview } from './due-reviews.ts';
 import type { MemberScope } from './read-members.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 
@@ -110,6 +111,8 @@ export interface Store extends SnapshotSource {
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   domainNames(): Promise<readonly DomainName[]>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  /** Every member whose review is due at `at` (milliseconds), in no order. */
+  dueReviews(at: number): Promise<readonly DueReview[]>;
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
   /** Checks the chain of the whole audit log; with `known`, also that it passes through a head noted earlier. */
   verifyAudit(known?: string): Promise<AuditVerdict>;

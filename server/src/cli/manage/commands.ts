@@ -1,6 +1,6 @@
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
 import { describeImpact } from '../describe-impact.ts';
@@ -94,7 +94,15 @@ export function timeOf(text: string): string {
   return formatTimestamp(systemClock.now() + Number(span[1]) * unitMs);
 }
 
+/** For options that take a whole number. */
+export function wholeNumber(text: string): number {
+  if (/^\d{1,10}$/.test(text)) return Number(text);
+  throw new InvalidArgumentError('It must be a whole number.');
+}
+
 /** The members that are there, without those that are undefined. */
-export function given(values: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined));
+export function given<Value>(values: Readonly<Record<string, Value | undefined>>): Record<string, Value> {
+  return Object.fromEntries(
+    Object.entries(values).flatMap(([name, value]) => (value === undefined ? [] : [[name, value]])),
+  );
 }

@@ -1,7 +1,14 @@
 import { Command } from 'commander';
+import { z } from 'zod';
 import { action } from '../run.ts';
 import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
-import { manage } from './management-client.ts';
+import { addDomainBounds } from './domain-bounds.ts';
+import { manageTagged } from './management-client.ts';
+
+interface UpdateOptions extends WriteOptions {
+  readonly description?: string;
+  readonly requireReason?: boolean;
+}
 
 interface CreateOptions extends WriteOptions {
   readonly admin: readonly string[];
@@ -11,7 +18,7 @@ interface CreateOptions extends WriteOptions {
 
 /** `signet domain …`. */
 export function domainCommand(): Command {
-  return new Command('domain')
+  const command = new Command('domain')
     .description('domains: the owners of everything else')
     .addCommand(
       reader('list', 'list the domains that you may look at').action(action((o: ReadOptions) => list(o, ['domains']))),
@@ -30,14 +37,22 @@ export function domainCommand(): Command {
         .action(action(create)),
     )
     .addCommand(
+      writer('update', 'change what a domain says of itself; what is not given stays')
+        .argument('<domain>')
+        .option('--description <text>', 'what it is')
+        .option('--require-reason', 'every change has to say why')
+        .option('--no-require-reason', 'no change has to say why')
+        .action(action((domain: string, o: UpdateOptions) => update(domain, o, o))),
+    )
+    .addCommand(
       writer('disable', 'switch a domain off: its services are nobody, its policies decide nothing')
         .argument('<domain>')
-        .action(action((domain: string, o: WriteOptions) => setEnabled(domain, false, o))),
+        .action(action((domain: string, o: WriteOptions) => update(domain, { enabled: false }, o))),
     )
     .addCommand(
       writer('enable', 'switch a domain on again')
         .argument('<domain>')
-        .action(action((domain: string, o: WriteOptions) => setEnabled(domain, true, o))),
+        .action(action((domain: string, o: WriteOptions) => update(domain, { enabled: true }, o))),
     )
     .addCommand(
       writer('delete', 'delete a disabled domain with everything in it')
@@ -46,9 +61,14 @@ export function domainCommand(): Command {
     )
     .addCommand(
       reader('changes', 'list what was changed, newest first')
-        .argument('<domain>')
-        .action(action((domain: string, o: ReadOptions) => list(o, ['domains', domain, 'changes']))),
+        .argument('[domain]', 'only in this one (without it, for system operators: everywhere)')
+        .action(
+          action((domain: string | undefined, o: ReadOptions) =>
+            list(o, domain === undefined ? ['changes'] : ['domains', domain, 'changes']),
+          ),
+        ),
     );
+  return addDomainBounds(command);
 }
 
 async function create(domain: string, options: CreateOptions): Promise<void> {
@@ -60,10 +80,29 @@ async function create(domain: string, options: CreateOptions): Promise<void> {
   });
 }
 
-/** Only the switch changes: the rest goes back as it was. */
-async function setEnabled(domain: string, enabled: boolean, options: WriteOptions): Promise<void> {
-  const path = ['domains', domain];
-  const now = await manage(options, { method: 'GET', path });
-  const { description, requireReason } = Object(now) as { description?: unknown; requireReason?: unknown };
-  await write(options, { method: 'PUT', path, body: given({ description, requireReason, enabled }) });
+interface DomainFields {
+  readonly description?: string;
+  readonly requireReason?: boolean;
+  readonly enabled?: boolean;
 }
+
+/** What is not given goes back as it was, unless somebody was faster. */
+async function update(domain: string, fields: DomainFields, options: WriteOptions): Promise<void> {
+  const path = ['domains', domain];
+  const { body: now, tag } = await manageTagged(options, { method: 'GET', path });
+  const { description, requireReason, enabled } = {
+    ...fieldsSchema.parse(now),
+    ...given({
+      description: fields.description,
+      requireReason: fields.requireReason,
+      enabled: fields.enabled,
+    }),
+  };
+  await write(options, { method: 'PUT', path, body: given({ description, requireReason, enabled }), ifMatch: tag });
+}
+
+const fieldsSchema = z.object({
+  description: z.string().optional(),
+  requireReason: z.boolean().optional(),
+  enabled: z.boolean().optional(),
+});

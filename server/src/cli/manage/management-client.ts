@@ -20,19 +20,36 @@ export interface ManagementRequest {
   readonly path: readonly string[];
   readonly query?: Readonly<Record<string, string>>;
   readonly body?: unknown;
+  /** Entity tag that the object must still have. */
+  readonly ifMatch?: string | undefined;
+}
+
+/** What the server answered, and the entity tag of it. */
+export interface TaggedAnswer {
+  readonly body: unknown;
+  readonly tag: string | undefined;
 }
 
 const timeoutMs = 30_000;
 
 /** Makes one request of the management API and answers its JSON, undefined where there is none. Throws `ManagementRefusedError`. */
 export async function manage(options: ConnectionOptions, asked: ManagementRequest): Promise<unknown> {
+  return (await manageTagged(options, asked)).body;
+}
+
+/** The same with the entity tag. */
+export async function manageTagged(options: ConnectionOptions, asked: ManagementRequest): Promise<TaggedAnswer> {
   const settings = clientSettings(options);
   // The management API has one address: that of the first server.
   const [origin = ''] = [settings.baseUrl].flat();
   const url = new URL(`/management/v1/${asked.path.map(encodeURIComponent).join('/')}`, String(origin));
   for (const [name, value] of Object.entries(asked.query ?? {})) url.searchParams.set(name, value);
   const body = asked.body === undefined ? undefined : JSON.stringify(asked.body);
-  const { promise, resolve, reject } = Promise.withResolvers<{ status: number; text: string }>();
+  const { promise, resolve, reject } = Promise.withResolvers<{
+    status: number;
+    text: string;
+    tag: string | undefined;
+  }>();
   const sent = request(
     url,
     {
@@ -42,13 +59,17 @@ export async function manage(options: ConnectionOptions, asked: ManagementReques
       ca: readFileSync(settings.caBundle),
       agent: false,
       signal: AbortSignal.timeout(timeoutMs),
-      headers:
-        body === undefined
-          ? {}
-          : { 'content-type': 'application/json', 'content-length': String(Buffer.byteLength(body)) },
+      headers: {
+        ...(asked.ifMatch !== undefined && { 'if-match': asked.ifMatch }),
+        ...(body !== undefined && {
+          'content-type': 'application/json',
+          'content-length': String(Buffer.byteLength(body)),
+        }),
+      },
     },
     (response) => {
-      text(response).then((answer) => resolve({ status: response.statusCode ?? 0, text: answer }), reject);
+      const { statusCode: status = 0, headers } = response;
+      text(response).then((answer) => resolve({ status, text: answer, tag: headers.etag }), reject);
     },
   );
   sent.on('error', reject);
@@ -56,7 +77,7 @@ export async function manage(options: ConnectionOptions, asked: ManagementReques
   const answer = await promise;
   const value: unknown = answer.text === '' ? undefined : JSON.parse(answer.text);
   if (answer.status >= 400) throw new ManagementRefusedError(answer.status, messageOf(value));
-  return value;
+  return { body: value, tag: answer.tag };
 }
 
 /** Every page of a list. */

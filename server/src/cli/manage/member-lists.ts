@@ -1,15 +1,29 @@
 import { Command } from 'commander';
 import { action } from '../run.ts';
-import { given, list, type ReadOptions, reader, show, timeOf, type WriteOptions, write, writer } from './commands.ts';
+import {
+  given,
+  list,
+  type ReadOptions,
+  reader,
+  show,
+  timeOf,
+  type WriteOptions,
+  wholeNumber,
+  write,
+  writer,
+} from './commands.ts';
 
 interface PutOptions extends WriteOptions {
   readonly description?: string;
   readonly trust?: string;
+  readonly tokenExpiry?: number;
+  readonly certExpiry?: number;
 }
 
 interface AddOptions extends WriteOptions {
   readonly expires?: string;
   readonly review?: string;
+  readonly disabled?: boolean;
 }
 
 /** `signet role …`. */
@@ -17,7 +31,9 @@ export function roleCommand(): Command {
   const command = listCommands('role', 'roles: who may be given what policies say');
   command.commands
     .find((one) => one.name() === 'create')
-    ?.option('--trust <domain>', 'let this domain say who is in it');
+    ?.option('--trust <domain>', 'let this domain say who is in it')
+    .option('--token-expiry <seconds>', 'the longest life of a token with it', wholeNumber)
+    .option('--cert-expiry <seconds>', 'the longest life of a role certificate', wholeNumber);
   return command;
 }
 
@@ -29,8 +45,7 @@ export function groupCommand(): Command {
 function listCommands(kind: 'role' | 'group', description: string): Command {
   const all = (domain: string) => ['domains', domain, `${kind}s`];
   const one = (command: Command) => command.argument('<domain>').argument(`<${kind}>`);
-  const member = (command: Command) => one(command).argument('<member>');
-  return new Command(kind)
+  const command = new Command(kind)
     .description(description)
     .addCommand(
       reader('list', `list the ${kind}s of a domain`)
@@ -43,11 +58,13 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
       ),
     )
     .addCommand(
-      one(writer('create', `make a ${kind}, or change it; its members stay`))
+      one(writer('create', `make a ${kind}, or change it; its members stay, what else is not given goes`))
         .option('--description <text>', 'what it is for')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
-            const body = given({ description: o.description, trust: o.trust });
+            const { description: text, trust, tokenExpiry, certExpiry } = o;
+            const lifetimes = { tokenExpirySeconds: tokenExpiry, certExpirySeconds: certExpiry };
+            const body = given({ description: text, trust, ...lifetimes });
             return write(o, { method: 'PUT', path: [...all(domain), name], body });
           }),
         ),
@@ -60,21 +77,43 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
       ),
     )
     .addCommand(
-      member(writer('add', 'add a member, or change until when it counts'))
+      one(reader('changes', `list what was changed in a ${kind}, newest first`)).action(
+        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
+      ),
+    );
+  return addMemberCommands(command, kind);
+}
+
+function addMemberCommands(command: Command, kind: 'role' | 'group'): Command {
+  const pathOf = (domain: string, name: string) => ['domains', domain, `${kind}s`, name, 'members'];
+  const one = (each: Command) => each.argument('<domain>').argument(`<${kind}>`);
+  return command
+    .addCommand(
+      one(reader('members', `list the members of a ${kind}`)).action(
+        action((domain: string, name: string, o: ReadOptions) => list(o, pathOf(domain, name))),
+      ),
+    )
+    .addCommand(
+      one(writer('add', 'add a member, or change until when it counts'))
+        .argument('<member>')
         .option('--expires <time>', 'when it ends: 2027-01-01T00:00:00Z, or 7d, 12h, 30m from now')
         .option('--review <time>', 'when somebody should look again')
+        .option('--disabled', 'it is there and does not count')
         .action(
           action((domain: string, name: string, who: string, o: AddOptions) => {
-            const body = given({ expires: o.expires && timeOf(o.expires), review: o.review && timeOf(o.review) });
-            return write(o, { method: 'PUT', path: [...all(domain), name, 'members', who], body });
+            const { expires, review, disabled } = o;
+            const body = given({ expires: expires && timeOf(expires), review: review && timeOf(review), disabled });
+            return write(o, { method: 'PUT', path: [...pathOf(domain, name), who], body });
           }),
         ),
     )
     .addCommand(
-      member(writer('remove', 'take a member away')).action(
-        action((domain: string, name: string, who: string, o: WriteOptions) =>
-          write(o, { method: 'DELETE', path: [...all(domain), name, 'members', who] }),
+      one(writer('remove', 'take a member away'))
+        .argument('<member>')
+        .action(
+          action((domain: string, name: string, who: string, o: WriteOptions) =>
+            write(o, { method: 'DELETE', path: [...pathOf(domain, name), who] }),
+          ),
         ),
-      ),
     );
 }

@@ -1,4 +1,6 @@
-import { Command, Option } from 'commander';
+import { readFileSync } from 'node:fs';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { parse } from 'yaml';
 import { action } from '../run.ts';
 import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
 import { ManagementRefusedError, manage, textOf } from './management-client.ts';
@@ -8,13 +10,17 @@ interface RuleOptions extends WriteOptions {
   readonly action: string;
   readonly resource: string;
   readonly role: string;
+  readonly condition?: Readonly<Record<string, string>>;
+  readonly caseSensitive?: boolean;
+  readonly policyVersion?: string;
 }
+
+const all = (domain: string) => ['domains', domain, 'policies'];
+const one = (command: Command) => command.argument('<domain>').argument('<policy>');
 
 /** `signet policy …`. */
 export function policyCommand(): Command {
-  const all = (domain: string) => ['domains', domain, 'policies'];
-  const one = (command: Command) => command.argument('<domain>').argument('<policy>');
-  return new Command('policy')
+  const command = new Command('policy')
     .description('policies: what roles may do')
     .addCommand(
       reader('list', 'list the policies of a domain')
@@ -27,11 +33,44 @@ export function policyCommand(): Command {
       ),
     )
     .addCommand(
+      one(writer('put', 'make a policy what a file says, in the form of a document (`-`: standard input)'))
+        .argument('<file>')
+        .action(
+          action((domain: string, name: string, file: string, o: WriteOptions) =>
+            write(o, { method: 'PUT', path: [...all(domain), name], body: readYaml(file) }),
+          ),
+        ),
+    )
+    .addCommand(
+      one(writer('delete', 'delete a policy with all its versions')).action(
+        action((domain: string, name: string, o: WriteOptions) =>
+          write(o, { method: 'DELETE', path: [...all(domain), name] }),
+        ),
+      ),
+    )
+    .addCommand(
+      one(reader('changes', 'list what was changed in a policy, newest first')).action(
+        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
+      ),
+    );
+  return addVersionCommands(addRuleCommands(command));
+}
+
+function addRuleCommands(command: Command): Command {
+  return command
+    .addCommand(
       one(writer('add', 'add a rule to the active version, and make the policy where there is none'))
         .addOption(new Option('--effect <effect>', 'what it does').choices(['allow', 'deny']).default('allow'))
         .requiredOption('--action <action>', 'an action, or a pattern')
         .requiredOption('--resource <resource>', 'an entity of the domain, or a pattern')
         .requiredOption('--role <role>', 'a role of the domain, or a pattern')
+        .option(
+          '--condition <key=value>',
+          'count only where this holds, e.g. instances=h1,h2; all given must',
+          addCondition,
+        )
+        .option('--case-sensitive', 'keep action and resource in the case given')
+        .option('--policy-version <version>', 'add it to this version')
         .action(action(addRule)),
     )
     .addCommand(
@@ -44,6 +83,30 @@ export function policyCommand(): Command {
             return write(o, { method: 'DELETE', path });
           }),
         ),
+    );
+}
+
+function addVersionCommands(command: Command): Command {
+  const versionPath = (domain: string, name: string, version: string) => [...all(domain), name, 'versions', version];
+  return command
+    .addCommand(
+      one(writer('put-version', 'make one version the rules of a file (`-`: standard input); a new one is not active'))
+        .argument('<version>')
+        .argument('<file>')
+        .action(
+          action((domain: string, name: string, version: string, file: string, o: WriteOptions) =>
+            write(o, { method: 'PUT', path: versionPath(domain, name, version), body: readYaml(file) }),
+          ),
+        ),
+    )
+    .addCommand(
+      one(writer('delete-version', 'delete a version that is not the active one'))
+        .argument('<version>')
+        .action(
+          action((domain: string, name: string, version: string, o: WriteOptions) =>
+            write(o, { method: 'DELETE', path: versionPath(domain, name, version) }),
+          ),
+        ),
     )
     .addCommand(
       one(writer('activate', 'make another version the active one'))
@@ -55,21 +118,33 @@ export function policyCommand(): Command {
         ),
     )
     .addCommand(
-      one(writer('delete', 'delete a policy with all its versions')).action(
+      one(writer('deactivate', 'switch a policy off: it has no active version')).action(
         action((domain: string, name: string, o: WriteOptions) =>
-          write(o, { method: 'DELETE', path: [...all(domain), name] }),
+          write(o, { method: 'PUT', path: [...all(domain), name, 'active'], body: { version: null } }),
         ),
       ),
     );
 }
 
+/** YAML, of which JSON is a part. */
+function readYaml(file: string): unknown {
+  return parse(readFileSync(file === '-' ? process.stdin.fd : file, 'utf8'));
+}
+
+function addCondition(text: string, known: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
+  const [, key, value] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (key === undefined || value === undefined) throw new InvalidArgumentError('It must be key=value.');
+  return { ...known, [key]: value };
+}
+
 async function addRule(domain: string, name: string, options: RuleOptions): Promise<void> {
-  const { effect, resource, role } = options;
-  const rule = given({ effect, action: options.action, resource, role });
+  const { effect, resource, role, condition, caseSensitive, policyVersion } = options;
+  const conditions = condition === undefined ? undefined : [condition];
+  const rule = given({ effect, action: options.action, resource, role, conditions, caseSensitive });
   const path = ['domains', domain, 'policies', name];
-  const active = await activeVersion(options, path);
-  if (active === undefined) await write(options, { method: 'PUT', path, body: [rule] });
-  else await write(options, { method: 'POST', path: [...path, 'versions', active, 'assertions'], body: rule });
+  const version = policyVersion ?? (await activeVersion(options, path));
+  if (version === undefined) await write(options, { method: 'PUT', path, body: [rule] });
+  else await write(options, { method: 'POST', path: [...path, 'versions', version, 'assertions'], body: rule });
 }
 
 /** Undefined when there is no such policy; version `0` where none is active. */

@@ -7,6 +7,7 @@ interface PutOptions extends WriteOptions {
   readonly description?: string;
   readonly endpoint?: string;
   readonly host?: readonly string[];
+  readonly disabled?: boolean;
 }
 
 /** `signet service …`. */
@@ -27,13 +28,15 @@ export function serviceCommand(): Command {
       ),
     )
     .addCommand(
-      one(writer('create', 'make a service, or change it; its keys stay'))
+      one(writer('create', 'make a service, or change it; its keys stay, what else is not given goes'))
         .option('--description <text>', 'what it is')
         .option('--endpoint <url>', 'where it confirms instances, for a provider')
         .option('--host <name...>', 'hosts that it runs on')
+        .option('--disabled', 'switched off: it is nobody')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
-            const body = given({ description: o.description, endpoint: o.endpoint, hosts: o.host });
+            const enabled = o.disabled === true ? false : undefined;
+            const body = given({ description: o.description, endpoint: o.endpoint, hosts: o.host, enabled });
             return write(o, { method: 'PUT', path: [...all(domain), name], body });
           }),
         ),
@@ -43,6 +46,11 @@ export function serviceCommand(): Command {
         action((domain: string, name: string, o: WriteOptions) =>
           write(o, { method: 'DELETE', path: [...all(domain), name] }),
         ),
+      ),
+    )
+    .addCommand(
+      one(reader('changes', 'list what was changed in a service, newest first')).action(
+        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
       ),
     )
     .addCommand(

@@ -8,6 +8,8 @@ import {
   putAccount,
   putDomain,
   putLimits,
+  putQuotas,
+  quotasView,
   readNewDomain,
 } from '../../management/edits/domains.ts';
 import { mayView } from '../../management/rights.ts';
@@ -50,6 +52,10 @@ export function mountDomainRoutes(
   router.delete(one, async (ctx) => answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))));
   router.get(`${one}/limits`, async (ctx) => answerView(ctx, (await viewedDomain(deps, ctx)).limits));
   router.put(`${one}/limits`, body, (ctx) => answerChange(deps, ctx, putLimits(domainOf(ctx), bodyJson(ctx))));
+  router.get(`${one}/quotas`, async (ctx) => answerView(ctx, quotasView(await viewedDomain(deps, ctx), deps.quotas)));
+  router.put(`${one}/quotas`, body, (ctx) =>
+    answerChange(deps, ctx, putQuotas(domainOf(ctx), bodyJson(ctx), deps.quotas)),
+  );
   router.get(`${one}/accounts/aws`, async (ctx) => {
     const { awsAccount } = await viewedDomain(deps, ctx);
     if (awsAccount === undefined) throw new NotFoundError('the domain has no such account');

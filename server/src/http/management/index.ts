@@ -5,8 +5,10 @@ import { type AccessDeps, accessRoute } from '../routes/access.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { mountDomainRoutes } from './domains.ts';
 import { mountMemberListRoutes } from './member-lists.ts';
+import { mountObjectChangeRoutes } from './object-changes.ts';
 import { mountPolicyRoutes } from './policies.ts';
 import { mountRecordRoutes } from './records.ts';
+import { mountReviewRoute } from './reviews.ts';
 import { mountServiceRoutes } from './services.ts';
 
 /** Where the management API lives. */
@@ -25,7 +27,9 @@ export function mountManagementRoutes(
   mountMemberListRoutes(router, deps, body, 'group');
   mountPolicyRoutes(router, deps, body);
   mountServiceRoutes(router, deps, body);
+  mountObjectChangeRoutes(router, deps);
   mountRecordRoutes(router, deps);
+  mountReviewRoute(router, deps);
   router.get(`${deps.basePath}/access/:action`, accessRoute(access));
   router.get(`${deps.basePath}/access/:action/:resource`, accessRoute(access));
 }

@@ -1,26 +1,24 @@
 import type Router from '@koa/router';
-import { formatTimestamp } from '@signet/policy-engine/clock';
 import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
-import { makeCursor, readCursor } from '../../management/paging.ts';
 import { isOperator, mayView, systemDomain } from '../../management/rights.ts';
 import { type SearchHit, search } from '../../management/search.ts';
-import type { AuditRecord } from '../../store/records.ts';
-import { answerJson, type RequestState, type RouteContext, requireIdentity } from '../context.ts';
+import { type RequestState, requireIdentity } from '../context.ts';
+import { answerChanges } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { answerPage, pageRequestOf, queryOf, viewedDomain } from './request.ts';
+import { answerPage, queryOf, viewedDomain } from './request.ts';
 
 /** What was changed, newest first, and where a principal, resource or action is found. */
 export function mountRecordRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
   router.get(`${deps.basePath}/domains/:domainName/changes`, async (ctx) => {
     const { name } = await viewedDomain(deps, ctx);
-    await answerChanges(deps, ctx, name);
+    await answerChanges(deps, ctx, { subject: name });
   });
   router.get(`${deps.basePath}/changes`, async (ctx) => {
     const query = { caller: requireIdentity(ctx).name, right: 'view_domain', domain: systemDomain } as const;
     if (!isOperator(deps.snapshot(), query, deps.clock.now())) {
       throw new ForbiddenError('only a system operator may look at all changes');
     }
-    await answerChanges(deps, ctx);
+    await answerChanges(deps, ctx, {});
   });
   router.get(`${deps.basePath}/search`, (ctx) => {
     const caller = requireIdentity(ctx).name;
@@ -41,29 +39,4 @@ export function mountRecordRoutes(router: Router<RequestState>, deps: Management
     const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     answerPage(deps, ctx, sorted, keyOf, query);
   });
-}
-
-async function answerChanges(deps: ManagementRouteDeps, ctx: RouteContext, subject?: string): Promise<void> {
-  const request = pageRequestOf(queryOf(ctx, ['limit', 'cursor']), ctx.path);
-  const { cursor, limit, list } = request;
-  const before = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
-  const records = await deps.store.audit({
-    limit: limit + 1,
-    ...(subject !== undefined && { subject }),
-    ...(before !== undefined && { before }),
-  });
-  const items = records.slice(0, limit);
-  const last = items.at(-1);
-  const next =
-    records.length > limit && last !== undefined ? makeCursor(String(last.id), list, deps.pagingSecret) : undefined;
-  answerJson(ctx, JSON.stringify({ items: items.map(shown), ...(next !== undefined && { next }) }));
-}
-
-function shown({ at, before, after, ...record }: AuditRecord): Record<string, unknown> {
-  return {
-    at: formatTimestamp(at),
-    ...record,
-    ...(before !== undefined && { before: JSON.parse(before) }),
-    ...(after !== undefined && { after: JSON.parse(after) }),
-  };
 }

@@ -1,4 +1,5 @@
 import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
+import { matchesEntityTag } from '../../bundles/entity-tags.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
 import {
   type ChangeOutcome,
@@ -40,7 +41,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     throw new InvalidRequestError(`reason must have at most ${maxReason} characters and no control characters`);
   }
   const { certificate, requestId } = ctx.state;
-  const ifMatch = tags(ctx.get('If-Match'));
+  const ifMatch = tagsOf(ctx);
   const ifNoneMatch = ctx.get('If-None-Match');
   if (ifNoneMatch !== '' && ifNoneMatch !== '*') throw new InvalidRequestError('If-None-Match takes only `*` here');
   return {
@@ -51,18 +52,20 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
       ...(reason !== undefined && { reason }),
       ...(certificate !== undefined && { certificateSerial: certificate.serial }),
     },
-    ...(ifMatch.length > 0 && { ifMatch }),
+    ...(ifMatch !== undefined && { ifMatch }),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),
   };
 }
 
-function tags(header: string): string[] {
-  return header
-    .split(',')
-    .map((tag) => tag.trim())
-    .filter((tag) => tag !== '');
+/** The tags of `If-Match`, which are compared as they are: a weak one matches nothing (RFC 9110 §13.1.1). */
+function tagsOf(ctx: RouteContext): string[] | undefined {
+  const header = ctx.req.headers['if-match'];
+  if (header === undefined) return undefined;
+  const tags = header.split(',').map((tag) => tag.trim());
+  if (tags.every((tag) => tag === '*' || /^(?:W\/)?"[\x21\x23-\x7e]*"$/.test(tag))) return tags;
+  throw new InvalidRequestError('If-Match must be `*` or entity tags in double quotes');
 }
 
 function flag(query: ReadonlyMap<string, string>, name: string): boolean {
@@ -89,8 +92,11 @@ export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
 
 /** Answers an object with its entity tag; 304 when the caller has it. */
 export function answerView(ctx: RouteContext, view: unknown): void {
-  ctx.set('ETag', entityTagOf(view));
-  answerJson(ctx, JSON.stringify(view));
+  const tag = entityTagOf(view);
+  ctx.set('ETag', tag);
+  const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
+  if (isRead && matchesEntityTag(ctx.req.headers['if-none-match'], tag)) ctx.status = 304;
+  else answerJson(ctx, JSON.stringify(view));
 }
 
 /**
@@ -119,8 +125,10 @@ export function requireView(
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }
 
-/** `limit` and `cursor` of a query that `queryOf` has read. */
-export function pageRequestOf(query: ReadonlyMap<string, string>, list: string): PageRequest {
+/** What page of a list is asked for; its cursors are for this caller, path and filters alone. `query` is what `queryOf` has read. */
+export function pageRequestOf(ctx: RouteContext, query: ReadonlyMap<string, string>): PageRequest {
+  const { limit: _, cursor: __, ...filters } = Object.fromEntries(query);
+  const list = JSON.stringify([requireIdentity(ctx).name, ctx.path, filters]);
   const text = query.get('limit') ?? String(defaultLimit);
   const limit = /^\d{1,4}$/.test(text) ? Number(text) : 0;
   if (limit < 1 || limit > maxLimit) throw new InvalidRequestError(`limit must be from 1 to ${maxLimit}`);
@@ -136,7 +144,5 @@ export function answerPage<Item>(
   keyOf: (item: Item) => string,
   query = queryOf(ctx, ['limit', 'cursor']),
 ): void {
-  const { limit: _, cursor: __, ...filters } = Object.fromEntries(query);
-  const request = pageRequestOf(query, JSON.stringify([ctx.path, filters]));
-  answerJson(ctx, JSON.stringify(pageOf(items, keyOf, request, deps.pagingSecret)));
+  answerView(ctx, pageOf(items, keyOf, pageRequestOf(ctx, query), deps.pagingSecret));
 }

@@ -3,11 +3,18 @@ import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
-import { awsAccountSchema, domainFieldsSchema, limitsSchema, strict } from '../documents/document-schema.ts';
+import {
+  awsAccountSchema,
+  domainFieldsSchema,
+  limitsSchema,
+  quotasSchema,
+  strict,
+} from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
 import { noMembers } from '../member-scope.ts';
+import { type Quotas, quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
 
 /** What a domain says of itself, as the API shows it. */
@@ -81,6 +88,25 @@ export function putLimits(domain: DomainName, body: unknown): DomainEdit {
     members: noMembers,
     view: ({ limits: shown }) => shown,
     apply: (content) => ({ ...content, limits }),
+  };
+}
+
+/** The quotas of a domain: those in force, and which of them are its own. */
+export function quotasView(content: DomainContent, quotas: Quotas): Record<string, unknown> {
+  return { inForce: quotasInForce(content, quotas), own: content.quotas ?? {} };
+}
+
+/** `PUT` of the quotas of a domain: for system operators. What the body leaves out the server says. */
+export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): DomainEdit {
+  const own = definedOnly(readPart(quotasSchema, body, (_reader, shape) => shape));
+  return {
+    domain,
+    right: 'manage_domain',
+    object: 'domain',
+    systemOnly: true,
+    members: noMembers,
+    view: (content) => quotasView(content, quotas),
+    apply: ({ quotas: _old, ...content }) => ({ ...content, ...(Object.keys(own).length > 0 && { quotas: own }) }),
   };
 }
 

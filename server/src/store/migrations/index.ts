@@ -6,6 +6,7 @@ import { addPagingSecret } from './004-paging-secret.ts';
 import { addObjectChanges } from './005-object-changes.ts';
 import { addMemberCounts } from './006-member-counts.ts';
 import { indexInstancesByDomain } from './007-instances-by-domain.ts';
+import { indexReviews } from './009-reviews.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -16,4 +17,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '005-object-changes': { up: addObjectChanges },
   '006-member-counts': { up: addMemberCounts },
   '007-instances-by-domain': { up: indexInstancesByDomain },
+  '009-reviews': { up: indexReviews },
 };

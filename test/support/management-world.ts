@@ -1,0 +1,66 @@
+import {
+  type Answer,
+  type Caller,
+  type CallOptions,
+  caller,
+  startServer,
+  type TestServer,
+  wholeFile,
+} from './start-server.ts';
+
+/** A server for a whole test file, with a system operator and services of `media` who may be anything. */
+export interface ManagementWorld {
+  readonly server: TestServer;
+  readonly base: string;
+  readonly operator: Caller;
+  /** Administrator of the domains that `newDomain` makes. */
+  readonly boss: Caller;
+  readonly guest: Caller;
+  as(name: string): Promise<Caller>;
+  /** Makes a domain and answers its path. */
+  newDomain(name: string, more?: Readonly<Record<string, unknown>>): Promise<string>;
+  end(): Promise<void>;
+}
+
+export async function managementWorld(options: Readonly<Record<string, unknown>> = {}): Promise<ManagementWorld> {
+  const file = wholeFile();
+  const base = '^/management/v1';
+  const server = await startServer(file, {
+    domains: [
+      {
+        name: 'sys.auth',
+        roles: { admin: ['sys.auth.operator'] },
+        services: { operator: {} },
+        policies: { administration: [['ALLOW', 'admin', '*', '*']] },
+      },
+      { name: 'media', services: { boss: {}, player: {}, guest: {}, keyer: {} }, groups: { team: ['media.guest'] } },
+    ],
+    options,
+  });
+  const as = async (name: string) => caller(file, server, await server.pki.identity(name));
+  const operator = await as('sys.auth.operator');
+  return {
+    server,
+    base,
+    operator,
+    boss: await as('media.boss'),
+    guest: await as('media.guest'),
+    as,
+    newDomain: async (name, more = {}) => {
+      const made = await operator(`${base}/domains`, send('POST', { domain: name, admins: ['media.boss'], ...more }));
+      if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
+      return `${base}/domains/${name}`;
+    },
+    end: () => file.end(),
+  };
+}
+
+/** A request with a JSON body. */
+export function send(method: string, body?: unknown, headers: Record<string, string> = {}): CallOptions {
+  if (body === undefined) return { method, headers };
+  return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
+}
+
+export function tagOf(answer: Answer): string {
+  return String(answer.headers['etag']);
+}
