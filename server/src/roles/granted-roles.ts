@@ -41,7 +41,10 @@ function listedRoles(
 ): Set<RoleSnapshot> {
   const roles = new Set<RoleSnapshot>();
   const groupIndexOf = (name: DomainName) => snapshot.domain(name)?.membership;
-  visitGrants(domain.membership, groupIndexOf, principal, now, (role) => roles.add(role));
+  visitGrants(domain.membership, groupIndexOf, principal, now, (name) => {
+    const role = domain.roles.get(name);
+    if (role !== undefined) roles.add(role);
+  });
   return roles;
 }
 
@@ -70,9 +73,10 @@ function addDelegatedRoles(
     if (partner === undefined || partner.membership.assumable.size === 0) continue;
     const held = listedRoles(snapshot, partner, principal, now);
     const patterns = [...held].flatMap((role) => partner.membership.assumable.get(role.name) ?? []);
-    for (const role of roles) {
-      const name = fullRoleName(domain.name, role.name);
-      if (patterns.some((pattern) => matchesPattern(pattern, name))) granted.add(role);
+    for (const name of roles) {
+      const role = domain.roles.get(name);
+      const full = fullRoleName(domain.name, name);
+      if (role !== undefined && patterns.some((pattern) => matchesPattern(pattern, full))) granted.add(role);
     }
   }
 }

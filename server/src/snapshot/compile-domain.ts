@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
-import { foldAscii, fullRoleName, type KeyId, type RoleName } from '@signet/policy-engine/names';
-import { compileDomain, type DomainPolicy } from '@signet/policy-engine/policy';
+import { foldAscii, fullRoleName, type KeyId, type RoleName, type ServiceName } from '@signet/policy-engine/names';
+import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
   AssertionRecord,
@@ -11,34 +11,53 @@ import type {
   ServiceRecord,
   StoredPolicy,
 } from '../store/records.ts';
-import { buildMembershipIndex } from './membership-index.ts';
+import { indexInSteps, patchIndexInSteps } from './membership-index.ts';
+import { patchMembers } from './patch-members.ts';
 import type { RoleSnapshot } from './role-snapshot.ts';
 import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
+import type { Steps } from './steps.ts';
+
+/** What a changed domain was before, when only the members of some names were read anew. */
+export interface DomainBase {
+  readonly previous: DomainSnapshot;
+  readonly names: readonly string[];
+}
 
 /**
- * One stored domain, compiled. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
+ * One stored domain, compiled. With a base, `record` has of the members only those of its names, and the others are taken from the base.
+ * Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
  */
-export function compileDomainSnapshot(record: DomainRecord, epoch: number): DomainSnapshot {
-  const roles = record.roles.map(roleSnapshot);
+export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?: DomainBase): Steps<DomainSnapshot> {
+  const read = record.roles.map(roleSnapshot);
+  const roles = base === undefined ? read : read.map((role) => withOtherMembers(role, base));
   const policies = record.policies.map((policy) => wirePolicy(record, policy));
-  const foreignPolicy = compileForeign(record);
+  const foreignPolicy = yield* compileForeign(record);
+  const policy = yield* compileOwn(record, epoch);
+  const listed = {
+    roles: read,
+    groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
+    assumable: assumableRoles(record),
+  };
   return {
     name: record.name,
     version: record.version,
     modified: record.modified,
     roles: new Map(roles.map((role) => [role.name, role])),
-    services: new Map(record.services.map((service) => [service.name, serviceSnapshot(service)])),
+    services: yield* serviceSnapshots(record),
     policies,
-    policy: compileOwn(record, epoch),
+    policy,
     ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
     limits: record.limits,
     ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
-    membership: buildMembershipIndex({
-      roles,
-      groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
-      assumable: assumableRoles(record),
-    }),
+    membership:
+      base === undefined
+        ? yield* indexInSteps(listed)
+        : yield* patchIndexInSteps(base.previous.membership, listed, base.names),
   };
+}
+
+function withOtherMembers(role: RoleSnapshot, { previous, names }: DomainBase): RoleSnapshot {
+  return { ...role, members: patchMembers(previous.roles.get(role.name)?.members ?? [], role.members, names) };
 }
 
 function roleSnapshot(role: RoleRecord): RoleSnapshot {
@@ -49,6 +68,15 @@ function roleSnapshot(role: RoleRecord): RoleSnapshot {
     ...(role.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: role.tokenExpirySeconds }),
     ...(role.certExpirySeconds === undefined ? {} : { certExpirySeconds: role.certExpirySeconds }),
   };
+}
+
+function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, ServiceSnapshot>> {
+  const services = new Map<ServiceName, ServiceSnapshot>();
+  for (const service of record.services) {
+    services.set(service.name, serviceSnapshot(service));
+    yield;
+  }
+  return services;
 }
 
 function serviceSnapshot(service: ServiceRecord): ServiceSnapshot {
@@ -89,17 +117,17 @@ function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
 }
 
 /** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
-function compileOwn(record: DomainRecord, epoch: number): DomainPolicy {
+function compileOwn(record: DomainRecord, epoch: number): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
-  return compileDomain(record.name, policies, { revision: { epoch, version: record.version } });
+  return compileInSteps(record.name, policies, { revision: { epoch, version: record.version } });
 }
 
-function compileForeign(record: DomainRecord): DomainPolicy | undefined {
+function* compileForeign(record: DomainRecord): Steps<DomainPolicy | undefined> {
   const policies = record.policies.filter((policy) => policy.active);
   const foreign = policies
     .map(({ name, assertions }) => ({ name, assertions: assertions.filter((rule) => isForeign(record, rule)) }))
     .filter(({ assertions }) => assertions.length > 0);
-  return foreign.length === 0 ? undefined : compileDomain(record.name, foreign, { qualified: true });
+  return foreign.length === 0 ? undefined : yield* compileInSteps(record.name, foreign, { qualified: true });
 }
 
 /** Active `assume_role` assertions that are no DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */

@@ -1,7 +1,9 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { StoreChanges } from '../store/store.ts';
-import { compileDomainSnapshot } from './compile-domain.ts';
+import type { DomainPatch, StoreChanges } from '../store/store.ts';
+import { compileDomainInSteps, type DomainBase } from './compile-domain.ts';
+import { LayeredMap } from './layered-map.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
+import { runAtOnce, type Steps } from './steps.ts';
 
 /** A domain that cannot be used; what was known of it before stays in force. */
 export interface CompileProblem {
@@ -14,29 +16,50 @@ export interface CompiledSnapshot {
   readonly problems: readonly CompileProblem[];
 }
 
-/** The snapshot after `changes`, sharing every unchanged domain with `previous`. Pure. */
+/** The snapshot after `changes`, sharing with `previous` whatever did not change. Pure. */
 export function compileSnapshot(previous: Snapshot | undefined, changes: StoreChanges): CompiledSnapshot {
-  const domains = new Map<DomainName, DomainSnapshot>(previous?.domains);
+  return runAtOnce(compileInSteps(previous, changes));
+}
+
+export function* compileInSteps(previous: Snapshot | undefined, changes: StoreChanges): Steps<CompiledSnapshot> {
+  const domains = new Map<DomainName, DomainSnapshot | undefined>();
   const disabledDomains = new Set<DomainName>(previous?.disabledDomains);
   const problems: CompileProblem[] = [];
   for (const name of changes.deleted) {
-    domains.delete(name);
+    domains.set(name, undefined);
     disabledDomains.delete(name);
   }
-  for (const record of changes.domains) {
+  for (const { record, patch } of changedDomains(changes)) {
     if (!record.enabled) {
-      domains.delete(record.name);
+      domains.set(record.name, undefined);
       disabledDomains.add(record.name);
       continue;
     }
     disabledDomains.delete(record.name);
     try {
-      domains.set(record.name, compileDomainSnapshot(record, changes.state.epoch));
+      const base = patch && baseOf(previous, patch);
+      domains.set(record.name, yield* compileDomainInSteps(record, changes.state.epoch, base));
     } catch (error) {
       problems.push({ domain: record.name, error });
     }
+    yield;
   }
-  return { snapshot: snapshotOf(domains, disabledDomains, changes), problems };
+  const known = LayeredMap.of(previous?.domains ?? new Map<DomainName, DomainSnapshot>());
+  return { snapshot: snapshotOf(known.with(domains), disabledDomains, changes), problems };
+}
+
+function changedDomains({ domains, patches = [] }: StoreChanges) {
+  return [
+    ...domains.map((record) => ({ record, patch: undefined })),
+    ...patches.map((patch) => ({ record: patch.excerpt, patch })),
+  ];
+}
+
+/** INVARIANT: a patch is for one version of a domain; on any other it would lose or revive members. */
+function baseOf(previous: Snapshot | undefined, { excerpt, since, names }: DomainPatch): DomainBase {
+  const known = previous?.domain(excerpt.name);
+  if (known?.version !== since) throw new Error(`the change of domain \`${excerpt.name}\` is for another version`);
+  return { previous: known, names };
 }
 
 function snapshotOf(

@@ -1,7 +1,9 @@
 import type { Clock } from '@signet/policy-engine/clock';
+import type { DomainName } from '@signet/policy-engine/names';
 import type { SnapshotSource } from '../store/store.ts';
-import { compileSnapshot } from './compile-snapshot.ts';
+import { compileInSteps } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
+import { runInSlices } from './steps.ts';
 
 export interface SnapshotStatus {
   readonly counter: number;
@@ -33,7 +35,7 @@ export interface LiveSnapshotDeps {
 
 /** Loads the first snapshot, and then looks at the store every `refreshIntervalMs`. Throws when the store cannot be read at all. */
 export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnapshot> {
-  const { snapshot, problems } = compileSnapshot(undefined, await deps.store.changesSince());
+  const { snapshot, problems } = await runInSlices(compileInSteps(undefined, await deps.store.changesSince()));
   for (const problem of problems) deps.onError?.(problem.error);
   return new PollingSnapshot(deps, snapshot, problems.length);
 }
@@ -125,8 +127,9 @@ class PollingSnapshot implements LiveSnapshot {
     if (state.epoch === old.epoch && state.counter === old.counter) return false;
     // Another epoch, or a counter that went back, is another store: nothing of the old one counts.
     const continues = state.epoch === old.epoch && state.counter > old.counter;
-    const changes = continues ? await store.changesSince(old.counter) : await store.changesSince();
-    const { snapshot, problems } = compileSnapshot(continues ? old : undefined, changes);
+    const versionOf = (name: DomainName) => old.domain(name)?.version;
+    const changes = continues ? await store.changesSince(old.counter, versionOf) : await store.changesSince();
+    const { snapshot, problems } = await runInSlices(compileInSteps(continues ? old : undefined, changes));
     this.#current = snapshot;
     this.#unusable = problems.length;
     for (const problem of problems) onError?.(problem.error);

@@ -1,9 +1,11 @@
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
+import { LayeredMap } from './layered-map.ts';
 import type { Member, RoleSnapshot } from './role-snapshot.ts';
+import { runAtOnce, type Steps, sliceLength } from './steps.ts';
 
 /** That a role is held, until `expires` (milliseconds since the epoch; absent: without end). */
 export interface Grant {
-  readonly role: RoleSnapshot;
+  readonly role: RoleName;
   readonly expires?: number;
 }
 
@@ -35,7 +37,7 @@ export interface MembershipIndex {
   /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are no DENY. */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles of this domain that trust another one, by that domain. */
-  readonly trusting: ReadonlyMap<DomainName, readonly RoleSnapshot[]>;
+  readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
 }
 
 export interface MembershipInput {
@@ -53,20 +55,59 @@ function add<Key, Value>(map: Map<Key, Value[]>, key: Key, value: Value): void {
 
 /** Builds the index of one domain. Pure. */
 export function buildMembershipIndex(input: MembershipInput): MembershipIndex {
+  return runAtOnce(indexInSteps(input));
+}
+
+export function* indexInSteps(input: MembershipInput): Steps<MembershipIndex> {
   const entries: RoleEntries = { members: new Map(), everyone: [], prefixes: new Map(), groupRoles: new Map() };
-  const trusting = new Map<DomainName, RoleSnapshot[]>();
+  const trusting = new Map<DomainName, RoleName[]>();
   for (const role of input.roles) {
-    if (role.trust !== undefined) add(trusting, role.trust, role);
-    addMembers(entries, role);
+    if (role.trust !== undefined) add(trusting, role.trust, role.name);
+    yield* addMembers(entries, role);
   }
   return {
     ...entries,
-    prefixLengths: [...new Set(Array.from(entries.prefixes.keys(), (prefix) => prefix.length))].sort((a, b) => a - b),
-    groupDomains: [...new Set(Array.from(entries.groupRoles.keys(), groupDomain))],
-    groupMembers: indexGroups(input.groups),
+    ...summaryOf(entries),
+    groupMembers: yield* indexGroups(input.groups),
     assumable: input.assumable,
     trusting,
   };
+}
+
+/**
+ * The index of a domain after a change of a few members. `excerpt` has the domain's roles and groups with exactly those of their members
+ * that are called one of `names`; the other members are those of `previous`. Costs what changes. Pure.
+ */
+export function* patchIndexInSteps(
+  previous: MembershipIndex,
+  excerpt: MembershipInput,
+  names: readonly string[],
+): Steps<MembershipIndex> {
+  const fresh = yield* indexInSteps(excerpt);
+  const starred = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  const prefixes = patched(previous.prefixes, fresh.prefixes, starred);
+  const groupRoles = patched(previous.groupRoles, fresh.groupRoles, names);
+  const isSame = prefixes === previous.prefixes && groupRoles === previous.groupRoles;
+  return {
+    members: patched(previous.members, fresh.members, names),
+    everyone: starred.includes('') ? fresh.everyone : previous.everyone,
+    prefixes,
+    groupRoles,
+    ...(isSame
+      ? { prefixLengths: previous.prefixLengths, groupDomains: previous.groupDomains }
+      : summaryOf({ prefixes, groupRoles })),
+    groupMembers: patched(previous.groupMembers, fresh.groupMembers, names),
+    assumable: fresh.assumable,
+    trusting: fresh.trusting,
+  };
+}
+
+function patched<Value extends object>(
+  previous: ReadonlyMap<string, Value>,
+  fresh: ReadonlyMap<string, Value>,
+  names: readonly string[],
+): ReadonlyMap<string, Value> {
+  return LayeredMap.of(previous).with(names.map((name) => [name, fresh.get(name)] as const));
 }
 
 interface RoleEntries {
@@ -76,12 +117,20 @@ interface RoleEntries {
   readonly groupRoles: Map<string, Grant[]>;
 }
 
-function addMembers(entries: RoleEntries, role: RoleSnapshot): void {
+function summaryOf({ prefixes, groupRoles }: Pick<MembershipIndex, 'prefixes' | 'groupRoles'>) {
+  return {
+    prefixLengths: [...new Set(Array.from(prefixes.keys(), (prefix) => prefix.length))].sort((a, b) => a - b),
+    groupDomains: [...new Set(Array.from(groupRoles.keys(), groupDomain))],
+  };
+}
+
+function* addMembers(entries: RoleEntries, role: RoleSnapshot): Steps<void> {
   // Members without an end share one grant: a role may have a hundred thousand of them.
-  const lasting: Grant = { role };
-  for (const member of role.members) {
+  const lasting: Grant = { role: role.name };
+  for (const [count, member] of role.members.entries()) {
+    if (count % sliceLength === 0) yield;
     if (member.disabled) continue;
-    const grant = member.expires === undefined ? lasting : { role, expires: member.expires };
+    const grant = member.expires === undefined ? lasting : { role: role.name, expires: member.expires };
     if (member.name === '*') entries.everyone.push(grant);
     else if (member.name.endsWith('*')) add(entries.prefixes, member.name.slice(0, -1), grant);
     else if (member.name.includes(':')) add(entries.groupRoles, member.name, grant);
@@ -93,11 +142,12 @@ function groupDomain(group: string): DomainName {
   return group.slice(0, group.indexOf(':')) as DomainName;
 }
 
-function indexGroups(groups: ReadonlyMap<string, readonly Member[]>): Map<string, GroupGrant[]> {
+function* indexGroups(groups: ReadonlyMap<string, readonly Member[]>): Steps<Map<string, GroupGrant[]>> {
   const index = new Map<string, GroupGrant[]>();
   for (const [group, members] of groups) {
     const lasting: GroupGrant = { group };
-    for (const member of members) {
+    for (const [count, member] of members.entries()) {
+      if (count % sliceLength === 0) yield;
       if (member.disabled) continue;
       add(index, member.name, member.expires === undefined ? lasting : { group, expires: member.expires });
     }
@@ -111,7 +161,7 @@ export function visitGrants(
   groupIndexOf: (domain: DomainName) => MembershipIndex | undefined,
   principal: PrincipalName,
   now: number,
-  visit: (role: RoleSnapshot) => void,
+  visit: (role: RoleName) => void,
 ): void {
   visitLive(index.members.get(principal), now, visit);
   visitLive(index.everyone, now, visit);
@@ -126,7 +176,7 @@ export function visitGrants(
   }
 }
 
-function visitLive(grants: readonly Grant[] | undefined, now: number, visit: (role: RoleSnapshot) => void): void {
+function visitLive(grants: readonly Grant[] | undefined, now: number, visit: (role: RoleName) => void): void {
   if (grants === undefined) return;
   for (const grant of grants) if (isLive(grant, now)) visit(grant.role);
 }

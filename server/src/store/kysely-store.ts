@@ -1,6 +1,5 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
-import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import type { DomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { DomainError } from '../errors.ts';
@@ -12,17 +11,15 @@ import { KyselyCertificateStore } from './certificate-store.ts';
 import { type DueReview, readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
 import { KyselyInstanceStore } from './instance-store.ts';
+import { readChanges, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
-import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type { AuditQuery, Store, StoreChanges, StoreReader, StoreState, StoreTransaction } from './store.ts';
+import type { AuditQuery, Store, StoreChanges, StoreReader, StoreState, StoreTransaction, VersionOf } from './store.ts';
 import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
-
-const domainsARead = 200;
 
 /** A store over any database of the query layer. */
 export class KyselyStore implements Store {
@@ -43,8 +40,10 @@ export class KyselyStore implements Store {
     return this.#read(readState);
   }
 
-  changesSince(counter?: number): Promise<StoreChanges> {
-    return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, counter ?? -1)));
+  changesSince(counter?: number, versionOf?: VersionOf): Promise<StoreChanges> {
+    return this.#read((db) =>
+      db.transaction().execute((transaction) => readChanges(transaction, counter ?? -1, versionOf)),
+    );
   }
 
   view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result> {
@@ -116,27 +115,4 @@ export class KyselyStore implements Store {
       throw error instanceof DomainError ? error : this.#database.translate(error);
     }
   }
-}
-
-async function readState(db: Kysely<Schema>): Promise<StoreState> {
-  return await db.selectFrom('meta').select(['epoch', 'counter']).where('id', '=', 1).executeTakeFirstOrThrow();
-}
-
-async function readChanges(db: Kysely<Schema>, counter: number): Promise<StoreChanges> {
-  const state = await readState(db);
-  const changed = await db
-    .selectFrom('domains')
-    .select(['name', 'deleted'])
-    .where('changed_at', '>', counter)
-    .orderBy('name')
-    .execute();
-  const present = changed.filter((row) => row.deleted === 0).map((row) => row.name);
-  const domains: DomainRecord[] = [];
-  for (const names of chunks(present, domainsARead)) {
-    for (const domain of await readDomains(db, names)) domains.push(domain);
-    // Requests go on being answered while many domains are read.
-    await yieldToOthers();
-  }
-  const deleted = changed.filter((row) => row.deleted === 1).map((row) => parseDomainName(row.name));
-  return { state, domains, deleted, signingKeys: await readSigningKeys(db) };
 }

@@ -128,8 +128,7 @@ async function readScope(
   }
   const known = new Set(whole);
   for (const part of chunks([...new Set(names)].sort(), valuesAStatement)) {
-    const named = sql<SqlBool>`domain = ${domain} and member in (${sql.join(part)})`;
-    const rows = await selectMembers(db, table, named);
+    const rows = await selectNamed(db, table, domain, part);
     collect(
       lists,
       rows.filter(({ list }) => !known.has(list)),
@@ -161,6 +160,14 @@ function memberRecord(row: Omit<MemberRow, 'list' | 'domain'>): MemberRecord {
 
 function listColumn(table: MemberTable): RawBuilder<unknown> {
   return table === 'role_members' ? sql.ref('role') : sql.ref('group_name');
+}
+
+/** Sorted here: asked for an order, a planner may walk through all members of the domain to find a few that have it already. */
+async function selectNamed(db: Kysely<Schema>, table: MemberTable, domain: string, names: readonly string[]) {
+  const column = listColumn(table);
+  const { rows } = await sql<MemberRow>`select domain, ${column} as list, member, expires, disabled, review
+    from ${sql.table(table)} where domain = ${domain} and member in (${sql.join(names)})`.execute(db);
+  return rows.sort((a, b) => (a.member < b.member ? -1 : 1));
 }
 
 /** In the order of the table's key. */

@@ -1,5 +1,6 @@
 import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
+import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/revoke-ssh.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
@@ -14,22 +15,39 @@ export interface StoreState {
   readonly counter: number;
 }
 
+/** The version of a domain that somebody has. */
+export type VersionOf = (name: DomainName) => number | undefined;
+
 /** What changed after a given counter. */
 export interface StoreChanges {
   readonly state: StoreState;
   /** Every changed domain that exists, disabled ones included. */
   readonly domains: readonly DomainRecord[];
   readonly deleted: readonly DomainName[];
+  /** Changed domains of which the asker has another version, where that is cheaper than the whole; absent when there are none. */
+  readonly patches?: readonly DomainPatch[];
   /** All of them, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
+}
+
+/** How a domain comes from an earlier version to the present one: everything but members whole, and members as far as they changed. */
+export interface DomainPatch {
+  readonly since: number;
+  /** The domain with exactly those of its members that are called one of `names`. */
+  readonly excerpt: DomainRecord;
+  /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
+  readonly names: readonly string[];
 }
 
 /** What the snapshot needs of a store. Every method throws `StoreUnavailableError` when the store cannot be read. */
 export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
-  /** Everything changed after `counter`, as of one instant; without a counter everything there is. */
-  changesSince(counter?: number): Promise<StoreChanges>;
+  /**
+   * Everything changed after `counter`, as of one instant; without a counter everything there is. With `versionOf`, which says what
+   * version of a domain the asker has, some of it may come as patches.
+   */
+  changesSince(counter?: number, versionOf?: VersionOf): Promise<StoreChanges>;
 }
 
 export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
@@ -85,6 +103,8 @@ export interface StoreTransaction extends StoreReader {
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Takes a certificate back; false when there is none, or it was taken back before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
+  /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
+  liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }
 
 export interface AuditQuery {

@@ -2,7 +2,8 @@ import { generateKeyPairSync } from 'node:crypto';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
 import { createBundlePublisher, issuedAt } from '@signet/server/bundles/publish-bundle';
-import { compileDomainSnapshot } from '@signet/server/snapshot/compile-domain';
+import { compileDomainInSteps } from '@signet/server/snapshot/compile-domain';
+import { runAtOnce } from '@signet/server/snapshot/steps';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
@@ -81,7 +82,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       modified: 0,
       assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
     }));
-    const domain = compileDomainSnapshot({ ...content, policies, version, modified: 0 }, 0);
+    const domain = runAtOnce(compileDomainInSteps({ ...content, policies, version, modified: 0 }, 0));
     return publisher.publish(domain, 'p1363').json();
   };
   t.true((await json(1, 'movie')).length < 2000);
