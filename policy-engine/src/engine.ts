@@ -1,4 +1,4 @@
-import { type Clock, systemClock } from './clock.ts';
+import { systemClock } from './clock.ts';
 import {
   type CredentialChange,
   describeToken,
@@ -27,11 +27,13 @@ import { parseDomainName } from './names/index.ts';
 import { bareDecision } from './policy/decide.ts';
 import { compileDomain, type Decision, type DomainPolicy, type PolicyInput, type Status } from './policy/index.ts';
 import { DecisionRecorder } from './records/decision-recorder.ts';
+import { type SteadyClock, steadyClock } from './steady-clock.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
 import { withoutScheme } from './token/verify.ts';
 
 interface EngineParts {
-  readonly options: Omit<EngineOptions, 'keys'>;
+  readonly options: Omit<EngineOptions, 'keys' | 'clock'>;
+  readonly clock: SteadyClock;
   readonly keys: KeySource;
   readonly issuers: () => readonly string[];
   readonly set: PolicySet;
@@ -39,15 +41,15 @@ interface EngineParts {
 
 /** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
 export class PolicyEngine implements AsyncDisposable, Disposable {
-  readonly #clock: Clock;
+  readonly #clock: SteadyClock;
   readonly #door: TokenDoor;
   readonly #recorder: DecisionRecorder | undefined;
   #set: PolicySet;
   #directory: PolicyDirectories | undefined;
   #openedKeys: OpenedKeys | undefined;
 
-  private constructor({ options, keys, issuers, set }: EngineParts) {
-    this.#clock = options.clock ?? systemClock;
+  private constructor({ options, clock, keys, issuers, set }: EngineParts) {
+    this.#clock = clock;
     this.#door = new TokenDoor({
       keys,
       issuers,
@@ -67,14 +69,16 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     checkOpenOptions(options);
-    const { keys, issuers, clock = systemClock } = options;
+    const { keys, issuers } = options;
+    const clock = steadyClock(options.clock ?? systemClock);
     const opened = keys === undefined ? undefined : await openKeys(keys, clock);
     const directory = await PolicyDirectories.open({ ...options, clock }, opened?.source).catch((error: unknown) => {
       opened?.close();
       throw error;
     });
     const engine = new PolicyEngine({
-      options: { ...options, clock },
+      options,
+      clock,
       keys: opened?.source ?? directory.keys,
       issuers: issuers === undefined ? () => directory.issuers : () => issuers,
       set: directory.bundles,
@@ -105,7 +109,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
     const issuers = options.issuers ?? [];
     const keys = keySource(options.keys ?? { keys: [] });
-    return new PolicyEngine({ options, keys, issuers: () => issuers, set });
+    const clock = steadyClock(options.clock ?? systemClock);
+    return new PolicyEngine({ options, clock, keys, issuers: () => issuers, set });
   }
 
   /** Decides whether the token lets its holder do the action on the resource. Resolves always. */
@@ -189,7 +194,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   /** What is in force, how old it is, and what went wrong. */
   health(): EngineHealth {
-    return healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock.now());
+    return healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock);
   }
 
   /** Looks at the policy directory now, without waiting for an event, and resolves when what is there is in force. */
@@ -221,23 +226,23 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   #decideToken(value: string, request: DecideRequest): Promise<Decision> {
     const text = withoutScheme(value);
-    const token = this.#door.known(text, this.#clock.now());
+    const now = this.#clock.now();
+    const token = this.#door.known(text, now);
     if (token === undefined) return this.#verifyAndDecide(text, request);
-    return Promise.resolve(this.#decideVerified(token, request));
+    return Promise.resolve(this.#decideVerified(token, request, now));
   }
 
   async #verifyAndDecide(text: string, request: DecideRequest): Promise<Decision> {
     try {
       const outcome = await this.#door.verify(text, this.#clock.now());
       if (outcome.kind === 'invalid') return this.#refuse('DENY_TOKEN_INVALID', request);
-      return this.#decideVerified(outcome.token, request);
+      return this.#decideVerified(outcome.token, request, this.#clock.now());
     } catch {
       return bareDecision('DENY_INVALID_PARAMETERS');
     }
   }
 
-  #decideVerified(token: VerifiedAccessToken, request: DecideRequest): Decision {
-    const now = this.#clock.now();
+  #decideVerified(token: VerifiedAccessToken, request: DecideRequest, now: number): Decision {
     const { action, resource, context } = request;
     const refusal = this.#door.refusal(token, request.certificate, now);
     const decision =

@@ -40,7 +40,7 @@ export const maxBundleBytes = 33_554_432;
 const encodeSlice = 262_144;
 
 /** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
-const issuedSkew = 300_000;
+export const issuedSkew = 300_000;
 
 /** Whether `a` is older than `b`. */
 export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
@@ -175,10 +175,7 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
     throw new PolicyEngineError('bundle-domain', `bundle is of another domain than \`${options.domain}\``);
   }
   if (data.issued > options.now + issuedSkew) {
-    throw new PolicyEngineError(
-      'bundle-not-yet-valid',
-      'bundle was issued in the future; is the clock of this host right?',
-    );
+    throw notYetValid();
   }
   if (options.floor !== undefined && isOlder(data, options.floor)) {
     throw rollback(data, options.floor);
@@ -186,6 +183,14 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   if (options.acceptExpired !== true && data.expires <= options.now) {
     throw new PolicyEngineError('bundle-expired', 'bundle is past its expiry; is the clock of this host right?');
   }
+}
+
+/** The error of a bundle from further ahead than clocks differ. */
+export function notYetValid(): PolicyEngineError {
+  return new PolicyEngineError(
+    'bundle-not-yet-valid',
+    'bundle was issued in the future; is the clock of this host right?',
+  );
 }
 
 /** The error of a bundle that is older than the floor. */

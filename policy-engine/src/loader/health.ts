@@ -1,6 +1,8 @@
+import { issuedSkew, notYetValid } from '../bundle/verify.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import type { PolicyEngineErrorCode } from '../errors.ts';
 import type { RecordCounts } from '../records/decision-recorder.ts';
+import type { SteadyClock } from '../steady-clock.ts';
 import type { PolicyDirectories } from './policy-directories.ts';
 
 /** A problem and when it was met, in milliseconds since the epoch. */
@@ -20,12 +22,12 @@ export interface DomainHealth {
   readonly issued?: number;
   readonly expires?: number;
   readonly loaded?: number;
-  /** Since the bundle was issued. */
+  /** Since the bundle was issued; 0 when that lies ahead of the own clock. */
   readonly ageMs?: number;
   readonly assertions?: number;
   /** Assertions that can never match. */
   readonly problems?: readonly string[];
-  /** Why the file that is there now is not the one in force. */
+  /** Why the file that is there now is not the one in force; or that the clock is behind the one in force. */
   readonly error?: HealthError;
 }
 
@@ -38,7 +40,9 @@ export interface EngineHealth {
   readonly records?: RecordCounts;
   /** When the policy directory was last looked at. */
   readonly scanned?: number;
-  /** What is wrong with a policy directory or with the keys. */
+  /** By how much the clock was set back, while the engine goes on by the time that it was. Milliseconds. */
+  readonly clockSetBackMs?: number;
+  /** What is wrong with a policy directory, with the keys or with the file of floors. */
   readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
 }
 
@@ -47,8 +51,9 @@ export function healthOf(
   set: PolicySet,
   directory: PolicyDirectories | undefined,
   records: RecordCounts | undefined,
-  now: number,
+  clock: SteadyClock,
 ): EngineHealth {
+  const now = clock.now();
   const domains = directory === undefined ? memoryHealth(set) : directoryHealth(directory, now);
   const error = directory?.error;
   const isUsable = domains.every(({ state, error: problem }) => (state === 'fresh' || state === 'stale') && !problem);
@@ -57,6 +62,7 @@ export function healthOf(
     domains,
     ...(records !== undefined && { records }),
     ...(directory?.scanned !== undefined && { scanned: directory.scanned }),
+    ...(clock.setBackMs > 0 && { clockSetBackMs: clock.setBackMs }),
     ...(error !== undefined && { error: { code: error.code, message: error.message } }),
   };
 }
@@ -83,10 +89,10 @@ function directoryHealth(directory: PolicyDirectories, now: number): DomainHealt
       issued,
       expires,
       loaded,
-      ageMs: now - issued,
+      ageMs: Math.max(0, now - issued),
       assertions: policy.assertionCount,
       problems: policy.problems,
-      ...problem(errors.get(domain)),
+      ...problem(errors.get(domain) ?? (issued > now + issuedSkew ? { error: notYetValid(), at: now } : undefined)),
     });
     errors.delete(domain);
   }

@@ -1,6 +1,7 @@
 import { type Clock, systemClock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { type OpenedKeys, openWebKeys, type WebKeys } from '../keys/index.ts';
+import { steadyClock } from '../steady-clock.ts';
 import type { VerifiedAccessToken } from './claims.ts';
 import type { CertificateInput } from './thumbprint.ts';
 import { TokenCache } from './token-cache.ts';
@@ -53,7 +54,7 @@ export class TokenVerifier implements Disposable {
   protected constructor(rules: VerifierRules, keys: OpenedKeys) {
     this.#rules = rules;
     this.#audiences = new Set(rules.audiences);
-    this.#clock = rules.clock ?? systemClock;
+    this.#clock = steadyClock(rules.clock ?? systemClock);
     this.#keys = keys;
     this.#cache = new TokenCache(rules.maxCachedTokens ?? 10_000);
   }
