@@ -30,6 +30,7 @@ export {
   type SshCertificate,
   type SshCertificateFacts,
   type SshCertificates,
+  type SshRevocationQuery,
   type SshUserCertificateQuery,
 } from './ssh-certificates.ts';
 export type { Target, TargetFetch, TargetRequest } from './target-fetch.ts';

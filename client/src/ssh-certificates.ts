@@ -34,6 +34,15 @@ export interface SshUserCertificateQuery {
   readonly signal?: AbortSignal;
 }
 
+/** Exactly one of `serial` and `keyId`. */
+export interface SshRevocationQuery {
+  readonly serial?: bigint | undefined;
+  readonly keyId?: string | undefined;
+  /** `unspecified` (default), `key-compromise`, `affiliation-changed`, `superseded` or `cessation-of-operation`. */
+  readonly reason?: string | undefined;
+  readonly signal?: AbortSignal;
+}
+
 /** SSH certificates for the caller. */
 export class SshCertificates {
   readonly #http: Http;
@@ -63,6 +72,23 @@ export class SshCertificates {
     if (!isObject(first)) throw malformed('it holds no certificate');
     const certificate = stringMember(first, 'certificate');
     return { ...readSshCertificate(certificate), certificate, signer: stringMember(answer, 'certificateSigner') };
+  }
+
+  /**
+   * `POST /sshcert/revoke`: takes back the certificate of a serial number, or every one of a key id that is in force; answers how many. The
+   * owner may, and an operator. Throws `refused` with 403 for others, 404 when none is in force.
+   */
+  async revoke({ signal, serial, keyId, reason }: SshRevocationQuery): Promise<number> {
+    const { body } = await this.#http.send({
+      method: 'POST',
+      path: ['sshcert', 'revoke'],
+      headers: { 'content-type': 'application/json' },
+      body: JSON.stringify({ serial: serial?.toString(), keyId, reason }),
+      signal,
+    });
+    const { revoked } = decodeObject(body);
+    if (typeof revoked !== 'number') throw malformed('`revoked` is no number');
+    return revoked;
   }
 }
 

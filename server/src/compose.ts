@@ -122,5 +122,5 @@ function sshDeps(config: ServerConfig, store: Store, snapshot: () => Snapshot, c
     log: certificateLogIn(certificates, clock),
     randomBytes: (length: number) => randomBytes(length),
   };
-  return { issue, certificates };
+  return { issue, certificates, store };
 }

@@ -8,6 +8,7 @@ import { processEnvironment } from '../config/env.ts';
 import { NotFoundError } from '../errors.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
+import { revokeSshCommand } from './certificate-ssh.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface CertificateOptions {
@@ -38,6 +39,7 @@ export function certificateCommand(): Command {
     .description('certificates that were issued')
     .addCommand(show)
     .addCommand(revoke)
+    .addCommand(revokeSshCommand())
     .addCommand(orphans);
 }
 

@@ -2,6 +2,7 @@ import type { InstanceQuery } from '@signet/client';
 import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { Command } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { given, list, type ReadOptions, reader } from './manage/commands.ts';
 import { action, print, UsageError } from './run.ts';
 
 interface InstanceOptions extends ConnectionOptions {
@@ -17,7 +18,19 @@ export function instanceCommand(): Command {
   const remove = instanceOptions(new Command('delete'))
     .description('delete an instance: its certificates are refused from now on')
     .action(action(deleteInstance));
-  return new Command('instance').description('instances of services').addCommand(token).addCommand(remove);
+  const all = reader('list', 'list the instances of a domain')
+    .argument('<domain>')
+    .option('--service <name>', 'only those of this service')
+    .action(action(listInstances));
+  return new Command('instance')
+    .description('instances of services')
+    .addCommand(all)
+    .addCommand(token)
+    .addCommand(remove);
+}
+
+function listInstances(domain: string, options: ReadOptions & { readonly service?: string }): Promise<void> {
+  return list(options, ['domains', domain, 'instances'], given({ service: options.service }));
 }
 
 function instanceOptions(command: Command): Command {

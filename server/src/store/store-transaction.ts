@@ -1,6 +1,7 @@
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
+import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
@@ -9,6 +10,7 @@ import { diffDomains } from './diff-domains.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
+import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import type { DomainExcerpt, SaveOutcome, StoreState, StoreTransaction } from './store.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { writeDomain } from './write-domain.ts';
@@ -106,6 +108,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const { at, reason } = revocation;
     await this.#audit({ action: 'revoke-certificate', subject: serial, after: JSON.stringify({ at, reason }) });
     return true;
+  }
+
+  liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
+    return readLiveSshCertificates(this.#db, selection, now);
   }
 
   /** Writes the counters. The last statement of a transaction. */

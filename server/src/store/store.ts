@@ -1,6 +1,7 @@
 import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/revoke-ssh.ts';
+import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
@@ -103,6 +104,8 @@ export interface StoreTransaction extends StoreReader {
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Takes a certificate back; false when there is none, or it was taken back before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
+  /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
+  liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
   /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }

@@ -4,6 +4,7 @@ import type { RequestState } from '../context.ts';
 import { type AccessDeps, accessRoute } from '../routes/access.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { mountDomainRoutes } from './domains.ts';
+import { mountInstanceRoutes } from './instances.ts';
 import { mountMemberListRoutes } from './member-lists.ts';
 import { mountObjectChangeRoutes } from './object-changes.ts';
 import { mountPolicyRoutes } from './policies.ts';
@@ -27,6 +28,7 @@ export function mountManagementRoutes(
   mountMemberListRoutes(router, deps, body, 'group');
   mountPolicyRoutes(router, deps, body);
   mountServiceRoutes(router, deps, body);
+  mountInstanceRoutes(router, deps);
   mountObjectChangeRoutes(router, deps);
   mountRecordRoutes(router, deps);
   mountReviewRoute(router, deps);

@@ -14,7 +14,7 @@ import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } fr
 import { publicKeysRoute } from './public-keys.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
 import { signedPolicyDataRoute } from './signed-policy-data.ts';
-import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute } from './ssh-certificate.ts';
+import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
 
 export interface RouteDeps {
   readonly config: ServerConfig;
@@ -49,6 +49,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
   router.get(`${base}/domain/:domainName/role/:roleName/creds`, cloudCredentialsRoute(deps.cloud));
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
+  router.post(`${base}/sshcert/revoke`, readJson(bodyBytes), sshRevokeRoute(deps.ssh));
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
   router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));
   if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);

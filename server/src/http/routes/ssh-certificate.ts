@@ -8,16 +8,19 @@ import {
   issueUserCertificate,
   type SshHost,
 } from '../../certificates/ssh/issue-ssh.ts';
+import { parseSshRevocation, revokeSsh } from '../../certificates/ssh/revoke-ssh.ts';
 import { revokedKrl } from '../../certificates/ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../certificates/ssh/ssh-csr.ts';
 import { ForbiddenError } from '../../errors.ts';
 import { type Principal, readClientCertificate } from '../../principal.ts';
+import type { Store } from '../../store/store.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
 
 export interface SshRouteDeps {
   readonly issue: IssueSshDeps;
   readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter'>;
+  readonly store: Pick<Store, 'change'>;
 }
 
 /** `POST /sshcert`: an SSH certificate for the caller, 201 (decision 26). A host asks with the certificate that names it. */
@@ -35,6 +38,19 @@ export function sshCertificateRoute({ issue, certificates }: SshRouteDeps): Rout
       ctx,
       JSON.stringify({ certificates: [{ certificate: issued.certificate }], certificateSigner: issued.signer }),
     );
+  };
+}
+
+/** `POST /sshcert/revoke`: by serial number or key id; its owner may, and an operator. Answers how many were in force. */
+export function sshRevokeRoute({ issue, store }: SshRouteDeps): RouterMiddleware<RequestState> {
+  return async (ctx) => {
+    const { name: actor } = requireIdentity(ctx);
+    const revocation = parseSshRevocation(bodyJson(ctx));
+    const { requestId, certificate } = ctx.state;
+    const serial = certificate && { certificateSerial: certificate.serial };
+    const context = { actor, requestId, reason: revocation.reason, ...serial };
+    const revoked = await revokeSsh({ ...issue, store }, actor, revocation, context);
+    answerJson(ctx, JSON.stringify({ revoked }));
   };
 }
 

@@ -7,6 +7,7 @@ import { addObjectChanges } from './005-object-changes.ts';
 import { addMemberCounts } from './006-member-counts.ts';
 import { indexInstancesByDomain } from './007-instances-by-domain.ts';
 import { indexReviews } from './009-reviews.ts';
+import { indexSshCertificates } from './010-ssh-certificates.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -18,4 +19,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '006-member-counts': { up: addMemberCounts },
   '007-instances-by-domain': { up: indexInstancesByDomain },
   '009-reviews': { up: indexReviews },
+  '010-ssh-certificates': { up: indexSshCertificates },
 };

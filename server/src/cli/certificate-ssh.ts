@@ -1,0 +1,39 @@
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { revocationReasons } from '../certificates/crl.ts';
+import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { action, print, UsageError } from './run.ts';
+
+interface RevokeSshOptions extends ConnectionOptions {
+  readonly serial?: bigint;
+  readonly keyId?: string;
+  readonly reason: string;
+  readonly json?: boolean;
+}
+
+/** `signet certificate revoke-ssh`: what the owner of an SSH certificate may do, and an operator. Asks the server. */
+export function revokeSshCommand(): Command {
+  return connectionOptions(new Command('revoke-ssh'))
+    .description('take SSH certificates back: they enter the list that sshd reads (`GET /sshcert/krl`)')
+    .addOption(
+      new Option('--serial <number>', 'serial number, as `ssh-keygen -L` shows it')
+        .argParser(serialNumber)
+        .conflicts('keyId'),
+    )
+    .option('--key-id <id>', 'every certificate in force with this key id, e.g. `user:media.player`')
+    .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
+    .option('--json', 'print JSON')
+    .action(action(revokeSsh));
+}
+
+function serialNumber(text: string): bigint {
+  if (!/^[1-9]\d{0,19}$/.test(text)) throw new InvalidArgumentError('it must be a decimal number');
+  return BigInt(text);
+}
+
+async function revokeSsh(options: RevokeSshOptions): Promise<void> {
+  const { serial, keyId, reason } = options;
+  if (serial === undefined && keyId === undefined) throw new UsageError('give --serial or --key-id');
+  await using client = openClient(options);
+  const revoked = await client.ssh.revoke({ serial, keyId, reason });
+  print(options.json === true ? { revoked } : `${revoked} revoked`, options.json);
+}

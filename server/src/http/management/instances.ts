@@ -1,0 +1,62 @@
+import type Router from '@koa/router';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { parseServiceName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import type { InstanceRecord } from '../../instances/instance-store.ts';
+import { makeCursor, readCursor } from '../../management/paging.ts';
+import type { RequestState, RouteContext } from '../context.ts';
+import type { ManagementRouteDeps } from './deps.ts';
+import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
+
+/** `GET …/domains/{domain}/instances`: what registered as a service of the domain, for who may look at the domain. */
+export function mountInstanceRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
+  router.get(`${deps.basePath}/domains/:domainName/instances`, (ctx) => answerInstances(deps, ctx));
+}
+
+/** What a cursor holds: service, provider and id of the last item. We signed it. */
+const positionSchema = z.tuple([z.string(), z.string(), z.string()]);
+
+async function answerInstances(deps: ManagementRouteDeps, ctx: RouteContext): Promise<void> {
+  const query = queryOf(ctx, ['service', 'limit', 'cursor']);
+  const text = query.get('service');
+  const service = text === undefined ? undefined : parseServiceName(text, 'service');
+  const { name: domain } = await viewedDomain(deps, ctx, service === undefined ? 'domain' : `service.${service}`);
+  const { limit, cursor, list } = pageRequestOf(ctx, query);
+  const after =
+    cursor === undefined ? undefined : positionSchema.parse(JSON.parse(readCursor(cursor, list, deps.pagingSecret)));
+  const found = await deps.store.instances.list({ domain, service, after, limit: limit + 1 });
+  const items = found.slice(0, limit);
+  const last = items.at(-1);
+  const next =
+    found.length > limit && last !== undefined
+      ? makeCursor(JSON.stringify([last.service, last.provider, last.instanceId]), list, deps.pagingSecret)
+      : undefined;
+  const now = deps.clock.now();
+  answerView(ctx, { items: items.map((item) => shownInstance(item, now)), ...(next !== undefined && { next }) });
+}
+
+function shownInstance(record: InstanceRecord, now: number): Record<string, unknown> {
+  const {
+    service,
+    provider,
+    instanceId,
+    hostname,
+    currentSerial: serial,
+    registeredAt,
+    refreshedAt,
+    notAfter,
+  } = record;
+  const time = (seconds: number) => formatTimestamp(seconds * 1000);
+  const state = record.revoked ? 'revoked' : notAfter * 1000 <= now ? 'ended' : 'valid';
+  return {
+    service,
+    provider,
+    instanceId,
+    ...(hostname !== undefined && { hostname }),
+    state,
+    serial,
+    registered: time(registeredAt),
+    refreshed: time(refreshedAt),
+    notAfter: time(notAfter),
+  };
+}

@@ -1,0 +1,26 @@
+import { parsePrincipalName } from '@signet/policy-engine/names';
+import { type Kysely, sql } from 'kysely';
+import { rowSerial } from '../certificates/ssh/certificate-log.ts';
+import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
+import type { Schema } from './schema.ts';
+
+/** The SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
+export async function readLiveSshCertificates(
+  db: Kysely<Schema>,
+  selection: SshSelection,
+  now: number,
+): Promise<readonly LiveSshCertificate[]> {
+  const live = db
+    .selectFrom('certificates')
+    .select(['serial', 'holder'])
+    // Written as the index has it, which is only then used.
+    .where(sql<boolean>`kind in ('ssh-user', 'ssh-host')`)
+    .where('revoked_at', 'is', null)
+    .where('not_after', '>=', now);
+  const found =
+    selection.by === 'serial'
+      ? live.where('serial', '=', rowSerial(selection.serial))
+      : live.where('subject', '=', selection.keyId);
+  const rows = await found.execute();
+  return rows.map(({ serial, holder }) => ({ serial, owner: parsePrincipalName(holder) }));
+}
