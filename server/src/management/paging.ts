@@ -32,6 +32,18 @@ export function pageOf<Item>(
   return { items: page, next: makeCursor(keyOf(last), request.list, secret) };
 }
 
+/** The same for a list that is not read whole: `read` answers at most `limit` items of those whose keys come after `after`. */
+export async function readPage<Item>(
+  read: (after: string, limit: number) => Promise<readonly Item[]>,
+  keyOf: (item: Item) => string,
+  request: PageRequest,
+  secret: Uint8Array,
+): Promise<Page<Item>> {
+  const after = request.cursor === undefined ? '' : readCursor(request.cursor, request.list, secret);
+  const items = await read(after, request.limit + 1);
+  return pageOf(items, keyOf, { list: request.list, limit: request.limit }, secret);
+}
+
 /** An opaque text that carries `key`, signed for one list. */
 export function makeCursor(key: string, list: string, secret: Uint8Array): string {
   return `${Buffer.from(key).toString('base64url')}.${signature(key, list, secret).toString('base64url')}`;

@@ -9,7 +9,7 @@ import {
 import type { WireConditions } from '@signet/policy-engine/wire';
 import type { Kysely, Selectable } from 'kysely';
 import { z } from 'zod';
-import { type DomainMembers, listKey, type MemberScope, readAllMembers, readScopedMembers } from './read-members.ts';
+import { type DomainMembers, type MemberScope, nameOfList, readAllMembers, readScopedMembers } from './read-members.ts';
 import {
   type DomainRecord,
   type GroupRecord,
@@ -100,7 +100,7 @@ function roleRecord(row: Selectable<RolesTable>, { roles }: DomainMembers): Role
     ...(row.trust === null ? {} : { trust: parseDomainName(row.trust) }),
     ...optional('tokenExpirySeconds', row.token_expiry_seconds),
     ...optional('certExpirySeconds', row.cert_expiry_seconds),
-    members: roles.get(listKey(row.domain, row.name)) ?? [],
+    members: roles.get(nameOfList(row.domain, row.name)) ?? [],
   };
 }
 
@@ -108,7 +108,7 @@ function groupRecord(row: Selectable<GroupsTable>, { groups }: DomainMembers): G
   return {
     name: parseGroupName(row.name),
     ...optional('description', row.description),
-    members: groups.get(listKey(row.domain, row.name)) ?? [],
+    members: groups.get(nameOfList(row.domain, row.name)) ?? [],
   };
 }
 

@@ -12,13 +12,20 @@ export interface MemberScope {
   readonly names: readonly string[];
 }
 
-/** Members by `listKey`, each list sorted by name. */
+/** A role or a group. */
+export interface ListKey {
+  readonly kind: 'role' | 'group';
+  readonly domain: string;
+  readonly name: string;
+}
+
+/** Members by `nameOfList`, each list sorted by name. */
 export interface DomainMembers {
   readonly roles: ReadonlyMap<string, readonly MemberRecord[]>;
   readonly groups: ReadonlyMap<string, readonly MemberRecord[]>;
 }
 
-export function listKey(domain: string, list: string): string {
+export function nameOfList(domain: string, list: string): string {
   return `${domain}:${list}`;
 }
 
@@ -48,19 +55,20 @@ export async function readScopedMembers(
   { roles, groups, names }: MemberScope,
 ): Promise<DomainMembers> {
   return {
-    roles: await readScope(db, 'role_members', domain, roles, names),
-    groups: await readScope(db, 'group_members', domain, groups, names),
+    roles: await readScope(db, 'role', domain, roles, names),
+    groups: await readScope(db, 'group', domain, groups, names),
   };
 }
 
-/** At most `limit` members of a role or group whose names come after `after`. */
+/** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
 export async function readMemberPage(
   db: Kysely<Schema>,
-  table: MemberTable,
-  place: { readonly domain: string; readonly list: string; readonly after: string; readonly limit: number },
+  { kind, domain, name }: ListKey,
+  after: string,
+  limit: number,
 ): Promise<MemberRecord[]> {
-  const { domain, list, after, limit } = place;
-  const inList = sql<SqlBool>`domain = ${domain} and ${listColumn(table)} = ${list} and member > ${after}`;
+  const table = `${kind}_members` as const;
+  const inList = sql<SqlBool>`domain = ${domain} and ${listColumn(table)} = ${name} and member > ${after}`;
   return (await selectMembers(db, table, inList, limit)).map(memberRecord);
 }
 
@@ -111,16 +119,16 @@ async function readPages(db: Kysely<Schema>, table: MemberTable, domain: string,
 
 async function readScope(
   db: Kysely<Schema>,
-  table: MemberTable,
+  kind: ListKey['kind'],
   domain: string,
   whole: readonly string[],
   names: readonly string[],
 ) {
   const lists: MutableLists = new Map();
-  for (const list of whole) {
+  for (const name of whole) {
     for (let after = ''; ; ) {
-      const page = await readMemberPage(db, table, { domain, list, after, limit: rowsAPage });
-      append(lists, listKey(domain, list), page);
+      const page = await readMemberPage(db, { kind, domain, name }, after, rowsAPage);
+      append(lists, nameOfList(domain, name), page);
       if (page.length < rowsAPage) break;
       after = page.at(-1)?.name ?? '';
       await yieldToOthers();
@@ -128,7 +136,7 @@ async function readScope(
   }
   const known = new Set(whole);
   for (const part of chunks([...new Set(names)].sort(), valuesAStatement)) {
-    const rows = await selectNamed(db, table, domain, part);
+    const rows = await selectNamed(db, `${kind}_members`, domain, part);
     collect(
       lists,
       rows.filter(({ list }) => !known.has(list)),
@@ -140,7 +148,7 @@ async function readScope(
 type MutableLists = Map<string, MemberRecord[]>;
 
 function collect(lists: MutableLists, rows: readonly MemberRow[]): void {
-  for (const row of rows) append(lists, listKey(row.domain, row.list), [memberRecord(row)]);
+  for (const row of rows) append(lists, nameOfList(row.domain, row.list), [memberRecord(row)]);
 }
 
 function append(lists: MutableLists, key: string, members: readonly MemberRecord[]): void {

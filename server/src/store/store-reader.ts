@@ -1,8 +1,8 @@
 import { type DomainName, parseDomainName, type ServiceName } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { readDomains, readExcerpt } from './read-domains.ts';
-import type { MemberScope } from './read-members.ts';
-import type { DomainRecord } from './records.ts';
+import { type ListKey, type MemberScope, readMemberPage } from './read-members.ts';
+import type { DomainRecord, MemberRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import type { DomainExcerpt, MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
@@ -30,6 +30,10 @@ export class KyselyStoreReader implements StoreReader {
 
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined> {
     return readExcerpt(this.#db, name, scope);
+  }
+
+  memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]> {
+    return readMemberPage(this.#db, list, after, limit);
   }
 
   async serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>> {

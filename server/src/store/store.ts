@@ -1,14 +1,13 @@
 import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
-import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/revoke-ssh.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
 import type { DueReview } from './due-reviews.ts';
-import type { MemberScope } from './read-members.ts';
-import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
+import type { ListKey, MemberScope } from './read-members.ts';
+import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRecord } from './records.ts';
 
 /** Where the store stands. A pair seen before means that nothing has changed since. */
 export interface StoreState {
@@ -78,6 +77,8 @@ export interface StoreReader {
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   /** The domain with no other members than those of the scope: what is large about a domain are its members. */
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
+  /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
+  memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]>;
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
   switchedOff(): Promise<SwitchedOff>;
@@ -104,8 +105,6 @@ export interface StoreTransaction extends StoreReader {
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Takes a certificate back; false when there is none, or it was taken back before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
-  /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
-  liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
   /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }

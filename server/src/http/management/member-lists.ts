@@ -6,16 +6,19 @@ import {
   deleteMember,
   listView,
   type MemberList,
-  membersOf,
   parseMemberList,
   putList,
   putMember,
+  requireList,
+  scopeOfList,
 } from '../../management/edits/member-lists.ts';
 import { memberShape } from '../../management/export-domain.ts';
+import { readPage } from '../../management/paging.ts';
+import type { MemberRecord } from '../../store/records.ts';
 import { bodyJson } from '../body.ts';
 import type { RequestState, RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { answerChange, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import { answerChange, answerPage, answerView, domainOf, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 
 /** Roles with their members, or groups with theirs: `…/roles/{name}/members/{member}`. */
 export function mountMemberListRoutes(
@@ -36,7 +39,7 @@ export function mountMemberListRoutes(
   });
   router.get(one, async (ctx) => {
     const path = pathOf(ctx);
-    const view = listView(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
+    const view = listView(await viewedDomain(deps, ctx, `${kind}.${path.name}`, scopeOfList(path)), path);
     if (view === undefined) throw new NotFoundError(`there is no such ${kind}`);
     answerView(ctx, view);
   });
@@ -44,14 +47,17 @@ export function mountMemberListRoutes(
   router.delete(one, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
   router.get(`${one}/members`, async (ctx) => {
     const path = pathOf(ctx);
-    const members = membersOf(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
-    const shown = members.map((record) => ({ name: record.name, ...objectShape(memberShape(record)) }));
-    answerPage(deps, ctx, shown, ({ name }) => name);
+    requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
+    const read = (after: string, limit: number) =>
+      deps.store.view(async (reader) => (await reader.memberPage(path, after, limit)).map(shown));
+    const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
+    answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
   });
   router.put(member, body, (ctx) => answerChange(deps, ctx, putMember(pathOf(ctx), memberOf(ctx), bodyJson(ctx))));
   router.delete(member, (ctx) => answerChange(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
 }
 
-function objectShape(shape: ReturnType<typeof memberShape>): object {
-  return typeof shape === 'string' ? {} : shape;
+function shown(record: MemberRecord): { readonly name: string } {
+  const shape = memberShape(record);
+  return typeof shape === 'string' ? { name: shape } : shape;
 }

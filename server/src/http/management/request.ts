@@ -8,6 +8,7 @@ import {
   type DomainEdit,
   entityTagOf,
 } from '../../management/change-domain.ts';
+import { noMembers } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
 import type { DomainRecord } from '../../store/records.ts';
@@ -100,19 +101,21 @@ export function answerView(ctx: RouteContext, view: unknown): void {
 }
 
 /**
- * The stored domain, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`, `ForbiddenError`.
+ * The stored domain with no other members than those of the scope, for somebody who may look at it: at all of it, or at `object`. Throws
+ * `UnknownDomainError`, `ForbiddenError`.
  */
 export async function viewedDomain(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
   object = 'domain',
+  members = noMembers,
 ): Promise<DomainRecord> {
   const caller = requireIdentity(ctx).name;
   const name = domainOf(ctx);
-  const domain = await deps.store.domain(name);
-  if (domain === undefined) throw new UnknownDomainError(name);
+  const excerpt = await deps.store.view((reader) => reader.excerpt(name, members));
+  if (excerpt === undefined) throw new UnknownDomainError(name);
   requireView(deps, caller, name, object);
-  return domain;
+  return excerpt.content;
 }
 
 export function requireView(

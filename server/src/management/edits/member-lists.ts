@@ -50,13 +50,13 @@ export function listView(content: DomainContent, list: MemberList): Record<strin
   return { name: list.name, ...shape };
 }
 
-/** All members of a role or group, sorted by name. Throws `NotFoundError`. */
-export function membersOf(content: DomainContent, list: MemberList): readonly MemberRecord[] {
-  return existing(content, list).members;
+/** Throws `NotFoundError` when there is no such role or group. */
+export function requireList(content: DomainContent, list: MemberList): void {
+  existing(content, list);
 }
 
 /** Every member of the list; of a group also where it is a member itself. */
-function scopeOfList(list: MemberList): MemberScope {
+export function scopeOfList(list: MemberList): MemberScope {
   return list.kind === 'role'
     ? { roles: [list.name], groups: [], names: [] }
     : { roles: [], groups: [list.name], names: [fullGroupName(list)] };
