@@ -66,9 +66,12 @@ export function* indexInSteps(input: MembershipInput): Steps<MembershipIndex> {
     yield* addMembers(entries, role);
   }
   return {
-    ...entries,
+    members: LayeredMap.of(entries.members),
+    everyone: entries.everyone,
+    prefixes: LayeredMap.of(entries.prefixes),
+    groupRoles: LayeredMap.of(entries.groupRoles),
     ...summaryOf(entries),
-    groupMembers: yield* indexGroups(input.groups),
+    groupMembers: LayeredMap.of(yield* indexGroups(input.groups)),
     assumable: input.assumable,
     trusting,
   };

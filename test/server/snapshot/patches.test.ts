@@ -1,0 +1,214 @@
+import { join } from 'node:path';
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { grantedRoles } from '@signet/server/roles/granted-roles';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
+import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
+import type { DomainContent, MemberRecord } from '@signet/server/store/records';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { SnapshotSource, StoreChanges } from '@signet/server/store/store';
+import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { type DomainSketch, domainContent } from '#support/domains';
+import { temporaryFolder } from '#support/temp';
+
+const principals = ['a.x', 'a.y', 'b.x', 'b.y', 'user.u'];
+const entries = [...principals, '*', 'a.*', 'b.x*', 'a:group.g', 'b:group.g', 'b:group.h'];
+
+/** The same numbers for the same seed (mulberry32). */
+function randomFrom(seed: number): (below: number) => number {
+  let state = seed;
+  return (below) => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
+  };
+}
+
+function membersFrom(names: readonly string[], random: (below: number) => number, now: number): MemberRecord[] {
+  return names
+    .filter(() => random(3) === 0)
+    .map((name) => ({
+      name,
+      disabled: random(6) === 0,
+      ...(random(3) === 0 && { expires: now + random(4) * 1000 - 1500 }),
+    }))
+    .sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+/** A domain of few names, so that changes hit each other. */
+function randomDomain(name: string, random: (below: number) => number, now: number): DomainContent {
+  const roles: Record<string, readonly MemberRecord[] | { readonly trust: string }> = {};
+  for (const role of ['p', 'q', 'r']) {
+    const kind = random(8);
+    if (kind === 0) roles[role] = { trust: name === 'a' ? 'b' : 'a' };
+    else if (kind > 1) roles[role] = membersFrom(entries, random, now);
+  }
+  const groups: Record<string, readonly MemberRecord[]> = {};
+  for (const group of ['g', 'h']) if (random(5) > 0) groups[group] = membersFrom(principals, random, now);
+  const rules = [`allow read thing p`, `allow assume_role ${name}:role.q p`, `allow assume_role b:role.r q`];
+  const sketch: DomainSketch = { roles, groups, rules: rules.filter(() => random(3) > 0), services: ['x', 'y'] };
+  return domainContent(name, { ...sketch, enabled: random(12) > 0 });
+}
+
+/** Changes the members of one list of the domain and leaves the rest: what most changes are. */
+function withOtherMembers(content: DomainContent, random: (below: number) => number, now: number): DomainContent {
+  const roles = content.roles.map((role) =>
+    role.trust === undefined && random(2) === 0 ? { ...role, members: membersFrom(entries, random, now) } : role,
+  );
+  const groups = content.groups.map((group) =>
+    random(2) === 0 ? { ...group, members: membersFrom(principals, random, now) } : group,
+  );
+  return { ...content, roles, groups };
+}
+
+function sortedMap<Value>(map: ReadonlyMap<string, Value>): readonly (readonly [string, Value])[] {
+  return [...map].sort(([a], [b]) => (a < b ? -1 : 1));
+}
+
+function plainDomain(domain: DomainSnapshot) {
+  const { membership } = domain;
+  return {
+    ...domain,
+    policy: domain.policy.assertionCount,
+    foreignPolicy: domain.foreignPolicy?.assertionCount,
+    roles: sortedMap(domain.roles),
+    membership: {
+      ...membership,
+      members: sortedMap(membership.members),
+      prefixes: sortedMap(membership.prefixes),
+      groupRoles: sortedMap(membership.groupRoles),
+      groupMembers: sortedMap(membership.groupMembers),
+      groupDomains: [...membership.groupDomains].sort(),
+    },
+  };
+}
+
+function plain(snapshot: Snapshot, now: number) {
+  return {
+    state: [snapshot.epoch, snapshot.counter],
+    disabled: [...snapshot.disabledDomains].sort(),
+    domains: sortedMap(snapshot.domains).map(([, domain]) => plainDomain(domain)),
+    granted: sortedMap(snapshot.domains).flatMap(([, domain]) =>
+      principals.map((name) =>
+        grantedRoles(snapshot, domain, parsePrincipalName(name), now).map((role) => `${name} ${role.name}`),
+      ),
+    ),
+  };
+}
+
+for (const seed of [1, 2, 3]) {
+  test(`a snapshot that followed each change is the one made of everything (seed ${seed})`, async (t) => {
+    const random = randomFrom(seed);
+    const clock = new FakeClock();
+    const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+    t.teardown(() => store.close());
+    const answered: StoreChanges[] = [];
+    const source: SnapshotSource = {
+      state: () => store.state(),
+      changesSince: async (counter, versionOf) => {
+        const changes = await store.changesSince(counter, versionOf);
+        answered.push(changes);
+        return changes;
+      },
+    };
+    const live = await openLiveSnapshot({ store: source, clock, refreshIntervalMs: 3_600_000 });
+    t.teardown(() => live.close());
+    for (let step = 0; step < 40; step += 1) {
+      for (let change = random(3); change >= 0; change -= 1) {
+        const name = ['a', 'b'][random(2)] ?? 'a';
+        const stored = await store.domain(parseDomainName(name));
+        await store.change({ actor: 'test' }, async (transaction) => {
+          if (random(25) === 0) await transaction.deleteDomain(parseDomainName(name));
+          else if (stored === undefined || random(3) === 0) {
+            await transaction.saveDomain(randomDomain(name, random, clock.now()));
+          } else await transaction.saveDomain(withOtherMembers(stored, random, clock.now()));
+        });
+      }
+      await live.refresh();
+      const whole = compileSnapshot(undefined, await store.changesSince()).snapshot;
+      t.deepEqual(plain(live.current(), clock.now()), plain(whole, clock.now()));
+    }
+    const patches = answered.flatMap((changes) => changes.patches ?? []).length;
+    t.true(patches > 15, `only ${patches} patches`);
+    t.is(live.status().error, undefined);
+  });
+}
+
+test('a change of a member leaves the other roles, and the members of the index, where they are', async (t) => {
+  const clock = new FakeClock();
+  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const save = (content: DomainContent) => store.change({ actor: 'test' }, (change) => change.saveDomain(content));
+  await save(domainContent('a', { roles: { p: ['a.x', 'a.y'], q: ['b.x'] }, groups: { g: ['b.y'] } }));
+  const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: 3_600_000 });
+  t.teardown(() => live.close());
+  const before = live.current().domain(parseDomainName('a'));
+  await save(domainContent('a', { roles: { p: ['a.x', 'a.z'], q: ['b.x'] }, groups: { g: ['b.y'] } }));
+  await live.refresh();
+  const after = live.current().domain(parseDomainName('a'));
+  const membersOf = (domain: DomainSnapshot | undefined, role: string) =>
+    [...(domain?.roles.values() ?? [])].find(({ name }) => name === role)?.members;
+  t.is(membersOf(after, 'q'), membersOf(before, 'q'));
+  t.is(after?.membership.members.get('b.x'), before?.membership.members.get('b.x'));
+  t.is(after?.membership.groupMembers, before?.membership.groupMembers);
+  t.deepEqual(
+    membersOf(after, 'p')?.map(({ name }) => name),
+    ['a.x', 'a.z'],
+  );
+  t.deepEqual(
+    membersOf(before, 'p')?.map(({ name }) => name),
+    ['a.x', 'a.y'],
+  );
+  t.deepEqual([before?.membership.members.has('a.y'), after?.membership.members.has('a.y')], [true, false]);
+});
+
+test('a patch for another version changes nothing, and is reported', async (t) => {
+  const clock = new FakeClock();
+  const [a, was] = [parseDomainName('a'), domainContent('a', { roles: { p: ['a.x'] } })];
+  const recordOf = (version: number) => ({ ...was, policies: [], version, modified: 0 });
+  const answers: StoreChanges[] = [
+    { state: { epoch: 1, counter: 1 }, domains: [recordOf(1)], deleted: [], signingKeys: [] },
+    {
+      state: { epoch: 1, counter: 2 },
+      domains: [],
+      patches: [{ since: 2, excerpt: recordOf(3), names: ['a.x'] }],
+      deleted: [],
+      signingKeys: [],
+    },
+  ];
+  let asked = 0;
+  const source: SnapshotSource = {
+    state: async () => answers[Math.min(asked, 1)]?.state ?? { epoch: 0, counter: 0 },
+    changesSince: async () => {
+      asked += 1;
+      return answers[asked - 1] ?? Promise.reject(new Error('asked too often'));
+    },
+  };
+  const live = await openLiveSnapshot({ store: source, clock, refreshIntervalMs: 3_600_000 });
+  t.teardown(() => live.close());
+  const before = live.current().domain(a);
+  await live.refresh();
+  t.is(live.current().domain(a), before);
+  t.is(live.status().error, '1 changed domain cannot be used');
+});
+
+test('while a large role is loaded, others get their turns', async (t) => {
+  const clock = new FakeClock();
+  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const members = Array.from({ length: 20_000 }, (_, index) => `a.s${String(index).padStart(5, '0')}`);
+  await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', { roles: { p: members } })));
+  let turns = 0;
+  const count = () => {
+    turns += 1;
+    timer = setImmediate(count);
+  };
+  let timer = setImmediate(count);
+  const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: 3_600_000 });
+  clearImmediate(timer);
+  t.teardown(() => live.close());
+  t.is(live.current().domain(parseDomainName('a'))?.membership.members.size, 20_000);
+  t.true(turns >= 5, `${turns} turns`);
+});
