@@ -85,8 +85,7 @@ export async function certificatesPart({ folder, quick }: { folder: string; quic
       'an instance refreshed, store included',
       async () => {
         const instance = nextInstance();
-        await store.certificates.find(instance.presented);
-        await store.instances.find(instance.key);
+        await store.instances.standing(instance.key, instance.presented);
         const signed = await issue(recorded, pem);
         await store.instances.rotate(instance.key, instance.presented, signed, epochSeconds(systemClock));
         instance.presented = signed.serial;

@@ -2,6 +2,7 @@ import { readTime } from './certificate-times.ts';
 import { checkDer, DerError, DerReader, tags } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
+import { toPem } from './pem.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';
 
 export interface ReadExtension {
@@ -109,5 +110,5 @@ export function certificatesInPem(pem: string): readonly Buffer[] {
 
 /** A DER certificate in PEM form, lines of 64 characters, with a final line end. */
 export function certificateToPem(der: Buffer): string {
-  return `-----BEGIN CERTIFICATE-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE-----\n`;
+  return toPem('CERTIFICATE', der);
 }

@@ -3,6 +3,7 @@ import { writeTime } from './certificate-times.ts';
 import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
+import { toPem } from './pem.ts';
 
 /** Why a certificate was taken back (RFC 5280 §5.3.1), as far as we tell them apart. */
 export const revocationReasons = [
@@ -79,5 +80,5 @@ export function buildCrl(issuer: Issuer, input: CrlInput): Buffer {
 
 /** A DER revocation list in PEM form. */
 export function crlToPem(der: Buffer): string {
-  return `-----BEGIN X509 CRL-----\n${der.toString('base64').replace(/.{64}(?=.)/g, '$&\n')}\n-----END X509 CRL-----\n`;
+  return toPem('X509 CRL', der);
 }

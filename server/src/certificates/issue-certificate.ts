@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
-import { buildTbsCertificate, serialFrom, signCertificate } from './build-certificate.ts';
+import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
 import { certificateToPem } from './certificate-reader.ts';
 import type { CertificateStore } from './certificate-store.ts';
 import type { GrantedNames } from './csr-rules.ts';
@@ -62,7 +62,7 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   );
   const { commonName, subject, altNames } = order.names;
   const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
-  const serialOctets = serialFrom(deps.randomBytes(16));
+  const serialOctets = serialFrom(now, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
   const { kind, holder, provider, instanceId } = order;
   const row = { serial, issuer: issuer.id, kind, subject: commonName, holder, provider, instanceId, ...life };

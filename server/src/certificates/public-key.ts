@@ -2,6 +2,7 @@ import { createPublicKey, hash, type KeyObject } from 'node:crypto';
 import { InvalidRequestError } from '../errors.ts';
 import { DerReader, tags } from './der-reader.ts';
 import { oids } from './oids.ts';
+import { toPem } from './pem.ts';
 
 export type KeyKind = 'P-256' | 'P-384' | 'rsa' | 'ed25519';
 
@@ -72,9 +73,10 @@ function parseKind(reader: DerReader): { readonly kind: KeyKind; readonly bits: 
   return refuse('the key must be P-256, P-384, RSA or Ed25519');
 }
 
+/* As text, for an object is first tried as a key of several kinds, each with an exception: that costs more than the key itself. */
 function loadKey(spki: Buffer): KeyObject {
   try {
-    return createPublicKey({ key: spki, format: 'der', type: 'spki' });
+    return createPublicKey(toPem('PUBLIC KEY', spki));
   } catch (cause) {
     throw new InvalidRequestError('csr public key: it is no valid key of its kind', { cause });
   }

@@ -40,6 +40,15 @@ export interface InstanceDetails {
 /** How a presented serial number stands to an instance's lineage. */
 export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
 
+/** How the holder of one of an instance's certificates stands to it. */
+export interface Standing {
+  readonly lineage: Lineage;
+  readonly clientOnly: boolean;
+}
+
+/** `moved`, or how the presented serial number stood when it could not be exchanged. */
+export type Rotation = 'moved' | Lineage;
+
 /** A one-time right to register one instance. */
 export interface JoinToken extends InstanceKey {
   /** Seconds since the epoch. */
@@ -63,13 +72,15 @@ export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
   /** In the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
+  /** How the holder of the certificate with this serial number stands to the instance; undefined when it is none of its certificates. */
+  standing(key: InstanceKey, presented: string): Promise<Standing | undefined>;
   /** Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. */
   register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void>;
   /**
    * Confirms the certificate and moves the lineage on, when the presented serial is the current one (which becomes the previous) or
-   * the previous one (which stays). Otherwise nothing changes. Answers how the presented serial stood.
+   * the previous one (which stays). Otherwise nothing changes.
    */
-  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Lineage>;
+  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Rotation>;
   /** Ends the lineage and takes back every certificate of the instance that has not ended. The record stays. */
   revoke(key: InstanceKey, revocation: Revocation): Promise<void>;
   /** The same, and removes the record. False when there was none. */
@@ -80,12 +91,4 @@ export interface InstanceStore {
   spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
-}
-
-/** How a serial number stands to a record. */
-export function lineageOf(record: InstanceRecord | undefined, presented: string): Lineage {
-  if (record === undefined) return 'missing';
-  if (record.revoked) return 'revoked';
-  if (presented === record.currentSerial) return 'current';
-  return presented === record.previousSerial ? 'previous' : 'foreign';
 }

@@ -17,19 +17,18 @@ import type { Attested } from './attestation/attestation.ts';
 import type { Caller } from './caller.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
-import { type InstanceKey, type InstanceRecord, type Lineage, lineageOf } from './instance-store.ts';
+import type { InstanceKey, Lineage, Standing } from './instance-store.ts';
 
 /* The certificate must be one of this very instance: a neighbour's would otherwise count as a foreign serial, and revoke it. */
-async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: InstanceKey): Promise<void> {
+async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: InstanceKey): Promise<Standing> {
   if (caller.principal !== servicePrincipal(key.domain, key.service)) {
     throw new ForbiddenError(
       `principal \`${caller.principal}\` may not refresh an instance of \`${key.domain}.${key.service}\``,
     );
   }
-  const row = await deps.certificates.find(caller.certificate.serial);
-  if (row?.kind !== 'instance' || row.provider !== key.provider || row.instanceId !== key.instanceId) {
-    throw new ForbiddenError('the certificate is not one of this instance');
-  }
+  const standing = await deps.instances.standing(key, caller.certificate.serial);
+  if (standing === undefined) throw new ForbiddenError('the certificate is not one of this instance');
+  return standing;
 }
 
 /*
@@ -47,26 +46,14 @@ async function refuseForeign(deps: InstanceDeps, key: InstanceKey, lineage: Line
   throw new ForbiddenError('the instance is revoked, it must register anew');
 }
 
-async function requireLineage(
-  deps: InstanceDeps,
-  caller: Caller,
-  key: InstanceKey,
-): Promise<InstanceRecord | undefined> {
-  const record = await deps.instances.find(key);
-  if (record === undefined) return undefined;
-  await refuseForeign(deps, key, lineageOf(record, caller.certificate.serial), caller.certificate.serial);
-  return record;
-}
-
 async function signAndRotate(
   deps: InstanceDeps,
   caller: Caller,
   input: AttestInput,
   request: CertificateRequest,
   attested: Attested,
-  record: InstanceRecord | undefined,
+  clientOnly: boolean,
 ): Promise<SignedCertificate> {
-  const clientOnly = record?.clientOnly === true;
   const signed = await signInstance(deps, input, request, attested, clientOnly);
   if (!attested.recorded) {
     await deps.certificates.confirm(signed.serial, signed.fingerprint);
@@ -74,8 +61,8 @@ async function signAndRotate(
   }
   const { serial } = caller.certificate;
   // INVARIANT: compared again where it is changed, the lineage may have moved while the provider was asked.
-  const lineage = await deps.instances.rotate(input.key, serial, signed, epochSeconds(deps.clock));
-  await refuseForeign(deps, input.key, lineage, serial);
+  const rotation = await deps.instances.rotate(input.key, serial, signed, epochSeconds(deps.clock));
+  if (rotation !== 'moved') await refuseForeign(deps, input.key, rotation, serial);
   return signed;
 }
 
@@ -92,16 +79,16 @@ export async function refreshInstance(
   const request = information.csr === undefined ? undefined : parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
   findTenant(deps.snapshot(), key);
-  await requireOwnCertificate(deps, caller, key);
+  const { lineage, clientOnly } = await requireOwnCertificate(deps, caller, key);
   authorizeProvider(deps, key);
   const names = request === undefined ? noNames : namesFor(deps, request, key, information, caller.address);
-  const record = await requireLineage(deps, caller, key);
+  if (lineage !== 'missing') await refuseForeign(deps, key, lineage, caller.certificate.serial);
   const { principal, address } = caller;
   const input: AttestInput = { operation: 'refresh', key, information, names, principal, address };
 
   const attested = await attest(deps, input);
-  if (attested.recorded && record === undefined) throw new ForbiddenError('the instance is not registered');
-  const signed = request && (await signAndRotate(deps, caller, input, request, attested, record));
+  if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
+  const signed = request && (await signAndRotate(deps, caller, input, request, attested, clientOnly));
   const ssh = await hostCertificate(issueHost, input, attested);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {

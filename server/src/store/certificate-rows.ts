@@ -59,24 +59,19 @@ export function toCertificate(row: Selectable<CertificatesTable>): CertificateRe
   };
 }
 
-export function fromCertificate(row: CertificateRow, at: number): CertificatesTable {
+/** The columns of a certificate that is about to be signed; the others are empty. */
+export function newCertificate(row: CertificateRow, at: number) {
   return {
     serial: row.serial,
     issuer: row.issuer,
     kind: row.kind,
-    state: 'intended',
     subject: row.subject,
     provider: row.provider ?? null,
     instance_id: row.instanceId ?? null,
-    fingerprint: null,
     holder: row.holder,
     intended_at: at,
     not_before: row.notBefore,
     not_after: row.notAfter,
-    revoked_at: null,
-    revocation_reason: null,
-    revoked_by: null,
-    revocation_sequence: null,
   };
 }
 
@@ -99,11 +94,6 @@ export function toInstance(row: Selectable<InstancesTable>): InstanceRecord {
 
 export function instanceColumns(key: InstanceKey) {
   return { provider: key.provider, domain: key.domain, service: key.service, instance_id: key.instanceId };
-}
-
-/** Marks an intended certificate as issued. */
-export async function confirmCertificate(db: Kysely<Schema>, serial: string, fingerprint: string): Promise<void> {
-  await db.updateTable('certificates').set({ state: 'issued', fingerprint }).where('serial', '=', serial).execute();
 }
 
 /** Takes one certificate back; false when there is none, or it was taken back before. */

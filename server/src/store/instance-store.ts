@@ -1,76 +1,77 @@
-import type { Kysely } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
-import {
-  type GivenCertificate,
-  type InstanceDetails,
-  type InstanceKey,
-  type InstanceQuery,
-  type InstanceRecord,
-  type InstanceStore,
-  type JoinToken,
-  type Lineage,
-  lineageOf,
+import type {
+  GivenCertificate,
+  InstanceDetails,
+  InstanceKey,
+  InstanceQuery,
+  InstanceRecord,
+  InstanceStore,
+  JoinToken,
+  Lineage,
+  Rotation,
+  Standing,
 } from '../instances/instance-store.ts';
-import { confirmCertificate, instanceColumns, revokeRows, toInstance } from './certificate-rows.ts';
+import { instanceColumns, revokeRows, toInstance } from './certificate-rows.ts';
+import { instanceStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import { readInstances } from './list-instances.ts';
-import type { Schema } from './schema.ts';
+import type { InstancesTable, Schema } from './schema.ts';
 
 /** The instances of a store over any database of the query layer. */
 export class KyselyInstanceStore implements InstanceStore {
   readonly #database: GuardedDatabase;
+  readonly #statements = instanceStatements();
 
   constructor(database: GuardedDatabase) {
     this.#database = database;
   }
 
-  find(key: InstanceKey): Promise<InstanceRecord | undefined> {
-    return this.#database.read((db) => findInstance(db, key));
+  async find(key: InstanceKey): Promise<InstanceRecord | undefined> {
+    const { rows } = await this.#database.read((db) => this.#statements.find.execute(db, instanceColumns(key)));
+    return rows[0] && toInstance(rows[0]);
   }
 
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]> {
     return this.#database.read((db) => readInstances(db, query));
   }
 
-  async register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void> {
-    const values = {
-      hostname: details.hostname ?? null,
-      current_serial: given.serial,
-      previous_serial: null,
-      registered_at: at,
-      refreshed_at: at,
-      not_after: given.notAfter,
-      revoked: 0,
-      client_only: details.clientOnly ? 1 : 0,
-    };
-    await this.#database.change(async (db) => {
-      await confirmCertificate(db, given.serial, given.fingerprint);
-      await db
-        .insertInto('instances')
-        .values({ ...instanceColumns(key), ...values })
-        .onConflict((conflict) =>
-          conflict.columns(['provider', 'domain', 'service', 'instance_id']).doUpdateSet(values),
-        )
-        .execute();
+  standing(key: InstanceKey, presented: string): Promise<Standing | undefined> {
+    const held = { serial: presented, provider: key.provider, instance_id: key.instanceId };
+    return this.#database.read(async (db) => {
+      const standing = await this.#standing(db, key, presented);
+      if (standing.lineage === 'current' || standing.lineage === 'previous') return standing;
+      // Not of the lineage: it may be an older certificate of this instance, or one of another.
+      const { rows } = await this.#statements.isHeld.execute(db, held);
+      return rows.length === 0 ? undefined : standing;
     });
   }
 
-  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Lineage> {
+  async register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void> {
+    const { serial, fingerprint, notAfter } = given;
+    const values = {
+      ...instanceColumns(key),
+      hostname: details.hostname ?? null,
+      serial,
+      at,
+      not_after: notAfter,
+      client_only: details.clientOnly ? 1 : 0,
+    };
+    await this.#database.change(async (db) => {
+      await this.#statements.confirm.execute(db, { serial, fingerprint });
+      await this.#statements.register.execute(db, values);
+    });
+  }
+
+  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Rotation> {
+    const { serial, fingerprint, notAfter } = given;
+    const values = { ...instanceColumns(key), serial, presented, at, not_after: notAfter };
     return this.#database.change(async (db) => {
-      const record = await findInstance(db, key);
-      const lineage = lineageOf(record, presented);
-      if (lineage !== 'current' && lineage !== 'previous') return lineage;
-      await confirmCertificate(db, given.serial, given.fingerprint);
-      await whereKey(
-        db.updateTable('instances').set({
-          current_serial: given.serial,
-          previous_serial: presented,
-          refreshed_at: at,
-          not_after: given.notAfter,
-        }),
-        key,
-      ).execute();
-      return lineage;
+      // One statement compares and changes: it is the common case, and needs no look before.
+      const { numAffectedRows: moved } = await this.#statements.rotate.execute(db, values);
+      if (moved !== 1n) return (await this.#standing(db, key, presented)).lineage;
+      await this.#statements.confirm.execute(db, { serial, fingerprint });
+      return 'moved';
     });
   }
 
@@ -126,6 +127,22 @@ export class KyselyInstanceStore implements InstanceStore {
     await this.#database.change((db) => db.deleteFrom('join_tokens').where('digest', 'in', digests).execute());
     return digests.length;
   }
+
+  async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<Standing> {
+    const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
+    return { lineage: lineageOf(rows[0], presented), clientOnly: rows[0]?.client_only === 1 };
+  }
+}
+
+/** How a serial number stands to a row. */
+function lineageOf(
+  row: Pick<Selectable<InstancesTable>, 'revoked' | 'current_serial' | 'previous_serial'> | undefined,
+  presented: string,
+): Lineage {
+  if (row === undefined) return 'missing';
+  if (row.revoked === 1) return 'revoked';
+  if (presented === row.current_serial) return 'current';
+  return presented === row.previous_serial ? 'previous' : 'foreign';
 }
 
 interface Filterable<Self> {
@@ -138,11 +155,6 @@ function whereKey<Query extends Filterable<Query>>(query: Query, key: InstanceKe
     .where('domain', '=', key.domain)
     .where('service', '=', key.service)
     .where('instance_id', '=', key.instanceId);
-}
-
-async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<InstanceRecord | undefined> {
-  const row = await whereKey(db.selectFrom('instances').selectAll(), key).executeTakeFirst();
-  return row && toInstance(row);
 }
 
 /** Every certificate of the instance that has not ended, also those that nobody received. */

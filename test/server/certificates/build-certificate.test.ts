@@ -33,7 +33,7 @@ const profile: CertificateProfile = {
   notBefore: now - 3600,
   notAfter: now + 86_400,
 };
-const serial = serialFrom(Buffer.from('ff00112233445566778899aabbccddee', 'hex'));
+const serial = serialFrom(1_800_000_000, Buffer.from('ff00112233445566778899aa', 'hex'));
 
 for (const kind of ['P-256', 'P-384', 'rsa'] satisfies AuthorityKind[]) {
   test(`a certificate and a revocation list of an authority with ${kind} pass openssl`, async (t) => {
@@ -72,7 +72,7 @@ for (const kind of ['P-256', 'P-384', 'rsa'] satisfies AuthorityKind[]) {
     );
     t.is(
       text.output,
-      `serial=7F00112233445566778899AABBCCDDEE
+      `serial=6B49D200FF00112233445566778899AA
 subject=CN = catalog.api
 X509v3 Basic Constraints: critical
     CA:FALSE
@@ -192,4 +192,14 @@ test('an issuer with the key of another, with a chain out of order or with a lea
   const leafKey = pair.privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
   t.throws(() => issuerFromPem(certificateToPem(der), leafKey), { message: /no authority/ });
   t.is(issuerFromPem(one.certificatePem + one.rootPem, one.keyPem).chainPem, one.certificatePem);
+});
+
+test('serial numbers are of one length, positive, and later ones are greater, but for once in 34 years', (t) => {
+  const random = Buffer.alloc(12, 0xff);
+  const at = (seconds: number) => serialFrom(seconds, random).toString('hex');
+  const times = [0, 1, 1_700_000_000, 2_147_483_647, 2_147_483_648, 4_000_000_000];
+  t.deepEqual(
+    times.map(at),
+    ['40000000', '40000001', '6553f100', '7fffffff', '40000000', '6e6b2800'].map((time) => time + 'ff'.repeat(12)),
+  );
 });

@@ -137,14 +137,13 @@ test('the intent is on disk before a certificate exists, and orphans can be foun
   const deps = {
     issuers: failing,
     certificates: store.certificates,
-    clock: systemClock,
-    randomBytes: () => Buffer.alloc(16, 7),
+    clock: new FakeClock(now() * 1000),
+    randomBytes: () => Buffer.alloc(12, 7),
   };
   await t.throwsAsync(signOrder(deps, order()));
   seen.push(...(await store.certificates.orphans(now() + 60)));
-  t.like(seen, [
-    { serial: '47070707070707070707070707070707', subject: 'a.b', kind: 'service', state: 'intended' },
-  ] as never);
+  t.like(seen, [{ subject: 'a.b', kind: 'service', state: 'intended' }] as never);
+  t.regex(seen[0]?.serial ?? '', /^[4-7][0-9a-f]{7}(07){12}$/);
   await t.throwsAsync(signOrder({ ...deps, issuers }, order()), {
     message: 'a certificate with this serial number exists',
   });
@@ -158,7 +157,7 @@ test('lists are made anew at half of their life and after a revocation; a serial
   t.teardown(() => store.close());
   const { certificates } = store;
   const signed = await signOrder(
-    { issuers, certificates, clock, randomBytes: () => Buffer.alloc(16, 9) },
+    { issuers, certificates, clock, randomBytes: () => Buffer.alloc(12, 9) },
     { ...order(), defaultSeconds: 100_000 },
   );
   const revocations = await openLiveRevocations({ certificates, clock, refreshIntervalMs: 3_600_000, onError: fail });
@@ -180,7 +179,7 @@ test('lists are made anew at half of their life and after a revocation; a serial
     writeFileSync(join(folder, 'list.pem'), (await crls.current()).pem);
     return (await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text')).output.match(/Serial Number: \w+/g);
   };
-  t.deepEqual(await serials(), ['Serial Number: 49090909090909090909090909090909']);
+  t.deepEqual(await serials(), [`Serial Number: ${signed.serial.toUpperCase()}`]);
   clock.advance(50_000_000);
   t.is((await serials())?.length, 1, 'it has not ended');
   clock.advance(70_000_000);

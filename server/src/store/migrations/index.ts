@@ -8,6 +8,7 @@ import { addMemberCounts } from './006-member-counts.ts';
 import { indexInstancesByDomain } from './007-instances-by-domain.ts';
 import { indexReviews } from './009-reviews.ts';
 import { indexSshCertificates } from './010-ssh-certificates.ts';
+import { slimCertificateIndices } from './011-certificate-indices.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -20,4 +21,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '007-instances-by-domain': { up: indexInstancesByDomain },
   '009-reviews': { up: indexReviews },
   '010-ssh-certificates': { up: indexSshCertificates },
+  '011-certificate-indices': { up: slimCertificateIndices },
 };

@@ -1,0 +1,154 @@
+import { type RawBuilder, sql } from 'kysely';
+import { type Places, statement } from './statement.ts';
+
+/* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
+
+interface NewCertificate {
+  readonly serial: string;
+  readonly issuer: string;
+  readonly kind: string;
+  readonly subject: string;
+  readonly holder: string;
+  readonly provider: string | null;
+  readonly instance_id: string | null;
+  readonly intended_at: number;
+  readonly not_before: number;
+  readonly not_after: number;
+}
+
+interface InstanceColumns {
+  readonly provider: string;
+  readonly domain: string;
+  readonly service: string;
+  readonly instance_id: string;
+}
+
+interface NewInstance extends InstanceColumns {
+  readonly hostname: string | null;
+  readonly serial: string;
+  readonly at: number;
+  readonly not_after: number;
+  readonly client_only: number;
+}
+
+interface NextSerial extends InstanceColumns {
+  readonly serial: string;
+  readonly presented: string;
+  readonly at: number;
+  readonly not_after: number;
+}
+
+interface Held {
+  readonly serial: string;
+  readonly provider: string;
+  readonly instance_id: string;
+}
+
+export function certificateStatements() {
+  return {
+    intend: statement((db, row: Places<NewCertificate>) =>
+      db
+        .insertInto('certificates')
+        .values({
+          serial: row.at('serial'),
+          issuer: row.at('issuer'),
+          kind: row.at('kind'),
+          state: sql.lit('intended'),
+          subject: row.at('subject'),
+          holder: row.at('holder'),
+          provider: row.at('provider'),
+          instance_id: row.at('instance_id'),
+          intended_at: row.at('intended_at'),
+          not_before: row.at('not_before'),
+          not_after: row.at('not_after'),
+        })
+        .onConflict((conflict) => conflict.doNothing()),
+    ),
+    find: statement((db, row: Places<{ readonly serial: string }>) =>
+      db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
+    ),
+    confirm: confirmStatement(),
+  };
+}
+
+function confirmStatement() {
+  return statement((db, row: Places<{ readonly serial: string; readonly fingerprint: string }>) =>
+    db
+      .updateTable('certificates')
+      .set({ state: sql.lit('issued'), fingerprint: row.at('fingerprint') })
+      .where('serial', '=', row.at('serial')),
+  );
+}
+
+export function instanceStatements() {
+  return {
+    confirm: confirmStatement(),
+    find: statement((db, key: Places<InstanceColumns>) => atKey(db.selectFrom('instances').selectAll(), key)),
+    lineage: statement((db, key: Places<InstanceColumns>) =>
+      atKey(db.selectFrom('instances').select(['current_serial', 'previous_serial', 'revoked', 'client_only']), key),
+    ),
+    isHeld: statement((db, row: Places<Held>) =>
+      db
+        .selectFrom('certificates')
+        .select('serial')
+        .where('serial', '=', row.at('serial'))
+        .where('kind', '=', sql.lit('instance'))
+        .where('provider', '=', row.at('provider'))
+        .where('instance_id', '=', row.at('instance_id')),
+    ),
+    register: statement((db, row: Places<NewInstance>) => {
+      const values = {
+        hostname: row.at('hostname'),
+        current_serial: row.at('serial'),
+        previous_serial: null,
+        registered_at: row.at('at'),
+        refreshed_at: row.at('at'),
+        not_after: row.at('not_after'),
+        revoked: 0,
+        client_only: row.at('client_only'),
+      };
+      return db
+        .insertInto('instances')
+        .values({
+          provider: row.at('provider'),
+          domain: row.at('domain'),
+          service: row.at('service'),
+          instance_id: row.at('instance_id'),
+          ...values,
+        })
+        .onConflict((conflict) =>
+          conflict.columns(['provider', 'domain', 'service', 'instance_id']).doUpdateSet(values),
+        );
+    }),
+    rotate: statement((db, row: Places<NextSerial>) =>
+      atKey(
+        db.updateTable('instances').set({
+          current_serial: row.at('serial'),
+          previous_serial: row.at('presented'),
+          refreshed_at: row.at('at'),
+          not_after: row.at('not_after'),
+        }),
+        row,
+      )
+        .where('revoked', '=', sql.lit(0))
+        .where((where) =>
+          where.or([
+            where('current_serial', '=', row.at('presented')),
+            where('previous_serial', '=', row.at('presented')),
+          ]),
+        ),
+    ),
+  };
+}
+
+interface Filterable<Self> {
+  where(column: keyof InstanceColumns, operator: '=', value: RawBuilder<string>): Self;
+}
+
+function atKey<Query extends Filterable<Query>>(query: Query, key: Places<InstanceColumns>): Query {
+  return query
+    .where('provider', '=', key.at('provider'))
+    .where('domain', '=', key.at('domain'))
+    .where('service', '=', key.at('service'))
+    .where('instance_id', '=', key.at('instance_id'));
+}

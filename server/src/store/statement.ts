@@ -1,0 +1,53 @@
+import { type Compilable, type Kysely, type QueryResult, type RawBuilder, sql } from 'kysely';
+import type { Schema } from './schema.ts';
+
+/** What the places of a statement take. */
+export type StatementValue = string | number | null;
+
+/** The places of a statement that are filled at each execution, by the names of what goes there. */
+export interface Places<Values> {
+  at<Name extends keyof Values>(name: Name): RawBuilder<Values[Name]>;
+}
+
+/** A statement of the query layer that is put into words once, however often it is executed. */
+export interface Statement<Values, Row> {
+  execute(db: Kysely<Schema>, values: Values): Promise<QueryResult<Row>>;
+}
+
+interface Prepared<Values, Row> {
+  readonly query: ReturnType<Compilable<Row>['compile']>;
+  /** What each parameter of the query is, in their order. */
+  readonly parameters: readonly ((values: Values) => unknown)[];
+}
+
+/**
+ * A statement as `build` says it. Building and compiling cost more than what the database does for a row, so what was compiled at the
+ * first execution is kept: every `db` given later must be of the same kind of database.
+ */
+export function statement<Values extends Readonly<Record<keyof Values, StatementValue>>, Row>(
+  build: (db: Kysely<Schema>, places: Places<Values>) => Compilable<Row>,
+): Statement<Values, Row> {
+  let prepared: Prepared<Values, Row> | undefined;
+  return {
+    execute: (db, values) => {
+      prepared ??= prepare(build, db);
+      const parameters = prepared.parameters.map((parameter) => parameter(values));
+      return db.executeQuery({ ...prepared.query, parameters });
+    },
+  };
+}
+
+function prepare<Values, Row>(
+  build: (db: Kysely<Schema>, places: Places<Values>) => Compilable<Row>,
+  db: Kysely<Schema>,
+): Prepared<Values, Row> {
+  const places = new Map<unknown, (values: Values) => unknown>();
+  const query = build(db, {
+    at: (name) => {
+      const place = { name };
+      places.set(place, (values) => values[name]);
+      return sql`${place}`;
+    },
+  }).compile();
+  return { query, parameters: query.parameters.map((one) => places.get(one) ?? (() => one)) };
+}
