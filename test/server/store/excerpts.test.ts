@@ -1,0 +1,256 @@
+import { join } from 'node:path';
+import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
+import { addMemberCounts } from '@signet/server/store/migrations/006-member-counts';
+import type { MemberScope } from '@signet/server/store/read-members';
+import type { DomainContent, DomainRecord, MemberRecord } from '@signet/server/store/records';
+import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { Store, StoreChanges } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { type DomainSketch, domainContent } from '#support/domains';
+import { temporaryFolder } from '#support/temp';
+
+const by = { actor: 'test' };
+const a = parseDomainName('a');
+
+interface World {
+  readonly file: string;
+  readonly store: Store;
+  save(sketch: DomainSketch): Promise<unknown>;
+  /** Changes the excerpt of domain `a`. */
+  change(scope: Partial<MemberScope>, edit: (content: DomainRecord) => DomainContent): Promise<unknown>;
+  /** Role or group to the number of members that stands beside it. */
+  counts(): unknown;
+}
+
+const scopeOf = (scope: Partial<MemberScope>): MemberScope => ({ roles: [], groups: [], names: [], ...scope });
+
+async function openWorld(t: ExecutionContext, sketch: DomainSketch = {}): Promise<World> {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  t.teardown(() => store.close());
+  const save = (wanted: DomainSketch) => store.change(by, (change) => change.saveDomain(domainContent('a', wanted)));
+  await save(sketch);
+  return {
+    file,
+    store,
+    save,
+    change: (scope, edit) =>
+      store.change(by, async (transaction) => {
+        const excerpt = await transaction.excerpt(a, scopeOf(scope));
+        if (excerpt === undefined) throw new Error('the domain is gone');
+        return transaction.saveExcerpt(excerpt, edit(excerpt.content));
+      }),
+    counts: () => countsIn(file),
+  };
+}
+
+function countsIn(file: string): unknown {
+  const database = new Database(file, { readonly: true });
+  try {
+    const counts = `select name, member_count from roles union all select name, member_count from groups order by name`;
+    return Object.fromEntries(database.prepare<[], [string, number]>(counts).raw().all());
+  } finally {
+    database.close();
+  }
+}
+
+function listed(content: DomainContent | undefined): unknown {
+  const lists = [...(content?.roles ?? []), ...(content?.groups ?? [])];
+  return Object.fromEntries(lists.map(({ name, members }) => [name, members.map((member) => member.name)]));
+}
+
+function withMembers(content: DomainRecord, list: string, members: readonly MemberRecord[]): DomainContent {
+  const change = <Item extends { readonly name: string }>(item: Item) =>
+    item.name === list ? { ...item, members } : item;
+  return { ...content, roles: content.roles.map(change), groups: content.groups.map(change) };
+}
+
+const sketch: DomainSketch = {
+  roles: { admin: ['m.boss'], reader: ['m.a', 'm.b', 'm.c'], writer: ['m.b', 'm.d'] },
+  groups: { team: ['m.b', 'm.e'], other: ['m.f'] },
+  rules: ['allow read thing reader'],
+};
+
+const excerpts: readonly [string, Partial<MemberScope>, Record<string, readonly string[]>][] = [
+  ['nothing', {}, { admin: [], reader: [], writer: [], other: [], team: [] }],
+  ['one name', { names: ['m.b'] }, { admin: [], reader: ['m.b'], writer: ['m.b'], other: [], team: ['m.b'] }],
+  [
+    'names, twice and unknown',
+    { names: ['m.f', 'm.z', 'm.a', 'm.a'] },
+    { admin: [], reader: ['m.a'], writer: [], other: ['m.f'], team: [] },
+  ],
+  [
+    'a role and a group, and a name in them and elsewhere',
+    { roles: [parseRoleName('reader')], groups: [parseGroupName('other')], names: ['m.b'] },
+    { admin: [], reader: ['m.a', 'm.b', 'm.c'], writer: ['m.b'], other: ['m.f'], team: ['m.b'] },
+  ],
+];
+
+for (const [note, scope, shown] of excerpts) {
+  test(`an excerpt with ${note} has all but the other members`, async (t) => {
+    const { store } = await openWorld(t, sketch);
+    const whole = await store.domain(a);
+    const excerpt = await store.view((reader) => reader.excerpt(a, scopeOf(scope)));
+    t.deepEqual(listed(excerpt?.content), shown);
+    t.is(excerpt?.otherMembers, 9 - Object.values(shown).flat().length);
+    const bare = (domain: DomainContent | undefined) => ({
+      ...domain,
+      roles: domain?.roles.map((role) => ({ ...role, members: [] })),
+      groups: domain?.groups.map((group) => ({ ...group, members: [] })),
+    });
+    t.deepEqual(bare(excerpt?.content), bare(whole));
+  });
+}
+
+test('there is no excerpt of a domain that is not there', async (t) => {
+  const { store } = await openWorld(t);
+  t.is(await store.view((reader) => reader.excerpt(parseDomainName('b'), scopeOf({ names: ['m.a'] }))), undefined);
+});
+
+test('a change of an excerpt is one change of the domain, and leaves the members that it does not show', async (t) => {
+  const { store, change } = await openWorld(t, sketch);
+  const before = await store.domain(a);
+  const outcome = await change({ names: ['m.b'] }, (content) =>
+    withMembers(content, 'reader', [{ name: 'm.b', disabled: true }]),
+  );
+  t.deepEqual(outcome, { kind: 'changed', version: 2 });
+  const after = await store.domain(a);
+  t.deepEqual(listed(after), listed(before));
+  t.deepEqual(after?.roles[1]?.members, [
+    { name: 'm.a', disabled: false },
+    { name: 'm.b', disabled: true },
+    { name: 'm.c', disabled: false },
+  ]);
+  const [record] = await store.audit({ subject: 'a', limit: 1 });
+  t.like(record, { action: 'change', version: 2 });
+  t.deepEqual(
+    [record?.before, record?.after].map((text) => JSON.parse(text ?? 'null')),
+    [
+      { roles: [{ name: 'reader', members: [{ name: 'm.b', disabled: false }] }] },
+      { roles: [{ name: 'reader', members: [{ name: 'm.b', disabled: true }] }] },
+    ],
+  );
+  t.deepEqual(await change({ names: ['m.b'] }, (content) => content), { kind: 'unchanged', version: 2 });
+  t.like(await store.verifyAudit(), { records: 2 });
+});
+
+test('the number of members follows every change', async (t) => {
+  const { store, save, change, counts } = await openWorld(t, sketch);
+  t.deepEqual(counts(), { admin: 1, reader: 3, writer: 2, other: 1, team: 2 });
+  await change({ names: ['m.x'] }, (content) => withMembers(content, 'reader', [{ name: 'm.x', disabled: false }]));
+  await change({ names: ['m.x'] }, (content) => withMembers(content, 'team', [{ name: 'm.x', disabled: false }]));
+  await change({ names: ['m.b'] }, (content) => withMembers(content, 'writer', []));
+  await change({ names: ['m.a'] }, (content) => withMembers(content, 'reader', [{ name: 'm.a', disabled: true }]));
+  t.deepEqual(counts(), { admin: 1, reader: 4, writer: 1, other: 1, team: 3 });
+  await save({ ...sketch, roles: { admin: ['m.boss'], reader: ['m.a'], fresh: ['m.a', 'm.b'] } });
+  t.deepEqual(counts(), { admin: 1, reader: 1, fresh: 2, other: 1, team: 2 });
+  await store.change(by, (transaction) => transaction.deleteDomain(a));
+  t.deepEqual(counts(), {});
+});
+
+test('a store from before the counts gets them', async (t) => {
+  const { file, store, counts } = await openWorld(t, sketch);
+  const expected = counts();
+  await store.close();
+  const database = new Database(file);
+  database.exec(`alter table roles drop column member_count; alter table groups drop column member_count;
+    drop index role_members_by_member; create index role_members_by_member on role_members (member);
+    drop index group_members_by_member; create index group_members_by_member on group_members (member)`);
+  const db = new Kysely<unknown>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  await addMemberCounts(db);
+  await db.destroy();
+  t.deepEqual(counts(), expected);
+});
+
+test('members come in pages, sorted, of their list alone', async (t) => {
+  const { store } = await openWorld(t, sketch);
+  const page = async (name: string, after: string, limit: number, kind: 'role' | 'group' = 'role') =>
+    (await store.view((reader) => reader.memberPage({ kind, domain: a, name }, after, limit))).map((one) => one.name);
+  t.deepEqual(await page('reader', '', 2), ['m.a', 'm.b']);
+  t.deepEqual(await page('reader', 'm.b', 2), ['m.c']);
+  t.deepEqual(await page('reader', 'm.aa', 1), ['m.b']);
+  t.deepEqual(await page('team', '', 9, 'group'), ['m.b', 'm.e']);
+  t.deepEqual(await page('team', '', 9), []);
+  t.deepEqual(await page('nothing', '', 9), []);
+});
+
+test('more members than are read at once, in one role and over many', async (t) => {
+  const { store } = await openWorld(t);
+  const many = (count: number, letter: string) =>
+    Array.from({ length: count }, (_, index) => `m.${letter}${String(index).padStart(5, '0')}`);
+  const roles = { big: many(9000, 'a'), least: ['m.x'], small: many(10, 'b') };
+  const contents = ['a', 'b', 'c', 'd'].map((name) => domainContent(name, { roles, groups: { all: many(4001, 'c') } }));
+  await store.change(by, async (change) => {
+    for (const content of contents) await change.saveDomain(content);
+  });
+  const { domains } = await store.changesSince();
+  t.deepEqual(domains.map(listed), contents.map(listed));
+  const excerpt = await store.view((reader) =>
+    reader.excerpt(a, scopeOf({ roles: [parseRoleName('big')], names: ['m.b00003', 'm.a00007'] })),
+  );
+  t.deepEqual(listed(excerpt?.content), { big: roles.big, least: [], small: ['m.b00003'], all: [] });
+});
+
+/** What a snapshot with domain `a` in a version is told. */
+async function told(store: Store, version: number | undefined): Promise<StoreChanges> {
+  return store.changesSince(1, (name: DomainName) => (name === 'a' ? version : undefined));
+}
+
+test('who has a version is told the members that changed since, and everything else', async (t) => {
+  const { store, save } = await openWorld(t, sketch);
+  await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.a', 'm.c', 'm.x'] } });
+  await save({ ...sketch, roles: { admin: ['m.boss'], reader: ['m.a', 'm.c', 'm.x'] } });
+  const { domains, patches } = await told(store, 1);
+  t.deepEqual(domains, []);
+  t.deepEqual(
+    patches?.map(({ since, names, excerpt }) => ({ since, names, version: excerpt.version, lists: listed(excerpt) })),
+    [
+      {
+        since: 1,
+        names: ['m.b', 'm.d', 'm.x'],
+        version: 3,
+        lists: { admin: [], reader: ['m.x'], other: [], team: ['m.b'] },
+      },
+    ],
+  );
+  t.deepEqual((await told(store, 2)).patches?.[0]?.names, ['m.b', 'm.d']);
+});
+
+const wholes: readonly [string, number | undefined, (world: World) => unknown][] = [
+  ['has no version', undefined, () => {}],
+  ['has a version that is long past', -500, () => {}],
+  ['has a version that is yet to come', 7, () => {}],
+  ['has a version of before the domain was made anew', 1, remade],
+  ['has a version after which a record of the audit log is missing', 1, withoutRecord],
+  ['missed more members than are told one by one', 1, withManyMembers],
+];
+
+async function remade({ store, save }: World): Promise<void> {
+  await store.change(by, (change) => change.deleteDomain(a));
+  await save(sketch);
+}
+
+async function withoutRecord({ file, save }: World): Promise<void> {
+  await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.z'] } });
+  const database = new Database(file);
+  database.exec(`delete from audit where subject = 'a' and version = 2`);
+  database.close();
+}
+
+async function withManyMembers({ save }: World): Promise<void> {
+  await save({ ...sketch, roles: { reader: Array.from({ length: 1100 }, (_, index) => `m.s${index}`) } });
+}
+
+for (const [note, version, prepare] of wholes) {
+  test(`who ${note} is told the whole domain`, async (t) => {
+    const world = await openWorld(t, sketch);
+    await world.save({ ...sketch, roles: { ...sketch.roles, reader: ['m.a'] } });
+    await prepare(world);
+    const { domains, patches } = await told(world.store, version);
+    t.is(patches, undefined);
+    t.deepEqual(domains, [await world.store.domain(a)]);
+  });
+}
