@@ -5,13 +5,22 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { Effect } from '@signet/policy-engine/wire';
+import type { Effect, WireConditions } from '@signet/policy-engine/wire';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import type { DomainRecord, MemberRecord } from '@signet/server/store/records';
 
-/** `[effect, role, action, resource]`; a resource without a colon belongs to the domain itself. */
-export type PlainRule = readonly [effect: Effect, role: string, action: string, resource: string];
+/**
+ * `[effect, role, action, resource, conditions]`; a resource without a colon belongs to the domain itself. Conditions: sets of a key to
+ * its values.
+ */
+export type PlainRule = readonly [
+  effect: Effect,
+  role: string,
+  action: string,
+  resource: string,
+  conditions?: readonly Readonly<Record<string, string>>[] | undefined,
+];
 
 /** A domain as data that a generator can make. */
 export interface PlainDomain {
@@ -25,16 +34,27 @@ export interface PlainDomain {
   readonly servicesOff?: readonly string[];
 }
 
+function wireConditions(sets: readonly Readonly<Record<string, string>>[]): WireConditions {
+  return {
+    conditionsList: sets.map((set) => ({
+      conditionsMap: Object.fromEntries(
+        Object.entries(set).map(([key, value]) => [key, { operator: 'EQUALS', value }]),
+      ),
+    })),
+  };
+}
+
 /** The record of a store for it, with version 1. */
 export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
   const name = parseDomainName(plain.name);
-  const assertions = (plain.rules ?? []).map(([effect, role, action, resource], index) => ({
+  const assertions = (plain.rules ?? []).map(([effect, role, action, resource, conditions], index) => ({
     id: index + 1,
     effect,
     role: `${name}:role.${role}`,
     action,
     resource: resource.includes(':') ? resource : `${name}:${resource}`,
     caseSensitive: false,
+    ...(conditions !== undefined && { conditions: wireConditions(conditions) }),
   }));
   const policy = { version: '0', active: true, caseSensitive: false, modified: now, assertions };
   return {

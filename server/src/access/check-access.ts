@@ -1,5 +1,5 @@
 import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
-import { type Decision, decideInDomain } from '@signet/policy-engine/policy';
+import { type Decision, type DecisionContext, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -11,6 +11,8 @@ export interface AccessQuery {
   readonly resource: string;
   /** For `assume_role`: the domain whose policy says who may assume the role that `resource` names. */
   readonly trustDomain?: DomainName;
+  /** What a host says of itself, for rules with conditions; the server's own checks have none. */
+  readonly context?: DecisionContext;
 }
 
 export interface AccessAnswer {
@@ -51,7 +53,7 @@ function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: D
 /** Somebody without any role is an answer ("no rule matches"), not a malformed question as it is for a token. */
 function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decision {
   if (roles.length === 0) return { status: 'DENY_NO_MATCH' };
-  return decideInDomain(domain.policy, roles, query.action, query.resource);
+  return decideInDomain(domain.policy, roles, query.action, query.resource, query.context);
 }
 
 function resourceDomain(resource: string): DomainName {

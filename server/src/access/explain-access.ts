@@ -26,7 +26,7 @@ export function explainAccess(snapshot: Snapshot, query: Question, now: number):
   const domain = domainOf(snapshot, query.resource);
   const roles = explainRoles(snapshot, domain, query.principal, now);
   const held = roles.filter((role) => role.held).map(({ role }) => role);
-  const explained = explainInDomain(domain.policy, held, query.action, query.resource);
+  const explained = explainInDomain(domain.policy, held, query.action, query.resource, query.context);
   return {
     ...explained,
     // Without any role the engine calls the question malformed; here it is an answer.
@@ -52,7 +52,7 @@ export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>
     const query = { ...question, principal: example };
     if (!checkAccess(snapshot, query, now).granted) return [];
     const allows = (role: string) =>
-      explainInDomain(domain.policy, [role], query.action, query.resource).status === 'ALLOW';
+      explainInDomain(domain.policy, [role], query.action, query.resource, query.context).status === 'ALLOW';
     const through = explainRoles(snapshot, domain, example, now).filter(({ role, held }) => held && allows(role));
     return [{ principal: label, through }];
   });

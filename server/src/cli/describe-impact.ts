@@ -1,15 +1,33 @@
-import type { AccessChange } from '../impact/impact.ts';
+import type { DecisionContext } from '@signet/policy-engine/policy';
+import type { ContextSet } from '../impact/contexts.ts';
 import type { TextSet } from '../impact/rule-difference.ts';
+
+/** A change of access as a plan or the answer of a server has it. */
+interface ShownImpact {
+  readonly change: 'gain' | 'loss';
+  readonly action: TextSet;
+  readonly resource: TextSet;
+  readonly domain: string;
+  readonly principal: string;
+  readonly within?: string | undefined;
+  readonly contexts?: readonly ContextSet[] | undefined;
+  readonly example: {
+    readonly principal: string;
+    readonly action: string;
+    readonly resource: string;
+    readonly context?: DecisionContext | undefined;
+  };
+}
 
 const shownAGroup = 5;
 
 /** The impact of a change for people: one line for each part of access that flips, principals with the same flip together. */
-export function describeImpact(impact: readonly AccessChange[] | undefined): string[] {
+export function describeImpact(impact: readonly ShownImpact[] | undefined): string[] {
   if (impact === undefined) return ['access: cannot be told, the patterns are too entangled'];
   if (impact.length === 0) return ['access: nobody gains or loses any'];
-  const groups = new Map<string, AccessChange[]>();
+  const groups = new Map<string, ShownImpact[]>();
   for (const change of impact) {
-    const what = `${change.change === 'gain' ? 'gains' : 'loses'} ${textSet(change.action)} on ${resources(change)}`;
+    const what = `${change.change === 'gain' ? 'gains' : 'loses'} ${textSet(change.action)} on ${resources(change)}${places(change)}`;
     const group = groups.get(what);
     if (group === undefined) groups.set(what, [change]);
     else group.push(change);
@@ -18,16 +36,37 @@ export function describeImpact(impact: readonly AccessChange[] | undefined): str
     const names = changes.slice(0, shownAGroup).map(who).join(', ');
     const more = changes.length > shownAGroup ? ` and ${changes.length - shownAGroup} more` : '';
     const [first] = changes;
-    const { principal = '', action = '', resource = '' } = first?.example ?? {};
-    return `access: ${names}${more}: ${what} (e.g. ${principal} ${action} ${resource})`;
+    const { principal = '', action = '', resource = '', context } = first?.example ?? {};
+    return `access: ${names}${more}: ${what} (e.g. ${principal} ${action} ${resource}${describeContext(context)})`;
   });
 }
 
-function who({ principal, within }: AccessChange): string {
+function who({ principal, within }: ShownImpact): string {
   return within === undefined ? principal : `${principal} (services of ${within})`;
 }
 
-function resources({ domain, resource }: AccessChange): string {
+/** The hosts for which it is so. */
+function places({ contexts }: ShownImpact): string {
+  if (contexts === undefined) return '';
+  return ` where ${contexts.map(describeSet).join(' or ')}`;
+}
+
+function describeSet(set: ContextSet): string {
+  return Object.entries(set)
+    .map(([key, values]) => {
+      if (values === null) return `${key} is not given`;
+      if ('is' in values) return `${key} is ${values.is}`;
+      return values.isNot.length === 0 ? `${key} is given` : `${key} is none of ${values.isNot.join(', ')}`;
+    })
+    .join(' and ');
+}
+
+function describeContext(context: DecisionContext | undefined): string {
+  const values = Object.entries(context ?? {}).map(([key, value]) => `${key}=${value}`);
+  return values.length === 0 ? '' : ` with ${values.join(' ')}`;
+}
+
+function resources({ domain, resource }: ShownImpact): string {
   const matching = resource.matching.length === 0 ? ['*'] : resource.matching;
   return `${matching.map((pattern) => `${domain}:${pattern}`).join(' and ')}${exceptions(resource)}`;
 }

@@ -1,13 +1,15 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
-import type { Change, NearMiss } from '@signet/policy-engine/policy';
-import { Command } from 'commander';
+import { type Change, conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
+import { Command, InvalidArgumentError } from 'commander';
 import type { AccessExplanation } from '../access/explain-access.ts';
+import { describeRule } from '../management/describe-rule.ts';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
 interface LocalOptions {
+  readonly context?: DecisionContext;
   readonly documents?: string;
   readonly json?: boolean;
 }
@@ -19,6 +21,7 @@ export function explainCommand(): Command {
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
     .requiredOption('--principal <name>', 'about whom')
+    .option('--context <key=value>', 'what the host says of itself, for rules with conditions', addContext)
     .option('--documents <dir>', 'ask documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(explain));
@@ -30,6 +33,7 @@ export function whoCommand(): Command {
     .description('list everybody who may do an action on a resource, and through what')
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
+    .option('--context <key=value>', 'what the host says of itself, for rules with conditions', addContext)
     .option('--documents <dir>', 'ask documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(who));
@@ -39,7 +43,10 @@ type ExplainOptions = LocalOptions & { readonly principal: string };
 
 async function explain(actionName: string, resource: string, options: ExplainOptions, command: Command): Promise<void> {
   const { explainAccess } = await import('../access/explain-access.ts');
-  const query = { principal: parsePrincipalName(options.principal), action: parseActionName(actionName), resource };
+  const query = {
+    ...questionOf(actionName, resource, options),
+    principal: parsePrincipalName(options.principal),
+  };
   const explained = explainAccess(await readSnapshot(options, command), query, systemClock.now());
   if (options.json === true) print(explained, true);
   else for (const line of describe(explained)) print(line, false);
@@ -48,7 +55,7 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
 
 async function who(actionName: string, resource: string, options: LocalOptions, command: Command): Promise<void> {
   const { whoMay } = await import('../access/explain-access.ts');
-  const question = { action: parseActionName(actionName), resource };
+  const question = questionOf(actionName, resource, options);
   const holders = whoMay(await readSnapshot(options, command), question, systemClock.now());
   if (options.json === true) {
     print(holders, true);
@@ -56,6 +63,17 @@ async function who(actionName: string, resource: string, options: LocalOptions, 
   }
   for (const { principal, through } of holders) print(`${principal}: ${through.map(describeRole).join('; ')}`, false);
   if (holders.length === 0) print('nobody', false);
+}
+
+function questionOf(actionName: string, resource: string, { context }: LocalOptions) {
+  return { action: parseActionName(actionName), resource, ...(context !== undefined && { context }) };
+}
+
+function addContext(text: string, known: DecisionContext = {}): DecisionContext {
+  const [, name, value] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  const key = conditionKeys.find((one) => one === name?.toLowerCase());
+  if (key !== undefined && value !== undefined) return { ...known, [key]: value };
+  throw new InvalidArgumentError(`It must be key=value; keys: ${conditionKeys.join(', ')}.`);
 }
 
 /** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */
@@ -70,9 +88,9 @@ function describe(explained: AccessExplanation): string[] {
     `${granted ? 'granted' : 'not granted'} (${status})`,
     ...(switchedOff ? [`${principal} is switched off, or its domain is: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
-    ...(decidedBy === undefined ? [] : [`decided by policy ${decidedBy.policy}: ${rule(decidedBy.assertion)}`]),
+    ...(decidedBy === undefined ? [] : [`decided by policy ${decidedBy.policy}: ${describeRule(decidedBy.assertion)}`]),
     ...nearMisses.map(
-      (miss) => `near: policy ${miss.policy}: ${rule(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
+      (miss) => `near: policy ${miss.policy}: ${describeRule(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
     ),
     ...changes.map((change) => `would help: ${describeChange(change)}`),
   ];
@@ -96,17 +114,13 @@ function describePath(path: RolePath): string {
   }
 }
 
-function rule({ effect, action: actionName, resource, role }: NearMiss['assertion']): string {
-  return `${effect} ${actionName} on ${resource} for ${role}`;
-}
-
 function describeChange(change: Change): string {
   switch (change.kind) {
     case 'grant-role':
       return `membership of role ${change.role} of ${change.domain}`;
     case 'add-assertion':
-      return `a rule ${rule(change.assertion)}`;
+      return `a rule ${describeRule(change.assertion)}`;
     default:
-      return `removing from policy ${change.policy}: ${rule(change.assertion)}`;
+      return `removing from policy ${change.policy}: ${describeRule(change.assertion)}`;
   }
 }

@@ -1,6 +1,14 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import {
+  type ConditionalRule,
+  type ContextClass,
+  type ContextSet,
+  contextClasses,
+  rulesInContext,
+} from './contexts.ts';
 import { domainRules } from './domain-rules.ts';
 import { type PrincipalClass, principalClasses, switchedOff } from './principal-classes.ts';
 import { differenceOf, type Flip } from './rule-difference.ts';
@@ -11,12 +19,19 @@ export interface AccessChange extends Omit<Flip, 'example'> {
   readonly principal: string;
   /** Where set, a wildcard means only services of this domain, which is being switched on or off. */
   readonly within?: DomainName;
-  readonly example: { readonly principal: string; readonly action: string; readonly resource: string };
+  /** The hosts for which it is so; absent: it is so everywhere, and for the server's own checks. */
+  readonly contexts?: readonly ContextSet[];
+  readonly example: {
+    readonly principal: string;
+    readonly action: string;
+    readonly resource: string;
+    readonly context?: DecisionContext;
+  };
 }
 
 /**
  * Who gains and who loses which access between two snapshots at `now` (milliseconds): exact over memberships, groups,
- * delegation, wildcards and DENY. Sorted by domain, then by principal (names before wildcards). Pure.
+ * delegation, wildcards, conditions and DENY. Sorted by domain, then by principal (names before wildcards). Pure.
  * Throws `PatternsTooComplexError`.
  */
 export function impactOf(before: Snapshot, after: Snapshot, now: number): AccessChange[] {
@@ -57,14 +72,14 @@ function domainImpact(name: DomainName, before: Snapshot, after: Snapshot, now: 
   const is = { snapshot: after, domain: after.domain(name) };
   const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
   const isSamePolicy = was.domain?.policies === is.domain?.policies;
-  const differences = new Map<string, readonly Flip[]>();
+  const differences = new Map<string, readonly ContextFlip[]>();
   return principalClasses([was, is]).flatMap((principal) => {
     const held = roleNames(was, principal, now);
     const holds = roleNames(is, principal, now);
     if (isSamePolicy && held.join() === holds.join()) return [];
     // Role names hold neither commas nor bars.
     const key = `${held.join()}|${holds.join()}`;
-    const flips = differences.get(key) ?? differenceOf(oldRules.rulesFor(held), newRules.rulesFor(holds));
+    const flips = differences.get(key) ?? flipsOf(oldRules.rulesFor(held), newRules.rulesFor(holds));
     differences.set(key, flips);
     return flips.map((flip) => toChange(name, principal, flip));
   });
@@ -75,13 +90,48 @@ function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: n
   return grantedRoles(snapshot, domain, principal.example, now).map((role) => role.name);
 }
 
-function toChange(domain: DomainName, principal: PrincipalClass, flip: Flip): AccessChange {
+interface ContextFlip extends Flip {
+  /** Where it is not so everywhere. */
+  readonly where?: readonly ContextClass[];
+}
+
+/** What differs, with the hosts for which it does. */
+function flipsOf(before: readonly ConditionalRule[], after: readonly ConditionalRule[]): readonly ContextFlip[] {
+  const classes = contextClasses([...before, ...after]);
+  if (classes.length === 1) return differenceOf(before, after);
+  const found = new Map<string, { readonly flip: Flip; readonly where: ContextClass[] }>();
+  const known = new Map<string, readonly Flip[]>();
+  for (const context of classes) {
+    const was = rulesInContext(before, context.example);
+    const is = rulesInContext(after, context.example);
+    const key = JSON.stringify([was, is]);
+    const flips = known.get(key) ?? differenceOf(was, is);
+    known.set(key, flips);
+    for (const flip of flips) {
+      const { example: _, ...what } = flip;
+      const same = found.get(JSON.stringify(what));
+      if (same === undefined) found.set(JSON.stringify(what), { flip, where: [context] });
+      else same.where.push(context);
+    }
+  }
+  return [...found.values()].map(({ flip, where }) => (where.length === classes.length ? flip : { ...flip, where }));
+}
+
+function toChange(domain: DomainName, principal: PrincipalClass, flip: ContextFlip): AccessChange {
+  const { where, ...rest } = flip;
   const { action, resource } = flip.example;
+  const [first] = where ?? [];
   return {
-    ...flip,
+    ...rest,
     domain,
     principal: principal.label,
     ...(principal.within !== undefined && { within: principal.within }),
-    example: { principal: principal.example, action, resource: `${domain}:${resource}` },
+    ...(where !== undefined && { contexts: where.map(({ set }) => set) }),
+    example: {
+      principal: principal.example,
+      action,
+      resource: `${domain}:${resource}`,
+      ...(first !== undefined && { context: first.example }),
+    },
   };
 }

@@ -1,4 +1,5 @@
 import type { DocumentProblem } from '../errors.ts';
+import { describeRule } from './describe-rule.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { assertionKey } from './run-cases.ts';
 
@@ -17,10 +18,10 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
   for (const { source, content } of documents) {
     for (const policy of content.policies) {
       if (!policy.active) continue;
-      for (const [index, { effect, action, resource, role }] of policy.assertions.entries()) {
+      for (const [index, rule] of policy.assertions.entries()) {
         total += 1;
         if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
-        const message = `no case tries: ${effect} ${action} on ${resource} for ${role}`;
+        const message = `no case tries: ${describeRule(rule)}`;
         uncovered.push(source.problem([...policyPath(source.value, policy.name, policy.version), index], message));
       }
     }

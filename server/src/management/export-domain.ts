@@ -2,6 +2,7 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import { stringify } from 'yaml';
 import { ConflictError } from '../errors.ts';
 import type { AssertionRecord, DomainContent, MemberRecord, PolicyRecord, ServiceRecord } from '../store/records.ts';
+import { conditionsShape } from './documents/conditions.ts';
 import type {
   AssertionShape,
   DocumentShape,
@@ -14,7 +15,7 @@ import type {
 
 /**
  * The document that makes exactly this domain: applied to the store that it came from it changes nothing. Throws `ConflictError`
- * for rules with conditions or kept case, which documents cannot say.
+ * for what documents cannot say: conditions of a newer version, or versions of one policy of which only some keep their case.
  */
 export function exportDomain(domain: DomainContent): string {
   return stringify(documentOf(domain), { lineWidth: 120 });
@@ -87,20 +88,30 @@ export function policyShape(domain: string, versions: readonly PolicyRecord[]): 
   }));
   const [only] = lists;
   const [first] = versions;
-  const isPlain = versions.length === 1 && first?.version === '0' && first.active && first.description === undefined;
+  const isPlain =
+    versions.length === 1 &&
+    first?.version === '0' &&
+    first.active &&
+    first.description === undefined &&
+    !first.caseSensitive;
+  if (versions.some(({ caseSensitive }) => caseSensitive !== first?.caseSensitive)) {
+    throw new ConflictError(`domain \`${domain}\` has a policy of which only some versions keep their case`);
+  }
   if (isPlain && only !== undefined) return only.assertions;
   return definedOnly({
     description: first?.description,
+    caseSensitive: first?.caseSensitive === true ? true : undefined,
     active: versions.find(({ active }) => active)?.version ?? null,
     versions: Object.fromEntries(lists.map(({ version, assertions }) => [version, assertions])),
   });
 }
 
 export function assertionShape(domain: string, assertion: AssertionRecord): AssertionShape {
-  if (assertion.conditions !== undefined || assertion.caseSensitive) {
-    throw new ConflictError(`domain \`${domain}\` has rules with conditions or kept case, which documents cannot say`);
-  }
   const { effect, action, resource, role } = assertion;
+  const conditions = assertion.conditions && conditionsShape(assertion.conditions);
+  if (conditions === undefined && assertion.conditions !== undefined) {
+    throw new ConflictError(`domain \`${domain}\` has rules with conditions that documents cannot say`);
+  }
   const entity = resource.slice(domain.length + 1);
   const isPlain = resource.startsWith(`${domain}:`) && entity !== '' && !entity.includes(':');
   const prefix = `${domain}:role.`;
@@ -109,6 +120,8 @@ export function assertionShape(domain: string, assertion: AssertionRecord): Asse
     action,
     resource: isPlain ? entity : resource,
     role: role.startsWith(prefix) ? role.slice(prefix.length) : role,
+    ...(conditions !== undefined && { conditions }),
+    ...(assertion.caseSensitive && { caseSensitive: true }),
   };
 }
 

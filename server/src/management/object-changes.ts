@@ -8,6 +8,7 @@ import {
   plainAssertion,
 } from '../store/diff-domains.ts';
 import type { DomainContent, DomainRecord, MemberRecord, PolicyRecord } from '../store/records.ts';
+import { describeRule } from './describe-rule.ts';
 
 /** One thing that a change touches. */
 export interface ObjectChange {
@@ -68,7 +69,6 @@ function policyChanges({ policies }: DomainDiff): Omit<ObjectChange, 'domain'>[]
 function assertionChanges(policy: string, before: PolicyRecord, after: PolicyRecord): Omit<ObjectChange, 'domain'>[] {
   const keyOf = (assertion: PolicyRecord['assertions'][number]) => JSON.stringify(plainAssertion(assertion));
   const diff = diffLists(before.assertions, after.assertions, keyOf);
-  const nameOf = ({ effect, action, resource, role }: PolicyRecord['assertions'][number]) =>
-    `${policy}: ${effect} ${action} on ${resource} for ${role}`;
+  const nameOf = (rule: PolicyRecord['assertions'][number]) => `${policy}: ${describeRule(rule)}`;
   return listed('assertion', { ...diff, changed: [] }, nameOf);
 }

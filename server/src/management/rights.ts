@@ -118,7 +118,9 @@ function managingAssertions(content: DomainContent) {
 
 function powerfulRules(content: DomainContent): string[] {
   return managingAssertions(content)
-    .map(({ effect, role, action, resource }) => JSON.stringify([effect, role, action, resource]))
+    .map(({ effect, role, action, resource, conditions }) =>
+      JSON.stringify([effect, role, action, resource, conditions]),
+    )
     .sort();
 }
 

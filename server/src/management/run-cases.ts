@@ -3,6 +3,7 @@ import { checkAccess } from '../access/check-access.ts';
 import { type DocumentProblem, UnknownDomainError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { describeRule } from './describe-rule.ts';
 import type { CaseFile, PolicyCase } from './documents/case-file.ts';
 
 /** A case whose answer is not the expected one. */
@@ -67,13 +68,14 @@ function failureOf(
 }
 
 function decide(snapshot: Snapshot, policyCase: PolicyCase, at: number): Decision {
-  const { subject, action, resource } = policyCase;
+  const { subject, action, resource, context } = policyCase;
   const domain = snapshot.domain(policyCase.domain);
   if (domain === undefined) return { status: 'DENY_DOMAIN_NOT_FOUND' };
-  if (subject.kind === 'roles') return decideInDomain(domain.policy, subject.roles, action, resource);
+  if (subject.kind === 'roles') return decideInDomain(domain.policy, subject.roles, action, resource, context);
   if (!resource.startsWith(`${domain.name}:`)) return { status: 'DENY_DOMAIN_MISMATCH' };
   try {
-    return checkAccess(snapshot, { principal: subject.principal, action, resource }, at).decision;
+    const query = { principal: subject.principal, action, resource, ...(context !== undefined && { context }) };
+    return checkAccess(snapshot, query, at).decision;
   } catch (error) {
     if (error instanceof UnknownDomainError) return { status: 'DENY_DOMAIN_NOT_FOUND' };
     throw error;
@@ -103,5 +105,5 @@ function explain(snapshot: Snapshot, policyCase: PolicyCase, decision: Decision,
   const held = roles.length === 0 ? 'no role' : `roles ${roles.join(', ')}`;
   const rule = decision.assertion;
   if (rule === undefined) return `${held}; no rule matches`;
-  return `${held}; policy ${decision.policy ?? '?'}: ${rule.effect} ${rule.action} on ${rule.resource} for ${rule.role}`;
+  return `${held}; policy ${decision.policy ?? '?'}: ${describeRule(rule)}`;
 }

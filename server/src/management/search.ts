@@ -1,6 +1,7 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { describeRule } from './describe-rule.ts';
 
 /** What to look for; several together must all fit. */
 export interface SearchQuery {
@@ -55,8 +56,7 @@ function ruleHits(snapshot: Snapshot, domain: DomainName, { resource, action }: 
       .filter((rule) => full === undefined || matchesPattern(foldAscii(rule.resource), full))
       .filter((rule) => action === undefined || matchesPattern(foldAscii(rule.action), foldAscii(action)))
       .map((rule): SearchHit => {
-        const entry = `${rule.effect ?? 'ALLOW'} ${rule.action} on ${rule.resource} for ${rule.role}`;
-        return { domain, kind: 'assertion', name: policy.name, entry };
+        return { domain, kind: 'assertion', name: policy.name, entry: describeRule(rule) };
       }),
   );
 }

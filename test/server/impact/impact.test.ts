@@ -1,6 +1,8 @@
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import type { ConditionKey, DecisionContext } from '@signet/policy-engine/policy';
 import { checkAccess } from '@signet/server/access/check-access';
 import { UnknownDomainError } from '@signet/server/errors';
+import type { ContextSet } from '@signet/server/impact/contexts';
 import { type AccessChange, impactOf } from '@signet/server/impact/impact';
 import { type PrincipalClass, principalClasses } from '@signet/server/impact/principal-classes';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
@@ -23,11 +25,30 @@ const member = fc.record({
 const members = fc
   .uniqueArray(member, { maxLength: 3, selector: ({ name }) => name })
   .map((list) => list.map(({ expires, ...rest }) => ({ ...rest, ...(expires !== undefined && { expires }) })));
+const values = fc.constantFrom('h1', 'H1,h2', 'h2', '*');
+const conditions = fc.array(
+  fc.oneof(
+    values.map((instances) => ({ instances })),
+    values.map((scopeall) => ({ scopeall })),
+    fc.tuple(values, values).map(([instances, scopeall]) => ({ instances, scopeall })),
+  ),
+  { minLength: 1, maxLength: 2 },
+);
+const contexts: readonly DecisionContext[] = [
+  {},
+  { instances: 'h1' },
+  { instances: 'h2' },
+  { instances: 'h3' },
+  { scopeall: 'h1' },
+  { instances: 'h2', scopeall: 'h1' },
+  { instances: 'H1', scopeall: 'no' },
+];
 const rule = fc.tuple(
   fc.constantFrom('ALLOW' as const, 'ALLOW' as const, 'DENY' as const),
   fc.constantFrom('r1', 'r2', 'r3', 'r*', 'r?', '*'),
   fc.constantFrom('read', 'r*', 'write', '*', 'r?'),
   fc.constantFrom('m', 'm*', 'n', '*', '?', '*m'),
+  fc.oneof({ weight: 9, arbitrary: fc.constant(undefined) }, { weight: 1, arbitrary: conditions }),
 );
 const domainA = fc
   .record({
@@ -65,9 +86,15 @@ const domainB = fc
     }),
   );
 
-function isGranted(snapshot: Snapshot, principal: string, action: string, resource: string): boolean {
+function isGranted(
+  snapshot: Snapshot,
+  principal: string,
+  action: string,
+  resource: string,
+  context: DecisionContext,
+): boolean {
   try {
-    const query = { principal: parsePrincipalName(principal), action: parseActionName(action), resource };
+    const query = { principal: parsePrincipalName(principal), action: parseActionName(action), resource, context };
     return checkAccess(snapshot, query, now).granted;
   } catch (error) {
     if (error instanceof UnknownDomainError) return false;
@@ -83,6 +110,14 @@ function matches(pattern: string, text: string): boolean {
 
 function covers(set: AccessChange['action'], text: string): boolean {
   return set.matching.every((one) => matches(one, text)) && !set.except.some((one) => matches(one, text));
+}
+
+function isIn(set: ContextSet, context: DecisionContext): boolean {
+  return Object.entries(set).every(([key, wanted]) => {
+    const value = context[key as ConditionKey]?.toLowerCase();
+    if (wanted === null || value === undefined) return wanted === null && value === undefined;
+    return 'is' in wanted ? wanted.is === value : !wanted.isNot.includes(value);
+  });
 }
 
 /** The class that a principal is in: its name, a switched-off domain's part of a wildcard, or the longest wildcard. */
@@ -102,31 +137,41 @@ function classOf(before: Snapshot, after: Snapshot, principal: string): Principa
   );
 }
 
+function hasConditions(snapshot: Snapshot): boolean {
+  return [...snapshot.domains.values()].some(({ policies }) =>
+    policies.some(({ assertions }) => assertions.some((assertion) => assertion.conditions !== undefined)),
+  );
+}
+
 /** Every question whose answer differs from what the changes say, in words. */
 function disagreements(before: Snapshot, after: Snapshot, changes: readonly AccessChange[]): string[] {
+  const asked = [before, after].some(hasConditions) ? contexts : [{}];
   return principals.flatMap((principal) => {
     const own = classOf(before, after, principal);
     const mine = changes.filter((change) => change.principal === own?.label && change.within === own.within);
-    const questions = actions.flatMap((action) => resources.map((resource) => ({ action, resource })));
-    return questions.flatMap(({ action, resource }) => {
+    const questions = actions.flatMap((action) =>
+      resources.flatMap((resource) => asked.map((context) => ({ action, resource, context }))),
+    );
+    return questions.flatMap(({ action, resource, context }) => {
       const found = mine
+        .filter((flip) => flip.contexts?.some((set) => isIn(set, context)) ?? true)
         .filter((flip) => covers(flip.action, action) && covers(flip.resource, resource.slice('aa:'.length)))
         .map(({ change }) => change);
-      const was = isGranted(before, principal, action, resource);
-      const is = isGranted(after, principal, action, resource);
+      const was = isGranted(before, principal, action, resource, context);
+      const is = isGranted(after, principal, action, resource, context);
       const right = was === is ? [] : [is ? 'gain' : 'loss'];
       return found.join() === right.join()
         ? []
-        : [`${principal} ${action} ${resource}: ${was} to ${is}, found ${found}`];
+        : [`${principal} ${action} ${resource} ${JSON.stringify(context)}: ${was} to ${is}, found ${found}`];
     });
   });
 }
 
 /** Every example that does not show what it is an example of. */
 function wrongExamples(before: Snapshot, after: Snapshot, changes: readonly AccessChange[]): AccessChange[] {
-  return changes.filter(({ change, example: { principal, action, resource } }) => {
-    const was = isGranted(before, principal, action, resource);
-    const is = isGranted(after, principal, action, resource);
+  return changes.filter(({ change, example: { principal, action, resource, context = {} } }) => {
+    const was = isGranted(before, principal, action, resource, context);
+    const is = isGranted(after, principal, action, resource, context);
     return was === is || is !== (change === 'gain');
   });
 }

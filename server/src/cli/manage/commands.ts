@@ -1,5 +1,5 @@
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { conditionKeys } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
@@ -65,6 +65,10 @@ function describePreview(answer: unknown): void {
 }
 
 const textSet = z.object({ matching: z.array(z.string()), except: z.array(z.string()) });
+const contextSet = z.partialRecord(
+  z.enum(conditionKeys),
+  z.union([z.object({ is: z.string() }), z.object({ isNot: z.array(z.string()) }), z.null()]),
+);
 const previewSchema = z.object({
   changes: z.array(z.object({ change: z.string(), kind: z.string(), domain: z.string(), name: z.string() })),
   impact: z.nullable(
@@ -73,9 +77,16 @@ const previewSchema = z.object({
         change: z.enum(['gain', 'loss']),
         action: textSet,
         resource: textSet,
-        example: z.object({ principal: z.string(), action: z.string(), resource: z.string() }),
-        domain: z.string().transform((name) => parseDomainName(name)),
+        contexts: z.array(contextSet).optional(),
+        example: z.object({
+          principal: z.string(),
+          action: z.string(),
+          resource: z.string(),
+          context: z.partialRecord(z.enum(conditionKeys), z.string()).optional(),
+        }),
+        domain: z.string(),
         principal: z.string(),
+        within: z.string().optional(),
       }),
     ),
   ),

@@ -10,7 +10,7 @@ import {
   parseRoleName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { type Status, statuses } from '@signet/policy-engine/policy';
+import { conditionKeys, type DecisionContext, type Status, statuses } from '@signet/policy-engine/policy';
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { FieldReader } from './field-reader.ts';
@@ -30,6 +30,8 @@ export interface PolicyCase {
   readonly action: ActionName;
   /** `domain:entity`. */
   readonly resource: string;
+  /** What the host that asks says of itself; absent: nothing, as in the server's own checks. */
+  readonly context?: DecisionContext;
   readonly expect: 'allow' | 'deny' | Status;
   /** Milliseconds since the epoch; absent: when the case is run. */
   readonly at?: number;
@@ -46,6 +48,8 @@ export type CaseFileResult =
   | { readonly kind: 'ok'; readonly cases: CaseFile }
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
+const contextSchema = z.partialRecord(z.enum(conditionKeys), z.string());
+
 const caseShape = {
   note: z.string().optional(),
   principal: z.string().optional(),
@@ -55,6 +59,7 @@ const caseShape = {
   resource: z.string().min(1, 'must not be empty'),
   expect: z.enum(['allow', 'deny', ...statuses]),
   at: z.string().optional(),
+  context: contextSchema.optional(),
 };
 const caseFileSchema = z.array(z.strictObject(caseShape, { error: unknownKeyMessage(caseShape) }));
 type CaseShape = z.output<typeof caseFileSchema>[number];
@@ -87,6 +92,7 @@ function readCase(reader: FieldReader, shape: CaseShape, index: number, fileDoma
     domain,
     action,
     resource: resource.includes(':') ? resource : `${domain}:${resource}`,
+    ...(shape.context === undefined ? {} : { context: shape.context }),
     expect: shape.expect,
     ...(at === undefined ? {} : { at }),
     index,

@@ -1,12 +1,9 @@
 import { z } from 'zod';
 import type { QuotaKind } from '../../store/records.ts';
-import { unknownKeyMessage } from './zod-problems.ts';
+import { conditionsSchema } from './conditions.ts';
+import { strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
-
-export function strict<Shape extends z.ZodRawShape>(shape: Shape): z.ZodObject<Shape, z.core.$strict> {
-  return z.strictObject(shape, { error: unknownKeyMessage(shape) });
-}
 
 const noControls = /^[^\p{Cc}\u2028\u2029]*$/u;
 const description = z
@@ -62,12 +59,18 @@ export const assertionSchema = strict({
   action: text(256),
   resource: text(1024).regex(/^\S*$/, 'must not hold blanks'),
   role: text(512),
+  /** Where the rule counts; absent: everywhere. */
+  conditions: conditionsSchema.optional(),
+  /** Whether bundles carry action and resource in the case given; decisions never look at case. */
+  caseSensitive: z.boolean().optional(),
 });
 
 export const policySchema = z.union([
   z.array(assertionSchema),
   strict({
     description,
+    /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
+    caseSensitive: z.boolean().optional(),
     active: z.string().nullable(),
     versions: z.record(z.string(), z.array(assertionSchema)),
   }),

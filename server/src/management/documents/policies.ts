@@ -2,6 +2,7 @@ import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engi
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
 import type { AssertionRecord, PolicyRecord } from '../../store/records.ts';
+import { readConditions } from './conditions.ts';
 import type { AssertionShape, DocumentShape, PolicyShape } from './document-schema.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { FieldPath } from './yaml-source.ts';
@@ -32,10 +33,12 @@ export function readPolicies(
 
 function versionsOf(rules: Rules, policy: PolicyShape, path: FieldPath): Omit<PolicyRecord, 'name'>[] {
   if (Array.isArray(policy)) {
-    return [{ version: '0', active: true, caseSensitive: false, assertions: readAssertions(rules, policy, path) }];
+    return [
+      { version: '0', active: true, caseSensitive: false, assertions: readAssertions(rules, policy, path, false) },
+    ];
   }
   const { reader } = rules;
-  const { active, versions, description } = policy;
+  const { active, versions, description, caseSensitive = false } = policy;
   if (active !== null && !Object.hasOwn(versions, active)) {
     reader.complain([...path, 'active'], `there is no version \`${active}\``);
   }
@@ -46,27 +49,52 @@ function versionsOf(rules: Rules, policy: PolicyShape, path: FieldPath): Omit<Po
       version,
       active: version === active,
       ...(description === undefined ? {} : { description }),
-      caseSensitive: false,
-      assertions: readAssertions(rules, assertions, at),
+      caseSensitive,
+      assertions: readAssertions(rules, assertions, at, caseSensitive),
     };
   });
 }
 
-function readAssertions(rules: Rules, assertions: readonly AssertionShape[], path: FieldPath): AssertionRecord[] {
+function readAssertions(
+  rules: Rules,
+  assertions: readonly AssertionShape[],
+  path: FieldPath,
+  keepsCase: boolean,
+): AssertionRecord[] {
   return assertions.flatMap((shape, index) => {
-    const assertion = readAssertion(rules, shape, [...path, index]);
+    const assertion = readAssertion(rules, shape, [...path, index], keepsCase);
     return assertion === undefined ? [] : [assertion];
   });
 }
 
-function readAssertion(rules: Rules, shape: AssertionShape, path: FieldPath): AssertionRecord | undefined {
+function readAssertion(
+  rules: Rules,
+  shape: AssertionShape,
+  path: FieldPath,
+  keepsCase: boolean,
+): AssertionRecord | undefined {
   const { reader } = rules;
+  const { conditions, caseSensitive = false } = shape;
+  const fold = keepsCase || caseSensitive ? (text: string) => text : foldAscii;
   const role = reader.read([...path, 'role'], () => roleName(rules, shape.role));
-  const action = reader.read([...path, 'action'], () => actionName(shape.action));
+  const action = reader.read([...path, 'action'], () => fold(actionName(shape.action)));
   if (role === undefined || action === undefined) return undefined;
-  const resource = reader.read([...path, 'resource'], () => resourceName(rules.domain, action, shape.resource));
+  const resource = reader.read([...path, 'resource'], () => resourceName(rules.domain, action, fold(shape.resource)));
   if (resource === undefined) return undefined;
-  return { effect: shape.effect ?? 'ALLOW', role, action, resource, caseSensitive: false };
+  if (conditions !== undefined && isAssumeRole(action)) {
+    reader.complain(
+      [...path, 'conditions'],
+      'a rule for `assume_role` cannot have any: the server decides it, and is no host',
+    );
+  }
+  return {
+    effect: shape.effect ?? 'ALLOW',
+    role,
+    action,
+    resource,
+    caseSensitive,
+    ...(conditions !== undefined && { conditions: readConditions(reader, conditions, [...path, 'conditions']) }),
+  };
 }
 
 /** The full name. A name without wildcards must be a role of the document, a pattern must fit one: anything else is a slip. */
@@ -87,19 +115,23 @@ function roleName({ domain, roles }: Rules, text: string): string {
 
 function actionName(text: string): string {
   if (!actionPattern.test(text)) throw new InvalidRequestError('is not a valid action or pattern');
-  return foldAscii(text);
+  return text;
+}
+
+function isAssumeRole(action: string): boolean {
+  return foldAscii(action) === 'assume_role';
 }
 
 /** The full name. Only `assume_role` reaches into other domains: it says which of their roles may be assumed. */
 function resourceName(domain: DomainName, action: string, text: string): string {
-  const folded = foldAscii(text);
-  const colon = folded.indexOf(':');
-  if (colon < 0) return `${domain}:${folded}`;
-  const owner = folded.slice(0, colon);
-  if (owner === domain) return folded;
-  if (action !== 'assume_role') {
+  const colon = text.indexOf(':');
+  if (colon < 0) return `${domain}:${text}`;
+  const owner = foldAscii(text.slice(0, colon));
+  const full = `${owner}${text.slice(colon)}`;
+  if (owner === domain) return full;
+  if (!isAssumeRole(action)) {
     throw new InvalidRequestError(`a policy of domain \`${domain}\` cannot speak of other domains`);
   }
   if (!domainPattern.test(owner)) throw new InvalidRequestError('does not name a domain before its colon');
-  return folded;
+  return full;
 }

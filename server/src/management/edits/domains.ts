@@ -3,16 +3,11 @@ import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
-import {
-  awsAccountSchema,
-  domainFieldsSchema,
-  limitsSchema,
-  quotasSchema,
-  strict,
-} from '../documents/document-schema.ts';
+import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
+import { strict } from '../documents/strict.ts';
 import { noMembers } from '../member-scope.ts';
 import { type Quotas, quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';

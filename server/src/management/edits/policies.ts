@@ -3,9 +3,10 @@ import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord, PolicyRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
-import { assertionSchema, policySchema, strict } from '../documents/document-schema.ts';
+import { assertionSchema, policySchema } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';
 import { readPolicies } from '../documents/policies.ts';
+import { strict } from '../documents/strict.ts';
 import { assertionShape } from '../export-domain.ts';
 import { noMembers } from '../member-scope.ts';
 
@@ -40,6 +41,7 @@ export function policyView(content: DomainContent, path: PolicyPath): Record<str
   return {
     name: path.name,
     ...(first.description === undefined ? {} : { description: first.description }),
+    ...(first.caseSensitive && { caseSensitive: true }),
     active: found.find(({ active }) => active)?.version ?? null,
     versions: Object.fromEntries(shapes),
   };
@@ -101,11 +103,12 @@ const rulesSchema = z.array(assertionSchema);
 export function putVersion(path: PolicyPath, version: string, body: unknown): DomainEdit {
   return editOf(path, (content) => {
     const old = versions(content, path);
-    const wrap = (rules: unknown) => ({ active: null, versions: { [version]: rules } });
+    const [first] = old;
+    const caseSensitive = first?.caseSensitive === true;
+    const wrap = (rules: unknown) => ({ caseSensitive, active: null, versions: { [version]: rules } });
     const [fresh] = read(content, path, body, rulesSchema, wrap);
     if (fresh === undefined) return content;
     const active = old.length === 0 || old.some((policy) => policy.version === version && policy.active);
-    const [first] = old;
     const description = first?.description === undefined ? {} : { description: first.description };
     const others = old.filter((policy) => policy.version !== version);
     return withVersions(content, path, [...others, { ...fresh, ...description, active }]);
@@ -146,7 +149,8 @@ export function addAssertion(path: PolicyPath, version: string, body: unknown): 
   return editOf(path, (content) => {
     const old = existing(content, path);
     const target = versionOf(old, path, version);
-    const wrap = (rule: unknown) => ({ active: null, versions: { [version]: [rule] } });
+    const { caseSensitive } = target;
+    const wrap = (rule: unknown) => ({ caseSensitive, active: null, versions: { [version]: [rule] } });
     const [fresh] = read(content, path, body, assertionSchema, wrap);
     const assertions = [...target.assertions, ...(fresh?.assertions ?? [])];
     return withVersions(content, path, swap(old, target, { ...target, assertions }));
