@@ -1,11 +1,13 @@
 import { type Clock, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { type DestinationStream, type Logger, pino } from 'pino';
+import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
 
 export type { Logger } from 'pino';
 
 /** Lines are written together once there is this much of them, in bytes, and at the latest after `flushMs`. */
 const flushBytes = 16_000;
 const flushMs = 200;
+/** What waits while nothing can be written, as on a full disk, in bytes; lines beyond it are counted and lost. */
+const waitingBytes = 1_000_000;
 
 /**
  * One JSON line an event on standard error, so that standard output stays for what a command answers. A write for every
@@ -16,19 +18,49 @@ export function createLogger(
   destination: DestinationStream | 2 = 2,
   clock: Clock = systemClock,
 ): Logger {
-  const stream =
-    destination === 2
-      ? pino.destination({ dest: 2, sync: false, minLength: flushBytes, periodicFlush: flushMs })
-      : destination;
-  return pino(
-    {
-      level,
-      base: null,
-      timestamp: timestamps(clock),
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    stream,
-  );
+  const options = {
+    level,
+    base: null,
+    timestamp: timestamps(clock),
+    formatters: { level: (label: string) => ({ level: label }) },
+  };
+  return destination === 2 ? standardErrorLogger(options) : pino(options, destination);
+}
+
+/** A log that cannot be written costs lines and nothing else: it is tried again, and in the end said how many are lost. */
+function standardErrorLogger(options: LoggerOptions): Logger {
+  const stream = pino.destination({
+    dest: 2,
+    sync: false,
+    minLength: flushBytes,
+    periodicFlush: flushMs,
+    maxLength: waitingBytes,
+  });
+  const logger = pino(options, stream);
+  let lost = 0;
+  let failing = false;
+  stream.on('error', () => {
+    failing = true;
+  });
+  stream.on('drop', () => {
+    lost += 1;
+  });
+  stream.on('write', () => {
+    failing = false;
+  });
+  // Not sooner: there would be no room for this line either.
+  stream.on('drain', () => {
+    if (lost === 0) return;
+    const lines = lost;
+    lost = 0;
+    logger.error({ lines }, 'lines of the log were lost, it could not be written');
+  });
+  const { flushSync } = stream;
+  // Asked when the process ends, it would try until there is space.
+  stream.flushSync = () => {
+    if (!failing) flushSync.call(stream);
+  };
+  return logger;
 }
 
 /** The member `time` of each line. What stays the same within a second is made once. */
