@@ -88,7 +88,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     cloud: cloud?.cache,
   });
   cleanup.defer(() => http.close());
-  const watch = watchTlsFiles({ files: Object.values(config.tls), reload: () => http.reloadTls(), logger });
+  const { certificate, key, clientCa } = config.tls;
+  const watch = watchTlsFiles({ files: [certificate, key, clientCa], reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
   const running = cleanup.move();
   logger.info({ baseUrl: http.addresses.baseUrl, profile: config.profile.name }, 'serving');

@@ -13,6 +13,8 @@ export interface TlsFilesWatch {
   close(): Promise<void>;
 }
 
+/** How often the files are looked at. */
+const lookMs = 1000;
 /** Certificate and key are two files: wait until both are written. */
 const settleMs = 200;
 /** Files that did not fit are tried again, in case that a change was missed. */
@@ -35,7 +37,13 @@ export function watchTlsFiles(deps: WatchTlsFilesDeps): TlsFilesWatch {
     clearTimeout(timer);
     timer = setTimeout(reloadNow, settleMs).unref();
   }
-  const watcher = watch([...deps.files], { ignoreInitial: true, persistent: false });
+  // Links to whole folders are swapped by those who renew in one step; only looking at the files themselves notices that.
+  const watcher = watch([...deps.files], {
+    ignoreInitial: true,
+    persistent: false,
+    usePolling: true,
+    interval: lookMs,
+  });
   for (const event of ['add', 'change'] as const) watcher.on(event, soon);
   watcher.on('error', (error) => deps.logger.error({ error: String(error) }, 'TLS files are not watched'));
   return {

@@ -94,10 +94,7 @@ class Agent implements IdentityAgent {
     }
   }
 
-  async run(
-    signal: AbortSignal,
-    onOutcome: (outcome: IdentityOutcome) => unknown = () => undefined,
-  ): Promise<void> {
+  async run(signal: AbortSignal, onOutcome: (outcome: IdentityOutcome) => unknown = () => undefined): Promise<void> {
     while (!signal.aborted) {
       const outcome = await this.step({ signal });
       if (signal.aborted) return;

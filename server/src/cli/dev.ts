@@ -8,6 +8,7 @@ import type { Child } from './dev/child.ts';
 import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './dev/data-folder.ts';
 import { ensureWorld } from './dev/ensure-world.ts';
 import { sampleInstances } from './dev/identities.ts';
+import { keepBootstrap } from './dev/keep-bootstrap.ts';
 import { attestedService, attestingProvider } from './dev/machines.ts';
 import { parentWatch } from './dev/parent-watch.ts';
 import { findPrograms } from './dev/programs.ts';
@@ -66,14 +67,12 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
   const server = await startTokenServer(deps, children);
   const start = () => startHost(deps, server, children);
-  const { state, attested, samples } = await startSamples(
-    { ...deps, baseUrl: server.baseUrl, clock: systemClock },
-    start,
-  );
+  const sampleDeps = { ...deps, baseUrl: server.baseUrl, clock: systemClock };
+  const { state, attested, samples } = await startSamples(sampleDeps, start);
   await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   announce(state, paths, options, attested);
   for (const child of children) void reportEnd(child, paths, signal);
-  await Promise.all(samples.map((running) => running.keep(signal)));
+  await Promise.all([keepBootstrap(sampleDeps, signal), ...samples.map((running) => running.keep(signal))]);
 }
 
 const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a one-time token (\`signet apply policies\` brings them up to date)`;

@@ -128,7 +128,7 @@ function configText({ host, port, trustDomain }: InitialiseOptions): string {
     // With port 0 the server picks one, and its address follows.
     ...(port !== 0 && { baseUrl: `https://localhost:${port}/v1` }),
     dataDir: 'data',
-    tls: { certificate: 'server.cert.pem', key: 'server.key.pem', clientCa: 'ca/bundle.pem' },
+    tls: { certificate: 'server.cert.pem', key: 'server.key.pem', clientCa: 'ca/bundle.pem', renew: true },
     certificates: {
       issuers: [{ certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem' }],
       trustDomain,

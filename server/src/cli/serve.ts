@@ -6,6 +6,7 @@ import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { parsePort } from './init.ts';
+import { keepServerCertificate } from './keep-server-certificate.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { prepareStore, runWorkers } from './workers.ts';
@@ -34,6 +35,7 @@ export function serveCommand(): Command {
         const logger = createLogger(config.log.level);
         await using cleanup = new AsyncDisposableStack();
         const { signal } = cleanup.use(stopSignal());
+        if (!cluster.isWorker) cleanup.use(await keepServerCertificate(config, logger));
         if (config.workers > 1 && cluster.isPrimary) {
           await prepareStore(config);
           const workers = await runWorkers(config.workers, logger, signal);

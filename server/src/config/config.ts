@@ -153,7 +153,7 @@ function contradictions(values: ConfigValues): string[] {
   return [...problems, ...identityContradictions(values)];
 }
 
-function identityContradictions({ certificates, instances }: ConfigValues): string[] {
+function identityContradictions({ certificates, instances, tls }: ConfigValues): string[] {
   const problems: string[] = [];
   if (certificates.issuers.length > 0 && certificates.issuers.every(({ state }) => state === 'draining')) {
     problems.push('certificates.issuers must have one that is active');
@@ -162,6 +162,9 @@ function identityContradictions({ certificates, instances }: ConfigValues): stri
     if ((issuer.keysFile === undefined) === (issuer.keysUrl === undefined)) {
       problems.push(`instances.jwtIssuers.${index} must have either keysFile or keysUrl`);
     }
+  }
+  if (tls.renew && certificates.issuers.length === 0) {
+    problems.push('tls.renew needs an issuer in certificates.issuers');
   }
   const providers = [instances.joinTokens.provider, ...instances.jwtIssuers.map(({ provider }) => provider)];
   if (new Set(providers).size < providers.length) problems.push('instances: two providers have the same name');
@@ -172,7 +175,8 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
   const at = (path: string) => resolve(dirname(file), path);
   const dataDir = at(values.dataDir);
   const profile = profiles[values.profile];
-  const tls = { certificate: at(values.tls.certificate), key: at(values.tls.key), clientCa: at(values.tls.clientCa) };
+  const { certificate, key, clientCa } = values.tls;
+  const tls = { ...values.tls, certificate: at(certificate), key: at(key), clientCa: at(clientCa) };
   return Object.freeze({
     ...values,
     certificates: certificateSettings(values, at),

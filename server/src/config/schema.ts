@@ -37,6 +37,8 @@ export const configSchema = z.strictObject({
     key: z.string().min(1),
     /** PEM certificates that client certificates must chain to. */
     clientCa: z.string().min(1),
+    /** Whether the server replaces its certificate in time by one of its own issuers, with the same names. */
+    renew: z.boolean().default(false),
   }),
   /** Processes that share the port. */
   workers: z.int().min(1).max(256).default(1),

@@ -1,4 +1,5 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Server } from 'node:https';
 import type { Clock } from '@signet/policy-engine/clock';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
@@ -12,6 +13,7 @@ import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import type { ManagementRouteDeps } from './management/deps.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
+import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
@@ -58,12 +60,15 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const addresses = addressesOf(config, await listen(server, config.listen));
   server.on('secureConnection', trust.met);
   let draining = false;
-  server.on('request', appFor(deps, addresses, trust, () => draining).callback());
+  let certificate = certificateLife(config.tls.certificate);
+  const state = { isDraining: () => draining, certificate: () => certificate };
+  server.on('request', appFor(deps, addresses, trust, state).callback());
   return {
     addresses,
     reloadTls() {
       reloadTls(server, config.tls);
       trust.reload();
+      certificate = certificateLife(config.tls.certificate);
     },
     close() {
       draining = true;
@@ -72,13 +77,22 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   };
 }
 
+/** The life of the first certificate of a file. */
+function certificateLife(file: string): ReturnType<ReadinessDeps['certificate']> {
+  const leaf = new X509Certificate(readFileSync(file));
+  return { notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+}
+
 /** The chains of our own issuers. */
 function intermediatesOf({ identity }: HttpServerDeps): string {
   const set = identity?.instances.issuers.current();
   return set === undefined ? '' : [...set.active, ...set.draining].map(({ chainPem }) => chainPem).join('');
 }
 
-function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, isDraining: () => boolean) {
+/** What changes while a server runs. */
+type ServerState = Pick<ReadinessDeps, 'isDraining' | 'certificate'>;
+
+function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
   const open = openPaths(addresses, config.anonymousKeys);
   const routeDeps: RouteDeps = {
@@ -102,7 +116,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
-    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, isDraining, crls: deps.identity?.crls },
+    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, ...state, crls: deps.identity?.crls },
     ssh: deps.ssh,
     cloud: deps.cloud && { snapshot, clock, cache: deps.cloud },
   };
@@ -131,7 +145,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       const management = { ...deps.management, basePath: managementPath };
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);
     },
-    isDraining,
+    isDraining: state.isDraining,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 }

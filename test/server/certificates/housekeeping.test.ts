@@ -1,11 +1,11 @@
 import { join } from 'node:path';
-import { epochSeconds } from '@signet/policy-engine/clock';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { forgetEnded, keptSeconds } from '@signet/server/certificates/housekeeping';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
-import { instanceWorld } from '#support/instance-world';
+import { field, instanceWorld } from '#support/instance-world';
 import { temporaryFolder } from '#support/temp';
 
 const holder = parsePrincipalName('media.player');
@@ -102,4 +102,22 @@ test('readiness says how fresh the revocation lists are', async (t) => {
   t.deepEqual(await lists(), { status: 'fresh', left: 1 });
   await (await world.identity('media.studio'))('/crl');
   t.deepEqual(await lists(), { status: 'fresh', left: 1 });
+});
+
+test('readiness says when a revocation list or the certificate of the server is not renewed in time', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const world = await instanceWorld(t, { clock });
+  t.is((await (await world.identity('media.studio'))('/crl')).status, 200);
+  const told = async (afterMs: number) => {
+    clock.advance(afterMs);
+    const { status, body } = await world.as()('^/readyz');
+    return [status, field(field(body, 'revocationLists'), 'status'), field(field(body, 'certificate'), 'status')];
+  };
+  const hour = 3_600_000;
+  t.deepEqual(await told(0), [200, 'fresh', 'fresh']);
+  t.deepEqual(await told(12 * hour), [200, 'fresh', 'fresh'], 'there is time to make it anew');
+  t.deepEqual(await told(2 * hour), [200, 'late', 'fresh']);
+  t.deepEqual(await told(10 * hour), [200, 'ended', 'fresh']);
+  t.deepEqual(await told(23 * 24 * hour), [200, 'ended', 'late']);
+  t.deepEqual(await told(7 * 24 * hour), [200, 'ended', 'ended']);
 });

@@ -64,8 +64,8 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
 }
 
 /**
- * The file says what runs: the port of this start, and the address that follows from it. The server may call providers on this machine
- * unless the file says which it may call. The rest of it is left alone.
+ * The file says what runs: the port of this start, and the address that follows from it. Unless the file says otherwise the server renews its
+ * certificate and may call providers on this machine. The rest of it is left alone.
  */
 async function listenOn(file: string, port: number): Promise<void> {
   const text = readFileSync(file, 'utf8');
@@ -75,6 +75,7 @@ async function listenOn(file: string, port: number): Promise<void> {
   const isOurs = baseUrl === undefined || /^https:\/\/localhost:\d+\/v1$/.test(String(baseUrl));
   if (isOurs && port === 0) document.delete('baseUrl');
   else if (isOurs) document.set('baseUrl', `https://localhost:${port}/v1`);
+  if (!document.hasIn(['tls', 'renew'])) document.setIn(['tls', 'renew'], true);
   const allow = ['instances', 'callOut', 'allow'];
   if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);
   const changed = document.toString();

@@ -95,9 +95,7 @@ export async function registerSamples(
   return {
     known: () => waitUntilKnown(deps, counter),
     keep: async (signal) => {
-      await Promise.all(
-        samples.map((sample) => sample.agent.run(signal, (outcome) => report(deps, sample, outcome))),
-      );
+      await Promise.all(samples.map((sample) => sample.agent.run(signal, (outcome) => report(deps, sample, outcome))));
     },
   };
 }

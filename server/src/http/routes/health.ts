@@ -1,5 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { Clock } from '@signet/policy-engine/clock';
+import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { CrlPublisher } from '../../certificates/crl-publisher.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { answerJson, type RequestState } from '../context.ts';
@@ -10,12 +10,22 @@ export interface ReadinessDeps {
   /** Of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
   readonly isDraining: () => boolean;
+  /** The life of the server's own certificate, in milliseconds since the epoch. */
+  readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
   /** Absent when no certificates are issued. */
   readonly crls?: Pick<CrlPublisher, 'freshness'> | undefined;
 }
 
 /** `GET /healthz`: the process is alive. */
 export const healthRoute: RouterMiddleware<RequestState> = (ctx) => answerJson(ctx, '{"status":"alive"}');
+
+/** It is replaced in the last third of its life. */
+function ownCertificate({ certificate, clock }: ReadinessDeps): { readonly status: string; readonly notAfter: string } {
+  const { notBefore, notAfter } = certificate();
+  const left = (notAfter - clock.now()) / (notAfter - notBefore);
+  const status = left <= 0 ? 'ended' : left < 0.25 ? 'late' : 'fresh';
+  return { status, notAfter: formatTimestamp(notAfter) };
+}
 
 /** They are made anew at half of their life: one with less left is a failure that has time to be repaired. */
 function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly status: string; readonly left: number } {
@@ -30,7 +40,8 @@ const alarmBelow = 0.45;
 /**
  * `GET /readyz`: whether this server can do its work: 200, or 503 without a key to sign with and while it stops. With the store
  * unreadable it goes on answering from the snapshot: still 200, with the age of the snapshot and `store: "unreadable"`.
- * `revocationLists` says how much of its life the oldest list has left: `fresh`, `late`, or `ended`.
+ * `revocationLists` says how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the same of the
+ * server's own.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
@@ -45,6 +56,7 @@ export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestSta
         snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
         // The text of the failure is for the log: anyone may read this page.
         store: error === undefined ? 'readable' : 'unreadable',
+        certificate: ownCertificate(deps),
         ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
         keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
       }),
