@@ -5,7 +5,8 @@ import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { ConflictError, UnknownDomainError } from '../errors.ts';
-import { exportDomain } from '../management/export-domain.ts';
+import { documentOf, exportDomain } from '../management/export-domain.ts';
+import type { DomainRecord } from '../store/records.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { action, configPathOf, print } from './run.ts';
@@ -13,6 +14,7 @@ import { action, configPathOf, print } from './run.ts';
 interface ExportOptions {
   readonly domain?: string;
   readonly force?: boolean;
+  readonly json?: boolean;
 }
 
 /** `signet export`: the store as documents. */
@@ -22,6 +24,7 @@ export function exportCommand(): Command {
     .argument('[dir]', 'folder for <domain>.yaml (default: standard output)')
     .option('--domain <name>', 'only this domain')
     .option('--force', 'write over files that are there')
+    .option('--json', 'print JSON: the documents, or with a folder the files written')
     .action(action(exportDocuments));
 }
 
@@ -30,34 +33,35 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
   const store = await openSqliteStore(storeFile, { readonly: true });
   try {
     const documents = await documentsOf(store, options.domain);
-    if (folder === undefined) process.stdout.write(documents.map(({ text }) => text).join('---\n'));
-    else writeDocuments(folder, documents, options.force === true);
+    if (folder !== undefined) {
+      const files = writeDocuments(folder, documents, options.force === true);
+      print(files, options.json);
+    } else if (options.json === true) {
+      print(documents.map(documentOf), true);
+    } else {
+      process.stdout.write(documents.map(exportDomain).join('---\n'));
+    }
   } finally {
     await store.close();
   }
 }
 
-interface NamedDocument {
-  readonly file: string;
-  readonly text: string;
+async function documentsOf(store: Store, only: string | undefined): Promise<readonly DomainRecord[]> {
+  if (only === undefined) return (await store.changesSince()).domains;
+  const name = parseDomainName(only);
+  const domain = await store.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  return [domain];
 }
 
-async function documentsOf(store: Store, only: string | undefined): Promise<NamedDocument[]> {
-  const wanted = only === undefined ? undefined : parseDomainName(only);
-  const { domains } = await store.changesSince();
-  const found = domains.filter(({ name }) => wanted === undefined || name === wanted);
-  if (wanted !== undefined && found.length === 0) throw new UnknownDomainError(wanted);
-  return found.map((domain) => ({ file: `${domain.name}.yaml`, text: exportDomain(domain) }));
-}
-
-function writeDocuments(folder: string, documents: readonly NamedDocument[], force: boolean): void {
+/** Answers the files. */
+function writeDocuments(folder: string, domains: readonly DomainRecord[], force: boolean): string[] {
   mkdirSync(folder, { recursive: true });
-  const present = documents.find(({ file }) => existsSync(join(folder, file)));
+  const files = domains.map((domain) => ({ file: join(folder, `${domain.name}.yaml`), text: exportDomain(domain) }));
+  const present = files.find(({ file }) => existsSync(file));
   if (present !== undefined && !force) {
-    throw new ConflictError(`\`${join(folder, present.file)}\` is there already: --force writes over it`);
+    throw new ConflictError(`\`${present.file}\` is there already: --force writes over it`);
   }
-  for (const { file, text } of documents) {
-    writeFileSync(join(folder, file), text);
-    print(join(folder, file), false);
-  }
+  for (const { file, text } of files) writeFileSync(file, text);
+  return files.map(({ file }) => file);
 }

@@ -10,7 +10,7 @@ import {
   rulesInContext,
 } from './contexts.ts';
 import { domainRules } from './domain-rules.ts';
-import { type PrincipalClass, principalClasses, switchedOff } from './principal-classes.ts';
+import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
 import { differenceOf, type Flip } from './rule-difference.ts';
 
 /** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
@@ -37,29 +37,42 @@ export interface AccessChange extends Omit<Flip, 'example'> {
 export function impactOf(before: Snapshot, after: Snapshot, now: number): AccessChange[] {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
   const changed = new Set([...names].filter((name) => before.domain(name) !== after.domain(name)));
-  const isSwitched = switchedOff(before).join() !== switchedOff(after).join();
-  const touched = [...names].filter(
-    (name) => isSwitched || changed.has(name) || reachesInto(before, before.domain(name), changed),
-  );
-  return touched.sort().flatMap((name) => domainImpact(name, before, after, now));
+  const off = [switchedOff(before), switchedOff(after)] as const;
+  const isNamed = namesAny(switchedBetween(...off));
+  // An unchanged domain is the same on both sides, and so are the domains that it reaches, but for the changed ones.
+  const isTouched = (name: DomainName) => {
+    const domain = before.domain(name);
+    return changed.has(name) || (domain !== undefined && isNamed(domain));
+  };
+  const touched = [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched));
+  return touched.sort().flatMap((name) => domainImpact(name, before, after, now, off));
 }
 
-/**
- * An unchanged domain is touched by a change elsewhere: in the domains of its groups, in those that its roles trust, and in
- * the domains of the groups of these.
- */
-function reachesInto(
-  snapshot: Snapshot,
-  domain: DomainSnapshot | undefined,
-  changed: ReadonlySet<DomainName>,
-): boolean {
-  if (domain === undefined) return false;
-  const { trusting, groupDomains } = domain.membership;
-  if (groupDomains.some((name) => changed.has(name))) return true;
-  return [...trusting.keys()].some(
-    (name) =>
-      changed.has(name) || snapshot.domain(name)?.membership.groupDomains.some((group) => changed.has(group)) === true,
-  );
+/** Who is switched on or off between the two. */
+function switchedBetween(was: SwitchedOffPrincipals, is: SwitchedOffPrincipals): SwitchedOffPrincipals {
+  const differ = <Name>(one: ReadonlySet<Name>, other: ReadonlySet<Name>) =>
+    new Set([...one, ...other].filter((name) => one.has(name) !== other.has(name)));
+  return { services: differ(was.services, is.services), domains: differ(was.domains, is.domains) };
+}
+
+/** Whether roles or groups of a domain name one of these principals, or may do so by a wildcard. */
+function namesAny({ services, domains }: SwitchedOffPrincipals): (domain: DomainSnapshot) => boolean {
+  if (services.size + domains.size === 0) return () => false;
+  const prefixes = [...domains].map((name) => `${name}.`);
+  const isIn = (members: ReadonlyMap<string, unknown>) =>
+    [...services].some((name) => members.has(name)) ||
+    (prefixes.length > 0 && [...members.keys()].some((name) => prefixes.some((prefix) => name.startsWith(prefix))));
+  return ({ membership: { everyone, prefixLengths, members, groupMembers } }) =>
+    everyone.length + prefixLengths.length > 0 || isIn(members) || isIn(groupMembers);
+}
+
+/** Where the memberships of a domain come from: its groups' domains, those that its roles trust, and the domains of the groups of these. */
+function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
+  const membership = snapshot.domain(name)?.membership;
+  if (membership === undefined) return [];
+  const trusted = [...membership.trusting.keys()];
+  const theirs = trusted.flatMap((other) => snapshot.domain(other)?.membership.groupDomains ?? []);
+  return [...membership.groupDomains, ...trusted, ...theirs];
 }
 
 interface Side {
@@ -67,13 +80,19 @@ interface Side {
   readonly domain: DomainSnapshot | undefined;
 }
 
-function domainImpact(name: DomainName, before: Snapshot, after: Snapshot, now: number): AccessChange[] {
+function domainImpact(
+  name: DomainName,
+  before: Snapshot,
+  after: Snapshot,
+  now: number,
+  off: readonly SwitchedOffPrincipals[],
+): AccessChange[] {
   const was = { snapshot: before, domain: before.domain(name) };
   const is = { snapshot: after, domain: after.domain(name) };
   const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
   const isSamePolicy = was.domain?.policies === is.domain?.policies;
   const differences = new Map<string, readonly ContextFlip[]>();
-  return principalClasses([was, is]).flatMap((principal) => {
+  return principalClasses([was, is], off).flatMap((principal) => {
     const held = roleNames(was, principal, now);
     const holds = roleNames(is, principal, now);
     if (isSamePolicy && held.join() === holds.join()) return [];

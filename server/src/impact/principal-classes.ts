@@ -21,6 +21,7 @@ export interface PrincipalClass {
 /** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
 export function principalClasses(
   sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
+  off: readonly SwitchedOffPrincipals[] = sides.map(({ snapshot }) => switchedOff(snapshot)),
 ): PrincipalClass[] {
   const members = new Set<string>();
   for (const { snapshot, domain } of sides) {
@@ -31,9 +32,9 @@ export function principalClasses(
   const closed = new Set<DomainName>();
   // Without wildcards only those matter who are named, and the answer knows about each whether it is switched off.
   if (prefixes.length > 0) {
-    for (const { snapshot } of sides) {
-      for (const service of switchedOffServices(snapshot)) names.add(service);
-      for (const domain of snapshot.disabledDomains) closed.add(domain);
+    for (const { services, domains } of off) {
+      for (const service of services) names.add(service);
+      for (const domain of domains) closed.add(domain);
     }
   }
   const taken = { names, closed, prefixes };
@@ -44,17 +45,20 @@ export function principalClasses(
   ];
 }
 
-/** Services and domains that are switched off: they hold no role anywhere. Sorted. */
-export function switchedOff(snapshot: Snapshot): readonly string[] {
-  return [...switchedOffServices(snapshot), ...snapshot.disabledDomains].sort();
+/** Services and domains that are switched off: they hold no role anywhere. */
+export interface SwitchedOffPrincipals {
+  readonly services: ReadonlySet<PrincipalName>;
+  readonly domains: ReadonlySet<DomainName>;
 }
 
-function switchedOffServices(snapshot: Snapshot): PrincipalName[] {
-  return [...snapshot.domains.values()].flatMap((domain) =>
-    [...domain.services.values()]
-      .filter(({ enabled }) => !enabled)
-      .map(({ name }) => servicePrincipal(domain.name, name)),
-  );
+export function switchedOff(snapshot: Snapshot): SwitchedOffPrincipals {
+  const services = new Set<PrincipalName>();
+  for (const domain of snapshot.domains.values()) {
+    for (const { name, enabled } of domain.services.values()) {
+      if (!enabled) services.add(servicePrincipal(domain.name, name));
+    }
+  }
+  return { services, domains: snapshot.disabledDomains };
 }
 
 /** The domain itself and the domains that its roles trust. */

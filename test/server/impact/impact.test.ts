@@ -189,3 +189,17 @@ test('impact: agrees with asking every question, over random pairs of whole doma
   );
   t.pass();
 });
+
+test('impact: who comes in through a trusted domain that is switched on, and is not of that domain', (t) => {
+  const aa: PlainDomain = { name: 'aa', trusts: { r3: 'bb' }, rules: [['ALLOW', 'r3', 'read', 'm']] };
+  const bb: PlainDomain = {
+    name: 'bb',
+    roles: { s: [{ name: 'user.u', disabled: false }] },
+    rules: [['ALLOW', 's', 'assume_role', 'aa:role.r3']],
+  };
+  const changes = impactOf(plainSnapshot([aa, { ...bb, enabled: false }], now), plainSnapshot([aa, bb], now), now);
+  t.deepEqual(
+    changes.filter(({ domain }) => domain === 'aa').map(({ change, principal }) => [change, principal]),
+    [['gain', 'user.u']],
+  );
+});
