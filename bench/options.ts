@@ -1,6 +1,6 @@
 import { parseArgs } from 'node:util';
 
-export const parts = ['token', 'unchanged', 'decisions', 'loading', 'impact', 'certificates'] as const;
+export const parts = ['token', 'unchanged', 'decisions', 'loading', 'impact', 'certificates', 'sizes'] as const;
 export type Part = (typeof parts)[number];
 
 export interface Options {

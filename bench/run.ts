@@ -7,6 +7,7 @@ import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import { describeMachine } from './measure/machine.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
+import { sizesPart } from './sizes/part.ts';
 import { tokenPart } from './token/part.ts';
 import { unchangedPart } from './unchanged/part.ts';
 
@@ -20,6 +21,7 @@ const runners: Record<Part, RunPart> = {
   loading: loadingPart,
   impact: impactPart,
   certificates: certificatesPart,
+  sizes: sizesPart,
 };
 
 async function main(options: Options): Promise<void> {

@@ -12,6 +12,8 @@ export interface Sample {
 export interface LoadGenerator {
   /** Sends `count` requests; resolves when all are answered as expected, with the last body. */
   send(count: number): Promise<Sample>;
+  /** Sends `count` requests at a steady pace; how long each took, in milliseconds. */
+  pace(count: number, perSecond: number): Promise<readonly number[]>;
   close(): void;
 }
 
@@ -25,19 +27,26 @@ export async function startLoad(target: Target): Promise<LoadGenerator> {
   });
   await order(child, { kind: 'target', target });
   return {
-    send: (count) => order(child, { kind: 'send', count }),
+    send: async (count) => {
+      const report = await order(child, { kind: 'send', count });
+      return report.kind === 'done' ? { body: report.sample, etag: report.etag } : { body: '', etag: undefined };
+    },
+    pace: async (count, perSecond) => {
+      const report = await order(child, { kind: 'pace', count, perSecond });
+      return report.kind === 'paced' ? report.milliseconds : [];
+    },
     close: () => child.disconnect(),
   };
 }
 
-function order(child: ChildProcess, message: Order): Promise<Sample> {
+function order(child: ChildProcess, message: Order): Promise<Report> {
   return new Promise((resolve, reject) => {
     const ended = (): void => reject(new Error('the load generator ended'));
     child.once('exit', ended);
     child.once('message', (report: Report) => {
       child.off('exit', ended);
       if (report.kind === 'failed') reject(new Error(report.reason));
-      else resolve({ body: report.sample, etag: report.etag });
+      else resolve(report);
     });
     child.send(message);
   });

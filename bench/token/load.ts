@@ -1,6 +1,7 @@
 /** The load generator, a process of its own: so many requests over so many kept-alive connections of mutual TLS, and no more. */
 import { readFileSync } from 'node:fs';
 import { Agent, type RequestOptions, request } from 'node:https';
+import { setTimeout as delay } from 'node:timers/promises';
 
 /** What to send; `expect` is the status of every answer. */
 export interface Target {
@@ -17,9 +18,13 @@ export interface Target {
 
 export type Order =
   | { readonly kind: 'target'; readonly target: Target }
-  | { readonly kind: 'send'; readonly count: number };
+  | { readonly kind: 'send'; readonly count: number }
+  /** At a steady pace, whatever the answers take. */
+  | { readonly kind: 'pace'; readonly count: number; readonly perSecond: number };
 export type Report =
   | { readonly kind: 'done'; readonly sample: string; readonly etag?: string }
+  /** Milliseconds from each request to its whole answer. */
+  | { readonly kind: 'paced'; readonly milliseconds: readonly number[] }
   | { readonly kind: 'failed'; readonly reason: string };
 
 interface Answer {
@@ -66,6 +71,17 @@ async function sendAll(send: () => Promise<Answer>, connections: number, count: 
   return last;
 }
 
+async function sendPaced(send: () => Promise<Answer>, count: number, perSecond: number): Promise<number[]> {
+  const start = performance.now();
+  const answers: Promise<number>[] = [];
+  for (let sent = 0; sent < count; sent += 1) {
+    await delay(Math.max(0, start + (sent * 1000) / perSecond - performance.now()));
+    const began = performance.now();
+    answers.push(send().then(() => performance.now() - began));
+  }
+  return await Promise.all(answers);
+}
+
 function main(): void {
   let send: (() => Promise<Answer>) | undefined;
   let connections = 1;
@@ -75,7 +91,14 @@ function main(): void {
       send = createSender(order.target);
       connections = order.target.connections;
       answer({ kind: 'done', sample: '' });
-    } else if (send !== undefined) {
+    } else if (send === undefined) {
+      answer({ kind: 'failed', reason: 'there is no target' });
+    } else if (order.kind === 'pace') {
+      sendPaced(send, order.count, order.perSecond).then(
+        (milliseconds) => answer({ kind: 'paced', milliseconds }),
+        (error: unknown) => answer({ kind: 'failed', reason: String(error) }),
+      );
+    } else {
       sendAll(send, connections, order.count).then(
         ({ body, etag }) => answer({ kind: 'done', sample: body, ...(etag === undefined ? {} : { etag }) }),
         (error: unknown) => answer({ kind: 'failed', reason: error instanceof Error ? error.message : String(error) }),

@@ -1,0 +1,84 @@
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
+import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
+import { createDomain } from '@signet/server/management/create-domain';
+import { readNewDomain } from '@signet/server/management/edits/domains';
+import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
+import { putPolicy } from '@signet/server/management/edits/policies';
+import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { domainName } from './fill-store.ts';
+
+export const changeKinds = [
+  'a member of a role of ten',
+  'a member of the largest role',
+  'a policy of its domain',
+  'a policy of another domain',
+  'a new domain',
+] as const;
+export type ChangeKind = (typeof changeKinds)[number];
+
+/** Makes changes as the management API does, rights, rules and audit included, and lets the snapshot follow each. */
+export interface Changer {
+  /** Number `turn` of its kind; members come with even numbers and go with the odd ones after them. */
+  change(kind: ChangeKind, turn: number): Promise<void>;
+  close(): Promise<void>;
+}
+
+const many = 1_000_000;
+const quotas = {
+  roles: many,
+  members: many,
+  groups: many,
+  policies: many,
+  assertions: many,
+  services: many,
+  keys: many,
+};
+const [large, small] = [parseDomainName(domainName(0)), parseDomainName(domainName(1))];
+
+/** Opens a store of its own beside those of other processes. */
+export async function openChanger(file: string): Promise<Changer> {
+  const store = await openSqliteStore(file);
+  const live = await openLiveSnapshot({ store, clock: systemClock, refreshIntervalMs: 3_600_000 });
+  const snapshot = () => live.current();
+  const deps: ManagementDeps = { store, snapshot, refresh: () => live.refresh(), clock: systemClock, quotas };
+  const caller = parsePrincipalName('sys.auth.operator');
+  const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
+  return {
+    async change(kind, turn) {
+      if (kind === 'a new domain') {
+        const content = readNewDomain({ domain: `fresh-${process.pid}-${turn}`, admins: ['sys.auth.operator'] });
+        await createDomain(deps, request, content);
+      } else await changeDomain(deps, request, editOf(kind, turn));
+    },
+    async close() {
+      await live.close();
+      await store.close();
+    },
+  };
+}
+
+function editOf(kind: Exclude<ChangeKind, 'a new domain'>, turn: number): DomainEdit {
+  switch (kind) {
+    case 'a member of a role of ten':
+      return memberEdit(small, turn);
+    case 'a member of the largest role':
+      return memberEdit(large, turn);
+    case 'a policy of its domain':
+      return policyEdit(large, turn);
+    case 'a policy of another domain':
+      return policyEdit(small, turn);
+  }
+}
+
+function memberEdit(domain: typeof large, turn: number): DomainEdit {
+  const role = parseMemberList('role', domain, 'role0');
+  const member = `fresh.member-${turn >> 1}`;
+  return turn % 2 === 0 ? putMember(role, member, {}) : deleteMember(role, member);
+}
+
+function policyEdit(domain: typeof large, turn: number): DomainEdit {
+  const path = { domain, name: parsePolicyName('fresh') };
+  return putPolicy(path, [{ action: `action${turn}`, resource: 'thing', role: 'role1' }]);
+}

@@ -1,0 +1,74 @@
+import { formatNumber, markdownTable, verdict } from '../measure/report.ts';
+import { percentile } from '../measure/statistics.ts';
+import { startLoad } from '../token/load-generator.ts';
+import type { PartContext } from '../token/part.ts';
+import { changeCosts, costsTable } from './change-costs.ts';
+import { startServer } from './cold-start.ts';
+import { startsBlock } from './starts.ts';
+import { createHome, type FilledHome, sizesOf } from './stores.ts';
+import { timesToLive } from './time-to-live.ts';
+import { tokenLatencies, tokensPerSecond } from './token-latencies.ts';
+import { startWriter, type Writer } from './writer-process.ts';
+
+const refreshIntervalMs = 250;
+
+/** What a large store costs: starting, memory, changes, and tokens meanwhile. */
+export async function sizesPart({ folder, quick }: PartContext): Promise<string> {
+  const homes: FilledHome[] = [];
+  for (const size of sizesOf(quick)) homes.push(await createHome(folder, size, refreshIntervalMs));
+  const largest = homes.at(-1);
+  if (largest === undefined) throw new Error('there is no size');
+  const writers = await Promise.all(homes.map(({ storeFile }) => startWriter(storeFile)));
+  try {
+    const costs = await changeCosts(writers, quick);
+    const writer = writers.at(-1);
+    if (writer === undefined) throw new Error('there is no writer');
+    return [
+      '## Sizes',
+      'Domains of ten roles, one of them in a single domain a fifth of all members; one service with a key and twenty rules a domain.',
+      await startsBlock(homes, folder, quick),
+      '### The cost of a change',
+      'Processor time of one change through the rules of the management API, from its reading to the snapshot that follows it, µs.',
+      costsTable(homes, costs),
+      ...(await liveBlocks(largest, writer, folder, quick)),
+    ].join('\n\n');
+  } finally {
+    for (const writer of writers) writer.close();
+  }
+}
+
+async function liveBlocks(home: FilledHome, writer: Writer, folder: string, quick: boolean): Promise<string[]> {
+  const program = await startServer(home, folder);
+  const target = home.server.token(program.baseUrl);
+  const load = await startLoad(target);
+  try {
+    await load.send(2000);
+    const samples = quick ? 40 : 150;
+    const plan = { storeFile: home.storeFile, baseUrl: program.baseUrl, caller: target, refreshIntervalMs, samples };
+    const rows = [
+      liveRow('a member of a role of ten', await timesToLive(plan, 1)),
+      liveRow('a member of the largest role', await timesToLive(plan, 0)),
+    ];
+    const head = ['change', 'p50, in intervals', 'p99, in intervals', 'p99 beyond the interval, ms', 'aim'];
+    const seconds = quick ? 4 : 10;
+    const latencies = await tokenLatencies(load, writer, quick ? 2 : 7, seconds);
+    return [
+      '### From commit to live in another process',
+      `${samples} commits of each kind, at moments spread over the server's refresh interval of ${refreshIntervalMs} ms; the server is asked until it answers by the change.`,
+      markdownTable(head, rows),
+      '### Tokens while the store changes',
+      `${tokensPerSecond} tokens a second at a steady pace from one process, ${formatNumber(latencies.changes)} changes a second of every kind above from another, each seen by the server at its next refresh.`,
+      latencies.table,
+    ];
+  } finally {
+    load.close();
+    await program.stop();
+  }
+}
+
+function liveRow(name: string, times: readonly number[]): string[] {
+  const [median, late] = [percentile(times, 0.5), percentile(times, 0.99)];
+  const beyond = late - refreshIntervalMs;
+  const inIntervals = [median, late].map((time) => formatNumber(time / refreshIntervalMs));
+  return [name, ...inIntervals, formatNumber(beyond), verdict(beyond, 50, 'at most')];
+}

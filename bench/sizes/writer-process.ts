@@ -1,0 +1,44 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { pinTo } from '../measure/program.ts';
+import type { ChangeKind } from './changes.ts';
+import type { Order, Reply } from './writer.ts';
+
+/** Handle of a process that changes one store. It runs on the processor that the servers do not use. */
+export interface Writer {
+  /** Microseconds of processor time a change, its snapshot included. */
+  costOf(change: ChangeKind, count: number): Promise<number>;
+  /** Changes of every kind go on while `work` runs; how many there were comes with its result. */
+  during<Result>(perSecond: number, work: () => Promise<Result>): Promise<{ result: Result; changes: number }>;
+  close(): void;
+}
+
+const script = fileURLToPath(new URL('./writer.ts', import.meta.url));
+
+export async function startWriter(file: string): Promise<Writer> {
+  const [command = process.execPath, ...wrapper] = [...pinTo(0), process.execPath];
+  const child = fork(script, [], { execPath: command, execArgv: [...wrapper, '--conditions=@signet/source'] });
+  await ask(child, { kind: 'open', file });
+  return {
+    costOf: (change, count) => ask(child, { kind: 'cost', change, count }),
+    async during(perSecond, work) {
+      await ask(child, { kind: 'stream', perSecond });
+      const result = await work();
+      return { result, changes: await ask(child, { kind: 'stop' }) };
+    },
+    close: () => child.disconnect(),
+  };
+}
+
+function ask(child: ChildProcess, order: Order): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('the writer ended'));
+    child.once('exit', ended);
+    child.once('message', (reply: Reply) => {
+      child.off('exit', ended);
+      if (reply.kind === 'failed') reject(new Error(reply.reason));
+      else resolve(reply.value);
+    });
+    child.send(order);
+  });
+}

@@ -1,0 +1,56 @@
+/** A process that changes a store: so many changes of a kind, or some of every kind again and again until it is told to stop. */
+import { setTimeout as delay } from 'node:timers/promises';
+import { type ChangeKind, type Changer, changeKinds, openChanger } from './changes.ts';
+
+export type Order =
+  | { readonly kind: 'open'; readonly file: string }
+  | { readonly kind: 'cost'; readonly change: ChangeKind; readonly count: number }
+  | { readonly kind: 'stream'; readonly perSecond: number }
+  | { readonly kind: 'stop' };
+export type Reply =
+  | { readonly kind: 'done'; readonly value: number }
+  | { readonly kind: 'failed'; readonly reason: string };
+
+let changer: Changer | undefined;
+let turn = 0;
+let streaming: Promise<number> | undefined;
+let stopped = false;
+
+async function follow(order: Order): Promise<number> {
+  if (order.kind === 'open') changer = await openChanger(order.file);
+  if (changer === undefined) throw new Error('no store is open');
+  if (order.kind === 'cost') return await costOf(changer, order.change, order.count);
+  if (order.kind === 'stream') {
+    stopped = false;
+    streaming = stream(changer, order.perSecond);
+  }
+  if (order.kind !== 'stop') return 0;
+  stopped = true;
+  return (await streaming) ?? 0;
+}
+
+/** Microseconds of processor time a change. */
+async function costOf(open: Changer, kind: ChangeKind, count: number): Promise<number> {
+  const start = process.cpuUsage();
+  for (let done = 0; done < count; done += 1) await open.change(kind, turn++);
+  const { user, system } = process.cpuUsage(start);
+  return (user + system) / count;
+}
+
+/** Answers how many changes were made. */
+async function stream(open: Changer, perSecond: number): Promise<number> {
+  for (let made = 0; ; made += 1) {
+    if (stopped) return made;
+    const kind = changeKinds[(made >> 1) % changeKinds.length] ?? 'a new domain';
+    await open.change(kind, turn++);
+    await delay(1000 / perSecond);
+  }
+}
+
+process.on('message', (order: Order) => {
+  follow(order).then(
+    (value) => process.send?.({ kind: 'done', value } satisfies Reply),
+    (error: unknown) => process.send?.({ kind: 'failed', reason: String(error) } satisfies Reply),
+  );
+});
+process.once('disconnect', () => process.exit());
