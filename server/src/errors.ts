@@ -20,16 +20,20 @@ export type DomainErrorCode =
 export interface DomainErrorOptions extends ErrorOptions {
   /** For the log only: never sent to a caller. Holds no secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
+  /** When it makes sense to ask again, where that is known. */
+  readonly retryAfterSeconds?: number;
 }
 
 /** Base of every expected failure of the server. `message` is safe to show to anyone, `detail` is for the log. */
 export abstract class DomainError extends Error {
   abstract readonly code: DomainErrorCode;
   readonly detail: Readonly<Record<string, unknown>> | undefined;
+  readonly retryAfterSeconds: number | undefined;
 
   constructor(message: string, options: DomainErrorOptions = {}) {
     super(message, options);
     this.detail = options.detail;
+    this.retryAfterSeconds = options.retryAfterSeconds;
   }
 }
 

@@ -15,7 +15,7 @@ export interface ErrorAnswer {
 }
 
 /** What stands in the way is over soon or takes an operator: asking again at once helps in neither case. */
-const retryAfterSeconds = '5';
+const usualRetrySeconds = 5;
 
 /** The one place that knows which status and which OAuth code a failure has (decisions 4 and 5). */
 const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthError: string]>> = {
@@ -41,11 +41,12 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
 export function errorAnswer(error: unknown): ErrorAnswer {
   if (error instanceof DomainError) {
     const [status, oauthError] = answers[error.code];
+    const retryAfter = error.retryAfterSeconds ?? (status === 503 ? usualRetrySeconds : undefined);
     return {
       status,
       oauthError,
       message: error.message,
-      headers: status === 503 ? { 'Retry-After': retryAfterSeconds } : {},
+      headers: retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
       unexpected: false,
       ...(error.detail !== undefined && { detail: error.detail }),
     };

@@ -11,6 +11,7 @@ import { field, instanceDomains, instanceNames, instanceWorld, json, keyPem, reg
 import { createPki, type Pki } from '#support/pki';
 import { ecPair, requestPem } from '#support/requests';
 import type { Ending } from '#support/start-server';
+import { until } from '#support/until';
 
 interface Call {
   readonly path: string;
@@ -222,9 +223,41 @@ test('a provider that does not answer costs the others nothing, and after five f
   const call = world.as();
   for (let i = 0; i < 5; i += 1) t.is((await call('/instance', json(registration('c-5')))).status, 500);
   const asked = world.calls.length;
-  t.is((await call('/instance', json(registration('c-5')))).status, 500);
+  const refused = await call('/instance', json(registration('c-5')));
+  t.is(refused.status, 500);
+  const wait = Number(refused.headers['retry-after']);
+  t.true(wait > 0 && wait <= 30, `try again after ${refused.headers['retry-after']} s`);
   t.is(world.calls.length, asked, 'it was not asked a sixth time');
   t.is((await register(world, 'c-6')).answer.status, 201);
+});
+
+test('instances of other providers register while those of a slow one wait', async (t) => {
+  const world = await worldWith(t, () => undefined, { 'timeouts.drainMs': 0 });
+  let waiting = 0;
+  const slow = Array.from({ length: 20 }, async (_, index) => {
+    waiting += 1;
+    await world
+      .as()('/instance', json(registration(`c-7-${index}`)))
+      .catch(() => undefined);
+    waiting -= 1;
+  });
+  await until('the slow one is asked', () => world.calls.length === 20);
+  for (let i = 0; i < 5; i += 1) t.is((await register(world, `c-8-${i}`)).answer.status, 201);
+  t.is(waiting, 20, 'not one of them has been given up on by then');
+  await world.running.close();
+  await Promise.all(slow);
+});
+
+test('a provider that fails now and then goes on being asked', async (t) => {
+  let calls = 0;
+  const world = await worldWith(t, (call, response, request) => {
+    calls += 1;
+    if (calls % 3 === 0) confirm()(call, response, request);
+    else response.destroy();
+  });
+  const statuses: number[] = [];
+  for (let i = 0; i < 12; i += 1) statuses.push((await world.as()('/instance', json(registration('c-9')))).status);
+  t.deepEqual(statuses, [500, 500, 201, 500, 500, 201, 500, 500, 201, 500, 500, 201]);
 });
 
 test('the circuit lets one try in after the pause', (t) => {
@@ -236,8 +269,18 @@ test('the circuit lets one try in after the pause', (t) => {
     [breaker.admits(99), breaker.admits(100), breaker.admits(100), breaker.admits(199)],
     [false, true, false, false],
   );
+  t.deepEqual([breaker.pauseLeft(150), breaker.pauseLeft(200)], [50, 0]);
   breaker.succeeded();
   t.true(breaker.admits(101));
+});
+
+test('a clock that is set back does not lengthen the pause of a circuit', (t) => {
+  const breaker = createCircuitBreaker(1, 100);
+  breaker.failed(7_200_000);
+  t.deepEqual(
+    [breaker.admits(7_200_050), breaker.admits(0), breaker.admits(50), breaker.admits(100)],
+    [false, true, false, true],
+  );
 });
 
 test('which addresses a list allows', (t) => {

@@ -74,8 +74,15 @@ async function guarded(
   circuit: Circuit,
   call: () => Promise<string>,
 ): Promise<string> {
-  if (circuit.inFlight >= maxInFlight || !circuit.breaker.admits(deps.clock.now())) {
-    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, { detail: { circuit: 'open' } });
+  const now = deps.clock.now();
+  if (circuit.inFlight >= maxInFlight || !circuit.breaker.admits(now)) {
+    // Those in flight end within the time-out.
+    const waitMs = circuit.breaker.pauseLeft(now) || deps.timeoutMs;
+    const retryAfterSeconds = Math.ceil(waitMs / 1000);
+    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, {
+      detail: { circuit: 'open' },
+      retryAfterSeconds,
+    });
   }
   circuit.inFlight += 1;
   try {

@@ -2,6 +2,8 @@
 export interface CircuitBreaker {
   /** Whether a call may be made now. When it answers true after a pause, that call is the one that decides. */
   admits(now: number): boolean;
+  /** Until the next call may be made; 0 when it may be made now. */
+  pauseLeft(now: number): number;
   succeeded(): void;
   failed(now: number): void;
 }
@@ -10,10 +12,16 @@ export interface CircuitBreaker {
 export function createCircuitBreaker(threshold: number, pauseMs: number): CircuitBreaker {
   let failures = 0;
   let openUntil = 0;
+  const pauseLeft = (now: number) => {
+    const left = openUntil - now;
+    // More than a pause: the clock was set back, and says nothing of how long it has been.
+    return failures < threshold || left <= 0 || left > pauseMs ? 0 : left;
+  };
   return {
+    pauseLeft,
     admits: (now) => {
       if (failures < threshold) return true;
-      if (now < openUntil) return false;
+      if (pauseLeft(now) > 0) return false;
       // INVARIANT: pushed on before the try, so that the others of this moment are not let in beside it.
       openUntil = now + pauseMs;
       return true;
