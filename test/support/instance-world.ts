@@ -94,7 +94,7 @@ export interface Registered {
 
 /** Registers an instance of `media.player` with a join token. */
 export async function register(
-  world: InstanceWorld,
+  world: Pick<InstanceWorld, 'as' | 'token'>,
   id: string,
   more: Readonly<Record<string, unknown>> = {},
 ): Promise<Registered> {
@@ -112,7 +112,7 @@ export async function register(
 }
 
 /** Refreshes with this certificate; the new one has a key of its own. */
-export async function refresh(world: InstanceWorld, instance: Registered): Promise<Registered> {
+export async function refresh(world: Pick<InstanceWorld, 'as'>, instance: Registered): Promise<Registered> {
   const pair = ecPair();
   const call = world.as(instance);
   const answer = await call(

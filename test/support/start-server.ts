@@ -113,7 +113,7 @@ export interface Caller {
 }
 
 /** A client with one kept-alive connection to a server. */
-export function caller(t: Ending, server: TestServer, who: CallerOptions = {}): Caller {
+export function caller(t: Ending, server: Pick<TestServer, 'baseUrl' | 'pki'>, who: CallerOptions = {}): Caller {
   const agent = new Agent({
     keepAlive: true,
     maxSockets: 1,
