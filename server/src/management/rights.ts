@@ -10,6 +10,7 @@ import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { diffLists } from '../store/diff-domains.ts';
 import type { DomainContent } from '../store/records.ts';
 
 /** What somebody may be allowed to do with a domain; the names are actions of policies. */
@@ -101,12 +102,21 @@ export function changesManagers(before: DomainContent, after: DomainContent, sna
   if (before.name === systemDomain) return true;
   const [was, is] = [powerfulRules(before), powerfulRules(after)];
   if (was.join('\n') !== is.join('\n')) return true;
-  const rolesOf = (content: DomainContent) =>
-    content.roles.filter(({ name }) => isPowerful(before, name) || isPowerful(after, name));
-  const groupsOf = (content: DomainContent) =>
-    content.groups.filter(({ name }) => isPowerfulGroup(before, after, `${before.name}:group.${name}`, snapshot));
-  const text = (content: DomainContent) => JSON.stringify([rolesOf(content), groupsOf(content)]);
-  return text(before) !== text(after);
+  return (
+    changedItems(before.roles, after.roles).some((name) => isPowerful(before, name) || isPowerful(after, name)) ||
+    changedItems(before.groups, after.groups).some((name) =>
+      isPowerfulGroup(before, after, `${before.name}:group.${name}`, snapshot),
+    )
+  );
+}
+
+/** The names of those that came, went or are not what they were. */
+function changedItems<Item extends { readonly name: string }>(
+  before: readonly Item[],
+  after: readonly Item[],
+): Item['name'][] {
+  const { removed, added, changed } = diffLists(before, after, ({ name }) => name);
+  return [...removed, ...added, ...changed.map((change) => change.after)].map(({ name }) => name);
 }
 
 function managingAssertions(content: DomainContent) {
@@ -132,7 +142,7 @@ function isPowerful(content: DomainContent, role: DomainContent['roles'][number]
 
 function isPowerfulGroup(before: DomainContent, after: DomainContent, group: string, snapshot: Snapshot): boolean {
   const own = [before, after].some((content) =>
-    content.roles.some(({ name, members }) => isPowerful(content, name) && members.some((one) => one.name === group)),
+    content.roles.some(({ name, members }) => members.some((one) => one.name === group) && isPowerful(content, name)),
   );
   // What the group is for elsewhere is known only roughly: any role there that it is in may be one that manages.
   return (

@@ -114,10 +114,11 @@ function systemFaults(before: DomainContent | undefined, after: DomainContent): 
 /** Every rule needs a role that it can speak of. */
 function ruleFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
   const orphans = (content: DomainContent) => {
-    const names = content.roles.map(({ name }) => fullRoleName(content.name, name));
+    const names = new Set(content.roles.map(({ name }) => fullRoleName(content.name, name)));
+    const speaks = (role: string) => names.has(role) || names.values().some((full) => matchesPattern(role, full));
     return content.policies.flatMap(({ name, version, assertions }) =>
       assertions
-        .filter(({ role }) => !names.some((full) => matchesPattern(role, full)))
+        .filter(({ role }) => !speaks(role))
         .map(({ role }) => ({ text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``, name })),
     );
   };

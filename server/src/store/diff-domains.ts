@@ -44,8 +44,10 @@ export function diffDomains(before: DomainRecord | undefined, after: DomainConte
   const fields = before === undefined || !isDeepStrictEqual(domainFields(before), domainFields(after));
   const roles = diffMemberLists(before?.roles ?? [], after.roles);
   const groups = diffMemberLists(before?.groups ?? [], after.groups);
-  const policies = diffLists(before?.policies.map(plainPolicy) ?? [], after.policies.map(plainPolicy), policyKey);
-  const services = diffLists(before?.services ?? [], after.services.map(sortedService), (service) => service.name);
+  const [oldPolicies, newPolicies] = withoutSame<PolicyRecord>(before?.policies ?? [], after.policies);
+  const policies = diffLists(oldPolicies.map(plainPolicy), newPolicies.map(plainPolicy), policyKey);
+  const [oldServices, newServices] = withoutSame(before?.services ?? [], after.services);
+  const services = diffLists(oldServices, newServices.map(sortedService), (service) => service.name);
   const empty =
     !fields &&
     roles.removed.length + roles.kept.length + groups.removed.length + groups.kept.length === 0 &&
@@ -61,6 +63,12 @@ export function diffDomains(before: DomainRecord | undefined, after: DomainConte
     services,
     empty,
   };
+}
+
+/** Both sides without the objects that are the very same: most changes leave most of a domain as it was read. */
+function withoutSame<Item>(before: readonly Item[], after: readonly Item[]): [readonly Item[], readonly Item[]] {
+  const [old, fresh] = [new Set(before), new Set(after)];
+  return [before.filter((item) => !fresh.has(item)), after.filter((item) => !old.has(item))];
 }
 
 export function diffLists<Item>(
@@ -108,6 +116,7 @@ function diffMemberLists<Item extends { readonly name: string; readonly members:
   const kept: MembersDiff<Item>[] = [];
   for (const item of after) {
     const previous = old.get(item.name);
+    if (previous === item) continue;
     const fields = previous === undefined || !isDeepStrictEqual({ ...previous, members: [] }, { ...item, members: [] });
     const members = diffLists(previous?.members ?? [], item.members, (member) => member.name);
     if (fields || !isEmptyDiff(members)) kept.push({ before: previous, after: item, fields, members });
