@@ -95,6 +95,7 @@ async function identityRoutes(
   const deps: InstanceDeps = {
     ...common,
     instances,
+    store,
     findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers),
     readHostRequest: hostRequests(parts.ssh),
     onRevoked: () => revocations.refresh(),

@@ -119,6 +119,7 @@ function transport(server: Server, key: InstanceKey, life: number, isUp: () => b
         principal: parsePrincipalName('media.player'),
         certificate: { serial, der },
         address: '127.0.0.1',
+        requestId: 'day',
       };
       return received(await refreshInstance(server.instances, caller, key, information(csr, '')), keyPem(pair));
     },

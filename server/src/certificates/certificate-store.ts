@@ -55,8 +55,6 @@ export interface CertificateStore {
   /** Records that it was signed. */
   confirm(serial: string, fingerprint: string): Promise<void>;
   find(serial: string): Promise<CertificateRecord | undefined>;
-  /** Takes a certificate back; false when there is none, or it was taken back before. */
-  revoke(serial: string, revocation: Revocation): Promise<boolean>;
   /** Revocations after `sequence` of certificates that have not ended at `now` (seconds), in their order. */
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */

@@ -5,7 +5,7 @@ import type { CrlPublisher } from './crl-publisher.ts';
 
 export interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
-  readonly instances: Pick<InstanceStore, 'pruneJoinTokens'>;
+  readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneInstances'>;
   /** Absent when nothing is issued. */
   readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
   readonly clock: Clock;
@@ -24,6 +24,7 @@ const intervalMs = 60_000;
 export async function forgetEnded({ certificates, instances, clock }: HousekeepingDeps): Promise<void> {
   const before = epochSeconds(clock) - keptSeconds;
   for (const prune of [
+    () => instances.pruneInstances(before, batchRows),
     () => certificates.prune(before, batchRows),
     () => instances.pruneJoinTokens(before, batchRows),
   ]) {

@@ -38,7 +38,8 @@ export function requireCaller(ctx: RouteContext): Caller {
   const { name } = requireIdentity(ctx);
   const { certificate } = ctx.state;
   if (certificate?.principal.name !== name) throw new UnauthenticatedError('the certificate of the caller is required');
-  return { principal: name, certificate, address: ctx.req.socket.remoteAddress ?? '' };
+  const { requestId } = ctx.state;
+  return { principal: name, certificate, address: ctx.req.socket.remoteAddress ?? '', requestId };
 }
 
 /** Answers a JSON text. */

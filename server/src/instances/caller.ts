@@ -14,6 +14,8 @@ export interface Caller {
   readonly certificate: PresentedCertificate;
   /** The address of the connection, as text. */
   readonly address: string;
+  /** For the audit log. */
+  readonly requestId: string;
 }
 
 const mapped = /^::ffff:(?=\d+\.\d+\.\d+\.\d+$)/i;

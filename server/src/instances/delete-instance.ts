@@ -2,6 +2,7 @@ import { epochSeconds } from '@signet/policy-engine/clock';
 import { type PrincipalName, parseActionName } from '@signet/policy-engine/names';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
+import type { ChangeContext } from '../store/records.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { InstanceKey } from './instance-store.ts';
 
@@ -12,9 +13,10 @@ const action = parseActionName('delete');
  * when there was no such instance. Throws `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
  */
 export async function deleteInstance(
-  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'instances' | 'onRevoked'>,
+  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'store' | 'onRevoked'>,
   caller: PrincipalName,
   key: InstanceKey,
+  context: ChangeContext,
 ): Promise<void> {
   const snapshot = deps.snapshot();
   if (snapshot.domain(key.domain) === undefined) throw new UnknownDomainError(key.domain);
@@ -22,7 +24,7 @@ export async function deleteInstance(
   const granted =
     caller === key.provider || checkAccess(snapshot, { principal: caller, action, resource }, deps.clock.now()).granted;
   if (!granted) throw new ForbiddenError(`principal \`${caller}\` may not delete this instance`);
-  const at = epochSeconds(deps.clock);
-  const removed = await deps.instances.remove(key, { reason: 'cessation-of-operation', at, by: caller });
+  const revocation = { reason: 'cessation-of-operation', at: epochSeconds(deps.clock), by: caller } as const;
+  const removed = await deps.store.change(context, (transaction) => transaction.removeInstance(key, revocation));
   if (removed) await deps.onRevoked();
 }

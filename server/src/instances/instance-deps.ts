@@ -5,6 +5,7 @@ import type { IssueDeps, SignedCertificate } from '../certificates/issue-certifi
 import type { Issuers } from '../certificates/issuers.ts';
 import type { NamingRules } from '../certificates/naming.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { Store } from '../store/store.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 
@@ -32,6 +33,8 @@ export interface InstanceDeps extends IssueDeps {
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly certificates: CertificateStore;
   readonly instances: InstanceStore;
+  /** What is taken back is in the audit log. */
+  readonly store: Pick<Store, 'change'>;
   readonly findProvider: FindProvider;
   /** Reads a request for an SSH host certificate. Absent when there is no authority for hosts. Throws `InvalidRequestError`. */
   readonly readHostRequest?: ((csr: string) => IssueHostCertificate) | undefined;

@@ -1,5 +1,4 @@
 import type { DomainName, PathElement, PrincipalName, ServiceName } from '@signet/policy-engine/names';
-import type { Revocation } from '../certificates/certificate-store.ts';
 
 /** What names an instance: its id is unique for its provider and service. */
 export interface InstanceKey {
@@ -81,14 +80,12 @@ export interface InstanceStore {
    * the previous one (which stays). Otherwise nothing changes.
    */
   rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Rotation>;
-  /** Ends the lineage and takes back every certificate of the instance that has not ended. The record stays. */
-  revoke(key: InstanceKey, revocation: Revocation): Promise<void>;
-  /** The same, and removes the record. False when there was none. */
-  remove(key: InstanceKey, revocation: Revocation): Promise<boolean>;
   /** Keeps a join token by the digest of its text. */
   addJoinToken(digest: string, token: JoinToken): Promise<void>;
   /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */
   spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
+  /** Forgets at most `limit` instances, revoked or not, of which every certificate ended before; answers how many. */
+  pruneInstances(endedBefore: number, limit: number): Promise<number>;
 }

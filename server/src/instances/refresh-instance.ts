@@ -35,12 +35,23 @@ async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: In
  * Decision 21. A serial that is neither the current nor the previous one means that two hold certificates of one instance: both
  * lose them, and must register anew.
  */
-async function refuseForeign(deps: InstanceDeps, key: InstanceKey, lineage: Lineage, serial: string): Promise<void> {
+async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKey, lineage: Lineage): Promise<void> {
   if (lineage === 'current' || lineage === 'previous') return;
   if (lineage === 'missing') throw new ForbiddenError('the instance is not registered');
   if (lineage === 'foreign') {
-    const at = epochSeconds(deps.clock);
-    await deps.instances.revoke(key, { reason: 'key-compromise', at, by: `serial ${serial} presented again` });
+    const { serial } = caller.certificate;
+    const revocation = {
+      reason: 'key-compromise',
+      at: epochSeconds(deps.clock),
+      by: `serial ${serial} presented again`,
+    } as const;
+    const context = {
+      actor: caller.principal,
+      certificateSerial: serial,
+      requestId: caller.requestId,
+      reason: 'the serial number is neither the current one of the instance nor the one before',
+    };
+    await deps.store.change(context, (transaction) => transaction.revokeInstance(key, revocation));
     await deps.onRevoked();
   }
   throw new ForbiddenError('the instance is revoked, it must register anew');
@@ -62,7 +73,7 @@ async function signAndRotate(
   const { serial } = caller.certificate;
   // INVARIANT: compared again where it is changed, the lineage may have moved while the provider was asked.
   const rotation = await deps.instances.rotate(input.key, serial, signed, epochSeconds(deps.clock));
-  if (rotation !== 'moved') await refuseForeign(deps, input.key, rotation, serial);
+  if (rotation !== 'moved') await refuseForeign(deps, caller, input.key, rotation);
   return signed;
 }
 
@@ -82,7 +93,7 @@ export async function refreshInstance(
   const { lineage, clientOnly } = await requireOwnCertificate(deps, caller, key);
   authorizeProvider(deps, key);
   const names = request === undefined ? noNames : namesFor(deps, request, key, information, caller.address);
-  if (lineage !== 'missing') await refuseForeign(deps, key, lineage, caller.certificate.serial);
+  if (lineage !== 'missing') await refuseForeign(deps, caller, key, lineage);
   const { principal, address } = caller;
   const input: AttestInput = { operation: 'refresh', key, information, names, principal, address };
 

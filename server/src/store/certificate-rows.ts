@@ -96,17 +96,20 @@ export function instanceColumns(key: InstanceKey) {
   return { provider: key.provider, domain: key.domain, service: key.service, instance_id: key.instanceId };
 }
 
-/** Takes one certificate back; false when there is none, or it was taken back before. */
-export async function revokeOne(db: Kysely<Schema>, serial: string, revocation: Revocation): Promise<boolean> {
+/** Takes one certificate back and answers what it was for; undefined when there is none, or it was taken back before. */
+export async function revokeOne(
+  db: Kysely<Schema>,
+  serial: string,
+  revocation: Revocation,
+): Promise<Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> | undefined> {
   const row = await db
     .selectFrom('certificates')
-    .select('serial')
+    .select(['kind', 'subject', 'holder', 'not_after'])
     .where('serial', '=', serial)
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
-  if (row === undefined) return false;
-  await revokeRows(db, [row.serial], revocation);
-  return true;
+  if (row !== undefined) await revokeRows(db, [serial], revocation);
+  return row;
 }
 
 /** Takes certificates back; each gets the next place in the order of revocations. */

@@ -3,11 +3,10 @@ import type {
   CertificateRecord,
   CertificateRow,
   CertificateStore,
-  Revocation,
   RevocationRow,
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
-import { newCertificate, reasonOf, revokeOne, toCertificate } from './certificate-rows.ts';
+import { newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 
@@ -35,10 +34,6 @@ export class KyselyCertificateStore implements CertificateStore {
   async find(serial: string): Promise<CertificateRecord | undefined> {
     const { rows } = await this.#database.read((db) => this.#statements.find.execute(db, { serial }));
     return rows[0] && toCertificate(rows[0]);
-  }
-
-  revoke(serial: string, revocation: Revocation): Promise<boolean> {
-    return this.#database.change((db) => revokeOne(db, serial, revocation));
   }
 
   async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {

@@ -1,5 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
-import type { Revocation } from '../certificates/certificate-store.ts';
+import type { DeleteResult, Kysely, Selectable } from 'kysely';
 import type {
   GivenCertificate,
   InstanceDetails,
@@ -12,7 +11,7 @@ import type {
   Rotation,
   Standing,
 } from '../instances/instance-store.ts';
-import { instanceColumns, revokeRows, toInstance } from './certificate-rows.ts';
+import { instanceColumns, toInstance } from './certificate-rows.ts';
 import { instanceStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import { readInstances } from './list-instances.ts';
@@ -75,21 +74,6 @@ export class KyselyInstanceStore implements InstanceStore {
     });
   }
 
-  revoke(key: InstanceKey, revocation: Revocation): Promise<void> {
-    return this.#database.change(async (db) => {
-      await whereKey(db.updateTable('instances').set({ revoked: 1 }), key).execute();
-      await revokeInstanceCertificates(db, key, revocation);
-    });
-  }
-
-  remove(key: InstanceKey, revocation: Revocation): Promise<boolean> {
-    return this.#database.change(async (db) => {
-      const { numDeletedRows: removed } = await whereKey(db.deleteFrom('instances'), key).executeTakeFirstOrThrow();
-      const revoked = await revokeInstanceCertificates(db, key, revocation);
-      return removed > 0n || revoked;
-    });
-  }
-
   async addJoinToken(digest: string, token: JoinToken): Promise<void> {
     await this.#database.change(async (db) => {
       const { expires, createdBy } = token;
@@ -128,10 +112,49 @@ export class KyselyInstanceStore implements InstanceStore {
     return digests.length;
   }
 
+  async pruneInstances(endedBefore: number, limit: number): Promise<number> {
+    // One statement, so that an instance which registers anew at the same time is not forgotten.
+    const { numDeletedRows } = await this.#database.change((db) => endedInstances(db, endedBefore, limit));
+    return Number(numDeletedRows);
+  }
+
   async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<Standing> {
     const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
     return { lineage: lineageOf(rows[0], presented), clientOnly: rows[0]?.client_only === 1 };
   }
+}
+
+/**
+ * Rows whose last certificate ended, unless another one lives on: the one before may have been given a longer life, and an instance that was
+ * revoked stays revoked for as long as anything of it could count.
+ */
+function endedInstances(db: Kysely<Schema>, endedBefore: number, limit: number): Promise<DeleteResult> {
+  return db
+    .deleteFrom('instances')
+    .where(({ eb, refTuple }) =>
+      eb(
+        refTuple('provider', 'domain', 'service', 'instance_id'),
+        'in',
+        db
+          .selectFrom('instances as ended')
+          .select(['provider', 'domain', 'service', 'instance_id'])
+          .where('not_after', '<', endedBefore)
+          .where(({ not, exists, selectFrom }) =>
+            not(
+              exists(
+                selectFrom('certificates')
+                  .select('serial')
+                  .whereRef('certificates.provider', '=', 'ended.provider')
+                  .whereRef('certificates.instance_id', '=', 'ended.instance_id')
+                  .where('certificates.not_after', '>=', endedBefore),
+              ),
+            ),
+          )
+          .limit(limit)
+          .$asTuple('provider', 'domain', 'service', 'instance_id'),
+      ),
+    )
+    .executeTakeFirstOrThrow();
 }
 
 /** How a serial number stands to a row. */
@@ -143,40 +166,4 @@ function lineageOf(
   if (row.revoked === 1) return 'revoked';
   if (presented === row.current_serial) return 'current';
   return presented === row.previous_serial ? 'previous' : 'foreign';
-}
-
-interface Filterable<Self> {
-  where(column: 'provider' | 'domain' | 'service' | 'instance_id', operator: '=', value: string): Self;
-}
-
-function whereKey<Query extends Filterable<Query>>(query: Query, key: InstanceKey): Query {
-  return query
-    .where('provider', '=', key.provider)
-    .where('domain', '=', key.domain)
-    .where('service', '=', key.service)
-    .where('instance_id', '=', key.instanceId);
-}
-
-/** Every certificate of the instance that has not ended, also those that nobody received. */
-async function revokeInstanceCertificates(
-  db: Kysely<Schema>,
-  key: InstanceKey,
-  revocation: Revocation,
-): Promise<boolean> {
-  const rows = await db
-    .selectFrom('certificates')
-    .select('serial')
-    .where('provider', '=', key.provider)
-    .where('instance_id', '=', key.instanceId)
-    .where('holder', '=', `${key.domain}.${key.service}`)
-    .where('kind', 'in', ['instance', 'ssh-host'])
-    .where('revoked_at', 'is', null)
-    .where('not_after', '>=', revocation.at)
-    .execute();
-  await revokeRows(
-    db,
-    rows.map(({ serial }) => serial),
-    revocation,
-  );
-  return rows.length > 0;
 }

@@ -119,13 +119,15 @@ export type AuditAction =
   | 'add-signing-key'
   | 'mark-key-compromised'
   | 'revoke-certificate'
+  | 'revoke-instance'
+  | 'delete-instance'
   | 'restore';
 
 export interface AuditRecord extends ChangeContext {
   readonly id: number;
   readonly at: number;
   readonly action: AuditAction;
-  /** The domain, the id of a signing key, the serial number of a certificate, or `store`. */
+  /** The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), or `store`. */
   readonly subject: string;
   /** The domain's version after the change. */
   readonly version?: number;

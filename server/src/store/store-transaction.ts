@@ -2,11 +2,13 @@ import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
+import type { InstanceKey } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { diffDomains } from './diff-domains.ts';
+import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
@@ -103,15 +105,33 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async revokeCertificate(serial: string, revocation: Revocation): Promise<boolean> {
-    if (!(await revokeOne(this.#db, serial, revocation))) return false;
+    const revoked = await revokeOne(this.#db, serial, revocation);
+    if (revoked === undefined) return false;
     this.#changed = true;
-    const { at, reason } = revocation;
-    await this.#audit({ action: 'revoke-certificate', subject: serial, after: JSON.stringify({ at, reason }) });
+    const { kind, subject, holder, not_after: notAfter } = revoked;
+    const before = JSON.stringify({ kind, subject, holder, notAfter });
+    const after = JSON.stringify({ at: revocation.at, reason: revocation.reason });
+    await this.#audit({ action: 'revoke-certificate', subject: serial, before, after });
     return true;
+  }
+
+  async revokeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean> {
+    return this.#ended(await revokeInstance(this.#db, key, revocation));
+  }
+
+  async removeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean> {
+    return this.#ended(await removeInstance(this.#db, key, revocation));
   }
 
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
     return readLiveSshCertificates(this.#db, selection, now);
+  }
+
+  async #ended(end: InstanceEnd | undefined): Promise<boolean> {
+    if (end === undefined) return false;
+    this.#changed = true;
+    await this.#audit(end);
+    return true;
   }
 
   /** Writes the counters. The last statement of a transaction. */

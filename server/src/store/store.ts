@@ -1,7 +1,7 @@
 import type { DomainName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
-import type { InstanceStore } from '../instances/instance-store.ts';
+import type { InstanceKey, InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
@@ -105,6 +105,10 @@ export interface StoreTransaction extends StoreReader {
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Takes a certificate back; false when there is none, or it was taken back before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
+  /** Ends the lineage of an instance and takes back what it holds; its record stays. False when there was no lineage to end. */
+  revokeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean>;
+  /** The same, and removes the record. False when there was neither a record nor a certificate. */
+  removeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean>;
   /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }

@@ -6,6 +6,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceWorld } from '#support/instance-world';
+import { revoke } from '#support/revoke';
 import { temporaryFolder } from '#support/temp';
 
 const holder = parsePrincipalName('media.player');
@@ -28,7 +29,7 @@ test('what ended long ago is forgotten in batches; what revocations are counted 
   const { certificates, instances } = store;
   for (let index = 0; index < 510; index += 1) await intend(`0${index}`, now + 60);
   await intend('living', now + keptSeconds + 600);
-  for (const serial of ['00', '01']) await certificates.revoke(serial, { reason: 'unspecified', at: now, by: 'test' });
+  for (const serial of ['00', '01']) await revoke(store, serial, { reason: 'unspecified', at: now, by: 'test' });
   const key = {
     provider: parsePrincipalName('sys.auth.server'),
     domain: parseDomainName('media'),
@@ -50,11 +51,61 @@ test('what ended long ago is forgotten in batches; what revocations are counted 
   t.is(await instances.pruneJoinTokens(now * 2, 500), 1, 'only the newer token was left');
 
   // a server that has seen both revocations hears of the third
-  t.true(await certificates.revoke('living', { reason: 'unspecified', at: epochSeconds(clock), by: 'test' }));
+  t.true(await revoke(store, 'living', { reason: 'unspecified', at: epochSeconds(clock), by: 'test' }));
   t.deepEqual(
     (await certificates.revocationsAfter(2, epochSeconds(clock))).map(({ serial, sequence }) => [serial, sequence]),
     [['living', 3]],
   );
+});
+
+test('an instance is forgotten when all of its certificates ended long ago, a revoked one as well', async (t) => {
+  const { clock, store, now } = await filledStore(t);
+  const { certificates, instances } = store;
+  const day = 86_400;
+  const keyOf = (id: string) => ({
+    provider: parsePrincipalName('sys.auth.server'),
+    domain: parseDomainName('media'),
+    service: parseServiceName('player'),
+    instanceId: parsePathElement(id),
+  });
+  const give = async (id: string, serial: string, notAfter: number) => {
+    const row = {
+      serial,
+      issuer: 'i',
+      kind: 'instance',
+      subject: 'media.player',
+      notBefore: now - 60,
+      notAfter,
+    } as const;
+    await certificates.intend({ ...row, holder, ...keyOf(id) }, now);
+    return { serial, fingerprint: 'f', notAfter };
+  };
+  for (const id of ['gone-1', 'gone-2', 'gone-3']) {
+    await instances.register(keyOf(id), await give(id, id, now + day), { clientOnly: false }, now);
+  }
+  await instances.register(keyOf('alive'), await give('alive', 'a1', now + 60 * day), { clientOnly: false }, now);
+  await instances.register(keyOf('revoked'), await give('revoked', 'b1', now + 40 * day), { clientOnly: false }, now);
+  t.is(await instances.rotate(keyOf('revoked'), 'b1', await give('revoked', 'b2', now + day), now), 'moved');
+  await store.change({ actor: 'test' }, (change) =>
+    change.revokeInstance(keyOf('revoked'), { reason: 'key-compromise', at: now, by: 'test' }),
+  );
+  const left = async () =>
+    (await instances.list({ domain: parseDomainName('media'), limit: 100 })).map(({ instanceId }) =>
+      String(instanceId),
+    );
+
+  clock.advance(20 * day * 1000);
+  await forgetEnded({ certificates, instances, clock });
+  t.deepEqual(await left(), ['alive', 'gone-1', 'gone-2', 'gone-3', 'revoked'], 'they ended less than 30 days ago');
+  clock.advance(20 * day * 1000);
+  const before = epochSeconds(clock) - keptSeconds;
+  t.deepEqual([await instances.pruneInstances(before, 2), await instances.pruneInstances(before, 2)], [2, 1]);
+  await forgetEnded({ certificates, instances, clock });
+  t.deepEqual(await left(), ['alive', 'revoked'], 'a longer certificate of the revoked one would count until day 40');
+  t.like(await instances.find(keyOf('revoked')), { revoked: true });
+  clock.advance(31 * day * 1000);
+  await forgetEnded({ certificates, instances, clock });
+  t.deepEqual(await left(), ['alive']);
 });
 
 test('a batch is no greater than it may be', async (t) => {
@@ -74,11 +125,11 @@ test('who takes a certificate back is in the audit log, once', async (t) => {
   const { store, now, intend } = await filledStore(t);
   await intend('0a', now + 60);
   const revocation = { reason: 'key-compromise', at: now, by: 'local:ann' } as const;
-  const revoke = (serial: string) =>
+  const revokeAs = (serial: string) =>
     store.change({ actor: 'local:ann', reason: 'key-compromise' }, (change) =>
       change.revokeCertificate(serial, revocation),
     );
-  t.deepEqual([await revoke('0a'), await revoke('0a'), await revoke('0b')], [true, false, false]);
+  t.deepEqual([await revokeAs('0a'), await revokeAs('0a'), await revokeAs('0b')], [true, false, false]);
   const { id, ...record } = (await store.audit({ limit: 10 }))[0] ?? { id: 0 };
   t.is((await store.audit({ limit: 10 })).length, 1);
   t.true(id > 0);
@@ -88,6 +139,7 @@ test('who takes a certificate back is in the audit log, once', async (t) => {
     reason: 'key-compromise',
     action: 'revoke-certificate',
     subject: '0a',
+    before: JSON.stringify({ kind: 'service', subject: 'media.player', holder: 'media.player', notAfter: now + 60 }),
     after: JSON.stringify({ at: now, reason: 'key-compromise' }),
   } as never);
   t.is((await store.verifyAudit()).fault, undefined);

@@ -17,6 +17,7 @@ import { makeAuthority, type TestAuthority } from '#support/authority';
 import { FakeClock } from '#support/clock';
 import { openssl } from '#support/openssl';
 import { ecPair, requestPem } from '#support/requests';
+import { revoke } from '#support/revoke';
 import { temporaryFolder } from '#support/temp';
 
 function put(folder: string, authority: TestAuthority, name: string): void {
@@ -172,7 +173,7 @@ test('lists are made anew at half of their life and after a revocation; a serial
   t.is(crls.freshness(), 1);
   const second = await crls.current();
   t.deepEqual([first.number, second.number, second.nextUpdate - first.nextUpdate], [1, 2, 43_200]);
-  t.true(await certificates.revoke(signed.serial, { reason: 'superseded', at: epochSeconds(clock), by: 'test' }));
+  t.true(await revoke(store, signed.serial, { reason: 'superseded', at: epochSeconds(clock), by: 'test' }));
   await revocations.refresh();
   t.true(revocations.has(signed.serial));
   const serials = async () => {

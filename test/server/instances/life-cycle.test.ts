@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import test from 'ava';
 import { field, instanceRequest, instanceWorld, json, refresh, register } from '#support/instance-world';
 import { openssl } from '#support/openssl';
+import { revoke } from '#support/revoke';
 import { wholeFile } from '#support/start-server';
 import { until } from '#support/until';
 
@@ -197,8 +198,8 @@ test('a certificate that an operator takes back, and a service that is switched 
   const call = world.as(instance);
   t.is((await call('/access/domain/catalog/principal/media.player')).status, 200);
   const serial = new X509Certificate(instance.certificate).serialNumber.toLowerCase();
-  t.true(await world.store.certificates.revoke(serial, { reason: 'key-compromise', at: 1, by: 'sys.auth.operator' }));
-  t.false(await world.store.certificates.revoke(serial, { reason: 'key-compromise', at: 1, by: 'sys.auth.operator' }));
+  t.true(await revoke(world.store, serial, { reason: 'key-compromise', at: 1, by: 'sys.auth.operator' }));
+  t.false(await revoke(world.store, serial, { reason: 'key-compromise', at: 1, by: 'sys.auth.operator' }));
   await until(
     'the server has noticed',
     async () => (await call('/access/domain/catalog/principal/media.player')).status === 401,

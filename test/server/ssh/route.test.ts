@@ -7,6 +7,7 @@ import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import test, { type ExecutionContext } from 'ava';
 import { hasSshKeygen, sshKeygen } from '#support/openssh';
+import { revoke } from '#support/revoke';
 import { type Caller, caller, startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 
@@ -66,7 +67,7 @@ test('a user certificate: granted, recorded, revoked, in the list', async (t) =>
   const serial = rowSerial(certificate.serial);
   const second = issuedIn((await ask(call, 'media.studio', 'user', ['deploy'])).body);
   const at = Number(certificate.validAfter);
-  t.true(await server.store.certificates.revoke(serial, { reason: 'key-compromise', at, by: 'media.studio' }));
+  t.true(await revoke(server.store, serial, { reason: 'key-compromise', at, by: 'media.studio' }));
   const krl = await download(t, server, await server.pki.identity('media.guest'));
   if (!hasSshKeygen) return;
   const states = [line, second.line].map((text, index) => {

@@ -9,6 +9,7 @@ import { indexInstancesByDomain } from './007-instances-by-domain.ts';
 import { indexReviews } from './009-reviews.ts';
 import { indexSshCertificates } from './010-ssh-certificates.ts';
 import { slimCertificateIndices } from './011-certificate-indices.ts';
+import { indexInstancesByEnd } from './012-instances-by-end.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '009-reviews': { up: indexReviews },
   '010-ssh-certificates': { up: indexSshCertificates },
   '011-certificate-indices': { up: slimCertificateIndices },
+  '012-instances-by-end': { up: indexInstancesByEnd },
 };

@@ -20,8 +20,10 @@ export function refreshInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<
 /** `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` */
 export function deleteInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    const { name } = requireIdentity(ctx);
-    await deleteInstance(deps.instances, name, instanceKeyOf(ctx));
+    const { name: actor } = requireIdentity(ctx);
+    const { certificate, requestId } = ctx.state;
+    const serial = certificate && { certificateSerial: certificate.serial };
+    await deleteInstance(deps.instances, actor, instanceKeyOf(ctx), { actor, requestId, ...serial });
     ctx.status = 204;
   };
 }

@@ -1,0 +1,98 @@
+import type { Kysely } from 'kysely';
+import type { Revocation } from '../certificates/certificate-store.ts';
+import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
+import { revokeRows, toInstance } from './certificate-rows.ts';
+import type { AuditRecord } from './records.ts';
+import type { Schema } from './schema.ts';
+
+/** What the audit log says of the end of an instance. */
+export type InstanceEnd = Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>;
+
+/**
+ * Ends the lineage of an instance and takes back every certificate of it that has not ended; the row stays. Undefined, and nothing is
+ * changed, when there is no such instance or its lineage has ended before.
+ */
+export async function revokeInstance(
+  db: Kysely<Schema>,
+  key: InstanceKey,
+  revocation: Revocation,
+): Promise<InstanceEnd | undefined> {
+  const record = await findInstance(db, key);
+  if (record === undefined || record.revoked) return undefined;
+  await whereKey(db.updateTable('instances').set({ revoked: 1 }), key).execute();
+  const certificates = await revokeCertificates(db, key, revocation);
+  return endOf('revoke-instance', key, record, { revoked: true, reason: revocation.reason, certificates });
+}
+
+/** The same, and removes the row. Undefined when there was neither a row nor a certificate to take back. */
+export async function removeInstance(
+  db: Kysely<Schema>,
+  key: InstanceKey,
+  revocation: Revocation,
+): Promise<InstanceEnd | undefined> {
+  const record = await findInstance(db, key);
+  await whereKey(db.deleteFrom('instances'), key).execute();
+  const certificates = await revokeCertificates(db, key, revocation);
+  if (record === undefined && certificates.length === 0) return undefined;
+  return endOf('delete-instance', key, record, { reason: revocation.reason, certificates });
+}
+
+function endOf(
+  action: InstanceEnd['action'],
+  key: InstanceKey,
+  record: InstanceRecord | undefined,
+  after: Readonly<Record<string, unknown>>,
+): InstanceEnd {
+  const subject = `${key.provider}/${key.domain}/${key.service}/${key.instanceId}`;
+  return { action, subject, after: JSON.stringify(after), ...(record && { before: stateOf(record) }) };
+}
+
+function stateOf({
+  currentSerial,
+  previousSerial,
+  revoked,
+  registeredAt,
+  refreshedAt,
+  notAfter,
+}: InstanceRecord): string {
+  return JSON.stringify({ currentSerial, previousSerial, revoked, registeredAt, refreshedAt, notAfter });
+}
+
+interface Filterable<Self> {
+  where(column: 'provider' | 'domain' | 'service' | 'instance_id', operator: '=', value: string): Self;
+}
+
+function whereKey<Query extends Filterable<Query>>(query: Query, key: InstanceKey): Query {
+  return query
+    .where('provider', '=', key.provider)
+    .where('domain', '=', key.domain)
+    .where('service', '=', key.service)
+    .where('instance_id', '=', key.instanceId);
+}
+
+async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<InstanceRecord | undefined> {
+  const row = await whereKey(db.selectFrom('instances').selectAll(), key).executeTakeFirst();
+  return row && toInstance(row);
+}
+
+/** Every certificate of the instance that has not ended, also those that nobody received. Answers their serial numbers. */
+async function revokeCertificates(
+  db: Kysely<Schema>,
+  key: InstanceKey,
+  revocation: Revocation,
+): Promise<readonly string[]> {
+  const rows = await db
+    .selectFrom('certificates')
+    .select('serial')
+    .where('provider', '=', key.provider)
+    .where('instance_id', '=', key.instanceId)
+    .where('holder', '=', `${key.domain}.${key.service}`)
+    .where('kind', 'in', ['instance', 'ssh-host'])
+    .where('revoked_at', 'is', null)
+    .where('not_after', '>=', revocation.at)
+    .orderBy('serial')
+    .execute();
+  const serials = rows.map(({ serial }) => serial);
+  await revokeRows(db, serials, revocation);
+  return serials;
+}
