@@ -1,27 +1,8 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
-import { type DevWorld, repository, signetScript, startDevWorld } from '#support/dev-world';
-import { type Finished, runProgram } from '#support/run-program';
-
-/** A block of commands of the guide; `stopped` ones run without the system, after which it is started again. */
-interface Block {
-  readonly text: string;
-  readonly kind: '' | 'refused' | 'stopped';
-}
-
-function blocksOf(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```sh ?(refused|stopped)?\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({
-    text,
-    kind: kind === 'refused' || kind === 'stopped' ? kind : '',
-  }));
-}
-
-function run(folder: string, data: string, text: string): Promise<Finished> {
-  const signet = `signet() { '${process.execPath}' '${signetScript}' "$@"; }\n`;
-  const env = { ...process.env, SIGNET_CONFIG: join(data, 'signet.yaml') };
-  return runProgram('/bin/bash', ['-euo', 'pipefail', '-c', signet + text], { cwd: folder, env });
-}
+import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
+import { blocksOf, runBlock } from '#support/guide';
 
 test('every command of the operator guide does what the guide says', async (t) => {
   t.timeout(300_000);
@@ -32,7 +13,7 @@ test('every command of the operator guide does what the guide says', async (t) =
   const outputs: string[] = [];
   for (const { text, kind } of blocksOf(readFileSync(join(repository, 'docs/guides/operator.md'), 'utf8'))) {
     if (kind === 'stopped') t.is(await world.stop('SIGINT'), 0);
-    const finished = await run(folder, world.folder, text);
+    const finished = await runBlock(folder, world.folder, text);
     const wanted = kind === 'refused' ? 1 : 0;
     t.is(finished.status, wanted, `${text}\n${finished.stdout}${finished.stderr}\n${world.errors()}`);
     outputs.push(finished.stdout + finished.stderr);
