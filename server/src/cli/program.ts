@@ -32,6 +32,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['restore', async () => (await import('./restore.ts')).restoreCommand()],
   ['store', async () => (await import('./store.ts')).storeCommand()],
   ['config', async () => (await import('./config.ts')).configCommand()],
+  ['openapi', async () => (await import('./openapi.ts')).openApiCommand()],
   ['doctor', async () => (await import('./doctor.ts')).doctorCommand()],
   ['completion', async () => (await import('./completion.ts')).completionCommand(() => createProgram('', []))],
 ]);

@@ -35,11 +35,14 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   app.use(requestBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
+  const served: string[] = [];
   for (const mount of [deps.busyRoutes, deps.routes]) {
     const router = new Router<RequestState>({ sensitive: true, strict: true });
     mount(router);
+    for (const { methods, path } of router.stack) served.push(`${methods.join()} ${String(path)}`);
     app.use(router.routes());
   }
+  deps.logger.debug({ served }, 'operations');
   app.use(unmatched);
   // Reached when an answer cannot be written any more: the caller is gone.
   app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'answer was not delivered'));

@@ -39,7 +39,8 @@ const text = (maximum: number) => z.string().max(maximum).nullish();
 /** `expiryTime` of every request for a certificate; absent and 0 mean the default. */
 export const expiryTimeSchema = z.int().min(0).max(maxExpiry).nullish();
 
-const refreshSchema = z.object({
+/** `InstanceRefreshInformation` as it is sent. */
+export const refreshSchema = z.object({
   attestationData: text(262_144),
   csr: text(65_536),
   ssh: text(65_536),
@@ -48,7 +49,8 @@ const refreshSchema = z.object({
   cloud: text(256),
 });
 
-const registerSchema = refreshSchema.extend({
+/** `InstanceRegisterInformation` as it is sent. */
+export const registerSchema = refreshSchema.extend({
   provider: z.string(),
   domain: z.string(),
   service: z.string(),

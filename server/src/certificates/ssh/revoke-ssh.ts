@@ -14,7 +14,8 @@ export interface SshRevocation {
   readonly reason: RevocationReason;
 }
 
-const bodySchema = z.strictObject({
+/** Body of `POST /sshcert/revoke`. */
+export const bodySchema = z.strictObject({
   /** Decimal, as `ssh-keygen -L` shows it: JSON numbers do not hold 64 bits. */
   serial: z
     .string()

@@ -31,7 +31,7 @@ const names = z.array(name).max(maxPrincipals);
 const note = z.string().max(1024);
 
 /* Fields that a caller may send and that decide nothing stand beside those that count; a field that is in neither list is refused. */
-const requestSchema = z.strictObject({
+export const requestSchema = z.strictObject({
   certRequestData: z.strictObject({
     principals: names.min(1),
     publicKey: z.string().max(maxKeyLineLength),

@@ -19,7 +19,8 @@ export interface PolicyBundleDeps {
   readonly maxAgeSeconds: number;
 }
 
-const requestSchema = z.object({
+/** Body of the request. */
+export const requestSchema = z.object({
   policyVersions: z.record(z.string(), z.string()).nullish(),
   signatureP1363Format: z.boolean().nullish(),
 });

@@ -24,7 +24,8 @@ export function domainView(domain: DomainContent): Record<string, unknown> {
   };
 }
 
-const newDomainSchema = domainFieldsSchema.extend({
+/** Body of `POST` of a domain. */
+export const newDomainSchema = domainFieldsSchema.extend({
   domain: z.string(),
   admins: z.array(z.string()).min(1, 'must name at least one administrator'),
 });
@@ -105,7 +106,8 @@ export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): Do
   };
 }
 
-const accountSchema = strict({ account: awsAccountSchema });
+/** Body of `PUT` of a cloud account. */
+export const accountSchema = strict({ account: awsAccountSchema });
 
 function accountView({ awsAccount }: DomainContent): unknown {
   return awsAccount === undefined ? undefined : { account: awsAccount };

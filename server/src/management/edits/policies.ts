@@ -128,7 +128,8 @@ export function deleteVersion(path: PolicyPath, version: string): DomainEdit {
   });
 }
 
-const activeSchema = strict({ version: z.string().nullable() });
+/** Body of `PUT` of the active version. */
+export const activeSchema = strict({ version: z.string().nullable() });
 
 /** `PUT` of the active version; `null` switches the policy off. */
 export function putActive(path: PolicyPath, body: unknown): DomainEdit {

@@ -38,11 +38,12 @@ function withService(content: DomainContent, service: ServiceRecord): DomainCont
   return { ...content, services: services.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
-const fieldsSchema = serviceSchema.omit({ publicKeys: true });
+/** Body of `PUT` of a service. */
+export const serviceFieldsSchema = serviceSchema.omit({ publicKeys: true });
 
 /** `PUT` of a service: what the body leaves out is taken away, but its keys stay. */
 export function putService(path: ServicePath, body: unknown): DomainEdit {
-  const service = readPart(fieldsSchema, body, (reader, shape) => {
+  const service = readPart(serviceFieldsSchema, body, (reader, shape) => {
     return readService(reader, path.domain, path.name, shape, []);
   });
   return {
@@ -69,7 +70,8 @@ export function deleteService(path: ServicePath): DomainEdit {
   };
 }
 
-const keySchema = strict({ pem: z.string().max(16_384) });
+/** Body of `PUT` of a public key. */
+export const keySchema = strict({ pem: z.string().max(16_384) });
 
 /** `PUT` of a public key: its SPKI PEM. */
 export function putKey(path: ServicePath, id: KeyId, body: unknown): DomainEdit {

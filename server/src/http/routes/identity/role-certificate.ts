@@ -10,7 +10,8 @@ import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity } from '../../context.ts';
 import type { IdentityRouteDeps } from './deps.ts';
 
-const requestSchema = z.object({
+/** Body of the request. */
+export const requestSchema = z.object({
   csr: z.string().max(65_536).nullish(),
   expiryTime: expiryTimeSchema,
   proxyForPrincipal: z.string().nullish(),

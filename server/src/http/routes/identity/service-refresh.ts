@@ -8,7 +8,8 @@ import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState, requireCaller } from '../../context.ts';
 import type { IdentityRouteDeps } from './deps.ts';
 
-const requestSchema = z.object({
+/** Body of the request. */
+export const requestSchema = z.object({
   csr: z.string().max(65_536).nullish(),
   expiryTime: expiryTimeSchema,
   keyId: z.string().nullish(),

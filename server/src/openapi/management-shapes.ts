@@ -1,0 +1,120 @@
+import { conditionKeys } from '@signet/policy-engine/policy';
+import { z } from 'zod';
+import {
+  assertionSchema,
+  groupSchema,
+  limitsSchema,
+  memberFieldsSchema,
+  quotasSchema,
+  roleSchema,
+  serviceSchema,
+} from '../management/documents/document-schema.ts';
+
+/* What the management API shows: for the most part what documents say, with the name of the thing. */
+
+const name = z.string();
+const time = z.iso.datetime();
+
+export const domainShape = z.strictObject({
+  name,
+  description: z.string().optional(),
+  enabled: z.boolean(),
+  requireReason: z.boolean(),
+  limits: limitsSchema,
+  accounts: z.strictObject({ aws: z.string().optional() }),
+});
+export const quotasShape = z.strictObject({ inForce: quotasSchema.required(), own: quotasSchema });
+export const accountShape = z.strictObject({ account: z.string() });
+export const roleShape = roleSchema.extend({ name });
+export const groupShape = groupSchema.extend({ name });
+export const serviceShape = serviceSchema.extend({ name });
+export const memberShape = memberFieldsSchema.extend({ name });
+export const keyShape = z.strictObject({ id: z.string(), pem: z.string() });
+/** A rule with the id by which it is taken away. */
+export const shownRule = assertionSchema.extend({ id: z.int() });
+export const policyShape = z.strictObject({
+  name,
+  description: z.string().optional(),
+  caseSensitive: z.boolean().optional(),
+  active: z.string().nullable(),
+  versions: z.record(z.string(), z.array(shownRule)),
+});
+
+const change = {
+  id: z.int(),
+  at: time,
+  actor: z.string(),
+  action: z.string(),
+  subject: z.string(),
+  version: z.int().optional(),
+  reason: z.string().optional(),
+  requestId: z.string().optional(),
+  certificateSerial: z.string().optional(),
+};
+/** A record of the audit log. */
+export const changeShape = z.strictObject({ ...change, before: z.unknown().optional(), after: z.unknown().optional() });
+/** The same, of one object: what it was and what it became. */
+export const objectChangeShape = z.strictObject({
+  ...change,
+  before: z.array(z.unknown()).optional(),
+  after: z.array(z.unknown()).optional(),
+});
+
+export const searchHitShape = z.strictObject({
+  domain: name,
+  kind: z.enum(['role', 'group', 'assertion']),
+  name,
+  entry: z.string(),
+});
+export const reviewShape = z.strictObject({
+  domain: name,
+  kind: z.enum(['role', 'group']),
+  name,
+  member: name,
+  review: time,
+  expires: time.optional(),
+});
+export const instanceShape = z.strictObject({
+  service: name,
+  provider: name,
+  instanceId: z.string(),
+  hostname: z.string().optional(),
+  state: z.enum(['valid', 'ended', 'revoked']),
+  serial: z.string(),
+  registered: time,
+  refreshed: time,
+  notAfter: time,
+});
+
+const texts = z.strictObject({ matching: z.array(z.string()), except: z.array(z.string()) });
+const contextKeys = z.enum(conditionKeys);
+const valueSet = z.union([
+  z.strictObject({ is: z.string() }),
+  z.strictObject({ isNot: z.array(z.string()) }),
+  z.null(),
+]);
+/** What a dry run says: what would change, and who gains or loses which access. */
+export const previewShape = z.strictObject({
+  changes: z.array(
+    z.strictObject({ change: z.enum(['create', 'change', 'delete']), kind: z.string(), domain: name, name }),
+  ),
+  impact: z
+    .array(
+      z.strictObject({
+        change: z.enum(['gain', 'loss']),
+        domain: name,
+        principal: name,
+        within: name.optional(),
+        action: texts,
+        resource: texts,
+        contexts: z.array(z.partialRecord(contextKeys, valueSet)).optional(),
+        example: z.strictObject({
+          principal: name,
+          action: name,
+          resource: name,
+          context: z.partialRecord(contextKeys, z.string()).optional(),
+        }),
+      }),
+    )
+    .nullable(),
+});

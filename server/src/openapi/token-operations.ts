@@ -1,0 +1,271 @@
+import { z } from 'zod';
+import { bodySchema as sshRevocation } from '../certificates/ssh/revoke-ssh.ts';
+import { requestSchema as sshRequest } from '../certificates/ssh/ssh-csr.ts';
+import { requestSchema as roleRequest } from '../http/routes/identity/role-certificate.ts';
+import { requestSchema as serviceRequest } from '../http/routes/identity/service-refresh.ts';
+import { requestSchema as bundleRequest } from '../http/routes/policy-bundle.ts';
+import { refreshSchema, registerSchema } from '../instances/instance-request.ts';
+import type { Operation, OperationAnswer } from './operation.ts';
+
+const base = '/v1';
+const text = z.string();
+const jwk = z.strictObject({
+  kty: z.enum(['EC', 'RSA']),
+  kid: text,
+  alg: text,
+  use: z.literal('sig'),
+  crv: text.optional(),
+  x: text.optional(),
+  y: text.optional(),
+  n: text.optional(),
+  e: text.optional(),
+  purpose: z.enum(['token', 'bundle']).optional(),
+});
+const access = z.strictObject({ granted: z.boolean() });
+const bundle = z.strictObject({
+  payload: text,
+  protected: text,
+  header: z.strictObject({ kid: text }),
+  signature: text,
+});
+/** `InstanceIdentity` of the interface document. */
+export const identityShape = z.strictObject({
+  provider: text,
+  name: text,
+  instanceId: text,
+  x509Certificate: text.optional(),
+  x509CertificateSigner: text.optional(),
+  sshCertificate: text.optional(),
+  sshCertificateSigner: text.optional(),
+  attributes: z.record(text, text).optional(),
+});
+const tokenForm = z.object({
+  grant_type: z.literal('client_credentials'),
+  scope: text,
+  expires_in: text.optional(),
+  client_id: text.optional(),
+});
+const tokenAnswer = z.strictObject({
+  access_token: text,
+  token_type: z.literal('Bearer'),
+  expires_in: z.int(),
+  scope: text,
+  id_token: text.optional(),
+});
+const metadata = z.looseObject({ issuer: text, token_endpoint: text, jwks_uri: text });
+
+const ok = (schema: z.ZodType, says = 'the answer'): Record<200, OperationAnswer> => ({ 200: { says, schema } });
+const file = (type: string, says: string): Record<200, OperationAnswer> => ({ 200: { says, type } });
+
+const asking = {
+  principal: 'about whom (default: the caller)',
+  domain: 'for `assume_role`: the domain whose policy decides',
+};
+const accessSummary = 'Whether a principal may do an action on a resource';
+const resource = { resource: '`domain:entity`' };
+
+/** The two forms of the access check, which the management API has as well. */
+function accessChecks(at: string): readonly Operation[] {
+  return [
+    {
+      method: 'get',
+      path: `${at}/access/{action}`,
+      summary: accessSummary,
+      query: { ...resource, ...asking },
+      answers: ok(access),
+    },
+    {
+      method: 'get',
+      path: `${at}/access/{action}/{resource}`,
+      summary: accessSummary,
+      query: asking,
+      answers: ok(access),
+    },
+  ];
+}
+
+const tokens: readonly Operation[] = [
+  {
+    method: 'post',
+    path: `${base}/oauth2/token`,
+    summary: 'An access token, and an ID token when the scope asks for one (RFC 6749 §4.4)',
+    body: tokenForm,
+    bodyType: 'application/x-www-form-urlencoded',
+    answers: ok(tokenAnswer, 'the tokens'),
+  },
+  {
+    method: 'get',
+    path: `${base}/oauth2/keys`,
+    summary: 'The public keys of tokens and bundles',
+    query: { rfc: '`true`: names of curves as in RFC 7518' },
+    answers: ok(z.strictObject({ keys: z.array(jwk) })),
+  },
+  ...['oauth-authorization-server', 'openid-configuration'].flatMap((name) =>
+    [`${base}/.well-known/${name}`, `/.well-known/${name}${base}`].map((path): Operation => {
+      return { method: 'get', path, summary: 'Metadata of the server (RFC 8414)', answers: ok(metadata) };
+    }),
+  ),
+  ...accessChecks(base),
+  {
+    method: 'get',
+    path: `${base}/access/domain/{domainName}/principal/{principal}`,
+    summary: 'The roles that a principal has in a domain',
+    answers: ok(z.strictObject({ roles: z.array(text) })),
+  },
+  {
+    method: 'get',
+    path: `${base}/access/domain/{domainName}/role/{roleName}/principal/{principal}`,
+    summary: 'Whether a principal is in a role',
+    answers: ok(access),
+  },
+  {
+    method: 'get',
+    path: `${base}/domain/{domainName}/policy/signed`,
+    summary: 'The signed policy of a domain, in a form that caches can hold',
+    answers: { ...ok(bundle), 304: { says: 'the caller has it' } },
+  },
+  {
+    method: 'post',
+    path: `${base}/domain/{domainName}/policy/signed`,
+    summary: 'The same with versions and a form of signature of the caller’s choice',
+    body: bundleRequest,
+    answers: { ...ok(bundle), 304: { says: 'the caller has it' } },
+  },
+  {
+    method: 'get',
+    path: `${base}/domain/{domainName}/service/{serviceName}/publickey/{keyId}`,
+    summary: 'A public key of a service',
+    answers: ok(z.strictObject({ key: text, id: text })),
+  },
+  {
+    method: 'get',
+    path: `${base}/domain/{domainName}/role/{roleName}/creds`,
+    summary: 'Temporary credentials of a cloud role',
+    query: { durationSeconds: '900 to 43200', externalId: 'as the trust policy of the role asks for' },
+    answers: ok(
+      z.strictObject({ accessKeyId: text, secretAccessKey: text, sessionToken: text, expiration: z.iso.datetime() }),
+    ),
+  },
+];
+
+const instance = `${base}/instance/{provider}/{domain}/{service}/{instanceId}`;
+const identities: readonly Operation[] = [
+  {
+    method: 'post',
+    path: `${base}/instance`,
+    summary: 'Registers an instance, which shows what it is by its attestation data',
+    body: registerSchema,
+    open: true,
+    answers: { 201: { says: 'its identity', schema: identityShape } },
+  },
+  {
+    method: 'post',
+    path: `${base}/instance/{domain}/{service}/refresh`,
+    summary: 'A new certificate for a service that holds a known key',
+    body: serviceRequest,
+    answers: ok(z.strictObject({ name: text, certificate: text, caCertBundle: text })),
+  },
+  {
+    method: 'post',
+    path: instance,
+    summary: 'A new certificate for an instance',
+    body: refreshSchema,
+    answers: ok(identityShape),
+  },
+  { method: 'delete', path: instance, summary: 'Deletes an instance', answers: { 204: { says: 'it is gone' } } },
+  {
+    method: 'get',
+    path: `${instance}/token`,
+    summary: 'A one-time token with which the instance registers',
+    answers: ok(
+      z.strictObject({
+        provider: text,
+        domain: text,
+        service: text,
+        attestationData: text,
+        attributes: z.record(text, text),
+      }),
+    ),
+  },
+  {
+    method: 'post',
+    path: `${base}/domain/{domainName}/role/{roleName}/token`,
+    summary: 'A certificate for a role that the caller holds',
+    body: roleRequest,
+    answers: ok(z.strictObject({ token: text, expiryTime: z.int() })),
+  },
+  {
+    method: 'post',
+    path: `${base}/rolecert`,
+    summary: 'The same, with the role in the certificate request',
+    body: roleRequest,
+    answers: ok(z.strictObject({ x509Certificate: text })),
+  },
+  {
+    method: 'get',
+    path: `${base}/cacerts/{name}`,
+    summary: 'Certificates of the authorities: `roots`, `issuers` or `chain`',
+    answers: ok(z.strictObject({ name: text, certs: text })),
+  },
+  {
+    method: 'get',
+    path: `${base}/crl`,
+    summary: 'What is revoked',
+    answers: file('application/x-pem-file', 'the list'),
+  },
+  {
+    method: 'get',
+    path: `${base}/crl/{issuer}`,
+    summary: 'What is revoked of one issuer',
+    answers: file('application/x-pem-file', 'the list'),
+  },
+  {
+    method: 'post',
+    path: `${base}/sshcert`,
+    summary: 'An SSH certificate',
+    body: sshRequest,
+    answers: {
+      201: {
+        says: 'the certificate and who signed it',
+        schema: z.strictObject({
+          certificates: z.array(z.strictObject({ certificate: text })),
+          certificateSigner: text,
+        }),
+      },
+    },
+  },
+  {
+    method: 'post',
+    path: `${base}/sshcert/revoke`,
+    summary: 'Revokes SSH certificates by serial number or key id',
+    body: sshRevocation,
+    answers: ok(z.strictObject({ revoked: z.int() })),
+  },
+  {
+    method: 'get',
+    path: `${base}/sshcert/krl`,
+    summary: 'Revoked SSH certificates, in the form that `RevokedKeys` of sshd reads',
+    answers: file('application/octet-stream', 'the list'),
+  },
+];
+
+const alive = ok(z.strictObject({ status: z.literal('alive') }));
+const readiness = z.looseObject({ status: z.enum(['ready', 'stopping', 'no-signing-key']) });
+const probes = ['', base].flatMap((at): Operation[] => [
+  { method: 'get', path: `${at}/healthz`, summary: 'Whether the process is alive', open: true, answers: alive },
+  {
+    method: 'get',
+    path: `${at}/readyz`,
+    summary: 'Whether it can do its work, and how fresh what it works with is',
+    open: true,
+    answers: { ...ok(readiness, 'it can'), 503: { says: 'it cannot', schema: readiness } },
+  },
+]);
+
+/** Every operation of the token server, and of the management API what both have. */
+export const tokenOperations: readonly Operation[] = [
+  ...tokens,
+  ...identities,
+  ...probes,
+  ...accessChecks('/management/v1'),
+];
