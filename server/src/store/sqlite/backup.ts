@@ -2,7 +2,7 @@ import { chmodSync, closeSync, existsSync, linkSync, openSync, rmSync } from 'no
 import Database from 'better-sqlite3';
 import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import { sealBackup } from './backup-seal.ts';
-import { isBusy, isCorrupt, translateError } from './errors.ts';
+import { isWriteError, translateError } from './errors.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
@@ -37,8 +37,8 @@ function copy(storeFile: string, partial: string): void {
   try {
     database.prepare('vacuum into ?').run(partial);
   } catch (error) {
-    // Of the store, not of the new file.
-    throw isBusy(error) || isCorrupt(error) ? translateError(error) : error;
+    // Only what is written is the new file's: everything else is the store's.
+    throw isWriteError(error) ? error : translateError(error);
   } finally {
     database.close();
   }

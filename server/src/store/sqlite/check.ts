@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
 import { digestOfRows } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
-import { openSqliteStore } from './open.ts';
+import { openSqliteStore, refusalOf } from './open.ts';
 
 /** What a look at every page and row of a store found. */
 export interface StoreCheck {
@@ -21,7 +21,7 @@ const messages = z.array(z.object({ integrity_check: z.string() }));
 /** Checks pages, references, the audit chain, and that every domain can be used. Throws `StoreRefusedError` for what is no store. */
 export async function checkStore(file: string): Promise<StoreCheck> {
   checkStoreFile(file);
-  const { faults: inFile, digest } = checkFile(file);
+  const { faults: inFile, digest } = checkPages(file);
   const store = await openSqliteStore(file, { readonly: true });
   try {
     const changes = await store.changesSince();
@@ -40,6 +40,14 @@ export async function checkStore(file: string): Promise<StoreCheck> {
     };
   } finally {
     await store.close();
+  }
+}
+
+function checkPages(file: string): ReturnType<typeof checkFile> {
+  try {
+    return checkFile(file);
+  } catch (error) {
+    throw refusalOf(file, error);
   }
 }
 

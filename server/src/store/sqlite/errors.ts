@@ -10,6 +10,11 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
+/** Whether a write failed, as on a full disk. */
+export function isWriteError(error: unknown): boolean {
+  return error instanceof SqliteError && /^SQLITE_(FULL|IOERR)/.test(error.code);
+}
+
 /** What stands in the way, by the beginning of the code of SQLite. */
 const obstacles: readonly (readonly [code: RegExp, message: string])[] = [
   [/^SQLITE_(BUSY|LOCKED)/, 'the store is locked by another writer'],

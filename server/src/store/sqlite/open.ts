@@ -34,11 +34,12 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
     await database.open();
     return new KyselyStore(database, clock);
   } catch (error) {
-    throw refusal(file, error);
+    throw refusalOf(file, error);
   }
 }
 
-function refusal(file: string, error: unknown): unknown {
+/** Why a store cannot be opened, in the words of the server. */
+export function refusalOf(file: string, error: unknown): unknown {
   if (isCorrupt(error)) {
     return new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`, { cause: error });
   }

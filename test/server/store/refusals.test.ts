@@ -1,0 +1,149 @@
+import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { backUpStore } from '@signet/server/store/sqlite/backup';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import Database from 'better-sqlite3';
+import { domainContent } from '#support/domains';
+import { runProgram } from '#support/run-program';
+import { temporaryFolder } from '#support/temp';
+
+/* What each command says of a store that it cannot use: one line, and an exit status that is no success. */
+
+/** Runs command lines one after the other in one process and prints `[status, standard error]` of each. */
+const runner = (program: string) => `
+  import { createProgram, runProgram } from ${JSON.stringify(program)};
+  const results = [];
+  const write = process.stdout.write.bind(process.stdout);
+  for (const line of process.argv.slice(2)) {
+    let said = '';
+    process.stderr.write = (text) => { said += text; return true; };
+    process.stdout.write = () => true;
+    process.exitCode = undefined;
+    const argv = line.split(' ');
+    results.push([await runProgram(await createProgram('0', argv), argv), said]);
+  }
+  process.exitCode = 0;
+  write(JSON.stringify(results));
+`;
+
+const reading = ['plan docs', 'export', 'store check', 'audit verify', 'audit list', 'keys list'] as const;
+const changing = ['apply docs', 'keys rotate', 'serve'] as const;
+
+interface World {
+  readonly folder: string;
+  readonly file: string;
+  run(commands: readonly string[], asNobody?: boolean): Promise<(readonly [status: number, said: string])[]>;
+}
+
+async function openWorld(t: ExecutionContext): Promise<World> {
+  const folder = temporaryFolder(t);
+  const at = (name: string) => join(folder, name);
+  chmodSync(folder, 0o755);
+  mkdirSync(at('data'), { mode: 0o700 });
+  mkdirSync(at('docs'));
+  writeFileSync(at('docs/catalog.yaml'), 'domain: catalog\n');
+  writeFileSync(at('signet.yaml'), 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n');
+  writeFileSync(at('runner.ts'), runner(import.meta.resolve('@signet/server/cli/program')));
+  const file = at('data/signet.db');
+  const store = await openSqliteStore(file);
+  const members = Array.from({ length: 2000 }, (_, index) => `media.s${index}`);
+  await store.change({ actor: 'test' }, (change) =>
+    change.saveDomain(domainContent('catalog', { roles: { r: members } })),
+  );
+  await store.close();
+  const run = async (commands: readonly string[], asNobody = false) => {
+    const lines = commands.map((command) => `${command} --config ${at('signet.yaml')}`);
+    const node = [process.execPath, '--conditions=@signet/source', at('runner.ts'), ...lines];
+    const [program = '', ...args] = asNobody ? ['setpriv', '--reuid=65534', '--clear-groups', ...node] : node;
+    const { stdout, stderr } = await runProgram(program, args, { cwd: folder });
+    if (stdout === '') throw new Error(stderr);
+    return JSON.parse(stdout);
+  };
+  return { folder, file, run };
+}
+
+const conditions: readonly (readonly [
+  note: string,
+  spoil: (file: string) => (() => void) | undefined,
+  commands: readonly string[],
+  said: RegExp,
+  status: number,
+])[] = [
+  [
+    'is no database',
+    (file) => void writeFileSync(file, 'domain: catalog\n'),
+    [...reading, ...changing, 'backup copy'],
+    /^signet: store `.*` is not a SQLite database\n$/,
+    78,
+  ],
+  [
+    'has overwritten pages',
+    (file) => {
+      const bytes = readFileSync(file);
+      for (let page = 2; page < bytes.length / 4096; page += 1) bytes.fill(0xaa, page * 4096, page * 4096 + 2000);
+      writeFileSync(file, bytes);
+      return undefined;
+    },
+    [...reading, ...changing],
+    /^signet: store `.*` is corrupt\n$/,
+    78,
+  ],
+  [
+    'is of a newer program',
+    (file) => {
+      const database = new Database(file);
+      database.exec(`insert into kysely_migration (name, timestamp) values ('999-future', '2030')`);
+      database.close();
+      return undefined;
+    },
+    [...reading, ...changing, 'restore good'],
+    /^signet: store `.*` was written by a newer version of this program\n$/,
+    78,
+  ],
+  [
+    'is locked as a whole',
+    (file) => {
+      const database = new Database(file);
+      database.pragma('locking_mode = exclusive');
+      database.exec('begin exclusive; update meta set counter = counter');
+      return () => database.close();
+    },
+    ['plan docs', 'audit verify', 'apply docs'],
+    /^signet: the store is locked by another writer\n$/,
+    1,
+  ],
+];
+for (const [note, spoil, commands, said, status] of conditions) {
+  test(`a store that ${note} is refused by each command in one line`, async (t) => {
+    const { folder, file, run } = await openWorld(t);
+    backUpStore(file, join(folder, 'good'));
+    const release = spoil(file);
+    const results = await run(commands);
+    release?.();
+    for (const [index, [found, line]] of results.entries()) {
+      t.deepEqual([found, said.test(line)], [status, true], `${commands[index]}: ${found} ${line}`);
+    }
+    t.false(readdirSync(folder).some((name) => name.startsWith('copy')));
+  });
+}
+
+test('a folder that cannot be written is said by each command in one line', async (t) => {
+  const { folder, file, run } = await openWorld(t);
+  backUpStore(file, join(folder, 'good'));
+  const isRoot = process.getuid?.() === 0;
+  const data = readdirSync(join(folder, 'data'), { recursive: true }).map((name) => join('data', String(name)));
+  if (isRoot) for (const path of ['data', ...data, 'good']) chownSync(join(folder, path), 65_534, 65_534);
+  chmodSync(file, 0o400);
+  chmodSync(join(folder, 'data'), 0o500);
+  const commands = [...changing, 'restore good'];
+  const results = await run(commands, isRoot);
+  for (const [index, [status, line]] of results.entries()) {
+    t.deepEqual(
+      [status, /^signet: .*(cannot be written|cannot be opened).*\n$/.test(line)],
+      [1, true],
+      `${commands[index]}: ${line}`,
+    );
+  }
+  chmodSync(join(folder, 'data'), 0o700);
+});
