@@ -1,8 +1,5 @@
-import { spawn, spawnSync } from 'node:child_process';
 import { createPrivateKey } from 'node:crypto';
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
-import { userInfo } from 'node:os';
+import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import {
   createSshAuthorityKey,
@@ -16,17 +13,16 @@ import { parseSshPublicKey } from '@signet/server/certificates/ssh/public-key';
 import { formatSshCertificate, signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
 import test, { type ExecutionContext } from 'ava';
 import { makeSshKey } from '#support/openssh';
+import * as sshd from '#support/sshd';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
 /* A real sshd and a real ssh on loopback: who is let in with which certificate, and which host is known by which. */
 
-const sshd = ['/usr/sbin/sshd', '/usr/local/sbin/sshd', '/usr/bin/sshd'].find((path) => existsSync(path));
-const isInstalled = sshd !== undefined && spawnSync('ssh', ['-V']).error === undefined;
-const withSshd = isInstalled ? test : test.skip;
-if (!isInstalled) test('OpenSSH is not installed here: what needs a real sshd is skipped', (t) => t.pass());
+const withSshd = sshd.hasSshd ? test : test.skip;
+if (!sshd.hasSshd) test('OpenSSH is not installed here: what needs a real sshd is skipped', (t) => t.pass());
 
-const login = userInfo().username;
+const { login } = sshd;
 const hostName = 'play.media.test';
 const now = () => Math.floor((performance.timeOrigin + performance.now()) / 1000);
 
@@ -69,87 +65,26 @@ function makeWorld(t: ExecutionContext, kind: 'ed25519' | 'p256') {
 }
 type World = ReturnType<typeof makeWorld>;
 
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
-
 /** Starts sshd with a host certificate of this shape, trusting the user authority; it ends with the test. */
 async function startSshd(t: ExecutionContext, world: World, host: Shape = {}, krl?: Buffer) {
-  const { folder } = world;
-  const port = await freePort();
-  const revoked = join(folder, 'revoked.krl');
-  writeFileSync(revoked, krl ?? buildKrl({ version: 1n, generatedAt: now(), revoked: [] }));
-  writeFileSync(join(folder, 'trusted'), `${trustedUserCaLine(world.authorities.user)}\n`);
-  writeFileSync(join(folder, 'principals'), `${login}\nmedia:admin\n`);
-  const config = join(folder, 'sshd_config');
-  writeFileSync(
-    config,
-    [
-      `Port ${port}`,
-      'ListenAddress 127.0.0.1',
-      `HostKey ${world.hostKey}`,
-      `HostCertificate ${world.certify(world.hostKey, 'host', host, 'host')}`,
-      `TrustedUserCAKeys ${join(folder, 'trusted')}`,
-      `AuthorizedPrincipalsFile ${join(folder, 'principals')}`,
-      `RevokedKeys ${revoked}`,
-      'AuthorizedKeysFile none',
-      'AuthenticationMethods publickey',
-      'PasswordAuthentication no',
-      'KbdInteractiveAuthentication no',
-      'PermitRootLogin prohibit-password',
-      'UsePAM no',
-      // The folders above belong to whoever runs the test.
-      'StrictModes no',
-      'PidFile none',
-      'LogLevel VERBOSE',
-    ].join('\n'),
-  );
-  // Where sshd parts with its privileges; only root may and need make it.
-  if (process.getuid?.() === 0) mkdirSync('/run/sshd', { recursive: true, mode: 0o755 });
-  const child = spawn(sshd ?? '', ['-D', '-e', '-f', config], { stdio: ['ignore', 'ignore', 'pipe'] });
-  t.teardown(() => child.kill('SIGKILL'));
-  const log: string[] = [];
-  child.stderr.setEncoding('utf8').on('data', (text: string) => log.push(text));
-  await until('sshd listens', () => {
-    if (child.exitCode !== null) throw new Error(`sshd ended: ${log.join('')}`);
-    return log.join('').includes(`Server listening on 127.0.0.1 port ${port}`);
+  const at = (name: string) => join(world.folder, name);
+  writeFileSync(at('revoked.krl'), krl ?? buildKrl({ version: 1n, generatedAt: now(), revoked: [] }));
+  writeFileSync(at('trusted'), `${trustedUserCaLine(world.authorities.user)}\n`);
+  return sshd.startSshd(t, {
+    folder: world.folder,
+    hostKey: world.hostKey,
+    hostCertificate: world.certify(world.hostKey, 'host', host, 'host'),
+    trusted: at('trusted'),
+    revoked: at('revoked.krl'),
+    principals: [login, 'media:admin'],
   });
-  return { port, log: () => log.join('') };
 }
 
 /** Logs in as `ssh` does, with this certificate; answers what the command printed, and what ssh said. */
-async function logIn(world: World, port: number, certificate: string, knownHosts = 'play.media.test') {
-  const known = join(world.folder, 'known_hosts');
-  writeFileSync(known, `${knownHostsLine(world.authorities.host, [knownHosts])}\n`);
-  const options = [
-    'BatchMode=yes',
-    'IdentitiesOnly=yes',
-    'IdentityAgent=none',
-    `CertificateFile=${certificate}`,
-    `UserKnownHostsFile=${known}`,
-    'GlobalKnownHostsFile=none',
-    'StrictHostKeyChecking=yes',
-    `HostKeyAlias=${hostName}`,
-    'HostKeyAlgorithms=ssh-ed25519-cert-v01@openssh.com',
-    'PreferredAuthentications=publickey',
-    'ConnectTimeout=10',
-  ].flatMap((option) => ['-o', option]);
-  const args = ['-F', 'none', '-p', String(port), '-i', world.userKey, ...options, `${login}@127.0.0.1`, 'echo let in'];
-  const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
-  let [printed, said] = ['', ''];
-  child.stdout.setEncoding('utf8').on('data', (text: string) => {
-    printed += text;
-  });
-  child.stderr.setEncoding('utf8').on('data', (text: string) => {
-    said += text;
-  });
-  await new Promise((resolve) => child.on('close', resolve));
-  return { printed, said };
+function logIn(world: World, port: number, certificate: string, names = 'play.media.test') {
+  const knownHosts = join(world.folder, 'known_hosts');
+  writeFileSync(knownHosts, `${knownHostsLine(world.authorities.host, [names])}\n`);
+  return sshd.logIn({ port, key: world.userKey, certificate, knownHosts, host: hostName });
 }
 
 for (const kind of ['ed25519', 'p256'] as const) {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { parseTimestamp } from '@signet/policy-engine/clock';
+import { parseTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
 import test, { type ExecutionContext } from 'ava';
 import { instanceDomains, instanceWorld, json } from '#support/instance-world';
@@ -45,7 +45,11 @@ function authorityKey(name: string): string {
 
 const world = await instanceWorld(file, {
   domains: [logins, ...others],
-  options: { 'ssh.hostAuthority': authorityKey('host.pem'), 'ssh.userAuthority': authorityKey('user.pem') },
+  options: {
+    'ssh.hostAuthority': authorityKey('host.pem'),
+    'ssh.userAuthority': authorityKey('user.pem'),
+    'ssh.hostExpirySeconds': 3600,
+  },
 });
 test.after.always(() => file.end());
 
@@ -131,7 +135,10 @@ withKeygen('a host gets its SSH certificate beside, with the names of its certif
     t.regex(shown.output, said);
   }
   const { stdout } = await signet('identity', 'status', '--dir', at(), '--json');
-  t.is(JSON.parse(stdout).sshHostCertificate, at('ssh-host-cert.pub'));
+  const { sshHostCertificate, renewAt } = JSON.parse(stdout);
+  t.is(sshHostCertificate, at('ssh-host-cert.pub'));
+  const minutes = ((parseTimestamp(renewAt) ?? 0) - systemClock.now()) / 60_000;
+  t.true(minutes > 25 && minutes < 43, `the shorter life decides: ${minutes} minutes`);
 
   const before = readFileSync(at('ssh-host-cert.pub'), 'utf8');
   t.is((await step('once', '--force', ...more)).status, 0);
