@@ -14,9 +14,9 @@ export interface HousekeepingDeps {
 /** Rows that ended are kept this long, for those who look into what happened. */
 export const keptSeconds = 30 * 86_400;
 
-/** One write holds others up for a few milliseconds; a run ends, whatever has piled up. */
-const batchRows = 500;
-const batchesARun = 20;
+/** One write holds others up for a few milliseconds, also in a store of millions; a run ends, whatever has piled up. */
+const batchRows = 100;
+const batchesARun = 100;
 
 const intervalMs = 60_000;
 

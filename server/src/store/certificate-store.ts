@@ -1,4 +1,5 @@
-import { sql } from 'kysely';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { type Kysely, sql } from 'kysely';
 import type {
   CertificateRecord,
   CertificateRow,
@@ -9,6 +10,7 @@ import { ConflictError } from '../errors.ts';
 import { newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
+import type { Schema } from './schema.ts';
 
 /** The certificates of a store over any database of the query layer. */
 export class KyselyCertificateStore implements CertificateStore {
@@ -37,23 +39,16 @@ export class KyselyCertificateStore implements CertificateStore {
   }
 
   async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {
-    const rows = await this.#database.read((db) =>
-      db
-        .selectFrom('certificates')
-        .selectAll()
-        .where('revocation_sequence', '>', sequence)
-        .where('not_after', '>=', now)
-        .orderBy('revocation_sequence')
-        .execute(),
-    );
-    return rows.map((row) => ({
-      sequence: row.revocation_sequence ?? 0,
-      serial: row.serial,
-      issuer: row.issuer,
-      revokedAt: row.revoked_at ?? 0,
-      reason: reasonOf(row.revocation_reason),
-      notAfter: row.not_after,
-    }));
+    const revocations: RevocationRow[] = [];
+    let last = sequence;
+    for (;;) {
+      const page = await this.#database.read((db) => readRevocations(db, last, now));
+      for (const row of page) revocations.push(row);
+      last = page.at(-1)?.sequence ?? last;
+      if (page.length < revocationsAtOnce) return revocations;
+      // Requests go on being answered while many are read.
+      await yieldToOthers();
+    }
   }
 
   async orphans(before: number): Promise<readonly CertificateRow[]> {
@@ -108,4 +103,25 @@ export class KyselyCertificateStore implements CertificateStore {
       return number;
     });
   }
+}
+
+const revocationsAtOnce = 500;
+
+async function readRevocations(db: Kysely<Schema>, sequence: number, now: number): Promise<readonly RevocationRow[]> {
+  const rows = await db
+    .selectFrom('certificates')
+    .select(['revocation_sequence', 'serial', 'issuer', 'revoked_at', 'revocation_reason', 'not_after'])
+    .where('revocation_sequence', '>', sequence)
+    .where('not_after', '>=', now)
+    .orderBy('revocation_sequence')
+    .limit(revocationsAtOnce)
+    .execute();
+  return rows.map((row) => ({
+    sequence: row.revocation_sequence ?? 0,
+    serial: row.serial,
+    issuer: row.issuer,
+    revokedAt: row.revoked_at ?? 0,
+    reason: reasonOf(row.revocation_reason),
+    notAfter: row.not_after,
+  }));
 }

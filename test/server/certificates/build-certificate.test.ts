@@ -16,6 +16,7 @@ import { type AuthorityKind, makeAuthority } from '#support/authority';
 import { openssl } from '#support/openssl';
 import { ecPair, requestPem } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
+import { countTurns } from '#support/turns';
 
 const now = epochSeconds(systemClock);
 const pair = ecPair();
@@ -94,7 +95,7 @@ X509v3 Subject Alternative Name:
         'certificate revoked',
       ],
     ] as const) {
-      const crl = buildCrl(issuer, {
+      const crl = await buildCrl(issuer, {
         revoked,
         number: revoked.length + 1,
         thisUpdate: now - 60,
@@ -159,7 +160,7 @@ test('a certificate that differs from what was meant is caught', async (t) => {
   }
 });
 
-test('a list of 20,000 revoked certificates takes well under five seconds', async (t) => {
+test('a list of 20,000 revoked certificates takes well under five seconds, and lets others have their turns', async (t) => {
   const folder = temporaryFolder(t);
   const authority = await makeAuthority(folder);
   const issuer = issuerFromPem(authority.certificatePem, authority.keyPem);
@@ -169,7 +170,9 @@ test('a list of 20,000 revoked certificates takes well under five seconds', asyn
     reason: 'cessation-of-operation' as const,
   }));
   const start = performance.now();
-  const crl = buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
+  const turns = countTurns();
+  const crl = await buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
+  t.true(turns() >= 39);
   t.true(performance.now() - start < 5000);
   writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
   const text = await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'test.ca.pem');

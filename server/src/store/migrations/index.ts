@@ -10,6 +10,7 @@ import { indexReviews } from './009-reviews.ts';
 import { indexSshCertificates } from './010-ssh-certificates.ts';
 import { slimCertificateIndices } from './011-certificate-indices.ts';
 import { indexInstancesByEnd } from './012-instances-by-end.ts';
+import { indexInstanceCertificates } from './013-instance-certificates.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '010-ssh-certificates': { up: indexSshCertificates },
   '011-certificate-indices': { up: slimCertificateIndices },
   '012-instances-by-end': { up: indexInstancesByEnd },
+  '013-instance-certificates': { up: indexInstanceCertificates },
 };
