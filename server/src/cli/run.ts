@@ -34,9 +34,17 @@ export function exitStatusOf(error: unknown): number {
 
 /** One line for one error (documents have a line for each problem): never a stack trace. */
 export function describeError(error: unknown): string {
-  if (error instanceof DomainError) return error.message;
+  if (error instanceof DomainError) return visible(error.message, /[^\P{Cc}\n]/gu);
   const text = error instanceof Error ? error.message : String(error);
-  return text.replace(/\s*\n\s*/g, ' ').trim();
+  return visible(text.replace(/\s*\n\s*/g, ' ').trim());
+}
+
+/** What moves the cursor or turns the direction of writing: a name or a reason that holds it could look like more than one line. */
+const deceiving = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
+
+/** The text with those characters in the notation of JSON. */
+function visible(text: string, hidden: RegExp = deceiving): string {
+  return text.replace(hidden, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
 }
 
 /**
@@ -73,12 +81,12 @@ export function print(value: unknown, json: boolean | undefined): void {
 
 function asText(value: unknown): string {
   if (Array.isArray(value)) return value.every(isRecord) ? table(value) : value.map(scalar).join('\n');
-  return isRecord(value) ? columns(Object.entries(value).map(([key, each]) => [key, scalar(each)])) : scalar(value);
+  return isRecord(value) ? columns(Object.entries(value).map(([key, each]) => [key, cell(each)])) : scalar(value);
 }
 
 function table(rows: readonly Record<string, unknown>[]): string {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return columns([keys, ...rows.map((row) => keys.map((key) => scalar(row[key])))]);
+  return columns([keys, ...rows.map((row) => keys.map((key) => cell(row[key])))]);
 }
 
 function columns(rows: readonly (readonly string[])[]): string {
@@ -92,6 +100,11 @@ function columns(rows: readonly (readonly string[])[]): string {
         .trimEnd(),
     )
     .join('\n');
+}
+
+/** A value that stands beside others on a line. */
+function cell(value: unknown): string {
+  return visible(scalar(value));
 }
 
 function scalar(value: unknown): string {

@@ -292,7 +292,7 @@ test('a change that cannot be audited is refused, also when SQLite has rolled it
   const store = await openSqliteStore(file);
   const attempt = store.change(by, (change) => change.saveDomain(domainContent('x')));
   const error = await t.throwsAsync(attempt);
-  t.is(error.message, 'the change does not fit what is stored');
+  t.is(error.message, 'the store cannot be read or written');
   t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
   t.deepEqual((await store.domainNames()).map(String), ['catalog']);
   await store.close();

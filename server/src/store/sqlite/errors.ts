@@ -30,7 +30,9 @@ export function translateError(error: unknown): unknown {
   if (!(error instanceof SqliteError)) return error;
   const { code } = error;
   const options = { cause: error, detail: { sqlite: code } };
-  if (code.startsWith('SQLITE_CONSTRAINT')) return new ConflictError('the change does not fit what is stored', options);
+  // A trigger is nothing of ours: whoever set it up stands in the way.
+  if (/^SQLITE_CONSTRAINT(?!_TRIGGER)/.test(code))
+    return new ConflictError('the change does not fit what is stored', options);
   const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
   return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
 }

@@ -1,0 +1,27 @@
+import { describeError } from '@signet/server/cli/run';
+import { ConflictError } from '@signet/server/errors';
+import test from 'ava';
+import { runProgram } from '#support/run-program';
+
+const forged = 'fixed\n2026-01-01  sys.auth.operator  delete\u001b[2K\u202egpj\u0000';
+const shown = 'fixed\\u000a2026-01-01  sys.auth.operator  delete\\u001b[2K\\u202egpj\\u0000';
+
+async function printed(value: unknown): Promise<string> {
+  const script = `import { print } from ${JSON.stringify(import.meta.resolve('@signet/server/cli/run'))}; print(JSON.parse(process.argv[1]), false)`;
+  const args = ['--conditions=@signet/source', '--input-type=module', '--eval', script, '--', JSON.stringify(value)];
+  const { stdout, stderr } = await runProgram(process.execPath, args);
+  if (stderr !== '') throw new Error(stderr);
+  return stdout;
+}
+
+test('no text of others makes a line of its own', async (t) => {
+  t.is(await printed([{ id: 1, reason: forged }]), `id  reason\n1   ${shown}\n`);
+  t.is(await printed({ reason: forged }), `reason  ${shown}\n`);
+  t.is(describeError(new Error(`no file \`${forged}\``)), `no file \`${shown.replace('\\u000a', ' ')}\``);
+  const told = describeError(new ConflictError('one\ntwo\u001b[2K'));
+  t.is(told, 'one\ntwo\\u001b[2K');
+});
+
+test('a text that is the whole answer stays as it is', async (t) => {
+  t.is(await printed('-----BEGIN KEY-----\nabc\n'), '-----BEGIN KEY-----\nabc\n\n');
+});
