@@ -11,6 +11,7 @@ import { indexSshCertificates } from './010-ssh-certificates.ts';
 import { slimCertificateIndices } from './011-certificate-indices.ts';
 import { indexInstancesByEnd } from './012-instances-by-end.ts';
 import { indexInstanceCertificates } from './013-instance-certificates.ts';
+import { indexJoinTokensByEnd } from './014-join-tokens-by-end.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '011-certificate-indices': { up: slimCertificateIndices },
   '012-instances-by-end': { up: indexInstancesByEnd },
   '013-instance-certificates': { up: indexInstanceCertificates },
+  '014-join-tokens-by-end': { up: indexJoinTokensByEnd },
 };
