@@ -39,6 +39,8 @@ async function costOf(open: Changer, kind: ChangeKind, count: number): Promise<n
 
 /** Answers how many changes were made. */
 async function stream(open: Changer, perSecond: number): Promise<number> {
+  // A member that came with an even number may have been left behind.
+  turn += turn % 2;
   for (let made = 0; ; made += 1) {
     if (stopped) return made;
     const kind = changeKinds[(made >> 1) % changeKinds.length] ?? 'a new domain';
