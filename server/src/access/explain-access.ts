@@ -4,6 +4,7 @@ import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { principalClasses } from '../impact/principal-classes.ts';
 import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { runAtOnce } from '../snapshot/steps.ts';
 import { type AccessQuery, checkAccess } from './check-access.ts';
 
 /** Why a principal may or may not do something. */
@@ -48,7 +49,7 @@ export interface AccessHolder {
 /** Everybody who may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
 export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
   const domain = domainOf(snapshot, question.resource);
-  return principalClasses([{ snapshot, domain }]).flatMap(({ label, example }) => {
+  return runAtOnce(principalClasses([{ snapshot, domain }])).flatMap(({ label, example }) => {
     const query = { ...question, principal: example };
     if (!checkAccess(snapshot, query, now).granted) return [];
     const allows = (role: string) =>

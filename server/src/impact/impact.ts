@@ -2,6 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { runAtOnce, type Steps } from '../snapshot/steps.ts';
 import {
   type ConditionalRule,
   type ContextClass,
@@ -35,6 +36,11 @@ export interface AccessChange extends Omit<Flip, 'example'> {
  * Throws `PatternsTooComplexError`.
  */
 export function impactOf(before: Snapshot, after: Snapshot, now: number): AccessChange[] {
+  return runAtOnce(impactInSteps(before, after, now));
+}
+
+/** `impactOf` in slices: a domain may have a hundred thousand members, and requests wait. */
+export function* impactInSteps(before: Snapshot, after: Snapshot, now: number): Steps<AccessChange[]> {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
   const changed = new Set([...names].filter((name) => before.domain(name) !== after.domain(name)));
   const off = [switchedOff(before), switchedOff(after)] as const;
@@ -45,7 +51,9 @@ export function impactOf(before: Snapshot, after: Snapshot, now: number): Access
     return changed.has(name) || (domain !== undefined && isNamed(domain));
   };
   const touched = [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched));
-  return touched.sort().flatMap((name) => domainImpact(name, before, after, now, off));
+  const found: AccessChange[][] = [];
+  for (const name of touched.sort()) found.push(yield* domainImpact(name, before, after, now, off));
+  return found.flat();
 }
 
 /** Who is switched on or off between the two. */
@@ -80,28 +88,31 @@ interface Side {
   readonly domain: DomainSnapshot | undefined;
 }
 
-function domainImpact(
+function* domainImpact(
   name: DomainName,
   before: Snapshot,
   after: Snapshot,
   now: number,
   off: readonly SwitchedOffPrincipals[],
-): AccessChange[] {
+): Steps<AccessChange[]> {
   const was = { snapshot: before, domain: before.domain(name) };
   const is = { snapshot: after, domain: after.domain(name) };
   const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
   const isSamePolicy = was.domain?.policies === is.domain?.policies;
   const differences = new Map<string, readonly ContextFlip[]>();
-  return principalClasses([was, is], off).flatMap((principal) => {
+  const changes: AccessChange[] = [];
+  for (const principal of yield* principalClasses([was, is], off)) {
+    yield;
     const held = roleNames(was, principal, now);
     const holds = roleNames(is, principal, now);
-    if (isSamePolicy && held.join() === holds.join()) return [];
+    if (isSamePolicy && held.join() === holds.join()) continue;
     // Role names hold neither commas nor bars.
     const key = `${held.join()}|${holds.join()}`;
     const flips = differences.get(key) ?? flipsOf(oldRules.rulesFor(held), newRules.rulesFor(holds));
     differences.set(key, flips);
-    return flips.map((flip) => toChange(name, principal, flip));
-  });
+    for (const flip of flips) changes.push(toChange(name, principal, flip));
+  }
+  return changes;
 }
 
 function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: number): readonly string[] {

@@ -7,6 +7,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { Steps } from '../snapshot/steps.ts';
 
 /** Principals that no membership tells apart: one by name, or all others that a wildcard member covers. */
 export interface PrincipalClass {
@@ -19,13 +20,13 @@ export interface PrincipalClass {
 }
 
 /** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
-export function principalClasses(
+export function* principalClasses(
   sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
   off: readonly SwitchedOffPrincipals[] = sides.map(({ snapshot }) => switchedOff(snapshot)),
-): PrincipalClass[] {
+): Steps<PrincipalClass[]> {
   const members = new Set<string>();
   for (const { snapshot, domain } of sides) {
-    for (const source of membershipSources(snapshot, domain)) collectMembers(snapshot, source, members);
+    for (const source of membershipSources(snapshot, domain)) yield* collectMembers(snapshot, source, members);
   }
   const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
   const names = new Set([...members].filter((name) => !name.endsWith('*') && !name.includes(':')));
@@ -38,8 +39,14 @@ export function principalClasses(
     }
   }
   const taken = { names, closed, prefixes };
+  const named: PrincipalClass[] = [];
+  for (const name of [...names].sort()) {
+    yield;
+    const found = toClass(name, name);
+    if (found !== undefined) named.push(found);
+  }
   return [
-    ...[...names].sort().flatMap((name) => toClass(name, name) ?? []),
+    ...named,
     ...prefixes.sort().flatMap((prefix) => exampleOf(prefix, taken) ?? []),
     ...[...closed].sort().flatMap((domain) => closedClasses(domain, taken)),
   ];
@@ -68,10 +75,18 @@ function membershipSources(snapshot: Snapshot, domain: DomainSnapshot | undefine
   return [domain, ...trusted];
 }
 
-function collectMembers(snapshot: Snapshot, domain: DomainSnapshot, names: Set<string>): void {
-  for (const role of domain.roles.values()) for (const member of role.members) names.add(member.name);
+function* collectMembers(snapshot: Snapshot, domain: DomainSnapshot, names: Set<string>): Steps<void> {
+  for (const role of domain.roles.values()) {
+    for (const member of role.members) {
+      names.add(member.name);
+      yield;
+    }
+  }
   for (const group of domain.membership.groupDomains) {
-    for (const name of snapshot.domain(group)?.membership.groupMembers.keys() ?? []) names.add(name);
+    for (const name of snapshot.domain(group)?.membership.groupMembers.keys() ?? []) {
+      names.add(name);
+      yield;
+    }
   }
 }
 

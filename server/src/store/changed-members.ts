@@ -1,10 +1,11 @@
-import type { Kysely } from 'kysely';
+import { type Kysely, sql } from 'kysely';
 import { z } from 'zod';
 import type { Schema } from './schema.ts';
 
 /** Past these it is cheaper to read the domain whole. */
 const mostVersions = 100;
 const mostNames = 1000;
+const mostCharacters = 500_000;
 
 const lists = z.array(z.object({ members: z.array(z.object({ name: z.string() })) })).default([]);
 /** One side of an audit record of a domain, as far as it speaks of members: `auditText` writes it. */
@@ -22,18 +23,16 @@ export async function membersChangedSince(
 ): Promise<readonly string[] | undefined> {
   const versions = domain.version - domain.since;
   if (versions < 1 || versions > mostVersions) return undefined;
-  const records = await db
-    .selectFrom('audit')
-    .select(['action', 'version', 'before', 'after'])
-    .where('subject', '=', domain.name)
-    .orderBy('id', 'desc')
-    .limit(versions)
-    .execute();
+  const newest = db.selectFrom('audit').where('subject', '=', domain.name).orderBy('id', 'desc').limit(versions);
+  const length = sql<number>`length(coalesce(before, '')) + length(coalesce(after, ''))`.as('length');
+  const records = await newest.select(['action', 'version', length]).execute();
   const isWhole = records.every(
     ({ action, version }, index) => action === 'change' && version === domain.version - index,
   );
-  if (!isWhole || records.length < versions) return undefined;
-  const names = new Set(records.flatMap(({ before, after }) => [...namesIn(before), ...namesIn(after)]));
+  const characters = records.reduce((sum, record) => sum + record.length, 0);
+  if (!isWhole || records.length < versions || characters > mostCharacters) return undefined;
+  const texts = await newest.select(['before', 'after']).execute();
+  const names = new Set(texts.flatMap(({ before, after }) => [...namesIn(before), ...namesIn(after)]));
   return names.size > mostNames ? undefined : [...names].sort();
 }
 

@@ -6,6 +6,7 @@ import type { ContextSet } from '@signet/server/impact/contexts';
 import { type AccessChange, impactOf } from '@signet/server/impact/impact';
 import { type PrincipalClass, principalClasses } from '@signet/server/impact/principal-classes';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
+import { runAtOnce } from '@signet/server/snapshot/steps';
 import test from 'ava';
 import fc from 'fast-check';
 import { type PlainDomain, plainSnapshot } from '#support/plain-domains';
@@ -123,7 +124,7 @@ function isIn(set: ContextSet, context: DecisionContext): boolean {
 /** The class that a principal is in: its name, a switched-off domain's part of a wildcard, or the longest wildcard. */
 function classOf(before: Snapshot, after: Snapshot, principal: string): PrincipalClass | undefined {
   const sides = [before, after].map((snapshot) => ({ snapshot, domain: snapshot.domain(parseDomainName('aa')) }));
-  const classes = principalClasses(sides);
+  const classes = runAtOnce(principalClasses(sides));
   const isService = (domain: string) => principal.slice(0, principal.lastIndexOf('.')) === domain;
   const closed = [...before.disabledDomains, ...after.disabledDomains].some(isService);
   return (
