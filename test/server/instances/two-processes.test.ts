@@ -1,0 +1,71 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import test, { type ExecutionContext } from 'ava';
+import { instance, type WorkerOrder } from '#support/instance-worker';
+import { temporaryFolder } from '#support/temp';
+
+const script = fileURLToPath(import.meta.resolve('#support/instance-worker'));
+
+async function startWorker(t: ExecutionContext, file: string): Promise<ChildProcess> {
+  const worker = fork(script, [file], { execArgv: ['--conditions=@signet/source'] });
+  t.teardown(() => worker.kill('SIGKILL'));
+  await once(worker, 'message');
+  return worker;
+}
+
+/** A store and two processes that work on it. The orders of one call are given to both before either can have begun. */
+async function twoProcesses(t: ExecutionContext) {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  t.teardown(() => store.close());
+  const workers = await Promise.all([startWorker(t, file), startWorker(t, file)]);
+  const both = (orderOf: (index: number) => WorkerOrder): Promise<unknown[]> =>
+    Promise.all(
+      workers.map(async (worker, index) => {
+        const answered = once(worker, 'message');
+        worker.send(orderOf(index));
+        const [answer]: unknown[] = await answered;
+        return answer;
+      }),
+    );
+  return { store, both };
+}
+
+test('two processes spend each join token once', async (t) => {
+  const { store, both } = await twoProcesses(t);
+  const digests = Array.from({ length: 60 }, (_, index) => `t${index}`);
+  const token = { ...instance, expires: 100, createdBy: instance.provider };
+  await Promise.all(digests.map((digest) => store.instances.addJoinToken(digest, token)));
+  // One goes through them from the other end, so that each has a chance.
+  const order = (index: number) => (index === 0 ? digests : digests.toReversed());
+  const [one, other] = await both((index) => ({ kind: 'spend', digests: order(index) }));
+  if (!Array.isArray(one) || !Array.isArray(other)) throw new Error('no answer');
+  t.deepEqual(
+    one.map((times, index) => Number(times) + Number(other.at(-1 - index))),
+    digests.map(() => 1),
+  );
+});
+
+test('two refreshes with one certificate in two processes: both are answered, whichever answer is lost', async (t) => {
+  const { store, both } = await twoProcesses(t);
+  await store.instances.register(instance, { serial: 's', fingerprint: 'f', notAfter: 99 }, { clientOnly: false }, 1);
+  let current = 's';
+  for (let round = 0; round < 8; round += 1) {
+    const presented = current;
+    const serials = [`${round}a`, `${round}b`];
+    t.deepEqual(await both((index) => ({ kind: 'rotate', presented, serial: serials[index] ?? '' })), [
+      'moved',
+      'moved',
+    ]);
+    const record = await store.instances.find(instance);
+    t.like(record, { previousSerial: presented, revoked: false });
+    current = record?.currentSerial ?? '';
+    t.true(serials.includes(current));
+    const [lost = ''] = serials.filter((serial) => serial !== current);
+    t.is((await store.instances.standing(instance, presented))?.lineage, 'previous', 'if neither answer arrived');
+    t.is((await store.instances.standing(instance, lost))?.lineage, 'foreign', 'who has this one is somebody else');
+  }
+});
