@@ -85,8 +85,24 @@ test('a dry run says what the change would do, and does nothing', async (t) => {
   await boss(`${domain}/policies/p`, send('PUT', [{ action: 'read', resource: 'film', role: 'reader' }]));
   const { body } = await boss(`${domain}/roles/reader/members/media.s03?dryRun=true`, send('DELETE'));
   t.like(body, { changes: [{ change: 'delete', kind: 'member', domain: 'dry', name: 'reader: media.s03' }] });
+  const whoOf = (answer: Answer) =>
+    (answer.body as { impact: readonly { change: string; principal: string }[] }).impact.map(
+      ({ change, principal }) => `${change} ${principal}`,
+    );
   const { impact } = body as { impact: readonly unknown[] };
   t.is(impact.length, 1);
+  const rule = { action: 'write', resource: 'film', role: 'reader' };
+  const wider = await boss(`${domain}/policies/q?dryRun=true`, send('PUT', [rule]));
+  t.deepEqual(
+    whoOf(wider),
+    names(20).map((name) => `gain ${name}`),
+  );
+  await boss(`${domain}/roles/second`, send('PUT', { members: ['media.s03'] }));
+  await boss(`${domain}/policies/r`, send('PUT', [{ action: 'read', resource: 'film', role: 'second' }]));
+  t.deepEqual(whoOf(await boss(`${domain}/roles/reader/members/media.s03?dryRun=true`, send('DELETE'))), []);
+  t.deepEqual(whoOf(await boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: names(19) }))), [
+    'loss media.s19',
+  ]);
   t.deepEqual(await membersIn(`${domain}/roles/reader`), names(20));
 });
 
