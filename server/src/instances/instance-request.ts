@@ -63,7 +63,8 @@ export function parseBody<Schema extends z.ZodType>(schema: Schema, body: unknow
   if (parsed.success) return parsed.data;
   const [issue] = parsed.error.issues;
   const field = issue?.path.join('.') ?? '';
-  throw new InvalidRequestError(`${field === '' ? 'the body' : `\`${field}\``} is missing or not of its type`);
+  const fault = issue?.code === 'too_big' ? 'is too large' : 'is missing or not of its type';
+  throw new InvalidRequestError(`${field === '' ? 'the body' : `\`${field}\``} ${fault}`);
 }
 
 function emptyIsAbsent(value: string | null | undefined): string | undefined {
