@@ -3,19 +3,21 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import type { AccessChange } from '../impact/impact.ts';
-import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import { compileInSteps } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, Store } from '../store/store.ts';
+import type { DomainExcerpt, Store, StoreReader } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
-import { noMembers, readForChange } from './member-scope.ts';
+import { changesManagers } from './managers.ts';
+import { readForChange, readWhole } from './member-scope.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { changesManagers, type Right, requireRight } from './rights.ts';
-import { checkSafeguards, type FindDomain } from './safeguards.ts';
+import { type Right, requireRight } from './rights.ts';
+import { checkSafeguards, usersOf } from './safeguards.ts';
 
 export interface ManagementDeps {
   readonly store: Store;
@@ -52,8 +54,6 @@ export interface DomainEdit {
   view(domain: DomainContent): unknown;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
   apply(domain: DomainRecord): DomainContent;
-  /** Further conditions that need other domains. */
-  check?(snapshot: Snapshot): void;
 }
 
 export type ChangeOutcome =
@@ -82,17 +82,14 @@ export async function changeDomain(
 ): Promise<ChangeOutcome> {
   if (request.dryRun) {
     await deps.refresh();
-    const content = await deps.store.domain(edit.domain);
-    if (content === undefined) throw new UnknownDomainError(edit.domain);
-    const before = { content, otherMembers: 0 };
-    const after = await edited(deps, request, edit, before, (name) => deps.store.domain(name));
-    return { kind: 'dry-run', preview: preview(deps, content, after) };
+    const { roles, groups, names } = edit.members;
+    const isNarrow = roles.length + groups.length === 0;
+    const read = isNarrow ? readForChange : readWhole;
+    const { before, after } = await deps.store.view((reader) => readAndEdit(reader, deps, request, edit, read));
+    return { kind: 'dry-run', preview: await preview(deps, before.content, after, isNarrow ? names : undefined) };
   }
   const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
-    const before = await readForChange(transaction, edit.domain, edit.members);
-    if (before === undefined) throw new UnknownDomainError(edit.domain);
-    const find = async (name: DomainName) => (await transaction.excerpt(name, noMembers))?.content;
-    const after = await edited(deps, request, edit, before, find);
+    const { before, after } = await readAndEdit(transaction, deps, request, edit);
     await transaction.saveExcerpt(before, after);
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
     const saved = await readForChange(transaction, edit.domain, edit.members);
@@ -106,12 +103,24 @@ export async function changeDomain(
 /** The change is made: the snapshot follows at its next refresh, and the failure is reported there. */
 export function ignored(): void {}
 
+async function readAndEdit(
+  reader: StoreReader,
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  edit: DomainEdit,
+  read = readForChange,
+) {
+  const before = await read(reader, edit.domain, edit.members);
+  if (before === undefined) throw new UnknownDomainError(edit.domain);
+  return { before, after: await edited(deps, request, edit, before, reader) };
+}
+
 async function edited(
   deps: ManagementDeps,
   request: ChangeRequest,
   edit: DomainEdit,
   { content: before, otherMembers }: DomainExcerpt,
-  find: FindDomain,
+  reader: StoreReader,
 ): Promise<DomainContent> {
   const snapshot = deps.snapshot();
   const now = deps.clock.now();
@@ -123,13 +132,13 @@ async function edited(
   );
   requireReason(before, request.context);
   requireMatch(request, edit.view(before));
-  edit.check?.(snapshot);
   const after = edit.apply(before);
-  if (!isAdmin && changesManagers(before, after, snapshot)) {
+  const usersOfGroup = (group: string) => usersOf(reader, before.name, group);
+  if (!isAdmin && (await changesManagers(before, after, { snapshot, now, usersOf: usersOfGroup }))) {
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
   checkQuotas(before, after, deps.quotas, otherMembers);
-  await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, find });
+  await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, reader });
   return after;
 }
 
@@ -142,21 +151,28 @@ export function requireMatch(request: ChangeRequest, view: unknown): void {
   if (!fits) throw new PreconditionFailedError('the object is not what it was: read it again');
 }
 
-export function preview(
+/** What a change would do. With `names`, it changes no other members than those of these names, and both sides may lack all others. */
+export async function preview(
   deps: Pick<ManagementDeps, 'snapshot' | 'clock'>,
   before: DomainRecord | undefined,
   after: DomainContent,
-): Preview {
+  names?: readonly string[],
+): Promise<Preview> {
   const now = deps.clock.now();
   const snapshot = deps.snapshot();
-  const compiled = compileSnapshot(snapshot, {
-    state: { epoch: snapshot.epoch, counter: snapshot.counter },
-    domains: [asRecord(after, now)],
-    deleted: [],
-    signingKeys: snapshot.signingKeys,
-  });
+  const record = asRecord(after, now);
+  const known = snapshot.domain(after.name);
+  const patch = known && names && { since: known.version, excerpt: record, names };
+  const compiled = await runInSlices(
+    compileInSteps(snapshot, {
+      state: { epoch: snapshot.epoch, counter: snapshot.counter },
+      ...(patch === undefined ? { domains: [record] } : { domains: [], patches: [patch] }),
+      deleted: [],
+      signingKeys: snapshot.signingKeys,
+    }),
+  );
   return {
     changes: describeChanges(before, after),
-    impact: impactIfKnown(snapshot, compiled.snapshot, now) ?? null,
+    impact: (await impactIfKnown(snapshot, compiled.snapshot, now)) ?? null,
   };
 }

@@ -1,7 +1,8 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import type { DomainContent, DomainRecord } from '../store/records.ts';
+import type { DomainContent } from '../store/records.ts';
+import type { StoreReader } from '../store/store.ts';
 import {
   type ChangeOutcome,
   type ChangeRequest,
@@ -12,11 +13,12 @@ import {
   requireMatch,
 } from './change-domain.ts';
 import { checkDeletable, domainView } from './edits/domains.ts';
+import { noMembers } from './member-scope.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator } from './rights.ts';
-import { checkForeignUse, checkSafeguards, type FindDomain } from './safeguards.ts';
+import { checkSafeguards, checkUnused } from './safeguards.ts';
 
 /** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
 export async function createDomain(
@@ -25,20 +27,21 @@ export async function createDomain(
   content: DomainContent,
 ): Promise<ChangeOutcome> {
   requireOperator(deps, request, content.name);
-  const check = async (find: FindDomain) => {
-    if ((await find(content.name)) !== undefined) throw new ConflictError(`domain \`${content.name}\` exists already`);
+  const check = async (reader: StoreReader) => {
+    if ((await reader.excerpt(content.name, noMembers)) !== undefined)
+      throw new ConflictError(`domain \`${content.name}\` exists already`);
     requireReason(content, request.context);
     checkQuotas(undefined, content, deps.quotas);
     const { allowWildcard } = request;
-    await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), find });
+    await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), reader });
   };
   if (request.dryRun) {
     await deps.refresh();
-    await check((name) => deps.store.domain(name));
-    return { kind: 'dry-run', preview: preview(deps, undefined, content) };
+    await deps.store.view(check);
+    return { kind: 'dry-run', preview: await preview(deps, undefined, content) };
   }
   await deps.store.change(request.context, async (transaction) => {
-    await check((name) => transaction.domain(name));
+    await check(transaction);
     await transaction.saveDomain(content);
   });
   await deps.refresh().catch(ignored);
@@ -51,22 +54,22 @@ export async function deleteDomain(
   request: ChangeRequest,
   name: DomainName,
 ): Promise<ChangeOutcome> {
-  const check = (domain: DomainRecord | undefined): DomainRecord => {
+  const check = async (reader: StoreReader) => {
+    const domain = (await reader.excerpt(name, noMembers))?.content;
     if (domain === undefined) throw new UnknownDomainError(name);
     requireOperator(deps, request, name);
     requireReason(domain, request.context);
     requireMatch(request, domainView(domain));
     checkDeletable(domain);
-    checkForeignUse(deps.snapshot(), name);
-    return domain;
+    await checkUnused(reader, name);
   };
   if (request.dryRun) {
     await deps.refresh();
-    check(await deps.store.domain(name));
-    return { kind: 'dry-run', preview: deletionPreview(deps, name) };
+    await deps.store.view(check);
+    return { kind: 'dry-run', preview: await deletionPreview(deps, name) };
   }
   await deps.store.change(request.context, async (transaction) => {
-    check(await transaction.domain(name));
+    await check(transaction);
     await transaction.deleteDomain(name);
   });
   await deps.refresh().catch(ignored);
@@ -78,13 +81,13 @@ function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain
   throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
 }
 
-function deletionPreview(deps: ManagementDeps, name: DomainName): Preview {
+async function deletionPreview(deps: ManagementDeps, name: DomainName): Promise<Preview> {
   const before = deps.snapshot();
   const state = { epoch: before.epoch, counter: before.counter };
   const changes = { state, domains: [], deleted: [name], signingKeys: before.signingKeys };
   const { snapshot: after } = compileSnapshot(before, changes);
   return {
     changes: [{ change: 'delete', kind: 'domain', domain: name, name }],
-    impact: impactIfKnown(before, after, deps.clock.now()) ?? null,
+    impact: (await impactIfKnown(before, after, deps.clock.now())) ?? null,
   };
 }

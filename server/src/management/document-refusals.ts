@@ -5,7 +5,7 @@ import type { StoreReader } from '../store/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
 import { findQuotaFaults, type Quotas } from './quotas.ts';
-import { findFaults, lostGroups } from './safeguards.ts';
+import { findFaults, lostGroups, usersOf } from './safeguards.ts';
 
 /** How strictly documents are taken. */
 export interface DocumentRules {
@@ -66,10 +66,8 @@ async function foreignUses(reader: StoreReader, changes: readonly DocumentChange
   const problems: DocumentProblem[] = [];
   for (const { document, before, after } of changes) {
     for (const group of lostGroups(before, after)) {
-      const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
-      const user = users.find(
-        (name) => name !== after.name && (contents.get(name)?.roles.some(hasMember(group)) ?? true),
-      );
+      const users = await usersOf(reader, after.name, group);
+      const user = users.find((name) => contents.get(name)?.roles.some(hasMember(group)) ?? true);
       if (user === undefined) continue;
       const message = `group \`${group}\` is missing: domain \`${user}\` has a role with it`;
       problems.push(document.source.problem(placeOf(document.source.value, ['groups']), message, 'key'));

@@ -27,6 +27,12 @@ export async function readForChange(
   return groups.length === scope.groups.length ? whole : await reader.excerpt(name, { ...scope, roles, groups });
 }
 
+/** The domain with all of its members. */
+export async function readWhole(reader: StoreReader, name: DomainName): Promise<DomainExcerpt | undefined> {
+  const content = await reader.domain(name);
+  return content && { content, otherMembers: 0 };
+}
+
 function administratorRoles(excerpt: DomainExcerpt | undefined): readonly DomainRecord['roles'][number][] {
   return excerpt?.content.roles.filter((role) => role.name === 'admin') ?? [];
 }

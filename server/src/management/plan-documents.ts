@@ -1,8 +1,9 @@
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
-import { type AccessChange, impactOf } from '../impact/impact.ts';
+import { type AccessChange, impactInSteps } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { runInSlices } from '../snapshot/steps.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { Store, StoreState } from '../store/store.ts';
 import { affectedDomains } from './affected-domains.ts';
@@ -61,7 +62,7 @@ export async function planDocuments(
     deleted: [],
     signingKeys: [],
   });
-  const impact = impactIfKnown(before, after, now);
+  const impact = await impactIfKnown(before, after, now);
   return {
     state,
     changes: moved.flatMap((change) => describeChanges(change.before, change.after)),
@@ -85,9 +86,13 @@ function snapshotOf(state: StoreState, { domains, switchedOff }: StoredWorld): S
 }
 
 /** The impact, or undefined where the patterns are too entangled to find it. */
-export function impactIfKnown(before: Snapshot, after: Snapshot, now: number): AccessChange[] | undefined {
+export async function impactIfKnown(
+  before: Snapshot,
+  after: Snapshot,
+  now: number,
+): Promise<AccessChange[] | undefined> {
   try {
-    return impactOf(before, after, now);
+    return await runInSlices(impactInSteps(before, after, now));
   } catch (error) {
     if (error instanceof PatternsTooComplexError) return undefined;
     throw error;

@@ -1,17 +1,8 @@
-import {
-  type ActionName,
-  type DomainName,
-  fullRoleName,
-  type PrincipalName,
-  parseDomainName,
-} from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { type ActionName, type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { diffLists } from '../store/diff-domains.ts';
-import type { DomainContent } from '../store/records.ts';
 
 /** What somebody may be allowed to do with a domain; the names are actions of policies. */
 export const rights = [
@@ -25,7 +16,8 @@ export const rights = [
 export type Right = (typeof rights)[number];
 
 export const systemDomain: DomainName = parseDomainName('sys.auth');
-const adminRole = 'admin';
+/** The role of a domain whose members may do everything with it. */
+export const adminRole = 'admin';
 
 /** What a caller wants to do, and with what: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
 export interface RightQuery {
@@ -72,8 +64,12 @@ export function mayView(
   now: number,
 ): boolean {
   const query = { caller, right: 'view_domain', domain, object } as const;
-  if (isOperator(snapshot, query, now) || isOwner(snapshot, query, now)) return true;
-  return rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
+  if (isOperator(snapshot, query, now)) return true;
+  const own = snapshot.domain(domain);
+  const roles = own === undefined ? [] : grantedRoles(snapshot, own, caller, now);
+  if (roles.some(({ name }) => name === adminRole)) return true;
+  // Most callers hold nothing in most domains.
+  return roles.length > 0 && rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
 }
 
 /** INVARIANT: the rule names the right. A tenant's `*` for its own resources hands out no management by accident. */
@@ -89,66 +85,8 @@ function isAllowed(snapshot: Snapshot, principal: PrincipalName, right: Right, r
   return checkAccess(snapshot, { principal, action: right as string as ActionName, resource }, now);
 }
 
-function namesRight(action: string): boolean {
+/** Whether an action is a right to manage, or a pattern of such. */
+export function namesRight(action: string): boolean {
   const folded = action.toLowerCase();
   return folded.startsWith('manage_') || folded === 'view_domain';
-}
-
-/**
- * Whether a change touches who manages domains: the roles that do (or may assume other roles), the rules that say so, the groups in
- * them. `groupIsPowerful` looks at the other domains.
- */
-export function changesManagers(before: DomainContent, after: DomainContent, snapshot: Snapshot): boolean {
-  if (before.name === systemDomain) return true;
-  const [was, is] = [powerfulRules(before), powerfulRules(after)];
-  if (was.join('\n') !== is.join('\n')) return true;
-  return (
-    changedItems(before.roles, after.roles).some((name) => isPowerful(before, name) || isPowerful(after, name)) ||
-    changedItems(before.groups, after.groups).some((name) =>
-      isPowerfulGroup(before, after, `${before.name}:group.${name}`, snapshot),
-    )
-  );
-}
-
-/** The names of those that came, went or are not what they were. */
-function changedItems<Item extends { readonly name: string }>(
-  before: readonly Item[],
-  after: readonly Item[],
-): Item['name'][] {
-  const { removed, added, changed } = diffLists(before, after, ({ name }) => name);
-  return [...removed, ...added, ...changed.map((change) => change.after)].map(({ name }) => name);
-}
-
-function managingAssertions(content: DomainContent) {
-  return content.policies
-    .filter(({ active }) => active)
-    .flatMap(({ assertions }) => assertions)
-    .filter(({ action }) => namesRight(action) || action.toLowerCase() === 'assume_role');
-}
-
-function powerfulRules(content: DomainContent): string[] {
-  return managingAssertions(content)
-    .map(({ effect, role, action, resource, conditions }) =>
-      JSON.stringify([effect, role, action, resource, conditions]),
-    )
-    .sort();
-}
-
-function isPowerful(content: DomainContent, role: DomainContent['roles'][number]['name']): boolean {
-  if (role === adminRole) return true;
-  const full = fullRoleName(content.name, role);
-  return managingAssertions(content).some((assertion) => matchesPattern(assertion.role, full));
-}
-
-function isPowerfulGroup(before: DomainContent, after: DomainContent, group: string, snapshot: Snapshot): boolean {
-  const own = [before, after].some((content) =>
-    content.roles.some(({ name, members }) => members.some((one) => one.name === group) && isPowerful(content, name)),
-  );
-  // What the group is for elsewhere is known only roughly: any role there that it is in may be one that manages.
-  return (
-    own ||
-    [...snapshot.domains.values()].some(
-      ({ name, membership }) => name !== before.name && membership.groupRoles.has(group),
-    )
-  );
 }

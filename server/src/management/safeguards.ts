@@ -1,18 +1,17 @@
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { ConflictError, type DomainError, InvalidRequestError } from '../errors.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { DomainContent, MemberRecord } from '../store/records.ts';
+import type { StoreReader } from '../store/store.ts';
+import { noMembers } from './member-scope.ts';
 import { systemDomain } from './rights.ts';
-
-/** Finds the stored domain that a change refers to. */
-export type FindDomain = (name: DomainName) => Promise<DomainContent | undefined>;
 
 export interface SafeguardOptions {
   /** Whether `*` and prefixes may become members. */
   readonly allowWildcard: boolean;
   readonly now: number;
-  readonly find: FindDomain;
+  /** Where other domains are found, and who uses what the change takes away. */
+  readonly reader: Pick<StoreReader, 'excerpt' | 'domainsWithMember'>;
 }
 
 /** Something that a change must not do. */
@@ -24,7 +23,8 @@ export interface SafeguardFault {
 
 /**
  * Refuses changes that hurt: wildcard members that were not asked for by name, the last administrator taken away, references to
- * what is not there, rules left without their role. Looks only at what is new: what was there before may stay.
+ * what is not there, rules left without their role, groups taken from under the roles of others. Looks only at what is new: what was
+ * there before may stay.
  */
 export async function checkSafeguards(
   before: DomainContent | undefined,
@@ -34,10 +34,31 @@ export async function checkSafeguards(
   const [fault] = findFaults(before, after, options);
   if (fault !== undefined) throw fault.error;
   for (const reference of newReferences(before, after)) {
-    const owner = reference.domain === after.name ? after : await options.find(reference.domain);
+    const owner = reference.domain === after.name ? after : await groupsOf(options.reader, reference.domain);
     const missing = faultOf(reference, owner);
     if (missing !== undefined) throw missing.error;
   }
+  for (const group of lostGroups(before, after)) {
+    const [user] = await usersOf(options.reader, after.name, group);
+    if (user !== undefined) throw new ConflictError(`domain \`${user}\` has a role with the group \`${group}\``);
+  }
+}
+
+async function groupsOf(
+  reader: Pick<StoreReader, 'excerpt'>,
+  name: DomainName,
+): Promise<Pick<DomainContent, 'groups'> | undefined> {
+  return (await reader.excerpt(name, noMembers))?.content;
+}
+
+/** The other domains with a role that has the group, switched off or not. */
+export async function usersOf(
+  reader: Pick<StoreReader, 'domainsWithMember'>,
+  owner: DomainName,
+  group: string,
+): Promise<readonly DomainName[]> {
+  const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
+  return users.filter((name) => name !== owner);
 }
 
 /** What is wrong with a change in itself, whatever other domains there are. Pure. */
@@ -115,7 +136,7 @@ function systemFaults(before: DomainContent | undefined, after: DomainContent): 
 function ruleFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
   const orphans = (content: DomainContent) => {
     const names = new Set(content.roles.map(({ name }) => fullRoleName(content.name, name)));
-    const speaks = (role: string) => names.has(role) || names.values().some((full) => matchesPattern(role, full));
+    const speaks = (role: string) => names.has(role) || [...names].some((full) => matchesPattern(role, full));
     return content.policies.flatMap(({ name, version, assertions }) =>
       assertions
         .filter(({ role }) => !speaks(role))
@@ -172,7 +193,7 @@ export function newReferences(before: DomainContent | undefined, after: DomainCo
 /** What is wrong with a reference into `owner`, the domain that it names. */
 export function faultOf(
   { domain, group, path }: Reference,
-  owner: DomainContent | undefined,
+  owner: Pick<DomainContent, 'groups'> | undefined,
 ): SafeguardFault | undefined {
   if (group === undefined) {
     return owner === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;
@@ -181,14 +202,11 @@ export function faultOf(
   return { error: new ConflictError(`group \`${group}\` does not exist`), path };
 }
 
-/** Throws `ConflictError` when another domain's role has the group, or trusts the domain. */
-export function checkForeignUse(snapshot: Snapshot, domain: DomainName, group?: string): void {
-  for (const { name, membership } of snapshot.domains.values()) {
-    if (name === domain) continue;
-    const used = group === undefined ? membership.groupDomains.includes(domain) : membership.groupRoles.has(group);
-    if (used) throw new ConflictError(`domain \`${name}\` has a role with a group of \`${domain}\``);
-    if (group === undefined && membership.trusting.has(domain)) {
-      throw new ConflictError(`domain \`${name}\` has a role that trusts \`${domain}\``);
-    }
-  }
+/** Throws `ConflictError` when a role of another domain has a group of this one, or trusts it. */
+export async function checkUnused(reader: StoreReader, domain: DomainName): Promise<void> {
+  const groups = await reader.domainsWithMember({ names: [], prefixes: [`${domain}:group.`] });
+  const user = groups.find((name) => name !== domain);
+  if (user !== undefined) throw new ConflictError(`domain \`${user}\` has a role with a group of \`${domain}\``);
+  const truster = (await reader.domainsTrusting([domain])).find((name) => name !== domain);
+  if (truster !== undefined) throw new ConflictError(`domain \`${truster}\` has a role that trusts \`${domain}\``);
 }

@@ -14,7 +14,6 @@ import { readPart } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readGroup, readRole } from '../documents/parse-document.ts';
 import { groupShape, memberShape, roleShape } from '../export-domain.ts';
-import { checkForeignUse } from '../safeguards.ts';
 
 /** A role or a group, by its name. */
 export type MemberList =
@@ -108,9 +107,6 @@ export function deleteList(list: MemberList): DomainEdit {
     object: objectOf(list),
     members: scopeOfList(list),
     view: (content) => listView(content, list),
-    check: (snapshot) => {
-      if (list.kind === 'group') checkForeignUse(snapshot, list.domain, fullGroupName(list));
-    },
     apply: (content) => {
       existing(content, list);
       return list.kind === 'role'
