@@ -54,12 +54,8 @@ function findDeciding(
   action: string,
   context: DecisionContext | undefined,
 ): CompiledAssertion | undefined {
-  const { byRole, qualified, domain } = policy;
-  // Only the rules behind `byRole` look at the resource again, without its domain.
-  const resource = byRole === undefined || qualified ? name : name.slice(domain.length + 1);
-  const search = new Search(roles, { action, resource, context });
+  const search = new Search(roles, action, context);
   policy.byResource.search(name, search);
-  byRole?.search(search);
   return search.best;
 }
 

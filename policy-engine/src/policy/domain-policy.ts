@@ -1,10 +1,9 @@
 import { PolicyEngineError } from '../errors.ts';
 import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareAssertion } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
-import { type Steps, sliceLength } from './pattern-index.ts';
-import { ResourceIndex } from './resource-index.ts';
-import { RoleIndex } from './role-index.ts';
-import { indexRules } from './rule-index.ts';
+import { indexByResource } from './index-rules.ts';
+import type { PatternIndex } from './pattern-index.ts';
+import { type Steps, sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
@@ -18,10 +17,8 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  /** Assertions whose resource is a name or a prefix. */
-  readonly byResource: ResourceIndex;
-  /** Assertions with other wildcards in the resource, by role; absent when there are none. */
-  readonly byRole: RoleIndex | undefined;
+  /** Those that can match, by their resource with its domain. */
+  readonly byResource: PatternIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
 }
@@ -65,8 +62,6 @@ export function* compileInSteps(
     roles: new Map(),
   });
   const ranked = rankPatternRoles(assertions);
-  const direct = ranked.filter(({ resource }) => resource.kind !== 'glob');
-  const globs = ranked.filter(({ resource }) => resource.kind === 'glob');
   const assertionCount = assertions.length + problems.length;
   const revision = options.revision && Object.freeze({ ...options.revision });
   return Object.freeze({
@@ -76,8 +71,7 @@ export function* compileInSteps(
     problems,
     assertionCount,
     assertions,
-    byResource: yield* ResourceIndex.build(direct, qualified ? '' : `${domain}:`),
-    byRole: globs.length === 0 ? undefined : yield* RoleIndex.build(globs, indexRules),
+    byResource: yield* indexByResource(ranked, qualified ? '' : `${domain}:`),
     fallback: Object.freeze({
       status: assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH',
       domain,

@@ -5,7 +5,6 @@ import { decideInDomain } from './decide.ts';
 import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
 import { matchesPattern, type Pattern, patternMatches } from './pattern.ts';
-import type { Query } from './rules.ts';
 import type { Status } from './status.ts';
 
 /** In what an assertion does not fit a request. `effect`: it fits, and denies. */
@@ -39,6 +38,13 @@ export interface PolicyExplanation {
 }
 
 const maxNearMisses = 10;
+
+/** A request made ready for comparison: folded, and the resource without its domain. */
+interface Query {
+  readonly action: string;
+  readonly resource: string;
+  readonly context: DecisionContext | undefined;
+}
 
 /** As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. */
 export function explainInDomain(

@@ -3,13 +3,11 @@ import { foldAscii } from '../names/index.ts';
 /** How a pattern is compared: `*` alone, no wildcard, one `*` at the end only, or anything else. */
 export type PatternKind = 'any' | 'exact' | 'prefix' | 'glob';
 
-/** A pattern taken apart once, so that a comparison does no work on the pattern's text that could be done before. */
+/** A pattern whose kind was found once, so that most comparisons need not look for wildcards. */
 export interface Pattern {
   readonly kind: PatternKind;
   /** The literal text for `exact` and `prefix`, the whole pattern for `glob`. */
   readonly text: string;
-  /** For `glob`: texts without which nothing matches. */
-  readonly literals: GlobLiterals | undefined;
 }
 
 /** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
@@ -29,13 +27,13 @@ export function isPattern(text: string): boolean {
 
 /** Takes a pattern apart. The case is kept: fold first where case does not count. */
 export function compilePattern(text: string): Pattern {
-  if (text === '*') return { kind: 'any', text: '', literals: undefined };
-  if (!isPattern(text)) return { kind: 'exact', text, literals: undefined };
+  if (text === '*') return { kind: 'any', text: '' };
+  if (!isPattern(text)) return { kind: 'exact', text };
   const wildcard = text.search(/[*?]/);
   if (wildcard === text.length - 1 && text.charCodeAt(wildcard) === star) {
-    return { kind: 'prefix', text: text.slice(0, wildcard), literals: undefined };
+    return { kind: 'prefix', text: text.slice(0, wildcard) };
   }
-  return { kind: 'glob', text, literals: globLiterals(text) };
+  return { kind: 'glob', text };
 }
 
 /** The literals of a pattern with a wildcard. */
@@ -56,14 +54,8 @@ export function patternMatches(pattern: Pattern, text: string): boolean {
     case 'prefix':
       return text.startsWith(pattern.text);
     case 'glob':
-      return holdsLiterals(pattern.literals, text) && globMatches(pattern.text, text);
+      return globMatches(pattern.text, text);
   }
-}
-
-/** A quick no for most texts that a glob does not match. */
-function holdsLiterals(literals: GlobLiterals | undefined, text: string): boolean {
-  if (literals === undefined) return true;
-  return text.startsWith(literals.prefix) && text.endsWith(literals.suffix) && text.includes(literals.inner);
 }
 
 /**

@@ -1,119 +1,94 @@
 import type { CompiledAssertion } from './assertion.ts';
-import type { Pattern } from './pattern.ts';
-import { PatternIndex, type Steps, sliceLength } from './pattern-index.ts';
-import type { Rules } from './rules.ts';
+import { PatternIndex } from './pattern-index.ts';
+import { RuleIndex, type Rules, searchRules } from './rules.ts';
 import type { Search } from './search.ts';
+import { groupInSteps, type Steps, sliceLength } from './steps.ts';
 
-/** Builds the rules of one role and one effect; the list is one at least, sorted by rank. */
-export type BuildRules = (assertions: readonly CompiledAssertion[]) => Steps<Rules>;
+/** Makes the rules of one role and one effect; the list is one at least, sorted by rank. */
+export type MakeRules = (assertions: readonly CompiledAssertion[]) => Steps<Rules>;
 
 interface RoleRules {
   readonly deny: Rules | undefined;
   readonly allow: Rules | undefined;
 }
 
-interface RoleGroups {
-  readonly plain: Map<string, CompiledAssertion[]>;
-  readonly patterns: Map<Pattern, CompiledAssertion[]>;
-}
-
 /** From the roles of a caller to their rules: roles that are names in a map, roles that are patterns in an index. */
-export class RoleIndex {
+export class RoleIndex extends RuleIndex {
   readonly #plain: ReadonlyMap<string, RoleRules>;
-  readonly #denyPatterns: PatternIndex | undefined;
-  readonly #allowPatterns: PatternIndex | undefined;
+  /** Of DENY and of ALLOW. */
+  readonly #patterns: readonly [PatternIndex | undefined, PatternIndex | undefined];
 
   private constructor(
     plain: ReadonlyMap<string, RoleRules>,
-    denyPatterns: PatternIndex | undefined,
-    allowPatterns: PatternIndex | undefined,
+    patterns: readonly [PatternIndex | undefined, PatternIndex | undefined],
   ) {
+    super();
     this.#plain = plain;
-    this.#denyPatterns = denyPatterns;
-    this.#allowPatterns = allowPatterns;
+    this.#patterns = patterns;
   }
 
   /** Builds the index of assertions that are sorted by rank. */
-  static *build(assertions: readonly CompiledAssertion[], buildRules: BuildRules): Steps<RoleIndex> {
+  static *build(assertions: readonly CompiledAssertion[], makeRules: MakeRules): Steps<RoleIndex> {
     const plain = new Map<string, RoleRules>();
-    const deny = yield* group(assertions.filter(({ effect }) => effect === 'DENY'));
-    for (const [role, rules] of deny.plain) plain.set(role, { deny: yield* buildRules(rules), allow: undefined });
-    yield;
-    const allow = yield* group(assertions.filter(({ effect }) => effect === 'ALLOW'));
+    const [denyPlain = [], denyPatterns = [], allowPlain = [], allowPatterns = []] = byPrecedence(assertions);
+    for (const [role, group] of yield* groupInSteps(denyPlain, ({ role: name }) => name)) {
+      plain.set(role, { deny: yield* makeRules(group), allow: undefined });
+    }
     let count = 0;
-    for (const [role, rules] of allow.plain) {
-      plain.set(role, { deny: plain.get(role)?.deny, allow: yield* buildRules(rules) });
+    for (const [role, group] of yield* groupInSteps(allowPlain, ({ role: name }) => name)) {
+      plain.set(role, { deny: plain.get(role)?.deny, allow: yield* makeRules(group) });
       count += 1;
       if (count % sliceLength === 0) yield;
     }
-    const denyPatterns = yield* indexPatterns(deny.patterns, buildRules);
-    return new RoleIndex(plain, denyPatterns, yield* indexPatterns(allow.patterns, buildRules));
+    const deny = yield* indexPatterns(denyPatterns, makeRules);
+    return new RoleIndex(plain, [deny, yield* indexPatterns(allowPatterns, makeRules)]);
   }
 
-  /** Offers what matches for the roles of the search; nothing that cannot take the place of what was found. */
   search(search: Search): void {
     if (this.#plain.size > 0) this.#searchPlain(search);
-    if (this.#denyPatterns !== undefined && search.isOpen(1)) searchPatterns(this.#denyPatterns, search);
-    if (this.#allowPatterns !== undefined && search.isOpen(3)) searchPatterns(this.#allowPatterns, search);
+    const [deny, allow] = this.#patterns;
+    if (deny !== undefined) searchPatterns(deny, 1, search);
+    if (allow !== undefined) searchPatterns(allow, 3, search);
+    search.place = -1;
   }
 
   #searchPlain(search: Search): void {
-    const { roles, query } = search;
-    let wantsAllow = search.isOpen(2);
+    const { roles } = search;
     for (let at = 0; at < roles.length; at += 1) {
       const rules = this.#plain.get(roles[at] ?? '');
       if (rules === undefined) continue;
-      const denied = rules.deny?.find(query, undefined);
-      if (denied !== undefined) {
-        search.offer(denied, at);
-        return;
-      }
-      const allowed = wantsAllow ? rules.allow?.find(query, undefined) : undefined;
-      if (allowed === undefined) continue;
-      search.offer(allowed, at);
-      wantsAllow = false;
+      search.place = at;
+      if (rules.deny !== undefined && search.isOpen(0, at)) searchRules(rules.deny, search);
+      if (rules.allow !== undefined && search.isOpen(2, at)) searchRules(rules.allow, search);
     }
   }
 }
 
-function searchPatterns(index: PatternIndex, search: Search): void {
-  const { roles, query } = search;
-  for (let at = 0; at < roles.length; at += 1) {
-    const found = index.find(roles[at] ?? '', query, undefined);
-    if (found !== undefined) {
-      search.offer(found, at);
-      return;
-    }
-  }
+function byPrecedence(assertions: readonly CompiledAssertion[]): CompiledAssertion[][] {
+  const lists: CompiledAssertion[][] = [[], [], [], []];
+  for (const assertion of assertions) lists[assertion.precedence]?.push(assertion);
+  return lists;
 }
 
-function* group(assertions: readonly CompiledAssertion[]): Steps<RoleGroups> {
-  const groups: RoleGroups = { plain: new Map(), patterns: new Map() };
-  let count = 0;
-  for (const assertion of assertions) {
-    if (assertion.rolePattern === undefined) append(groups.plain, assertion.role, assertion);
-    else append(groups.patterns, assertion.rolePattern, assertion);
-    count += 1;
-    if (count % sliceLength === 0) yield;
+function searchPatterns(index: PatternIndex, precedence: number, search: Search): void {
+  const { roles } = search;
+  for (let at = 0; at < roles.length && search.isOpen(precedence, at); at += 1) {
+    search.place = at;
+    index.search(roles[at] ?? '', search);
   }
-  return groups;
-}
-
-function append<K>(groups: Map<K, CompiledAssertion[]>, key: K, assertion: CompiledAssertion): void {
-  const group = groups.get(key);
-  if (group === undefined) groups.set(key, [assertion]);
-  else group.push(assertion);
 }
 
 function* indexPatterns(
-  groups: ReadonlyMap<Pattern, CompiledAssertion[]>,
-  buildRules: BuildRules,
+  assertions: readonly CompiledAssertion[],
+  makeRules: MakeRules,
 ): Steps<PatternIndex | undefined> {
-  if (groups.size === 0) return undefined;
-  const entries: [Pattern, Rules][] = [];
-  for (const [pattern, group] of groups) {
-    entries.push([pattern, yield* buildRules(group)]);
-    if (entries.length % sliceLength === 0) yield;
+  if (assertions.length === 0) return undefined;
+  const index = new PatternIndex();
+  let count = 0;
+  for (const [pattern, group] of yield* groupInSteps(assertions, ({ rolePattern }) => rolePattern)) {
+    if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeRules(group));
+    count += 1;
+    if (count % sliceLength === 0) yield;
   }
-  return yield* PatternIndex.build(entries);
+  return index;
 }

@@ -1,58 +1,69 @@
 import { type CompiledAssertion, countsIn } from './assertion.ts';
-import type { DecisionContext } from './conditions.ts';
 import { patternMatches } from './pattern.ts';
+import type { Search } from './search.ts';
 
-/** A request made ready for comparison: folded, and the resource without its domain. */
-export interface Query {
-  readonly action: string;
-  readonly resource: string;
-  readonly context: DecisionContext | undefined;
+/** Some assertions that can be searched for those that match: a few as a chain, which is its first one, many behind an index. */
+export type Rules = CompiledAssertion | RuleIndex;
+
+/** Many assertions, of which a search only looks at those that can match. */
+export abstract class RuleIndex {
+  /** Offers what matches; nothing that cannot take the place of what was found. */
+  abstract search(search: Search): void;
 }
 
-/** Some assertions that can be asked for the first one that matches. */
-export interface Rules {
-  /** The smallest rank among them. */
-  readonly rank: number;
-  /** The assertion with the smallest rank among `best` and the own ones that match. */
-  find(query: Query, best: CompiledAssertion | undefined): CompiledAssertion | undefined;
+/** Chains assertions in the order in which they can decide. The list is one at least, sorted by rank. */
+export function chained(group: readonly CompiledAssertion[]): CompiledAssertion {
+  const sorted = group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);
+  const [first] = sorted;
+  if (first === undefined) throw new RangeError('there is nothing to chain');
+  for (const [at, assertion] of sorted.entries()) assertion.next = sorted[at + 1];
+  return first;
 }
 
-/** Which dimensions of an assertion the way to it has not compared yet. */
-export interface Unchecked {
-  readonly action: boolean;
-  readonly resource: boolean;
+/** Offers what matches. The way to the rules has compared the resource, and the role if the search is at the place of one. */
+export function searchRules(rules: Rules, search: Search): void {
+  if (rules instanceof RuleIndex) rules.search(search);
+  else if (search.place < 0) searchAllRoles(rules, search);
+  else searchOneRole(rules, search);
 }
 
-/** A plain list in the order of ranks: for a few assertions faster than any index. */
-export class RuleList implements Rules {
-  readonly rank: number;
-  /** Apart from the others, as most lists have but one: that saves a step through memory. */
-  readonly #first: CompiledAssertion;
-  readonly #others: readonly CompiledAssertion[];
-  readonly #unchecked: Unchecked;
-
-  /** Sorted by rank. */
-  constructor(first: CompiledAssertion, others: readonly CompiledAssertion[], unchecked: Unchecked) {
-    this.rank = first.rank;
-    this.#first = first;
-    this.#others = others;
-    this.#unchecked = unchecked;
+/**
+ * Whether it is worth comparing a text with a glob for the sake of these rules: that costs more than all the rest. Many globs
+ * with the same literals would otherwise be felt by callers whose roles none of them names.
+ */
+export function mayOffer(rules: Rules, search: Search): boolean {
+  if (rules instanceof RuleIndex || search.place >= 0) return true;
+  for (let next: CompiledAssertion | undefined = rules; next !== undefined; next = next.next) {
+    if (!patternMatches(next.action, search.action)) continue;
+    const place = placeOfRole(next, search.roles);
+    if (place >= 0 && search.isBetter(next, place)) return true;
   }
+  return false;
+}
 
-  find(query: Query, best: CompiledAssertion | undefined): CompiledAssertion | undefined {
-    if (best !== undefined && this.rank >= best.rank) return best;
-    if (this.#fits(this.#first, query)) return this.#first;
-    for (const assertion of this.#others) {
-      if (best !== undefined && assertion.rank >= best.rank) return best;
-      if (this.#fits(assertion, query)) return assertion;
-    }
-    return best;
+function searchAllRoles(first: CompiledAssertion, search: Search): void {
+  const { action, context } = search;
+  for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
+    if (!search.isOpen(next.precedence, 0)) return;
+    if (!patternMatches(next.action, action)) continue;
+    const place = placeOfRole(next, search.roles);
+    if (place >= 0 && countsIn(next, context)) search.offer(next, place);
   }
+}
 
-  #fits(assertion: CompiledAssertion, query: Query): boolean {
-    const { action, resource } = this.#unchecked;
-    if (resource && !patternMatches(assertion.resource, query.resource)) return false;
-    if (action && !patternMatches(assertion.action, query.action)) return false;
-    return assertion.conditions === undefined || countsIn(assertion, query.context);
+/** All of one precedence: the first that matches is the one. */
+function searchOneRole(first: CompiledAssertion, search: Search): void {
+  const { action, context, place } = search;
+  for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
+    if (!patternMatches(next.action, action) || !countsIn(next, context)) continue;
+    search.offer(next, place);
+    return;
   }
+}
+
+/** The place of the first role that the assertion is for, or -1. */
+function placeOfRole({ role, rolePattern }: CompiledAssertion, roles: readonly string[]): number {
+  if (rolePattern === undefined) return roles.indexOf(role);
+  for (let at = 0; at < roles.length; at += 1) if (patternMatches(rolePattern, roles[at] ?? '')) return at;
+  return -1;
 }

@@ -1,5 +1,5 @@
 import type { CompiledAssertion } from './assertion.ts';
-import type { Query } from './rules.ts';
+import type { DecisionContext } from './conditions.ts';
 
 /**
  * One search for the assertion that decides. Of all that match, that one is the one with the smallest precedence (DENY before
@@ -7,32 +7,42 @@ import type { Query } from './rules.ts';
  */
 export class Search {
   readonly roles: readonly string[];
-  readonly query: Query;
+  /** Folded, as it is compared. */
+  readonly action: string;
+  readonly context: DecisionContext | undefined;
+  /** The place of the one role that is searched for; -1 while all are. */
+  place = -1;
   #best: CompiledAssertion | undefined;
-  #bestRole = 0;
+  #bestPlace = 0;
 
-  constructor(roles: readonly string[], query: Query) {
+  constructor(roles: readonly string[], action: string, context: DecisionContext | undefined) {
     this.roles = roles;
-    this.query = query;
+    this.action = action;
+    this.context = context;
   }
 
   get best(): CompiledAssertion | undefined {
     return this.#best;
   }
 
-  /** Whether an assertion of this precedence could still take the place of what was found. */
-  isOpen(precedence: number): boolean {
-    return this.#best === undefined || precedence <= this.#best.precedence;
+  /** Whether an assertion of this precedence, for the role at this place or a later one, could still take the place of what was found. */
+  isOpen(precedence: number, place: number): boolean {
+    const best = this.#best;
+    if (best === undefined || precedence < best.precedence) return true;
+    return precedence === best.precedence && place <= this.#bestPlace;
   }
 
-  /** Takes a matching assertion if it comes before what was found; `role` is the place of the role it matched for. */
-  offer(assertion: CompiledAssertion, role: number): void {
+  /** Whether the assertion, if it matches for the role at this place, comes before what was found. */
+  isBetter(assertion: CompiledAssertion, place: number): boolean {
     const best = this.#best;
-    if (best !== undefined) {
-      const order = assertion.precedence - best.precedence || role - this.#bestRole || assertion.rank - best.rank;
-      if (order >= 0) return;
-    }
+    if (best === undefined) return true;
+    return (assertion.precedence - best.precedence || place - this.#bestPlace || assertion.rank - best.rank) < 0;
+  }
+
+  /** Takes a matching assertion if it comes before what was found; `place` is that of the role that it matched for. */
+  offer(assertion: CompiledAssertion, place: number): void {
+    if (!this.isBetter(assertion, place)) return;
     this.#best = assertion;
-    this.#bestRole = role;
+    this.#bestPlace = place;
   }
 }

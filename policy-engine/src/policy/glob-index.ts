@@ -1,0 +1,88 @@
+import { globLiterals, matchesPattern } from './pattern.ts';
+import { emptyTrie, nextNode, type TrieNode, trieNode } from './radix-trie.ts';
+import { mayOffer, type Rules, searchRules } from './rules.ts';
+import type { Search } from './search.ts';
+
+/** A glob, and the next one that shares its literals. */
+interface GlobEntry {
+  readonly glob: string;
+  readonly rules: Rules;
+  next: GlobEntry | undefined;
+  /** The last search that looked at it: a literal may be found in more than one place. */
+  seen: number;
+}
+
+/** By the literal before the first wildcard, there by the one behind the last (backwards), there by the longest between. */
+type ByInner = TrieNode<GlobEntry>;
+type BySuffix = TrieNode<ByInner>;
+type ByPrefix = TrieNode<BySuffix>;
+
+/** From a text to the rules of the globs that match it; only globs whose literals are in the text are compared with it. */
+export class GlobIndex {
+  readonly #byPrefix: ByPrefix = emptyTrie();
+  #searches = 0;
+
+  add(glob: string, rules: Rules): void {
+    const { prefix, suffix, inner } = globLiterals(glob);
+    const atPrefix = trieNode(this.#byPrefix, prefix);
+    atPrefix.value ??= emptyTrie();
+    const atSuffix = trieNode(atPrefix.value, reversed(suffix));
+    atSuffix.value ??= emptyTrie();
+    const atInner = trieNode(atSuffix.value, inner);
+    const first = atInner.value;
+    // the first stays first: it has the smallest rank, so once it matches most of the others need not be compared
+    if (first === undefined) atInner.value = { glob, rules, next: undefined, seen: 0 };
+    else first.next = { glob, rules, next: first.next, seen: 0 };
+  }
+
+  /** Offers what the rules of every glob that matches have to offer. */
+  search(text: string, search: Search): void {
+    this.#searches += 1;
+    let node: ByPrefix | undefined = this.#byPrefix;
+    let at = 0;
+    while (node !== undefined) {
+      at += node.label.length;
+      if (node.value !== undefined) this.#searchBySuffix(node.value, text, at, search);
+      node = nextNode(node, text, at, 1);
+    }
+  }
+
+  #searchBySuffix(root: BySuffix, text: string, from: number, search: Search): void {
+    let node: BySuffix | undefined = root;
+    let at = text.length - 1;
+    while (node !== undefined) {
+      at -= node.label.length;
+      if (node.value !== undefined) this.#searchByInner(node.value, text, from, search);
+      node = nextNode(node, text, at, -1);
+    }
+  }
+
+  #searchByInner(root: ByInner, text: string, from: number, search: Search): void {
+    if (root.value !== undefined) this.#searchEntries(root.value, text, search);
+    if (root.children === undefined) return;
+    for (let start = from; start < text.length; start += 1) {
+      let at = start;
+      let node = nextNode(root, text, at, 1);
+      while (node !== undefined) {
+        if (node.value !== undefined) this.#searchEntries(node.value, text, search);
+        at += node.label.length;
+        node = nextNode(node, text, at, 1);
+      }
+    }
+  }
+
+  #searchEntries(first: GlobEntry, text: string, search: Search): void {
+    if (first.seen === this.#searches) return;
+    first.seen = this.#searches;
+    for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
+      const { glob, rules } = entry;
+      if (mayOffer(rules, search) && matchesPattern(glob, text)) searchRules(rules, search);
+    }
+  }
+}
+
+function reversed(text: string): string {
+  let backwards = '';
+  for (let i = text.length - 1; i >= 0; i -= 1) backwards += text.charAt(i);
+  return backwards;
+}
