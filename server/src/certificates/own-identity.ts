@@ -7,6 +7,7 @@ import { relativeName } from './distinguished-name.ts';
 import { type IssueDeps, signOrder } from './issue-certificate.ts';
 import { type NamingRules, serviceSpiffeId } from './naming.ts';
 import { oids } from './oids.ts';
+import { backdateSeconds } from './profile.ts';
 import { parseSubjectKey } from './public-key.ts';
 
 /** A client certificate of the server itself, with its chain, and its key; PEM. */
@@ -28,7 +29,7 @@ const makeKeys = promisify(generateKeyPair);
 
 /** Certificates with which the server calls others: made when they are needed, kept in memory only, replaced at half of their life. */
 export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdentity> {
-  let current: { readonly identity: OwnIdentity; readonly renewAt: number } | undefined;
+  let current: { readonly identity: OwnIdentity; readonly madeAt: number } | undefined;
   let making: Promise<OwnIdentity> | undefined;
   const make = async (): Promise<OwnIdentity> => {
     const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
@@ -49,11 +50,13 @@ export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdent
     await deps.certificates.confirm(signed.serial, signed.fingerprint);
     const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
     const identity = { certificate: `${signed.pem}${signed.chainPem}`, key };
-    current = { identity, renewAt: epochSeconds(deps.clock) + lifetimeSeconds / 2 };
+    current = { identity, madeAt: epochSeconds(deps.clock) };
     return identity;
   };
   return async () => {
-    if (current !== undefined && epochSeconds(deps.clock) < current.renewAt) return current.identity;
+    const age = current === undefined ? Number.NaN : epochSeconds(deps.clock) - current.madeAt;
+    // One that has not begun is of no use either: the clock was set back since.
+    if (current !== undefined && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;
     making ??= make().finally(() => {
       making = undefined;
     });

@@ -25,12 +25,12 @@ export async function readServerCertificate(file: string): Promise<ReadCertifica
   return readCertificate(leaf);
 }
 
-/** Whether the last third of a life has begun, in which a certificate is replaced: months of a year, hours of a day. `now` in seconds. */
-export function isNearItsEnd(
-  { notBefore, notAfter }: Pick<ReadCertificate, 'notBefore' | 'notAfter'>,
-  now: number,
-): boolean {
-  return notAfter - now < (notAfter - notBefore) / 3;
+/**
+ * Whether a certificate is to be replaced: in the last third of its life, months of a year and hours of a day, and when it has not begun,
+ * since a clock that was wrong has issued it. `now` in seconds.
+ */
+export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore' | 'notAfter'>, now: number): boolean {
+  return now < notBefore || notAfter - now < (notAfter - notBefore) / 3;
 }
 
 export interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { openIssuers } from '../certificates/issuers.ts';
 import {
-  isNearItsEnd,
+  isDue,
   readServerCertificate,
   renewServerCertificate,
   settleServerKey,
@@ -11,13 +11,13 @@ import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 
-const lookMs = 3_600_000;
-/** After a failure. There is a third of the certificate's life for it. */
-const retryMs = 600_000;
+const lookMs = 600_000;
+/** A warning about the same certificate is not said more often. */
+const warnMs = 86_400_000;
 
 /**
- * Looks after the server's own certificate from now on, before the server reads it and then every hour: near its end it is replaced, or, when
- * that is not configured, a warning says so. Failures are said and tried again. Never throws.
+ * Looks after the server's own certificate from now on, before the server reads it and then every ten minutes: near its end it is replaced,
+ * or, when that is not configured, a warning says so. Failures are said and tried again. Never throws.
  */
 export async function keepServerCertificate(
   config: ServerConfig,
@@ -26,9 +26,15 @@ export async function keepServerCertificate(
 ): Promise<Disposable> {
   let timer: NodeJS.Timeout | undefined;
   let isClosed = false;
+  let warnedAt = Number.NEGATIVE_INFINITY;
+  const warn = (detail: Record<string, unknown>): void => {
+    if (Math.abs(clock.now() - warnedAt) < warnMs) return;
+    warnedAt = clock.now();
+    logger.warn(detail, 'server certificate ends soon and is not renewed by the server');
+  };
   const look = async (): Promise<void> => {
-    const isFine = await lookAfter(config, logger, clock);
-    if (!isClosed) timer = setTimeout(() => void look(), isFine ? lookMs : retryMs).unref();
+    await lookAfter({ config, logger, clock, warn });
+    if (!isClosed) timer = setTimeout(() => void look(), lookMs).unref();
   };
   await look();
   return {
@@ -39,20 +45,24 @@ export async function keepServerCertificate(
   };
 }
 
-async function lookAfter(config: ServerConfig, logger: Logger, clock: Clock): Promise<boolean> {
+interface LookDeps {
+  readonly config: ServerConfig;
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly warn: (detail: Record<string, unknown>) => void;
+}
+
+async function lookAfter({ config, logger, clock, warn }: LookDeps): Promise<void> {
   const { certificate, renew } = config.tls;
   try {
     if (renew) await settleServerKey(config.tls);
     const life = await readServerCertificate(certificate);
-    if (!isNearItsEnd(life, epochSeconds(clock))) return true;
-    const notAfter = formatTimestamp(life.notAfter * 1000);
-    if (renew) await renewNow(config, clock);
-    if (renew) logger.info({ certificate }, 'server certificate renewed');
-    else logger.warn({ certificate, notAfter }, 'server certificate ends soon and is not renewed by the server');
-    return true;
+    if (!isDue(life, epochSeconds(clock))) return;
+    if (!renew) return warn({ certificate, notAfter: formatTimestamp(life.notAfter * 1000) });
+    await renewNow(config, clock);
+    logger.info({ certificate }, 'server certificate renewed');
   } catch (error) {
     logger.error({ certificate, error: String(error) }, 'server certificate cannot be looked after, tried again later');
-    return false;
   }
 }
 

@@ -2,7 +2,9 @@ import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
+import { issueServerCertificate } from '@signet/server/certificates/authority';
+import { loadAuthority } from '@signet/server/certificates/load-authority';
 import { settleServerKey } from '@signet/server/certificates/renew-server-certificate';
 import { initialise } from '@signet/server/cli/initialise';
 import { keepServerCertificate } from '@signet/server/cli/keep-server-certificate';
@@ -61,6 +63,18 @@ for (const [name, daysAgo] of [
     t.deepEqual(await keep(), ['info: server certificate renewed'], 'and then left alone');
   });
 }
+
+test('a certificate that was issued by a clock far ahead, and has not begun, is replaced', async (t) => {
+  const { at, keep, leaf } = await world(t, 0);
+  const authority = await loadAuthority(at('ca', 'intermediate.cert.pem'), at('ca', 'intermediate.key.pem'));
+  const ahead = new FakeClock(systemClock.now() + 200 * day);
+  const name = { domain: parseDomainName('sys.auth'), service: parseServiceName('server'), trustDomain: 'signet.test' };
+  const { certificate, key } = await issueServerCertificate(authority, name, ['localhost'], 365, ahead);
+  writeFileSync(at('server.cert.pem'), certificate);
+  writeFileSync(at('server.key.pem'), key);
+  t.deepEqual(await keep(), ['info: server certificate renewed']);
+  t.true(leaf().validFromDate.getTime() < systemClock.now());
+});
 
 test('a certificate that is far from its end is left alone', async (t) => {
   const { keep, leaf } = await world(t, 100);
