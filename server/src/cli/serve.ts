@@ -7,6 +7,7 @@ import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { parsePort } from './init.ts';
 import { keepServerCertificate } from './keep-server-certificate.ts';
+import { warnOfOpenFiles } from './open-files.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { prepareStore, runWorkers } from './workers.ts';
@@ -35,6 +36,7 @@ export function serveCommand(): Command {
         const logger = createLogger(config.log.level);
         // A file at its size limit (`ulimit -f`) is a full disk: a write that fails, not the end of the process.
         process.on('SIGXFSZ', () => undefined);
+        if (!cluster.isWorker) warnOfOpenFiles(config, logger);
         await using cleanup = new AsyncDisposableStack();
         const { signal } = cleanup.use(stopSignal());
         if (!cluster.isWorker) cleanup.use(await keepServerCertificate(config, logger));
