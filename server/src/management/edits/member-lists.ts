@@ -1,5 +1,6 @@
 import {
   type DomainName,
+  foldAscii,
   type GroupName,
   parseGroupName,
   parseRoleName,
@@ -61,6 +62,20 @@ export function scopeOfList(list: MemberList): MemberScope {
     : { roles: [], groups: [list.name], names: [fullGroupName(list)] };
 }
 
+/** The same with the groups of the domain that a body makes members of a role: who is in them counts from then on. */
+function scopeOfPut(list: MemberList, body: unknown): MemberScope {
+  const scope = scopeOfList(list);
+  return list.kind === 'role' ? { ...scope, groups: ownGroups(list.domain, body) } : scope;
+}
+
+function ownGroups(domain: DomainName, body: unknown): GroupName[] {
+  const prefix = `${domain}:group.`;
+  const members = roleSchema.safeParse(body).data?.members ?? [];
+  const names = members.map((member) => foldAscii(typeof member === 'string' ? member : member.name));
+  // Only looked up: a text that is no name finds no group.
+  return names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length) as GroupName);
+}
+
 /** One member of the list, and of a group where it is a member itself. */
 function scopeOfMember(list: MemberList, member: string): MemberScope {
   return { roles: [], groups: [], names: list.kind === 'role' ? [member] : [member, fullGroupName(list)] };
@@ -94,7 +109,7 @@ export function putList(list: MemberList, body: unknown): DomainEdit {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
-    members: scopeOfList(list),
+    members: scopeOfPut(list, body),
     view: (content) => listView(content, list),
     apply: read,
   };

@@ -1,6 +1,6 @@
 import type { DomainName, PolicyName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { ConflictError, NotFoundError } from '../../errors.ts';
+import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord, PolicyRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { assertionSchema, policySchema } from '../documents/document-schema.ts';
@@ -101,6 +101,7 @@ const rulesSchema = z.array(assertionSchema);
 
 /** `PUT` of one version: its rules. A new version is not active; the first of a policy is. */
 export function putVersion(path: PolicyPath, version: string, body: unknown): DomainEdit {
+  if (version === '__proto__') throw new InvalidRequestError('`__proto__` is not allowed as a name');
   return editOf(path, (content) => {
     const old = versions(content, path);
     const [first] = old;

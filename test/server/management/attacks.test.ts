@@ -1,0 +1,276 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { parseDomainName } from '@signet/policy-engine/names';
+import test from 'ava';
+import { managementWorld, send, tagOf } from '#support/management-world';
+
+/* What somebody with a part of the rights tries in order to get more, and what slips through badly written checks. */
+
+const { server, base, operator, boss, guest, as, newDomain, end } = await managementWorld();
+const keyer = await as('media.keyer');
+test.after.always(end);
+const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+
+/** A domain whose role `keepers`, with `media.guest` in it, has these rights. */
+async function delegated(name: string, ...rights: readonly (readonly [action: string, resource: string])[]) {
+  const domain = await newDomain(name);
+  await boss(`${domain}/roles/keepers`, send('PUT', { members: ['media.guest'] }));
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  const rules = rights.map(([action, resource]) => ({ action, resource, role: 'keepers' }));
+  await boss(`${domain}/policies/management`, send('PUT', rules));
+  return domain;
+}
+
+/** The whole domain is the same afterwards. */
+async function untouched(name: string, attempt: () => Promise<readonly number[]>): Promise<readonly number[]> {
+  const stored = () => server.store.domain(parseDomainName(name));
+  const before = await stored();
+  const statuses = await attempt();
+  if (JSON.stringify(await stored()) !== JSON.stringify(before)) throw new Error(`domain ${name} was changed`);
+  return statuses;
+}
+
+test('a delegate for members gets into no role that manages: not by name, by group, by trust or in another case', async (t) => {
+  const domain = await delegated('escalation', ['manage_members', 'role.*'], ['manage_members', 'group.*']);
+  await boss(`${domain}/groups/chiefs`, send('PUT', {}));
+  await boss(`${domain}/groups/plain`, send('PUT', {}));
+  await boss(`${domain}/roles/admin/members/escalation:group.chiefs`, send('PUT', {}));
+  const other = await newDomain('escalation.other');
+  await boss(`${domain}/groups/lent`, send('PUT', {}));
+  await boss(`${other}/roles/admin/members/escalation:group.lent`, send('PUT', {}));
+  const off = await newDomain('escalation.off');
+  await boss(`${domain}/groups/sleeping`, send('PUT', {}));
+  await boss(`${off}/roles/admin/members/escalation:group.sleeping`, send('PUT', {}));
+  await operator(off, send('PUT', { enabled: false }));
+  const put = async (path: string) => (await guest(`${domain}/${path}/members/media.player`, send('PUT', {}))).status;
+  t.deepEqual(
+    await untouched('escalation', () =>
+      Promise.all(
+        ['roles/admin', 'roles/ADMIN', 'roles/keepers', 'groups/chiefs', 'groups/lent', 'groups/sleeping'].map(put),
+      ),
+    ),
+    [403, 403, 403, 403, 403, 403],
+  );
+  t.is(await put('groups/plain'), 201);
+  t.is((await guest(`${domain}/roles/reader`, send('PUT', { trust: 'media' }))).status, 403);
+  const whole = send('PUT', { members: ['media.guest', 'media.boss'] });
+  t.is((await guest(`${domain}/roles/admin`, whole)).status, 403);
+});
+
+test('a delegate for policies writes no rule that manages, assumes roles or hands out identities', async (t) => {
+  const domain = await delegated('rules', ['manage_policies', 'policy.*']);
+  const rule = (action: string, resource: string) => ({ action, resource, role: 'keepers' });
+  const forbidden = [
+    rule('manage_members', 'role.admin'),
+    rule('Manage_*', '*'),
+    rule('view_domain', 'domain'),
+    rule('assume_role', 'role.admin'),
+    { ...rule('ASSUME_ROLE', 'role.admin'), caseSensitive: true },
+    rule('update', 'service.api'),
+    rule('LAUNCH', 'Service.*'),
+    rule('*', '*'),
+    rule('upd*', 's*'),
+  ];
+  const put = async (body: unknown) => (await guest(`${domain}/policies/mine`, send('PUT', [body]))).status;
+  t.deepEqual(
+    await untouched('rules', () => Promise.all(forbidden.map(put))),
+    forbidden.map(() => 403),
+  );
+  // Kept in a version that is not active it does nothing, and to make it active is the same as writing it.
+  const versions = { active: '1', versions: { '1': [], '2': [rule('manage_members', 'role.admin')] } };
+  t.is((await guest(`${domain}/policies/mine`, send('PUT', versions))).status, 201);
+  t.is((await guest(`${domain}/policies/mine/active`, send('PUT', { version: '2' }))).status, 403);
+  t.is((await guest(`${domain}/policies/management`, send('DELETE'))).status, 403);
+  t.is(await put(rule('update', 'film')), 200);
+  t.is(await put(rule('*', 'film.*')), 200);
+});
+
+test('a delegate for keys and services gets no key of somebody who manages anything', async (t) => {
+  const domain = await delegated('keys', ['manage_keys', 'service.*'], ['manage_services', 'service.*']);
+  await boss(`${domain}/services/chief`, send('PUT', {}));
+  await boss(`${domain}/services/plain`, send('PUT', {}));
+  await boss(`${domain}/roles/admin/members/keys.chief`, send('PUT', {}));
+  await boss(`${domain}/roles/admin/members/keys.ghost`, send('PUT', {}));
+  const elsewhere = await newDomain('keys.elsewhere');
+  await boss(`${domain}/services/abroad`, send('PUT', {}));
+  await boss(`${elsewhere}/roles/admin/members/keys.abroad`, send('PUT', {}));
+  const put = async (name: string) => (await guest(`${domain}/services/${name}/keys/0`, send('PUT', { pem }))).status;
+  t.deepEqual(
+    await untouched('keys', async () => [
+      await put('chief'),
+      await put('abroad'),
+      (await guest(`${domain}/services/ghost`, send('PUT', {}))).status,
+      (await guest(`${domain}/services/chief`, send('PUT', { enabled: false }))).status,
+      (await guest(`${domain}/services/chief`, send('DELETE'))).status,
+    ]),
+    [403, 403, 403, 403, 403],
+  );
+  t.is(await put('plain'), 201);
+});
+
+test('who is nobody in a domain, was switched off or has expired has no rights in it', async (t) => {
+  const domain = await newDomain('gone');
+  await boss(`${domain}/roles/admin/members/media.guest`, send('PUT', { expires: '2001-01-01T00:00:00Z' }));
+  await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', { disabled: true }));
+  for (const who of [guest, keyer]) t.is((await who(`${domain}/roles/mine`, send('PUT', {}))).status, 403);
+  // The entries of those two do not count as administrators.
+  t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('DELETE'))).status, 409);
+  t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('PUT', { disabled: true }))).status, 409);
+  const soon = send('PUT', { expires: '2098-01-01T00:00:00Z' });
+  t.is((await boss(`${domain}/roles/admin/members/media.boss`, soon)).status, 409);
+  t.is((await operator(domain, send('PUT', { enabled: false }))).status, 200);
+  t.is((await boss(`${domain}/roles/mine`, send('PUT', {}))).status, 403);
+  t.is((await boss(domain)).status, 403);
+});
+
+test('the last administrator stays, whichever way the role is reached', async (t) => {
+  const domain = await newDomain('last');
+  await boss(`${domain}/groups/chiefs`, send('PUT', { members: ['media.boss'] }));
+  t.is((await boss(`${domain}/roles/admin`, send('PUT', { members: ['last:group.chiefs'] }))).status, 200);
+  t.deepEqual(
+    await untouched('last', async () => [
+      (await boss(`${domain}/groups/chiefs/members/media.boss`, send('DELETE'))).status,
+      (await boss(`${domain}/groups/chiefs/members/media.boss`, send('PUT', { disabled: true }))).status,
+      (await boss(`${domain}/groups/chiefs`, send('PUT', { members: [] }))).status,
+      (await boss(`${domain}/groups/chiefs`, send('DELETE'))).status,
+      (await boss(`${domain}/roles/admin/members/last:group.chiefs`, send('DELETE'))).status,
+      (await boss(`${domain}/roles/admin`, send('PUT', { members: [] }))).status,
+    ]),
+    [409, 409, 409, 409, 409, 409],
+  );
+});
+
+test('a domain that others lean on stays, also when they are switched off', async (t) => {
+  const leaned = await newDomain('leaned');
+  const truster = await newDomain('leaning');
+  await boss(`${leaned}/groups/team`, send('PUT', {}));
+  await boss(`${truster}/roles/lent`, send('PUT', { trust: 'leaned' }));
+  await operator(leaned, send('PUT', { enabled: false }));
+  await operator(truster, send('PUT', { enabled: false }));
+  t.deepEqual(
+    [(await operator(leaned, send('DELETE'))).body, (await operator(`${leaned}?dryRun=true`, send('DELETE'))).status],
+    [{ code: 409, message: 'domain `leaning` has a role that trusts `leaned`' }, 409],
+  );
+  await operator(`${truster}/roles/lent`, send('DELETE'));
+  await operator(`${truster}/roles/lent`, send('PUT', { members: ['leaned:group.team'] }));
+  t.is((await operator(`${leaned}/groups/team`, send('DELETE'))).status, 409);
+  t.is((await operator(leaned, send('DELETE'))).status, 409);
+  t.is((await operator(truster, send('DELETE'))).status, 204);
+  t.is((await operator(leaned, send('DELETE'))).status, 204);
+});
+
+test('the domain of the system stays, and its administrators with it', async (t) => {
+  const system = `${base}/domains/sys.auth`;
+  t.deepEqual(
+    await untouched('sys.auth', async () => [
+      (await operator(system, send('PUT', { enabled: false }))).status,
+      (await operator(`${base}/domains/SYS.auth`, send('PUT', { enabled: false }))).status,
+      (await operator(system, send('DELETE'))).status,
+      (await operator(`${system}/roles/admin/members/sys.auth.operator`, send('DELETE'))).status,
+      (await boss(`${system}/roles/admin/members/media.boss`, send('PUT', {}))).status,
+    ]),
+    [409, 409, 409, 409, 403],
+  );
+});
+
+test('names are names: folded, decoded once, and nothing else', async (t) => {
+  const domain = await newDomain('named');
+  t.is((await boss(`${domain}/roles/Reader`, send('PUT', {}))).status, 201);
+  t.is((await boss(`${base}/domains/NAMED/roles/rEADER`)).status, 200);
+  t.is((await boss(`${domain}/roles/reader/members/MEDIA.Player`, send('PUT', {}))).status, 201);
+  t.is((await boss(`${domain}/roles/reader/members/media%2eplayer`, send('PUT', {}))).status, 200);
+  const bad = [
+    'a%2fb',
+    '%2e%2e',
+    '..',
+    'a%00b',
+    'a%0ab',
+    '%252e',
+    'a%20b',
+    'a:b',
+    '%c3%28',
+    '%',
+    'a*',
+    '%ff',
+    'ſ',
+    'x'.repeat(300),
+  ];
+  for (const name of bad) {
+    const encoded = /[^\x21-\x7e]/.test(name) ? encodeURIComponent(name) : name;
+    const answers = [
+      await boss(`${domain}/roles/${encoded}`, send('PUT', {})),
+      await boss(`${domain}/roles/reader/members/media.${encoded}`, send('PUT', {})),
+      await boss(`${domain}/services/${encoded}`, send('PUT', {})),
+      await boss(`${domain}/policies/${encoded}`, send('PUT', [])),
+      await boss(`${base}/domains/${encoded}/roles`),
+    ];
+    for (const { status, text } of answers) t.true([400, 404, 405].includes(status), `${name}: ${status} ${text}`);
+  }
+  const members = [
+    'media.play\u0000er',
+    'media.player\n',
+    ' media.player',
+    'media.player*x',
+    '**',
+    'media.*.x',
+    'müdia.x',
+  ];
+  for (const member of members) {
+    const put = await boss(`${domain}/roles/reader?allowWildcard=true`, send('PUT', { members: [member] }));
+    t.is(put.status, 400, member);
+  }
+  t.deepEqual((await boss(`${domain}/roles/reader/members`)).body, { items: [{ name: 'media.player' }] });
+});
+
+test('a body nested as deep as it is long is refused like any other', async (t) => {
+  const domain = await newDomain('deep');
+  const body = `${'['.repeat(400_000)}${']'.repeat(400_000)}`;
+  const options = { method: 'PUT', headers: { 'content-type': 'application/json' }, body };
+  for (const path of [
+    'roles/reader',
+    'policies/p',
+    'policies/p/versions/1',
+    'services/api',
+    'roles/admin/members/a.b',
+  ]) {
+    t.is((await boss(`${domain}/${path}`, options)).status, 400, path);
+  }
+});
+
+test('names of JavaScript are names like others', async (t) => {
+  const domain = await newDomain('proto');
+  for (const name of ['__proto__', 'constructor', 'toString', 'hasOwnProperty']) {
+    t.is((await boss(`${domain}/roles/${name}`, send('PUT', {}))).status, 201, name);
+    const rule = { action: 'a', resource: 'b', role: name };
+    t.is((await boss(`${domain}/policies/${name}`, send('PUT', [rule]))).status, 201, name);
+    t.like((await boss(`${domain}/policies/${name}`)).body, { name: name.toLowerCase(), active: '0' });
+    const version = await boss(`${domain}/policies/p/versions/${name}`, send('PUT', [rule]));
+    const whole = { active: '1', versions: { '1': [], [name]: [rule] } };
+    const put = await boss(`${domain}/policies/whole`, send('PUT', whole));
+    if (name === '__proto__') {
+      t.deepEqual([version.status, put.status], [400, 400]);
+    } else {
+      t.true([200, 201].includes(version.status) && [200, 201].includes(put.status), `${name} ${version.text}`);
+      t.true((await boss(`${domain}/policies/p`)).text.includes(`"${name}":[{`));
+    }
+    t.is((await boss(`${domain}/roles/reader?${name}=1`, send('PUT', {}))).status, 400, name);
+  }
+});
+
+test('a dry run asks for the same rights and refuses the same', async (t) => {
+  const domain = await delegated('dryly', ['manage_members', 'role.reader']);
+  const dry = async (who: typeof boss, path: string, method: string, body?: unknown) =>
+    (await who(`${domain}/${path}?dryRun=true`, send(method, body))).status;
+  t.deepEqual(
+    await untouched('dryly', async () => [
+      await dry(guest, 'roles/admin/members/media.guest', 'PUT', {}),
+      await dry(guest, 'roles/reader/members/media.guest', 'PUT', {}),
+      await dry(boss, 'roles/admin/members/media.boss', 'DELETE'),
+      await dry(boss, 'roles/reader/members/*', 'PUT', {}),
+      await dry(keyer, 'roles/reader', 'PUT', {}),
+    ]),
+    [403, 200, 409, 400, 403],
+  );
+  const tag = tagOf(await boss(`${domain}/roles/reader`));
+  await boss(`${domain}/roles/reader`, send('PUT', { description: 'x' }));
+  t.is((await boss(`${domain}/roles/reader?dryRun=true`, send('DELETE', undefined, { 'if-match': tag }))).status, 412);
+});
