@@ -41,8 +41,8 @@ export interface ApplyOptions extends DocumentRules {
 
 /**
  * Makes the domains of the documents exactly what they say, in one transaction: references and the rules of the management API are
- * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys of
- * services whose document names none too. Throws `InvalidDocumentError` with every problem and every failing case,
+ * checked, the cases run on the result, and only then something is written. Domains without a document stay as they are, public keys and
+ * the endpoint of services whose document names none too: whoever runs a service registers them. Throws `InvalidDocumentError` with every problem and every failing case,
  * `PreconditionFailedError` when the store is no longer in the `planned` state, `InvalidRequestError` when a domain asks for a
  * reason; then nothing has changed.
  */
@@ -84,7 +84,7 @@ export function checkDocuments(
 ): CheckedDocuments {
   const changes = documents.map((document): DocumentChange => {
     const before = known.get(document.content.name);
-    return { document, before, after: withKeptKeys(document, before) };
+    return { document, before, after: withWhatStays(document, before) };
   });
   const all = new Map<DomainName, DomainContent>(known);
   for (const { after } of changes) all.set(after.name, after);
@@ -101,10 +101,15 @@ export function checkDocuments(
   return { snapshot: compiled.snapshot, changes, warnings };
 }
 
-function withKeptKeys({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
+function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
   const services = content.services.map((service): ServiceRecord => {
     const known = stored?.services.find(({ name }) => name === service.name);
-    return known !== undefined && keepsKeys.has(service.name) ? { ...service, publicKeys: known.publicKeys } : service;
+    if (known === undefined) return service;
+    return {
+      ...(known.providerEndpoint !== undefined && { providerEndpoint: known.providerEndpoint }),
+      ...service,
+      ...(keepsKeys.has(service.name) && { publicKeys: known.publicKeys }),
+    };
   });
   return { ...content, services };
 }

@@ -108,6 +108,17 @@ test('keys that were registered stay when the document says nothing of keys, and
   t.deepEqual(await keys(), []);
 });
 
+test('an endpoint that was registered stays when the document names none, and gives way to one that it names', async (t) => {
+  const { store, apply } = await openWorld(t);
+  const named = (url: string) => catalog.replace('api: {}', `api: { endpoint: '${url}' }`);
+  const endpoint = async () => (await store.domain(parseDomainName('catalog')))?.services[0]?.providerEndpoint;
+  await apply({ 'catalog.yaml': named('https://registered.example/') });
+  const again = await apply({ 'catalog.yaml': catalog });
+  t.deepEqual([again.domains[0]?.outcome, await endpoint()], ['unchanged', 'https://registered.example/']);
+  await apply({ 'catalog.yaml': named('https://document.example/') });
+  t.is(await endpoint(), 'https://document.example/');
+});
+
 test('registering a key: replaced by its id; refused without domain, service or key', async (t) => {
   const { store, apply } = await openWorld(t);
   await apply({ 'catalog.yaml': catalog });

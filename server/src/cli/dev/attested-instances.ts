@@ -27,18 +27,13 @@ export async function mayProviderVouch({ paths, identities, baseUrl }: SampleIns
 
 /** The sample service that registers with the secret of its machine, which the token server asks the example provider about. */
 export async function attestedSample(deps: SampleInstancesDeps, providerUrl: string): Promise<SampleSpec> {
-  const endpoint = `${providerUrl}/attest`;
-  const { counter } = await setEndpoint(deps, endpoint);
+  const { counter } = await setEndpoint(deps, `${providerUrl}/attest`);
   await waitUntilKnown(deps, counter);
   return {
     name: attestedService,
     provider: attestingProvider,
     instanceId: machineIds.own,
-    attestation: async () => {
-      // Documents that were applied meanwhile name the usual port.
-      await setEndpoint(deps, endpoint);
-      return (await readFile(secretFile(deps.paths, machineIds.own), 'utf8')).trim();
-    },
+    attestation: async () => (await readFile(secretFile(deps.paths, machineIds.own), 'utf8')).trim(),
   };
 }
 
