@@ -34,6 +34,13 @@ const claims = {
   'kubernetes.io': { namespace: 'media', pod: { uid: 'pod-1' } },
 };
 
+const jwtOptions = {
+  issuer: 'https://cluster.example',
+  audience: 'https://signet.example',
+  subject: 'system:serviceaccount:{domain}:{service}',
+  maxAgeSeconds: 3600,
+};
+
 async function open(t: ExecutionContext, keysUrl?: string) {
   const keysFile = join(temporaryFolder(t), 'keys.json');
   writeFileSync(
@@ -41,11 +48,8 @@ async function open(t: ExecutionContext, keysUrl?: string) {
     JSON.stringify({ keys: [{ ...(await exportJWK(pair.publicKey)), kid: 'k1', alg: 'RS256' }] }),
   );
   const options = {
-    issuer: 'https://cluster.example',
-    audience: 'https://signet.example',
-    subject: 'system:serviceaccount:{domain}:{service}',
+    ...jwtOptions,
     claims: { 'kubernetes\\.io.namespace': '{domain}', 'kubernetes\\.io.pod.uid': '{instanceId}' },
-    maxAgeSeconds: 3600,
     ...(keysUrl === undefined ? { keysFile } : { keysUrl }),
   };
   return openJwtProvider(options, clock);
@@ -70,6 +74,34 @@ test('a token of the configured issuer for this very service attests it', async 
     ssh: true,
     attributes: {},
   });
+});
+
+test('keys that the issuer puts into the file count at once, those that it takes out soon not', async (t) => {
+  const keysFile = join(temporaryFolder(t), 'keys.json');
+  const other = await generateKeyPair('RS256', { extractable: true });
+  const write = async (...keys: readonly (readonly [kid: string, key: typeof pair.publicKey])[]) => {
+    const jwks = keys.map(async ([kid, key]) => ({ ...(await exportJWK(key)), kid, alg: 'RS256' }));
+    writeFileSync(keysFile, JSON.stringify({ keys: await Promise.all(jwks) }));
+  };
+  await write(['k1', pair.publicKey]);
+  const own = new FakeClock();
+  const provider = await openJwtProvider({ ...jwtOptions, claims: {}, keysFile }, own);
+  const ask = async (kid: string, key: typeof pair.publicKey) => {
+    const attestationData = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(key);
+    return provider.attest({ ...request, attestationData }).then(
+      () => true,
+      (error: unknown) => (error instanceof ForbiddenError ? false : Promise.reject(error)),
+    );
+  };
+  t.deepEqual([await ask('k1', pair.privateKey), await ask('k2', other.privateKey)], [true, false]);
+  await write(['k1', pair.publicKey], ['k2', other.publicKey]);
+  t.deepEqual([await ask('k2', other.privateKey), await ask('k1', pair.privateKey)], [true, true]);
+  writeFileSync(keysFile, '{"keys":');
+  own.advance(30_000);
+  t.true(await ask('k2', other.privateKey), 'half a file changes nothing');
+  await write(['k2', other.publicKey]);
+  own.advance(30_000);
+  t.deepEqual([await ask('k1', pair.privateKey), await ask('k2', other.privateKey)], [false, true]);
 });
 
 const refusals: readonly (readonly [name: string, changes: Readonly<Record<string, unknown>>, message: RegExp])[] = [

@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import type { Clock } from '@signet/policy-engine/clock';
-import { type CompactVerifyGetKey, createLocalJWKSet, createRemoteJWKSet } from 'jose';
+import { type CompactVerifyGetKey, createLocalJWKSet, createRemoteJWKSet, errors } from 'jose';
 import { z } from 'zod';
 import type { AttestationProvider } from './attestation.ts';
 import { type JwtIssuer, signedJwtProvider } from './signed-jwt.ts';
@@ -19,15 +19,47 @@ const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })
 const cooldownMs = 30_000;
 const timeoutMs = 5000;
 
-async function keysOf(options: JwtIssuerOptions): Promise<CompactVerifyGetKey> {
-  if (options.keysUrl !== undefined) {
-    return createRemoteJWKSet(new URL(options.keysUrl), { cooldownDuration: cooldownMs, timeoutDuration: timeoutMs });
-  }
-  const text = await readFile(options.keysFile ?? '', 'utf8');
-  return createLocalJWKSet(keySetSchema.parse(JSON.parse(text)));
+/** How old a key file may be that is in use; one without the key that is looked for is read anew at once. */
+const fileAgeMs = 30_000;
+
+interface KeySet {
+  readonly text: string;
+  readonly find: CompactVerifyGetKey;
+}
+
+async function readKeySet(file: string): Promise<KeySet> {
+  const text = await readFile(file, 'utf8');
+  return { text, find: createLocalJWKSet(keySetSchema.parse(JSON.parse(text))) };
+}
+
+/** The keys of a file that issuers rotate; while it cannot be read those known stay. Throws when it cannot be read at first. */
+async function keysOfFile(file: string, clock: Clock): Promise<CompactVerifyGetKey> {
+  let current = await readKeySet(file);
+  let readAt = clock.now();
+  const readAgain = async (): Promise<boolean> => {
+    const next = await readKeySet(file).catch(() => current);
+    readAt = clock.now();
+    const isNew = next.text !== current.text;
+    if (isNew) current = next;
+    return isNew;
+  };
+  return async (header, token) => {
+    if (Math.abs(clock.now() - readAt) >= fileAgeMs) await readAgain();
+    try {
+      return await current.find(header, token);
+    } catch (error) {
+      if (error instanceof errors.JWKSNoMatchingKey && (await readAgain())) return current.find(header, token);
+      throw error;
+    }
+  };
+}
+
+async function keysOf(options: JwtIssuerOptions, clock: Clock): Promise<CompactVerifyGetKey> {
+  if (options.keysUrl === undefined) return keysOfFile(options.keysFile ?? '', clock);
+  return createRemoteJWKSet(new URL(options.keysUrl), { cooldownDuration: cooldownMs, timeoutDuration: timeoutMs });
 }
 
 /** The provider for the signed tokens of one issuer. Throws when its key file cannot be read. */
 export async function openJwtProvider(options: JwtIssuerOptions, clock: Clock): Promise<AttestationProvider> {
-  return signedJwtProvider({ issuer: options, keys: await keysOf(options), clock });
+  return signedJwtProvider({ issuer: options, keys: await keysOf(options, clock), clock });
 }
