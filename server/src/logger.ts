@@ -56,7 +56,8 @@ function standardErrorLogger(options: LoggerOptions): Logger {
     logger.error({ lines }, 'lines of the log were lost, it could not be written');
   });
   const { flushSync } = stream;
-  // Asked when the process ends, it would try until there is space.
+  // Asked when the process ends, it would try until there is space: whether there is some now is seen just before.
+  process.once('beforeExit', () => stream.flush());
   stream.flushSync = () => {
     if (!failing) flushSync.call(stream);
   };

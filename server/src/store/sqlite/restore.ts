@@ -97,8 +97,8 @@ function replace(storeFile: string, fresh: string, digest: string, options: Rest
     const { epoch, kept } = begin(database, digest, old, options);
     syncFile(fresh);
     const replaced = `${storeFile}.replaced-${epoch}`;
-    // Parts of a store that cannot be read, or whose file is gone: they would be read into the new one.
-    for (const suffix of ['-wal', '-shm', '-journal']) {
+    // Parts of a store that cannot be read, or whose file is gone, would be read into the new one. One that can be read is whole in its file.
+    for (const suffix of old === undefined ? ['-wal', '-shm', '-journal'] : []) {
       if (existsSync(`${storeFile}${suffix}`)) renameSync(`${storeFile}${suffix}`, `${replaced}${suffix}`);
     }
     if (wasThere) linkSync(storeFile, replaced);
