@@ -37,7 +37,7 @@ export function search(
 function memberHits(snapshot: Snapshot, domain: DomainName, member: string): SearchHit[] {
   const found = snapshot.domain(domain);
   const roles = [...(found?.roles.values() ?? [])].flatMap((role) =>
-    role.members
+    [...role.members]
       .filter(({ name }) => name === member || (name.endsWith('*') && matchesPattern(name, member)))
       .map(({ name }): SearchHit => ({ domain, kind: 'role', name: role.name, entry: name })),
   );

@@ -52,7 +52,7 @@ export function isSwitchedOff(snapshot: Snapshot, principal: PrincipalName): boo
 }
 
 function entryPaths(snapshot: Snapshot, role: RoleSnapshot, principal: PrincipalName, now: number): RolePath[] {
-  return role.members.flatMap((member): RolePath[] => {
+  return [...role.members].flatMap((member): RolePath[] => {
     const { name } = member;
     const state = stateOf(member, now);
     if (!name.includes(':')) {

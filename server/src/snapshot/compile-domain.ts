@@ -11,8 +11,8 @@ import type {
   ServiceRecord,
   StoredPolicy,
 } from '../store/records.ts';
+import { MemberList } from './member-list.ts';
 import { indexInSteps, patchIndexInSteps } from './membership-index.ts';
-import { patchMembers } from './patch-members.ts';
 import type { RoleSnapshot } from './role-snapshot.ts';
 import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
 import type { Steps } from './steps.ts';
@@ -57,14 +57,15 @@ export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?
 }
 
 function withOtherMembers(role: RoleSnapshot, { previous, names }: DomainBase): RoleSnapshot {
-  return { ...role, members: patchMembers(previous.roles.get(role.name)?.members ?? [], role.members, names) };
+  const known = MemberList.of(previous.roles.get(role.name)?.members ?? []);
+  return { ...role, members: known.with(names, role.members) };
 }
 
 function roleSnapshot(role: RoleRecord): RoleSnapshot {
   return {
     name: role.name,
     ...(role.trust === undefined ? {} : { trust: role.trust }),
-    members: role.members,
+    members: MemberList.of(role.members),
     ...(role.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: role.tokenExpirySeconds }),
     ...(role.certExpirySeconds === undefined ? {} : { certExpirySeconds: role.certExpirySeconds }),
   };

@@ -130,7 +130,9 @@ function summaryOf({ prefixes, groupRoles }: Pick<MembershipIndex, 'prefixes' | 
 function* addMembers(entries: RoleEntries, role: RoleSnapshot): Steps<void> {
   // Members without an end share one grant: a role may have a hundred thousand of them.
   const lasting: Grant = { role: role.name };
-  for (const [count, member] of role.members.entries()) {
+  let count = 0;
+  for (const member of role.members) {
+    count += 1;
     if (count % sliceLength === 0) yield;
     if (member.disabled) continue;
     const grant = member.expires === undefined ? lasting : { role: role.name, expires: member.expires };

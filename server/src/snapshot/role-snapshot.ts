@@ -12,7 +12,8 @@ export interface RoleSnapshot {
   readonly name: RoleName;
   /** The domain that decides who is in this role (delegated role). */
   readonly trust?: DomainName;
-  readonly members: readonly Member[];
+  /** Sorted by name. */
+  readonly members: Iterable<Member>;
   readonly tokenExpirySeconds?: number;
   readonly certExpirySeconds?: number;
 }
