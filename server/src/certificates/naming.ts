@@ -30,9 +30,12 @@ export function isDnsName(name: string): boolean {
   return name.length <= 253 && dnsGrammar.test(name) && name.split('.').every((part) => part.length <= 63);
 }
 
-/** The ends of a name at its dots, the longest first: `b.c` and `c` of `a.b.c`. */
+/** Labels of a name that are looked at; each end of a name is a question to the policy. */
+export const maxLabels = 12;
+
+/** The ends of a name at its dots, the longest first: `b.c` and `c` of `a.b.c`. A name of more than `maxLabels` labels has longer ones only. */
 export function suffixesOf(name: string): readonly string[] {
-  const labels = name.split('.').slice(1, 12);
+  const labels = name.split('.').slice(1, maxLabels);
   return labels.map((_, index) =>
     name
       .split('.')

@@ -26,9 +26,19 @@ export function findTenant(snapshot: Snapshot, key: Pick<InstanceKey, 'domain' |
   return domain;
 }
 
-/** The two authorizations without which no instance gets anything. Throws `ForbiddenError`. */
-export function authorizeProvider(deps: InstanceDeps, key: Pick<InstanceKey, 'provider' | 'domain' | 'service'>): void {
-  authorizeLaunch(deps.snapshot(), key.provider, key, deps.clock.now());
+/**
+ * The authorizations without which no instance gets anything: its provider may launch it, and vouch for the host name that is stated,
+ * whatever kind of certificate is to carry it. Throws `ForbiddenError`, `InvalidRequestError`.
+ */
+export function authorizeProvider(
+  deps: InstanceDeps,
+  key: Pick<InstanceKey, 'provider' | 'domain' | 'service'>,
+  { hostname }: Pick<RefreshInformation, 'hostname'>,
+): void {
+  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
+  authorizeLaunch(snapshot, key.provider, key, now);
+  if (hostname === undefined || mayVouchForHost(snapshot, key.provider, hostname, now)) return;
+  throw new InvalidRequestError(`hostname \`${hostname}\` is not one that provider \`${key.provider}\` may vouch for`);
 }
 
 function grantsFor(
@@ -38,11 +48,6 @@ function grantsFor(
   address: string,
 ): ServiceGrants {
   const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
-  if (hostname !== undefined && !mayVouchForHost(snapshot, key.provider, hostname, now)) {
-    throw new InvalidRequestError(
-      `hostname \`${hostname}\` is not one that provider \`${key.provider}\` may vouch for`,
-    );
-  }
   return {
     mayUseSuffix: (suffix) => mayUseDnsSuffix(snapshot, key.provider, suffix, now),
     hostname,
@@ -123,8 +128,12 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
   return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
 }
 
-/** The host certificate that was asked for, when the provider says that the instance may have one. */
+/**
+ * The host certificate that was asked for, when the provider says that the instance may have one. Names that only the provider states
+ * count as far as policy lets it vouch for them.
+ */
 export async function hostCertificate(
+  deps: Pick<InstanceDeps, 'snapshot' | 'clock'>,
   issue: IssueHostCertificate | undefined,
   input: AttestInput,
   attested: Attested,
@@ -133,5 +142,8 @@ export async function hostCertificate(
   const { hostname } = input.information;
   const dns = input.names.altNames.filter(({ kind, value }) => kind === 'dns' && !value.startsWith('*'));
   const names = [...dns.map(({ value }) => value), ...(hostname === undefined ? [] : [hostname])];
-  return issue(input.key, [...names, ...(attested.sshPrincipals ?? [])], attested.maxSeconds);
+  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
+  const stated = attested.sshPrincipals ?? [];
+  const vouched = stated.filter((name) => mayVouchForHost(snapshot, input.key.provider, name.toLowerCase(), now));
+  return issue(input.key, [...names, ...vouched], attested.maxSeconds);
 }

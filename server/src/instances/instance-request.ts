@@ -9,6 +9,7 @@ import {
   type ServiceName,
 } from '@signet/policy-engine/names';
 import { z } from 'zod';
+import { isDnsName } from '../certificates/naming.ts';
 import { InvalidRequestError } from '../errors.ts';
 
 /** `InstanceRefreshInformation`: everything is optional. Lives are in seconds here, whatever unit the wire counts in. */
@@ -71,6 +72,13 @@ function emptyIsAbsent(value: string | null | undefined): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
+/** A wildcard is no host name: who may vouch for `example.com` may do so host by host. */
+function parseHostname(value: string | undefined): string | undefined {
+  const name = value?.toLowerCase();
+  if (name === undefined || name === 'localhost' || (isDnsName(name) && !name.startsWith('*'))) return name;
+  throw new InvalidRequestError('`hostname` is no host name');
+}
+
 function refreshFields(body: z.output<typeof refreshSchema>, unitSeconds: number): RefreshInformation {
   return {
     attestationData: body.attestationData ?? '',
@@ -78,7 +86,7 @@ function refreshFields(body: z.output<typeof refreshSchema>, unitSeconds: number
     ssh: emptyIsAbsent(body.ssh),
     requestedSeconds:
       body.expiryTime === null || body.expiryTime === undefined ? undefined : body.expiryTime * unitSeconds,
-    hostname: emptyIsAbsent(body.hostname)?.toLowerCase(),
+    hostname: parseHostname(emptyIsAbsent(body.hostname)),
     cloud: emptyIsAbsent(body.cloud),
   };
 }

@@ -1,6 +1,6 @@
 import { type DomainName, type PrincipalName, parseActionName, type ServiceName } from '@signet/policy-engine/names';
 import { checkAccess } from '../access/check-access.ts';
-import { suffixesOf } from '../certificates/naming.ts';
+import { maxLabels, suffixesOf } from '../certificates/naming.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
@@ -48,6 +48,8 @@ export function mayUseDnsSuffix(snapshot: Snapshot, provider: PrincipalName, suf
  * name `localhost` has no end but itself.
  */
 export function mayVouchForHost(snapshot: Snapshot, provider: PrincipalName, hostname: string, now: number): boolean {
+  // Of a longer name the short ends would not be looked at, and one of them may be denied.
+  if (hostname.split('.').length > maxLabels) return false;
   const ends = hostname === 'localhost' ? [hostname] : suffixesOf(hostname);
   const statuses = ends.map((suffix) => launchStatus(snapshot, provider, `sys.auth:hostname.${suffix}`, now));
   return statuses.includes('allowed') && !statuses.includes('denied');

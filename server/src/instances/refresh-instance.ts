@@ -91,7 +91,7 @@ export async function refreshInstance(
   const issueHost = readHostRequest(deps, information);
   findTenant(deps.snapshot(), key);
   const { lineage, clientOnly } = await requireOwnCertificate(deps, caller, key);
-  authorizeProvider(deps, key);
+  authorizeProvider(deps, key, information);
   const names = request === undefined ? noNames : namesFor(deps, request, key, information, caller.address);
   if (lineage !== 'missing') await refuseForeign(deps, caller, key, lineage);
   const { principal, address } = caller;
@@ -100,7 +100,7 @@ export async function refreshInstance(
   const attested = await attest(deps, input);
   if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
   const signed = request && (await signAndRotate(deps, caller, input, request, attested, clientOnly));
-  const ssh = await hostCertificate(issueHost, input, attested);
+  const ssh = await hostCertificate(deps, issueHost, input, attested);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider: key.provider,

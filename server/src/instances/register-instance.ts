@@ -31,7 +31,7 @@ export async function registerInstance(
   const request = parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
   findTenant(deps.snapshot(), information);
-  authorizeProvider(deps, information);
+  authorizeProvider(deps, information, information);
   const { provider, domain, service } = information;
   const asked = { provider, domain, service, instanceId: deps.rules.athenz ? information.instanceId : undefined };
   const { instanceId, ...names } = namesFor(deps, request, asked, information, registrant.address);
@@ -39,7 +39,7 @@ export async function registerInstance(
   const input = { operation: 'register', key, information, names, ...registrant } as const;
 
   const attested = await attest(deps, input);
-  const ssh = await hostCertificate(issueHost, input, attested);
+  const ssh = await hostCertificate(deps, issueHost, input, attested);
   const clientOnly = attested.usage === 'client';
   const signed = await signInstance(deps, input, request, attested, clientOnly);
   if (attested.recorded) {

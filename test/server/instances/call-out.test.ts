@@ -1,8 +1,12 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { TLSSocket } from 'node:tls';
+import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
 import { createCircuitBreaker } from '@signet/server/instances/attestation/circuit-breaker';
 import test from 'ava';
@@ -11,6 +15,7 @@ import { field, instanceDomains, instanceNames, instanceWorld, json, keyPem, reg
 import { createPki, type Pki } from '#support/pki';
 import { ecPair, requestPem } from '#support/requests';
 import type { Ending } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
 interface Call {
@@ -125,6 +130,24 @@ test('a provider is asked over mutual TLS, and what it says about the certificat
   t.is(refreshed.status, 200, refreshed.text);
   t.is(world.calls[1]?.path, '/attest/refresh');
   t.is(field(field(world.calls[1]?.body, 'attributes'), 'principal'), 'media.player');
+});
+
+test('a provider states host names for a host certificate only as far as policy lets it vouch for them', async (t) => {
+  const authority = join(temporaryFolder(t), 'host.pem');
+  writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
+  const attributes = { certSSH: 'true', attestedSshCertPrincipals: 'one.hosts.example,bank.example' };
+  const world = await worldWith(t, confirm(attributes), { 'ssh.hostAuthority': authority });
+  const [sysAuth] = instanceDomains;
+  const { providers } = sysAuth.policies;
+  const hosts = ['ALLOW', 'providers', 'launch', 'hostname.hosts.example'] as const;
+  await world.save({ ...sysAuth, policies: { providers: [...providers, hosts] } });
+  const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
+  const ask = async (id: string, principal: string) => {
+    const certRequestMeta = { requestor: 'media.player', certType: 'host' };
+    const ssh = JSON.stringify({ certRequestData: { principals: [principal], publicKey }, certRequestMeta });
+    return (await world.as()('/instance', json({ ...registration(id), ssh }))).status;
+  };
+  t.deepEqual([await ask('h-1', 'one.hosts.example'), await ask('h-2', 'bank.example')], [201, 403]);
 });
 
 test('an instance whose provider wants no record refreshes without one', async (t) => {

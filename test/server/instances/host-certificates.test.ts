@@ -6,7 +6,7 @@ import { rowSerial } from '@signet/server/certificates/ssh/certificate-log';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import test from 'ava';
-import { field, instanceWorld, json, register } from '#support/instance-world';
+import { field, instanceDomains, instanceWorld, json, register } from '#support/instance-world';
 import { temporaryFolder } from '#support/temp';
 
 const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
@@ -41,4 +41,45 @@ test('an instance gets a host certificate for its own names beside its certifica
   t.true(revoked.some(({ serial }) => serial === rowSerial(certificate.serial)));
   t.is(revoked.length, 2);
   t.is((await world.as()(key, json({}))).status, 401);
+});
+
+/** The usual domains, and `sys.auth.server` and `prov.cloud` may vouch for hosts, but not for those of `internal.example`. */
+const withHosts = instanceDomains.map((domain) =>
+  domain.name === 'sys.auth'
+    ? {
+        ...domain,
+        policies: {
+          providers: [
+            ...domain.policies.providers,
+            ['ALLOW', 'providers', 'launch', 'hostname.*'],
+            ['DENY', 'providers', 'launch', 'hostname.internal.example'],
+          ] as const,
+        },
+      }
+    : domain,
+);
+
+test('a host name is vouched for also when only a host certificate is asked for', async (t) => {
+  const authority = join(temporaryFolder(t), 'host.pem');
+  writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
+  const world = await instanceWorld(t, { options: { 'ssh.hostAuthority': authority }, domains: withHosts });
+  const instance = await register(world, 'h-3');
+  const ask = (hostname: string) =>
+    world.as(instance)('/instance/sys.auth.server/media/player/h-3', json({ hostname, ssh: hostRequest(hostname) }));
+  const good = await ask('one.hosts.example');
+  t.is(good.status, 200, good.text);
+  const line = String(field(good.body, 'sshCertificate'));
+  t.deepEqual(readSshCertificate(Buffer.from(line.split(' ')[1] ?? '', 'base64')).principals, ['one.hosts.example']);
+  const notVouched = (name: string) =>
+    `hostname \`${name}\` is not one that provider \`sys.auth.server\` may vouch for`;
+  const long = `${'a.'.repeat(12)}internal.example`;
+  for (const [hostname, message] of [
+    ['bank.internal.example', notVouched('bank.internal.example')],
+    [long, notVouched(long)],
+    ['single', '`hostname` is no host name'],
+    ['*.hosts.example', '`hostname` is no host name'],
+    ['a b.hosts.example', '`hostname` is no host name'],
+  ] as const) {
+    t.deepEqual((await ask(hostname)).body, { code: 400, message });
+  }
 });
