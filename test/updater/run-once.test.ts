@@ -322,6 +322,17 @@ test('what a killed run left behind is removed, and nothing else', async (t) => 
   ]);
 });
 
+test('what cannot be removed is told, and hinders no domain', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish();
+  const updater = await world.open();
+  mkdirSync(join(world.policyDir, '.catalog.pol.0123456789abcdef.tmp'));
+  const report = await updater.run();
+  t.deepEqual(kinds(report), { catalog: 'updated' });
+  t.is(report.exitStatus, 4);
+  t.regex(report.problems.join(), /^cannot clean policy directory `.*` \((EISDIR|EPERM)\)$/);
+});
+
 const oddities: readonly { note: string; put: (path: string, world: UpdaterWorld) => void }[] = [
   { note: 'a link to a file', put: (path, world) => symlinkSync(join(world.folder, 'victim'), path) },
   { note: 'a link to nowhere', put: (path) => symlinkSync('/nowhere/at/all', path) },

@@ -28,7 +28,7 @@ export interface RunReport {
   readonly outcomes: ReadonlyMap<DomainName, Outcome>;
   /** As it is in the status file. */
   readonly status: Status;
-  /** What went wrong beside the domains, e.g. the status file could not be written. */
+  /** What went wrong beside the domains, e.g. the status file could not be written, or a leftover not removed. */
   readonly problems: readonly string[];
   readonly exitStatus: ExitStatus;
   /** Time before which the server does not want to be asked again (ms since the epoch). */
@@ -45,10 +45,10 @@ const givenUpAfter = 2;
 export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunReport> {
   const { directory, keys, clock } = deps;
   await directory.check();
-  await directory.removeLeftovers();
+  const problems: string[] = [];
+  await noteProblem(problems, () => directory.removeLeftovers());
   await keys.refresh(signal);
   const outcomes = await updateAll(deps, signal);
-  const problems: string[] = [];
   await noteProblem(problems, () => deps.state.save());
   const status = await buildStatus(deps, outcomes);
   await noteProblem(problems, () => writeStatus(directory, status));
