@@ -1,13 +1,14 @@
 import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { buffer } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
-import { parseTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { openIdentityAgent } from '@signet/client';
+import { epochSeconds, parseTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
+import { readAttestation } from '@signet/server/cli/identity/attestation';
 import test, { type ExecutionContext } from 'ava';
-import { instanceDomains, instanceWorld, json } from '#support/instance-world';
+import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { instanceDomains, instanceWorld } from '#support/instance-world';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';
 import { type Finished, runProgram } from '#support/run-program';
 import { wholeFile } from '#support/start-server';
@@ -21,14 +22,13 @@ const logins = {
   ...sysAuth,
   roles: {
     ...sysAuth.roles,
-    'ssh-users': ['media.admin', 'prov.lazy'],
+    'ssh-users': ['media.admin'],
     launchers: ['sys.auth.server'],
     operators: ['sys.auth.operator'],
   },
   policies: {
     ...sysAuth.policies,
     logins: [['ALLOW', 'ssh-users', 'ssh_login', 'ssh.deploy']],
-    revocation: [['ALLOW', 'operators', 'revoke', 'ssh']],
     hosts: [['ALLOW', 'launchers', 'launch', 'hostname.example.com']],
   },
 } as const;
@@ -43,12 +43,21 @@ function authorityKey(name: string): string {
   return path;
 }
 
+const issuer = await generateKeyPair('ES256', { extractable: true });
+const keysFile = join(folderOfKeys, 'issuer.json');
+writeFileSync(
+  keysFile,
+  JSON.stringify({ keys: [{ ...(await exportJWK(issuer.publicKey)), kid: 'k1', alg: 'ES256' }] }),
+);
+const jwtIssuer = { issuer: 'https://ci.example', audience: 'signet', subject: '{domain}/{service}/{instanceId}' };
+
 const world = await instanceWorld(file, {
   domains: [logins, ...others],
   options: {
     'ssh.hostAuthority': authorityKey('host.pem'),
     'ssh.userAuthority': authorityKey('user.pem'),
     'ssh.hostExpirySeconds': 3600,
+    'instances.jwtIssuers': [{ provider: 'prov.jwt', ...jwtIssuer, keysFile }],
   },
 });
 test.after.always(() => file.end());
@@ -102,6 +111,40 @@ test('a command may attest the instance; what it says when it fails is not mista
   }
   const { status, stdout } = await step('once', '--attestation-command', `cat '${token}'`);
   t.deepEqual([status, JSON.parse(stdout).outcome], [0, 'registered']);
+});
+
+test('a token that the platform keeps fresh in a file attests the instance, each time anew', async (t) => {
+  const { folder, at } = await instance(t, 'o-5');
+  const file = join(folder, 'platform-token');
+  const put = async (subject: string, from: number) => {
+    const token = new SignJWT({ iat: from, exp: from + 300 }).setIssuer('https://ci.example').setAudience('signet');
+    writeFileSync(
+      file,
+      await token.setSubject(subject).setProtectedHeader({ alg: 'ES256', kid: 'k1' }).sign(issuer.privateKey),
+    );
+  };
+  const now = epochSeconds(systemClock);
+  const name = { domain: 'media', service: 'player' };
+  const agent = openIdentityAgent({
+    baseUrl: world.baseUrl,
+    caBundle: join(world.folder, 'bundle.pem'),
+    folder: at(),
+    instance: { ...name, provider: 'prov.jwt', instanceId: 'o-5', trustDomain: 'signet.test' },
+    attestation: () => readAttestation({ attestation: file }),
+  });
+  const outcome = async (force = false) => {
+    const done = await agent.step({ force });
+    return done.kind === 'failed' ? `failed: ${done.error.serverMessage ?? done.error.message}` : done.kind;
+  };
+  t.is(await outcome(), 'failed: there is nothing to attest the instance with');
+  await put('media/studio/o-5', now);
+  t.is(await outcome(), 'failed: attestationData is a token whose claim `sub` names something else');
+  await put('media/player/o-5', now);
+  t.is(await outcome(), 'registered');
+  await put('media/player/o-5', now - 600);
+  t.is(await outcome(true), 'failed: attestationData is a token with no time left');
+  await put('media/player/o-5', now);
+  t.is(await outcome(true), 'refreshed');
 });
 
 test('status tells when the next renewal is due, as the agent does', async (t) => {
@@ -172,93 +215,10 @@ withKeygen('an operator gets a certificate over an SSH key, for granted logins o
     [refused.status, refused.stderr],
     [1, 'signet: the server answered 403: principal may not log in as `root`\n'],
   );
+  const revoke = (...args: readonly string[]) =>
+    signet('certificate', 'revoke-ssh', ...server, '--cert', cert, '--key', own, ...args);
+  t.deepEqual((await revoke('--serial', serial, '--reason', 'superseded')).stdout, '1 revoked\n');
+  t.deepEqual((await revoke()).stderr, 'signet: give --serial or --key-id\n');
   const missing = await ssh(join(folder, 'nothing'), '--login', 'deploy');
   t.deepEqual([missing.status, missing.stderr], [2, `signet: \`${folder}/nothing.pub\` cannot be read\n`]);
 });
-
-withKeygen(
-  'an SSH certificate is revoked by its owner or an operator, by serial number or key id, and nobody else',
-  async (t) => {
-    const folder = temporaryFolder(t);
-    const as = async (name: string) => {
-      const { certificate, key } = await world.pki.identity(name);
-      const files = [join(folder, `${name}.cert.pem`), join(folder, `${name}.key.pem`)] as const;
-      writeFileSync(files[0], certificate);
-      writeFileSync(files[1], key);
-      return [...server, '--cert', files[0], '--key', files[1]];
-    };
-    const [owner, operator, guest] = [await as('prov.lazy'), await as('sys.auth.operator'), await as('media.studio')];
-    const certify = async (name: string) => {
-      const { file: key } = makeSshKey(folder, name, '-t', 'ed25519');
-      const { stdout } = await signet('cert', 'ssh', ...owner, key, '--login', 'deploy', '--json');
-      return { certificate: `${key}-cert.pub`, serial: String(JSON.parse(stdout).serial) };
-    };
-    const issued = [await certify('k-1'), await certify('k-2'), await certify('k-3')];
-    const revoke = async (who: readonly string[], ...what: readonly string[]) => {
-      const { status, stdout, stderr } = await signet('certificate', 'revoke-ssh', ...who, ...what);
-      return [status, `${stdout}${stderr}`.trim()];
-    };
-    const krl = join(folder, 'krl');
-    const revoked = async () => {
-      const { body } = await fetchRaw(await world.pki.identity('media.player'), '/sshcert/krl');
-      writeFileSync(krl, body);
-      return issued.map(({ certificate }) => sshKeygen('-Q', '-f', krl, certificate).status === 1);
-    };
-    t.deepEqual(await revoked(), [false, false, false]);
-
-    const [first, second] = issued;
-    const refused = 'signet: the server answered 403: an SSH certificate is revoked by its owner or an operator';
-    t.deepEqual(await revoke(guest, '--serial', first?.serial ?? ''), [1, refused]);
-    t.deepEqual(await revoke(guest, '--key-id', 'user:prov.lazy'), [1, refused]);
-    t.deepEqual(await revoked(), [false, false, false]);
-
-    t.deepEqual(await revoke(owner, '--serial', first?.serial ?? '', '--reason', 'key-compromise'), [0, '1 revoked']);
-    t.deepEqual(await revoked(), [true, false, false]);
-    t.deepEqual(await revoke(operator, '--serial', second?.serial ?? ''), [0, '1 revoked']);
-    t.deepEqual(await revoke(operator, '--key-id', 'user:prov.lazy'), [0, '1 revoked']);
-    t.deepEqual(await revoked(), [true, true, true]);
-    const none = 'signet: the server answered 404: there is no such SSH certificate in force';
-    t.deepEqual(await revoke(operator, '--key-id', 'user:prov.lazy'), [1, none]);
-    t.deepEqual(await revoke(owner, '--serial', '1'), [1, none]);
-    t.deepEqual(await revoke(owner), [2, 'signet: give --serial or --key-id']);
-    const records = await world.store.audit({ limit: 3 });
-    t.deepEqual(
-      records.map(({ action, actor, reason }) => [action, actor, reason]),
-      [
-        ['revoke-certificate', 'sys.auth.operator', 'unspecified'],
-        ['revoke-certificate', 'sys.auth.operator', 'unspecified'],
-        ['revoke-certificate', 'prov.lazy', 'key-compromise'],
-      ],
-    );
-  },
-);
-
-for (const [name, body, message] of [
-  ['nothing', {}, 'the body must have either `serial` or `keyId`'],
-  ['both', { serial: '1', keyId: 'user:a.b' }, 'the body must have either `serial` or `keyId`'],
-  ['a number', { serial: 1 }, 'serial is not as it must be: `serial` or `keyId`, and `reason`'],
-  ['hexadecimal', { serial: '0x1f' }, 'serial is not as it must be: `serial` or `keyId`, and `reason`'],
-  [
-    'a member that is not known',
-    { serial: '1', all: true },
-    'the body is not as it must be: `serial` or `keyId`, and `reason`',
-  ],
-  ['another reason', { serial: '1', reason: 'fun' }, 'reason is not as it must be: `serial` or `keyId`, and `reason`'],
-] as const) {
-  test(`POST /sshcert/revoke with ${name} is refused`, async (t) => {
-    const call = await world.identity('media.admin');
-    t.deepEqual((await call('/sshcert/revoke', json(body))).body, { code: 400, message });
-  });
-}
-
-/** The bytes of an answer. */
-function fetchRaw(who: { certificate: string; key: string }, path: string): Promise<{ body: Buffer }> {
-  return new Promise((resolve, reject) => {
-    const options = { cert: who.certificate, key: who.key, ca: world.pki.bundle, agent: false } as const;
-    request(`${world.baseUrl}${path}`, options, (answer) => {
-      buffer(answer).then((body) => resolve({ body }), reject);
-    })
-      .on('error', reject)
-      .end();
-  });
-}
