@@ -6,6 +6,7 @@ import {
   openSync,
   readFileSync,
   renameSync,
+  rmSync,
   statSync,
   symlinkSync,
   utimesSync,
@@ -194,6 +195,41 @@ test('many open a new store at the same time', async (t) => {
     t.is((await store.domainNames()).length, 5);
     await store.close();
   }
+});
+
+test('a log of another store is refused before it is written into the file', async (t) => {
+  const folder = temporaryFolder(t);
+  const [file, other] = [join(folder, 'signet.db'), join(folder, 'other.db')];
+  await filledStore(file);
+  const members = Array.from({ length: 200 }, (_, index) => `media.a-rather-long-name-${index}`);
+  const fill = async (count: number) => {
+    const filled = await openSqliteStore(other);
+    for (let n = 0; n < count; n += 1) {
+      const roles = { [`r${count}`]: members };
+      await filled.change(by, (change) => change.saveDomain(domainContent(`d${n}`, { roles })));
+    }
+    return filled;
+  };
+  await (await fill(20)).close();
+  // Holds only what changed since.
+  const busy = await fill(3);
+  const log = readFileSync(`${other}-wal`);
+  await busy.close();
+  const store = await openSqliteStore(file);
+  await store.change(by, (change) => change.deleteDomain(parseDomainName('catalog')));
+  await store.close();
+  const before = readFileSync(file);
+  writeFileSync(`${file}-wal`, log, { mode: 0o600 });
+  const looked = await openSqliteStore(file, { readonly: true });
+  await t.throwsAsync(looked.changesSince(), { instanceOf: StoreUnavailableError });
+  await looked.close();
+  t.true(readFileSync(file).equals(before));
+  await t.throwsAsync(openSqliteStore(file), { instanceOf: StoreRefusedError, message: /is corrupt$/ });
+  t.true(readFileSync(file).equals(before));
+  for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+  const again = await openSqliteStore(file);
+  t.deepEqual(await again.domainNames(), []);
+  await again.close();
 });
 
 test('a migration that fails half-way leaves the file as it was, and is done the next time', async (t) => {

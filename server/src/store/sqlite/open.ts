@@ -62,13 +62,11 @@ async function prepareWhenFree(file: string, clock: Clock): Promise<void> {
 
 /** Checks the whole file and brings it up to date. */
 async function prepare(file: string, clock: Clock, patience: LockPatience): Promise<void> {
+  checkWhole(file);
   const database = openDatabase(file);
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', patience) });
   try {
     database.pragma('journal_mode = WAL');
-    if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
-      throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
-    }
     await migrate(db, file, clock.now());
     breakSeal(database);
   } finally {
@@ -78,9 +76,21 @@ async function prepare(file: string, clock: Clock, patience: LockPatience): Prom
   }
 }
 
+/** A log that belongs to another file would be written into this one when a connection that may write is closed: it is seen before. */
+function checkWhole(file: string): void {
+  const database = openDatabase(file, true);
+  try {
+    if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
+      throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
+    }
+  } finally {
+    database.close();
+  }
+}
+
 /** Throws what SQLite says of a file that cannot be used, with nothing left open. */
-function openDatabase(file: string): Database.Database {
-  const database = new Database(file, { fileMustExist: true, timeout: 0 });
+function openDatabase(file: string, readonly = false): Database.Database {
+  const database = new Database(file, { fileMustExist: true, timeout: 0, readonly });
   try {
     configure(database);
     return database;
@@ -99,7 +109,8 @@ function configure(database: Database.Database): void {
 interface Connections {
   readonly identity: FileIdentity;
   readonly reader: Kysely<Schema>;
-  readonly writer: Kysely<Schema>;
+  /** Absent in a store that is only read. */
+  readonly writer: Kysely<Schema> | undefined;
 }
 
 class SqliteStoreDatabase implements StoreDatabase {
@@ -123,8 +134,9 @@ class SqliteStoreDatabase implements StoreDatabase {
   }
 
   async writer(): Promise<Kysely<Schema>> {
-    if (this.#readonly) throw new StoreUnavailableError('the store is opened for reading only');
-    return (await this.#current()).writer;
+    const { writer } = await this.#current();
+    if (writer === undefined) throw new StoreUnavailableError('the store is opened for reading only');
+    return writer;
   }
 
   translate(error: unknown): unknown {
@@ -153,15 +165,14 @@ class SqliteStoreDatabase implements StoreDatabase {
   async #reopen(): Promise<Connections> {
     await this.#drop();
     const identity = checkStoreFile(this.#file);
-    const reads = openDatabase(this.#file);
+    const reads = openDatabase(this.#file, this.#readonly);
     reads.pragma('query_only = ON');
     // A reader waits only for recovery after a crash; it must not hold up the process for longer.
     reads.pragma('busy_timeout = 100');
     const reader = new Kysely<Schema>({ dialect: new SignetSqliteDialect(reads, 'reads') });
     try {
       await checkSchemaVersion(reader, this.#file);
-      const changes = openDatabase(this.#file);
-      const writer = new Kysely<Schema>({ dialect: new SignetSqliteDialect(changes, 'changes') });
+      const writer = this.#readonly ? undefined : openWriter(this.#file);
       this.#connections = { identity, reader, writer };
       return this.#connections;
     } catch (error) {
@@ -174,8 +185,13 @@ class SqliteStoreDatabase implements StoreDatabase {
     const connections = this.#connections;
     this.#connections = undefined;
     if (connections === undefined) return;
-    await Promise.all([connections.reader, connections.writer].map(closeConnection));
+    await closeConnection(connections.reader);
+    if (connections.writer !== undefined) await closeConnection(connections.writer);
   }
+}
+
+function openWriter(file: string): Kysely<Schema> {
+  return new Kysely<Schema>({ dialect: new SignetSqliteDialect(openDatabase(file), 'changes') });
 }
 
 /** The query layer closes only a file that it has used. */
