@@ -49,25 +49,28 @@ async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Pro
 }
 
 export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
-  const lists = new Map<string, Promise<Entry>>();
+  const making = new Map<string, Promise<Entry>>();
   const isFresh = (entry: Entry, now: number) =>
     entry.sequence === deps.revocations.sequence &&
     entry.nextUpdate - now > deps.lifetimeSeconds / 2 &&
     entry.thisUpdate <= now;
   const known = new Map<string, Entry>();
+  const make = async (issuer: Issuer, now: number): Promise<Entry> => {
+    const entry = await publish(deps, issuer, now);
+    known.set(issuer.id, entry);
+    return entry;
+  };
   const current = async (issuer: Issuer): Promise<Entry> => {
     const now = epochSeconds(deps.clock);
     const last = known.get(issuer.id);
     if (last !== undefined && isFresh(last, now)) return last;
-    const making = lists.get(issuer.id) ?? publish(deps, issuer, now);
-    lists.set(issuer.id, making);
-    try {
-      const entry = await making;
-      known.set(issuer.id, entry);
-      return entry;
-    } finally {
-      lists.delete(issuer.id);
-    }
+    const { sequence } = deps.revocations;
+    const begun = making.get(issuer.id);
+    // One that was begun before the caller's revocation does not hold it.
+    if (begun !== undefined) return (await begun).sequence >= sequence ? begun : current(issuer);
+    const entry = make(issuer, now).finally(() => making.delete(issuer.id));
+    making.set(issuer.id, entry);
+    return entry;
   };
   return {
     current: (id) => {

@@ -2,6 +2,7 @@ import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { CertificateStore } from './certificate-store.ts';
 import type { CrlPublisher } from './crl-publisher.ts';
+import { watchSteadiness } from './steadiness.ts';
 
 export interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
@@ -32,24 +33,36 @@ export async function forgetEnded({ certificates, instances, clock }: Housekeepi
   }
 }
 
-/** Makes revocation lists anew in time and forgets what ended, every minute; a failure is said and tried again. */
-export function startHousekeeping(
+/** One run: makes revocation lists anew in time and, by a clock that can be believed, forgets what ended. A failure is said. */
+export function createHousekeeping(
   deps: HousekeepingDeps,
   onError: (error: unknown) => void,
-): { close(): Promise<void> } {
-  let running: Promise<void> | undefined;
-  const run = async (): Promise<void> => {
-    for (const task of [async () => deps.crls?.renew(), () => forgetEnded(deps)]) {
+  monotonic: () => number = () => performance.now(),
+): () => Promise<void> {
+  const isSteady = watchSteadiness(deps.clock, monotonic);
+  return async () => {
+    const steady = isSteady();
+    for (const task of [async () => deps.crls?.renew(), async () => steady && forgetEnded(deps)]) {
       try {
         await task();
       } catch (error) {
         onError(error);
       }
     }
-    running = undefined;
   };
+}
+
+/** Does so every minute. */
+export function startHousekeeping(
+  deps: HousekeepingDeps,
+  onError: (error: unknown) => void,
+): { close(): Promise<void> } {
+  const run = createHousekeeping(deps, onError);
+  let running: Promise<void> | undefined;
   const timer = setInterval(() => {
-    running ??= run();
+    running ??= run().finally(() => {
+      running = undefined;
+    });
   }, intervalMs);
   timer.unref();
   return {

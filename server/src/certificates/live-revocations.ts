@@ -24,10 +24,14 @@ export interface LiveRevocationsDeps {
 export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<LiveRevocations> {
   const known = new Map<string, RevocationRow>();
   let sequence = 0;
+  let readAt = 0;
   let reading: Promise<void> | undefined;
   const read = async (): Promise<void> => {
     const now = epochSeconds(deps.clock);
-    for (const row of await deps.certificates.revocationsAfter(sequence, now)) {
+    // A clock that is set back brings certificates to life that had ended: what was taken back of them must be known again.
+    const after = now < readAt ? 0 : sequence;
+    readAt = now;
+    for (const row of await deps.certificates.revocationsAfter(after, now)) {
       known.set(row.serial, row);
       sequence = Math.max(sequence, row.sequence);
     }

@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { renameSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
@@ -19,6 +20,7 @@ import { openssl } from '#support/openssl';
 import { ecPair, requestPem } from '#support/requests';
 import { revoke } from '#support/revoke';
 import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
 
 function put(folder: string, authority: TestAuthority, name: string): void {
   for (const [what, text] of [
@@ -149,6 +151,59 @@ test('the intent is on disk before a certificate exists, and orphans can be foun
     message: 'a certificate with this serial number exists',
   });
   t.deepEqual(await store.certificates.orphans(now() - 60), []);
+});
+
+test('who asks for a list while an older one is made gets one with its own revocation', async (t) => {
+  const { issuers } = await twoIssuers(t);
+  const row = {
+    issuer: issuers.signing(now()).id,
+    reason: 'superseded',
+    revokedAt: now(),
+    notAfter: now() + 99,
+  } as const;
+  let sequence = 1;
+  const numbers: ((number: number) => void)[] = [];
+  const crls = createCrlPublisher({
+    issuers,
+    clock: systemClock,
+    lifetimeSeconds: 600,
+    revocations: {
+      get sequence() {
+        return sequence;
+      },
+      ofIssuer: () => Array.from({ length: sequence }, (_, i) => ({ ...row, serial: `4${i}`, sequence: i + 1 })),
+    },
+    certificates: { nextCrlNumber: () => new Promise((resolve) => numbers.push(resolve)) },
+  });
+  const before = crls.current();
+  const same = crls.current();
+  sequence = 2;
+  const after = crls.current();
+  numbers[0]?.(1);
+  t.is(await before, await same);
+  await until('the second list is begun', () => numbers.length === 2);
+  numbers[1]?.(2);
+  t.deepEqual([(await before).number, (await after).number], [1, 2]);
+  t.is(numbers.length, 2);
+});
+
+test('what was taken back stays so when the clock runs ahead for a while', async (t) => {
+  const { folder, issuers } = await twoIssuers(t);
+  const clock = new FakeClock(now() * 1000);
+  const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
+  t.teardown(() => store.close());
+  const { certificates } = store;
+  const signed = await signOrder({ issuers, certificates, clock, randomBytes }, order());
+  t.true(await revoke(store, signed.serial, { reason: 'superseded', at: epochSeconds(clock), by: 'test' }));
+  const revocations = await openLiveRevocations({ certificates, clock, refreshIntervalMs: 3_600_000, onError: fail });
+  t.teardown(() => revocations.close());
+  t.true(revocations.has(signed.serial));
+  const tenYears = 10 * 365 * 86_400_000;
+  clock.advance(tenYears);
+  await revocations.refresh();
+  clock.advance(-tenYears);
+  await revocations.refresh();
+  t.true(revocations.has(signed.serial));
 });
 
 test('lists are made anew at half of their life and after a revocation; a serial stays until its certificate ends', async (t) => {
