@@ -47,7 +47,7 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
     ...questionOf(actionName, resource, options),
     principal: parsePrincipalName(options.principal),
   };
-  const explained = explainAccess(await readSnapshot(options, command), query, systemClock.now());
+  const explained = explainAccess(await readSnapshot(resource, options, command), query, systemClock.now());
   if (options.json === true) print(explained, true);
   else for (const line of describe(explained)) print(line, false);
   if (!explained.granted) throw new CommandFailedError();
@@ -56,7 +56,7 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
 async function who(actionName: string, resource: string, options: LocalOptions, command: Command): Promise<void> {
   const { whoMay } = await import('../access/explain-access.ts');
   const question = questionOf(actionName, resource, options);
-  const holders = whoMay(await readSnapshot(options, command), question, systemClock.now());
+  const holders = whoMay(await readSnapshot(resource, options, command), question, systemClock.now());
   if (options.json === true) {
     print(holders, true);
     return;
@@ -77,9 +77,10 @@ function addContext(text: string, known: DecisionContext = {}): DecisionContext 
 }
 
 /** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */
-async function readSnapshot(options: LocalOptions, command: Command): Promise<Snapshot> {
+async function readSnapshot(resource: string, options: LocalOptions, command: Command): Promise<Snapshot> {
   const { readSnapshotOf } = await import('./read-snapshot.ts');
-  return await readSnapshotOf(options.documents, () => configPathOf(command), systemClock.now());
+  const source = { documents: options.documents, configFile: () => configPathOf(command), resource };
+  return await readSnapshotOf(source, systemClock.now());
 }
 
 function describe(explained: AccessExplanation): string[] {

@@ -1,26 +1,35 @@
+import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { checkDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { noStore } from '../management/stored-world.ts';
-import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import { noStore, snapshotOf, withNeeded } from '../management/stored-world.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 
-/** The snapshot that the documents of a folder make, or, without a folder, that of the store of the configuration. */
-export async function readSnapshotOf(
-  documents: string | undefined,
-  configFile: () => string,
-  now: number,
-): Promise<Snapshot> {
+/** What a question about a resource `domain:entity` may be put to. */
+export interface SnapshotSource {
+  /** A folder with documents; without it the store of the configuration is asked. */
+  readonly documents?: string | undefined;
+  readonly configFile: () => string;
+  readonly resource: string;
+}
+
+/** A snapshot of what decides about the resource: its domain, and all that this depends on. */
+export async function readSnapshotOf(source: SnapshotSource, now: number): Promise<Snapshot> {
+  const { documents, configFile, resource } = source;
   if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, noStore, now).snapshot;
   const { storeFile } = loadConfig(configFile(), processEnvironment());
   const store = await openSqliteStore(storeFile, { readonly: true });
   try {
-    const { snapshot, problems } = compileSnapshot(undefined, await store.changesSince());
-    const [problem] = problems;
-    if (problem !== undefined) throw problem.error;
-    return snapshot;
+    // Only looked up: a text that is no domain name finds no domain.
+    const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;
+    return await store.view(async (reader) =>
+      snapshotOf({
+        domains: await withNeeded(reader, new Map(), [domain]),
+        switchedOff: await reader.switchedOff(),
+      }),
+    );
   } finally {
     await store.close();
   }

@@ -55,6 +55,6 @@ function switchedServices(before: DomainContent | undefined, after: DomainConten
 }
 
 /** Every wildcard member that covers what begins with `text`. */
-function wildcardsOf(text: string): string[] {
+export function wildcardsOf(text: string): string[] {
   return Array.from({ length: text.length + 1 }, (_, length) => `${text.slice(0, length)}*`);
 }

@@ -12,7 +12,7 @@ import { type DocumentChange, type DocumentRules, findRefusals } from './documen
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { runCases } from './run-cases.ts';
-import { placeholders, readWorld, type StoredWorld, withNeeded } from './stored-world.ts';
+import { readWorld, snapshotOf, withNeeded } from './stored-world.ts';
 
 /** What documents would do to a store, and what that does to access. */
 export interface Plan {
@@ -50,7 +50,7 @@ export async function planDocuments(
       warnings: [...warnings, ...missingReasons(moved)],
       refusals: await findRefusals(reader, changes, rules, now),
       casesPassed: passed,
-      before: snapshotOf(reader.state(), {
+      before: snapshotOf({
         ...world,
         domains: await withNeeded(reader, world.domains, await affectedDomains(reader, moved)),
       }),
@@ -78,11 +78,6 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
   return moved
     .filter(({ before }) => before?.requireReason === true)
     .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
-}
-
-function snapshotOf(state: StoreState, { domains, switchedOff }: StoredWorld): Snapshot {
-  const records = [...domains.values(), ...placeholders(switchedOff, (name) => domains.has(name))];
-  return compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [] }).snapshot;
 }
 
 /** The impact, or undefined where the patterns are too entangled to find it. */

@@ -1,9 +1,12 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { runInSlices, type Steps } from '../snapshot/steps.ts';
+import type { Store, StoreReader } from '../store/store.ts';
+import { wildcardsOf } from './affected-domains.ts';
 import { describeRule } from './describe-rule.ts';
 
-/** What to look for; several together must all fit. */
+/** What to look for: members, or rules that speak of a resource, an action or both; or everything of both kinds. */
 export interface SearchQuery {
   /** A principal, group or pattern as it may stand in a role or group. */
   readonly member?: string;
@@ -21,17 +24,40 @@ export interface SearchHit {
   readonly entry: string;
 }
 
-/** Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. Pure. */
-export function search(
+export interface SearchDeps {
+  readonly snapshot: Snapshot;
+  readonly store: Pick<Store, 'view'>;
+  readonly isVisible: (domain: DomainName) => boolean;
+}
+
+/** Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. */
+export async function search({ snapshot, store, isVisible }: SearchDeps, query: SearchQuery): Promise<SearchHit[]> {
+  const member = query.member === undefined ? undefined : foldAscii(query.member);
+  const named = member === undefined ? [] : await store.view((reader) => domainsNaming(reader, member));
+  const hits = named.filter(isVisible).flatMap((domain) => memberHits(snapshot, domain, member ?? ''));
+  if (query.resource === undefined && query.action === undefined) return hits;
+  return [...hits, ...(await runInSlices(rulesInSteps(snapshot, query, isVisible)))];
+}
+
+/** The domains with a role or group that has the member, or a wildcard that covers it. */
+async function domainsNaming(reader: StoreReader, member: string): Promise<readonly DomainName[]> {
+  const roles = await reader.domainsWithMember({ names: [member, ...wildcardsOf(member)], prefixes: [] });
+  const groups = await reader.groupsWithMember({ names: [member], prefixes: [] });
+  const owners = groups.map((group) => group.slice(0, group.indexOf(':')) as DomainName);
+  return [...new Set([...roles, ...owners])];
+}
+
+function* rulesInSteps(
   snapshot: Snapshot,
   query: SearchQuery,
   isVisible: (domain: DomainName) => boolean,
-): SearchHit[] {
-  const names = [...snapshot.domains.keys()].filter(isVisible).sort();
-  return names.flatMap((domain) => [
-    ...(query.member === undefined ? [] : memberHits(snapshot, domain, foldAscii(query.member))),
-    ...(query.resource === undefined && query.action === undefined ? [] : ruleHits(snapshot, domain, query)),
-  ]);
+): Steps<SearchHit[]> {
+  const hits: SearchHit[] = [];
+  for (const domain of snapshot.domains.keys()) {
+    if (isVisible(domain)) hits.push(...ruleHits(snapshot, domain, query));
+    yield;
+  }
+  return hits;
 }
 
 function memberHits(snapshot: Snapshot, domain: DomainName, member: string): SearchHit[] {

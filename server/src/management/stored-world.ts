@@ -1,4 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { StoreReader, SwitchedOff } from '../store/store.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
@@ -52,6 +54,16 @@ export async function withNeeded(
     wanted = new Set(neededDomains(found));
   }
   return domains;
+}
+
+/** A snapshot that decides as that of the whole store, as far as these domains are concerned. Throws when one cannot be compiled. */
+export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains' | 'switchedOff'>): Snapshot {
+  const records = [...domains.values(), ...placeholders(switchedOff, (name) => domains.has(name))];
+  const state = { epoch: 1, counter: 1 };
+  const compiled = compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [] });
+  const [problem] = compiled.problems;
+  if (problem !== undefined) throw problem.error;
+  return compiled.snapshot;
 }
 
 /**

@@ -1,4 +1,5 @@
 import type Router from '@koa/router';
+import type { DomainName } from '@signet/policy-engine/names';
 import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
 import { isOperator, mayView, systemDomain } from '../../management/rights.ts';
 import { type SearchHit, search } from '../../management/search.ts';
@@ -20,7 +21,7 @@ export function mountRecordRoutes(router: Router<RequestState>, deps: Management
     }
     await answerChanges(deps, ctx, {});
   });
-  router.get(`${deps.basePath}/search`, (ctx) => {
+  router.get(`${deps.basePath}/search`, async (ctx) => {
     const caller = requireIdentity(ctx).name;
     const query = queryOf(ctx, ['member', 'resource', 'action', 'limit', 'cursor']);
     const { member, resource, action } = Object.fromEntries(query);
@@ -34,7 +35,8 @@ export function mountRecordRoutes(router: Router<RequestState>, deps: Management
       ...(resource !== undefined && { resource }),
       ...(action !== undefined && { action }),
     };
-    const hits = search(snapshot, wanted, (domain) => mayView(snapshot, caller, domain, 'domain', now));
+    const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
+    const hits = await search({ snapshot, store: deps.store, isVisible }, wanted);
     const keyOf = ({ domain, kind, name, entry }: SearchHit) => JSON.stringify([domain, kind, name, entry]);
     const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     answerPage(deps, ctx, sorted, keyOf, query);
