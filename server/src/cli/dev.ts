@@ -16,7 +16,7 @@ import { joinTokenSample, registerSamples, type SampleInstancesDeps } from './de
 import { StoppedError, startHost, startTokenServer } from './dev/start-world.ts';
 import type { DevState } from './dev/state.ts';
 import { parsePort } from './init.ts';
-import { action, print } from './run.ts';
+import { action, describeError, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 
 interface DevOptions {
@@ -91,9 +91,16 @@ async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<
   );
   const [state] = await Promise.all([startHost(), first.known()]);
   if (!attested) return { state, attested, samples: [first] };
-  const second = await registerSamples(deps, [await attestedSample(deps, state.providerUrl)]);
-  await second.known();
-  return { state, attested, samples: [first, second] };
+  try {
+    const second = await registerSamples(deps, [await attestedSample(deps, state.providerUrl)]);
+    await second.known();
+    return { state, attested, samples: [first, second] };
+  } catch (error) {
+    if (error instanceof StoppedError) throw error;
+    deps.warn(`the provider was not called (${describeError(error)}): a one-time token is used`);
+    const second = await registerSamples(deps, [joinTokenSample(deps, attestedService)]);
+    return { state, attested: false, samples: [first, second] };
+  }
 }
 
 /** No proxy leads to this machine. */
