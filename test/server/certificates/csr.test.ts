@@ -189,6 +189,16 @@ const refused: readonly (readonly [name: string, shape: RequestShape, message: R
     /more than 64 alternative names|too long/,
   ],
   [
+    '10,000 names',
+    { ...ask, altNames: Array.from({ length: 10_000 }, (_, i) => ['dns', `a${i}.x`] as const) },
+    /^csr is too long$/,
+  ],
+  [
+    'extensions in two attributes',
+    { ...ask, moreAttributes: [sequence(oid('1.2.840.113549.1.9.14'), set(sequence()))] },
+    /extensions are asked for twice/,
+  ],
+  [
     '100 names',
     { ...ask, altNames: Array.from({ length: 100 }, (_, i) => ['dns', `a${i}.x`] as const) },
     /more than 64 alternative names/,
@@ -236,6 +246,9 @@ test('trailing octets, indefinite lengths and deep nesting are refused', (t) => 
   t.regex(refusal(toPem(indefinite)), /indefinite lengths/);
   const long = Buffer.concat([Buffer.of(0x30, 0x83, 0), der.subarray(2)]);
   t.regex(refusal(toPem(long)), /shortest form/);
+  for (const length of ['84ffffffff', '847fffffff', '88ffffffffffffffff', 'ff'.repeat(128)]) {
+    t.regex(refusal(toPem(Buffer.concat([Buffer.from(`30${length}`, 'hex'), der]))), /a length is too large/);
+  }
   let deep = sequence();
   for (let i = 0; i < 2000; i += 1) deep = sequence(deep);
   t.regex(
