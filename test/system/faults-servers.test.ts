@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { renameSync } from 'node:fs';
+import { closeSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -96,7 +96,40 @@ const obstacles: readonly (readonly [
     (file) => renameSync(`${file}.away`, file),
     'the file of the store is gone',
   ],
+  ['has corrupt pages', turnLogOver, turnLogOver, 'the store is corrupt'],
 ];
+
+const logPages = new Map<string, readonly number[]>();
+
+/** Inverts the pages of the audit log; done twice, they are as before. */
+function turnLogOver(file: string): void {
+  const pages = logPages.get(file) ?? findLogPages(file);
+  logPages.set(file, pages);
+  const descriptor = openSync(file, 'r+');
+  const bytes = Buffer.alloc(4096);
+  for (const page of pages) {
+    const at = (page - 1) * bytes.length;
+    readSync(descriptor, bytes, 0, bytes.length, at);
+    writeSync(
+      descriptor,
+      bytes.map((byte) => 255 - byte),
+      0,
+      bytes.length,
+      at,
+    );
+  }
+  closeSync(descriptor);
+  // Who has the file open looks at its pages again.
+  change(file, 'update meta set created_at = created_at + 1');
+}
+
+function findLogPages(file: string): number[] {
+  const database = new Database(file, { timeout: 5000 });
+  database.pragma('wal_checkpoint(truncate)');
+  const pages = database.prepare("select pageno from dbstat where name = 'audit'").pluck().all().map(Number);
+  database.close();
+  return pages;
+}
 
 function change(file: string, sql: string): void {
   const database = new Database(file, { timeout: 5000 });
