@@ -80,9 +80,7 @@ function fresh(diff: ListDiff<MemberRecord>): MemberRecord[] {
 }
 
 async function writeRoles({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
-  for (const role of diff.removedRoles) {
-    await db.deleteFrom('roles').where('domain', '=', domain).where('name', '=', role.name).execute();
-  }
+  await removeLists(db, 'roles', domain, diff.removedRoles);
   for (const role of diff.roles) await writeRole(db, domain, role);
 }
 
@@ -117,9 +115,7 @@ async function writeRole(db: Kysely<Schema>, domain: string, diff: MembersDiff<R
 }
 
 async function writeGroups({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
-  for (const group of diff.removedGroups) {
-    await db.deleteFrom('groups').where('domain', '=', domain).where('name', '=', group.name).execute();
-  }
+  await removeLists(db, 'groups', domain, diff.removedGroups);
   for (const group of diff.groups) await writeGroup(db, domain, group);
 }
 
@@ -146,6 +142,24 @@ async function writeGroup(db: Kysely<Schema>, domain: string, diff: MembersDiff<
     await db.insertInto('group_members').values(rows).execute();
   }
   await countMembers(db, 'groups', domain, diff);
+}
+
+/** INVARIANT: who takes a role or group away has read all of its members, so that the audit log says who lost it. */
+async function removeLists(
+  db: Kysely<Schema>,
+  table: 'roles' | 'groups',
+  domain: string,
+  lists: readonly (RoleRecord | GroupRecord)[],
+): Promise<void> {
+  for (const { name, members } of lists) {
+    const { numDeletedRows } = await db
+      .deleteFrom(table)
+      .where('domain', '=', domain)
+      .where('name', '=', name)
+      .where('member_count', '=', members.length)
+      .executeTakeFirstOrThrow();
+    if (numDeletedRows !== 1n) throw new Error(`not all members of \`${domain}:${name}\` were read`);
+  }
 }
 
 /** The count of a role or group follows its members. */

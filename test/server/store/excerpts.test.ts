@@ -137,6 +137,23 @@ test('a change of an excerpt is one change of the domain, and leaves the members
   t.like(await store.verifyAudit(), { records: 2 });
 });
 
+test('a role or group goes only with all of its members in sight', async (t) => {
+  const { store, change } = await openWorld(t, sketch);
+  const before = await store.domain(a);
+  const without = (list: string) => (content: DomainRecord) => ({
+    ...content,
+    roles: content.roles.filter(({ name }) => name !== list),
+    groups: content.groups.filter(({ name }) => name !== list),
+  });
+  await t.throwsAsync(change({ names: ['m.b'] }, without('writer')), { message: /not all members of `a:writer`/ });
+  await t.throwsAsync(change({}, without('team')), { message: /not all members of `a:team`/ });
+  t.deepEqual(await store.domain(a), before);
+  await change({ roles: [parseRoleName('writer')], names: ['m.b', 'm.e'] }, (content) =>
+    without('team')(without('writer')(content)),
+  );
+  t.deepEqual(listed(await store.domain(a)), { admin: ['m.boss'], reader: ['m.a', 'm.b', 'm.c'], other: ['m.f'] });
+});
+
 test('the number of members follows every change', async (t) => {
   const { store, save, change, counts } = await openWorld(t, sketch);
   t.deepEqual(counts(), { admin: 1, reader: 3, writer: 2, other: 1, team: 2 });
