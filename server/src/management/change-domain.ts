@@ -12,6 +12,7 @@ import type { DomainExcerpt, Store, StoreReader } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
+import { memberWarnings } from './member-warnings.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
@@ -57,13 +58,15 @@ export interface DomainEdit {
 }
 
 export type ChangeOutcome =
-  | { readonly kind: 'done'; readonly created: boolean; readonly view: unknown }
+  | { readonly kind: 'done'; readonly created: boolean; readonly view: unknown; readonly warnings: readonly string[] }
   | { readonly kind: 'dry-run'; readonly preview: Preview };
 
 export interface Preview {
   readonly changes: readonly ObjectChange[];
   /** Null when the patterns are too entangled to tell. */
   readonly impact: readonly AccessChange[] | null;
+  /** What the author should look at; absent when there is nothing. */
+  readonly warnings?: readonly string[];
 }
 
 /** A strong entity tag: equal for equal content. */
@@ -85,16 +88,19 @@ export async function changeDomain(
     const { roles, groups, names } = edit.members;
     const isNarrow = roles.length + groups.length === 0;
     const read = isNarrow ? readForChange : readWhole;
-    const { before, after } = await deps.store.view((reader) => readAndEdit(reader, deps, request, edit, read));
-    return { kind: 'dry-run', preview: await preview(deps, before.content, after, isNarrow ? names : undefined) };
+    const { before, after, warnings } = await deps.store.view((reader) =>
+      readAndEdit(reader, deps, request, edit, read),
+    );
+    const found = await preview(deps, before.content, after, isNarrow ? names : undefined);
+    return { kind: 'dry-run', preview: withWarnings(found, warnings) };
   }
   const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
-    const { before, after } = await readAndEdit(transaction, deps, request, edit);
+    const { before, after, warnings } = await readAndEdit(transaction, deps, request, edit);
     await transaction.saveExcerpt(before, after);
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
     const saved = await readForChange(transaction, edit.domain, edit.members);
     const view = saved && edit.view(saved.content);
-    return { kind: 'done', created: edit.view(before.content) === undefined, view };
+    return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
   });
   await deps.refresh().catch(ignored);
   return outcome;
@@ -102,6 +108,11 @@ export async function changeDomain(
 
 /** The change is made: the snapshot follows at its next refresh, and the failure is reported there. */
 export function ignored(): void {}
+
+/** A preview with what its author should look at. */
+export function withWarnings(found: Preview, warnings: readonly string[]): Preview {
+  return warnings.length === 0 ? found : { ...found, warnings };
+}
 
 async function readAndEdit(
   reader: StoreReader,
@@ -112,7 +123,8 @@ async function readAndEdit(
 ) {
   const before = await read(reader, edit.domain, edit.members);
   if (before === undefined) throw new UnknownDomainError(edit.domain);
-  return { before, after: await edited(deps, request, edit, before, reader) };
+  const after = await edited(deps, request, edit, before, reader);
+  return { before, after, warnings: await memberWarnings(before.content, after, reader) };
 }
 
 async function edited(

@@ -11,9 +11,11 @@ import {
   type Preview,
   preview,
   requireMatch,
+  withWarnings,
 } from './change-domain.ts';
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
+import { memberWarnings } from './member-warnings.ts';
 import { impactIfKnown } from './plan-documents.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
@@ -34,18 +36,20 @@ export async function createDomain(
     checkQuotas(undefined, content, deps.quotas);
     const { allowWildcard } = request;
     await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), reader });
+    return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
     await deps.refresh();
-    await deps.store.view(check);
-    return { kind: 'dry-run', preview: await preview(deps, undefined, content) };
+    const warnings = await deps.store.view(check);
+    return { kind: 'dry-run', preview: withWarnings(await preview(deps, undefined, content), warnings) };
   }
-  await deps.store.change(request.context, async (transaction) => {
-    await check(transaction);
+  const warnings = await deps.store.change(request.context, async (transaction) => {
+    const found = await check(transaction);
     await transaction.saveDomain(content);
+    return found;
   });
   await deps.refresh().catch(ignored);
-  return { kind: 'done', created: true, view: domainView(content) };
+  return { kind: 'done', created: true, view: domainView(content), warnings };
 }
 
 /** Deletes a disabled domain that no other one needs. For system operators. Throws `ConflictError`. */
@@ -73,7 +77,7 @@ export async function deleteDomain(
     await transaction.deleteDomain(name);
   });
   await deps.refresh().catch(ignored);
-  return { kind: 'done', created: false, view: undefined };
+  return { kind: 'done', created: false, view: undefined, warnings: [] };
 }
 
 function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain: DomainName): void {

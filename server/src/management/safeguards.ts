@@ -81,7 +81,8 @@ interface NewMember {
   readonly path: readonly string[];
 }
 
-function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
+/** The members of roles that were not there before. */
+export function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
   return after.roles.flatMap((role) => {
     const old = before?.roles.find(({ name }) => name === role.name);
     const known = new Set(old?.members.map(({ name }) => name));

@@ -57,7 +57,9 @@ function described(operation: Operation): Json {
       requestBody: { required: true, content: { [bodyType]: { schema: jsonSchema(body, 'input') } } },
     }),
     responses: {
-      ...Object.fromEntries(Object.entries(operation.answers).map(([status, answer]) => [status, response(answer)])),
+      ...Object.fromEntries(
+        Object.entries(operation.answers).map(([status, answer]) => [status, response(answer, operation.form)]),
+      ),
       ...(operation.method === 'get' && operation.form !== undefined && { 304: { description: 'the caller has it' } }),
       '4XX': { $ref: '#/components/responses/Error' },
       '5XX': { $ref: '#/components/responses/Error' },
@@ -101,9 +103,20 @@ function commonOf(form: Operation['form'], method: Operation['method']): readonl
   return form === 'list' ? ['limit', 'cursor', 'known'] : ['known'];
 }
 
-function response({ says, schema, type = 'application/json' }: OperationAnswer): Json {
-  if (schema !== undefined) return { description: says, content: { [type]: { schema: jsonSchema(schema, 'output') } } };
-  return { description: says, ...(type !== 'application/json' && { content: { [type]: {} } }) };
+function response({ says, schema, type = 'application/json' }: OperationAnswer, form: Operation['form']): Json {
+  if (schema === undefined) {
+    return { description: says, ...(type !== 'application/json' && { content: { [type]: {} } }) };
+  }
+  const content = { [type]: { schema: jsonSchema(schema, 'output') } };
+  return { description: says, ...(form !== undefined && { headers: headersOf(form) }), content };
+}
+
+function headersOf(form: NonNullable<Operation['form']>): Json {
+  const text = (description: string) => ({ description, schema: { type: 'string' } });
+  return {
+    ETag: text('of what is in the body'),
+    ...(form === 'change' && { 'Signet-Warning': text('what its author should look at although it was made') }),
+  };
 }
 
 type Direction = 'input' | 'output';

@@ -95,6 +95,7 @@ const valueSet = z.union([
 ]);
 /** What a dry run says: what would change, and who gains or loses which access. */
 export const previewShape = z.strictObject({
+  warnings: z.array(z.string()).optional(),
   changes: z.array(
     z.strictObject({ change: z.enum(['create', 'change', 'delete']), kind: z.string(), domain: name, name }),
   ),

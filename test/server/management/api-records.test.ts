@@ -101,6 +101,21 @@ policies:
   t.is((await keyer(`${domain}/changes`)).status, 403);
 });
 
+test('a member that no service is called is taken, and warned of', async (t) => {
+  const domain = await newDomain('warned');
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  const warning = 'domain `media` has no service `media.nobody`';
+  const dry = await boss(`${domain}/roles/reader/members/media.nobody?dryRun=true`, send('PUT', {}));
+  t.like(dry.body, { warnings: [warning] });
+  const put = await boss(`${domain}/roles/reader/members/media.nobody`, send('PUT', {}));
+  t.deepEqual([put.status, put.headers['signet-warning']], [201, warning]);
+  const again = await boss(`${domain}/roles/reader/members/media.nobody`, send('PUT', { disabled: true }));
+  t.deepEqual([again.status, again.headers['signet-warning']], [200, undefined]);
+  const members = { members: ['media.player', 'user.jane', 'unknown.service', 'media.nobody', 'media.nothing'] };
+  const all = await boss(`${domain}/roles/other`, send('PUT', members));
+  t.is(all.headers['signet-warning'], `${warning}; domain \`media\` has no service \`media.nothing\``);
+});
+
 test('quotas of a domain are set by system operators alone, and hold', async (t) => {
   const domain = await newDomain('quotas');
   const before = await boss(`${domain}/quotas`);

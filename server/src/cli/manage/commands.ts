@@ -59,7 +59,8 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
 
 /** What the server says of a dry run; read with its types, as it is of the same release or refused. */
 function describePreview(answer: unknown): void {
-  const { changes, impact } = previewSchema.parse(answer);
+  const { changes, impact, warnings = [] } = previewSchema.parse(answer);
+  for (const warning of warnings) process.stderr.write(`signet: warning: ${warning}\n`);
   for (const { change, kind, domain, name } of changes) print(`${change} ${kind} ${domain}: ${name}`, false);
   for (const line of describeImpact(impact ?? undefined)) print(line, false);
 }
@@ -70,6 +71,7 @@ const contextSet = z.partialRecord(
   z.union([z.object({ is: z.string() }), z.object({ isNot: z.array(z.string()) }), z.null()]),
 );
 const previewSchema = z.object({
+  warnings: z.array(z.string()).optional(),
   changes: z.array(z.object({ change: z.string(), kind: z.string(), domain: z.string(), name: z.string() })),
   impact: z.nullable(
     z.array(

@@ -69,6 +69,8 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
     },
     (response) => {
       const { statusCode: status = 0, headers } = response;
+      const warning = headers['signet-warning'];
+      if (warning !== undefined) process.stderr.write(`signet: warning: ${String(warning)}\n`);
       text(response).then((answer) => resolve({ status, text: answer, tag: headers.etag }), reject);
     },
   );

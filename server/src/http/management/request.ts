@@ -17,6 +17,7 @@ import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 
 const maxReason = 1024;
+const maxWarnings = 10;
 const defaultLimit = 100;
 const maxLimit = 1000;
 
@@ -83,7 +84,11 @@ export async function answerChange(deps: ManagementRouteDeps, ctx: RouteContext,
 export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
   if (outcome.kind === 'dry-run') {
     answerJson(ctx, JSON.stringify(outcome.preview));
-  } else if (outcome.view === undefined) {
+    return;
+  }
+  // A warning names members, which hold no characters that a header does not.
+  if (outcome.warnings.length > 0) ctx.set('Signet-Warning', outcome.warnings.slice(0, maxWarnings).join('; '));
+  if (outcome.view === undefined) {
     ctx.status = 204;
   } else {
     ctx.status = outcome.created ? 201 : 200;

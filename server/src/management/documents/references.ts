@@ -1,6 +1,7 @@
-import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
 import type { DomainContent } from '../../store/records.ts';
+import { missingService, serviceOf } from '../member-warnings.ts';
 import { faultOf, newReferences } from '../safeguards.ts';
 import type { DomainDocument } from './parse-document.ts';
 import { byPlace, placeOf } from './places.ts';
@@ -48,13 +49,6 @@ function groupDomain(member: string): DomainName | undefined {
   return colon < 0 ? undefined : (member.slice(0, colon) as DomainName);
 }
 
-/** The service that a member names; undefined for groups, patterns and users. */
-function serviceOf(member: string) {
-  if (member.endsWith('*') || member.includes(':')) return undefined;
-  const parts = splitPrincipal(member as PrincipalName);
-  return parts?.domain === 'user' ? undefined : parts;
-}
-
 /**
  * Looks up every group, trusted domain and service that the documents name. A missing group or trusted domain is a problem where the
  * reference is new, else a warning; a service that its existing domain does not have is one too: it may come later.
@@ -97,10 +91,8 @@ function missingServices(
 ): readonly Finding[] {
   return roles.flatMap(({ name: role, members }) =>
     members.flatMap(({ name }): Finding[] => {
-      const parts = serviceOf(name);
-      const known = parts === undefined ? undefined : services.get(parts.domain);
-      if (parts === undefined || known === undefined || known.has(parts.service)) return [];
-      const message = `domain \`${parts.domain}\` has no service \`${name}\``;
+      const message = missingService(name, services);
+      if (message === undefined) return [];
       return [{ path: ['roles', role, 'members', name], message }];
     }),
   );
