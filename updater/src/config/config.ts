@@ -32,7 +32,11 @@ const configSchema = z.strictObject({
     .min(1)
     .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' }),
   issuer: z.string().min(1).optional(),
-  maxBundleBytes: z.int().min(1024).max(maxBundleBytes).default(maxBundleBytes),
+  maxBundleBytes: z
+    .int()
+    .min(1024)
+    .max(maxBundleBytes)
+    .default(8 << 20),
   connectTimeoutMs: milliseconds.default(30_000),
   readTimeoutMs: milliseconds.default(30_000),
   logLevel: z.enum(logLevels).default('info'),
