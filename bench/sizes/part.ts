@@ -50,8 +50,7 @@ async function liveBlocks(home: FilledHome, writer: Writer, folder: string, quic
       liveRow('a member of the largest role', await timesToLive(plan, 0)),
     ];
     const head = ['change', 'p50, in intervals', 'p99, in intervals', 'p99 beyond the interval, ms', 'aim'];
-    const seconds = quick ? 4 : 10;
-    const latencies = await tokenLatencies(load, writer, quick ? 2 : 7, seconds);
+    const latencies = await tokenLatencies(load, writer, quick ? 5 : 35);
     return [
       '### From commit to live in another process',
       `${samples} commits of each kind, at moments spread over the server's refresh interval of ${refreshIntervalMs} ms; the server is asked until it answers by the change.`,

@@ -6,6 +6,9 @@ import type { Writer } from './writer-process.ts';
 export const tokensPerSecond = 150;
 const changesPerSecond = 10;
 
+/** Short, and many of them: what else the machine does then spoils some rounds and not the median. */
+const seconds = 2;
+
 export interface Latencies {
   /** Changes a second that were made. */
   readonly changes: number;
@@ -13,12 +16,7 @@ export interface Latencies {
 }
 
 /** Rounds of tokens while nothing else happens, each followed by one with changes. */
-export async function tokenLatencies(
-  load: LoadGenerator,
-  writer: Writer,
-  rounds: number,
-  seconds: number,
-): Promise<Latencies> {
+export async function tokenLatencies(load: LoadGenerator, writer: Writer, rounds: number): Promise<Latencies> {
   const quiet: number[][] = [];
   const busy: number[][] = [];
   let changes = 0;
