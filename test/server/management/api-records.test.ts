@@ -205,6 +205,22 @@ test('what did not change is not sent again, and HEAD sends nothing', async (t) 
   t.is((await boss(`${domain}/roles/reader`, { headers: { 'if-none-match': old } })).status, 200);
 });
 
+test('a member and a key are read by themselves, with the tag that a write wants', async (t) => {
+  const domain = await newDomain('single');
+  await boss(`${domain}/roles/reader`, send('PUT', { members: ['media.player', 'media.guest'] }));
+  const path = `${domain}/roles/reader/members/MEDIA.player`;
+  const member = await boss(path);
+  t.deepEqual([member.status, member.body], [200, { name: 'media.player' }]);
+  const put = await boss(path, send('PUT', { disabled: true }, { 'if-match': tagOf(member) }));
+  t.deepEqual([put.status, tagOf(put)], [200, tagOf(await boss(path))]);
+  t.is((await boss(path, send('DELETE', undefined, { 'if-match': tagOf(member) }))).status, 412);
+  t.is((await boss(`${domain}/roles/reader/members/media.keyer`)).status, 404);
+  t.is((await boss(`${domain}/roles/none/members/media.keyer`)).status, 404);
+  t.is((await guest(path)).status, 403);
+  await boss(`${domain}/services/api`, send('PUT', {}));
+  t.is((await boss(`${domain}/services/api/keys/0`)).status, 404);
+});
+
 test('If-Match takes strong tags only, and nothing else goes through', async (t) => {
   const domain = await newDomain('matched');
   const role = `${domain}/roles/reader`;

@@ -18,7 +18,16 @@ import type { MemberRecord } from '../../store/records.ts';
 import { bodyJson } from '../body.ts';
 import type { RequestState, RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { answerChange, answerPage, answerView, domainOf, pageRequestOf, queryOf, viewedDomain } from './request.ts';
+import {
+  answerChange,
+  answerObject,
+  answerPage,
+  answerView,
+  domainOf,
+  pageRequestOf,
+  queryOf,
+  viewedDomain,
+} from './request.ts';
 
 /** Roles with their members, or groups with theirs: `…/roles/{name}/members/{member}`. */
 export function mountMemberListRoutes(
@@ -53,6 +62,7 @@ export function mountMemberListRoutes(
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
     answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
   });
+  router.get(member, (ctx) => answerObject(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
   router.put(member, body, (ctx) => answerChange(deps, ctx, putMember(pathOf(ctx), memberOf(ctx), bodyJson(ctx))));
   router.delete(member, (ctx) => answerChange(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
 }

@@ -1,6 +1,6 @@
 import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
-import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
+import { ForbiddenError, InvalidRequestError, NotFoundError, UnknownDomainError } from '../../errors.ts';
 import {
   type ChangeOutcome,
   type ChangeRequest,
@@ -121,6 +121,17 @@ export async function viewedDomain(
   if (excerpt === undefined) throw new UnknownDomainError(name);
   requireView(deps, caller, name, object);
   return excerpt.content;
+}
+
+/** Answers what an edit is about, as it is. Throws `NotFoundError` where there is none. */
+export async function answerObject(
+  deps: ManagementRouteDeps,
+  ctx: RouteContext,
+  { object, members, view }: Pick<DomainEdit, 'object' | 'members' | 'view'>,
+): Promise<void> {
+  const found = view(await viewedDomain(deps, ctx, object, members));
+  if (found === undefined) throw new NotFoundError('there is no such object');
+  answerView(ctx, found);
 }
 
 export function requireView(

@@ -13,7 +13,7 @@ import {
 import { bodyJson } from '../body.ts';
 import type { RequestState, RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { answerChange, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import { answerChange, answerObject, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
 
 /** Services and their public keys. */
 export function mountServiceRoutes(
@@ -37,6 +37,7 @@ export function mountServiceRoutes(
   });
   router.put(one, body, (ctx) => answerChange(deps, ctx, putService(pathOf(ctx), bodyJson(ctx))));
   router.delete(one, (ctx) => answerChange(deps, ctx, deleteService(pathOf(ctx))));
+  router.get(key, (ctx) => answerObject(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
   router.put(key, body, (ctx) => answerChange(deps, ctx, putKey(pathOf(ctx), keyOf(ctx), bodyJson(ctx))));
   router.delete(key, (ctx) => answerChange(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
 }
