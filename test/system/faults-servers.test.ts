@@ -1,5 +1,5 @@
 import { X509Certificate } from 'node:crypto';
-import { closeSync, openSync, readSync, renameSync, writeSync } from 'node:fs';
+import { closeSync, openSync, readSync, renameSync, writeFileSync, writeSync } from 'node:fs';
 import { connect, type TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -95,6 +95,15 @@ const obstacles: readonly (readonly [
     (file) => renameSync(file, `${file}.away`),
     (file) => renameSync(`${file}.away`, file),
     'the file of the store is gone',
+  ],
+  [
+    'was replaced by something else',
+    (file) => {
+      renameSync(file, `${file}.away`);
+      writeFileSync(file, 'no store at all, but a text', { mode: 0o600 });
+    },
+    (file) => renameSync(`${file}.away`, file),
+    'the store cannot be used',
   ],
   ['has corrupt pages', turnLogOver, turnLogOver, 'the store is corrupt'],
 ];

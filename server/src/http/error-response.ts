@@ -1,6 +1,6 @@
 import { PolicyEngineError } from '@signet/policy-engine';
 import type { ResourceError } from '@signet/policy-engine/wire';
-import { DomainError, type DomainErrorCode } from '../errors.ts';
+import { DomainError, type DomainErrorCode, StoreRefusedError } from '../errors.ts';
 import { TransportError } from './transport-error.ts';
 
 /** An error as it leaves the server. `detail` is for the log only; `unexpected` marks a fault of ours. */
@@ -45,10 +45,9 @@ export function errorAnswer(error: unknown): ErrorAnswer {
     return {
       status,
       oauthError,
-      message: error.message,
+      ...spoken(error),
       headers: retryAfter === undefined ? {} : { 'Retry-After': String(retryAfter) },
       unexpected: false,
-      ...(error.detail !== undefined && { detail: error.detail }),
     };
   }
   if (error instanceof TransportError) {
@@ -59,6 +58,14 @@ export function errorAnswer(error: unknown): ErrorAnswer {
     return { status: 400, message: error.message, headers: {}, oauthError: 'invalid_request', unexpected: false };
   }
   return { status: 500, message: 'internal error', headers: {}, oauthError: 'server_error', unexpected: true };
+}
+
+/** What is said to the caller, and to the log. Where the store is on this machine is for the log. */
+function spoken(error: DomainError): Pick<ErrorAnswer, 'message' | 'detail'> {
+  if (error instanceof StoreRefusedError) {
+    return { message: 'the store cannot be used', detail: { reason: error.reason, refusal: error.message } };
+  }
+  return { message: error.message, ...(error.detail !== undefined && { detail: error.detail }) };
 }
 
 /** The body of an error: `ResourceError`, with the members of RFC 6749 §5.2 on the token endpoint (decision 5). */

@@ -1,7 +1,7 @@
 import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { basename, join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
+import { ConflictError, StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
 import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
@@ -112,6 +112,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
       ['a1', 'key-compromise'],
     ],
   );
+  await t.throwsAsync(issue(again, 'b1'), { instanceOf: ConflictError, message: /serial number exists$/ });
   t.like(await again.certificates.find('b1'), { state: 'issued', fingerprint: 'print of b1', revoked: undefined });
   t.is(await again.instances.find(instance('a1')), undefined);
   t.like(await again.instances.find(instance('a2')), { currentSerial: 'b1', previousSerial: 'a2' });
