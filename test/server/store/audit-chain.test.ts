@@ -62,6 +62,15 @@ for (const [note, sql, fault] of tampering) {
   });
 }
 
+test('who cuts the end off and puts the head right is found by a head noted before', async (t) => {
+  const { store, tamper } = await storeWithChanges(t);
+  const { head } = await store.verifyAudit();
+  tamper(`delete from audit where id = (select max(id) from audit);
+    update meta set audit_head = (select hash from audit order by id desc limit 1)`);
+  t.is((await store.verifyAudit()).fault, undefined);
+  t.is((await store.verifyAudit(head)).fault, 'the chain does not pass through the given head');
+});
+
 test('a change that cannot be recorded does not happen; reads go on', async (t) => {
   const { store, tamper } = await storeWithChanges(t);
   tamper('alter table audit rename to gone');
