@@ -31,6 +31,7 @@ const modes = { certificate: 0o644, key: 0o600, issuers: 0o644, sshHostCertifica
 const parts = ['certificate', 'key', 'issuers', 'sshHostCertificate'] as const;
 const current = '.current';
 const versionPrefix = '.identity-';
+const temporaryEnd = '.new';
 
 /** Where the files of an identity are in a folder. */
 export function identityPaths(folder: string): IdentityPaths {
@@ -82,7 +83,7 @@ async function syncFolder(path: string): Promise<void> {
 /** A link that comes to be, or changes, in one step. */
 async function replaceLink(target: string, path: string): Promise<void> {
   if ((await readlink(path).catch(() => undefined)) === target) return;
-  const temporary = `${path}.${process.pid}.new`;
+  const temporary = `${path}.${process.pid}${temporaryEnd}`;
   await rm(temporary, { force: true });
   await symlink(target, temporary);
   await rename(temporary, path);
@@ -101,14 +102,14 @@ export async function writeIdentityFiles(folder: string, texts: IdentityTexts, v
   for (const part of given) await writeSynced(join(folder, own, names[part]), texts[part] ?? '', modes[part]);
   await syncFolder(join(folder, own));
   const before = await readlink(join(folder, current)).catch(() => undefined);
-  await replaceLink(own, join(folder, current));
+  // First the links that never change: a program that is killed before the last one leaves all as it was.
   for (const part of given) await replaceLink(join(current, names[part]), join(folder, names[part]));
+  await replaceLink(own, join(folder, current));
   if (texts.sshHostCertificate === undefined) await rm(join(folder, names.sshHostCertificate), { force: true });
   await syncFolder(folder);
-  // The version before stays: a program may be reading it.
+  // The version before stays: a program may be reading it. What a killed program left behind goes.
   for (const entry of await readdir(folder)) {
-    if (entry.startsWith(versionPrefix) && entry !== own && entry !== before) {
-      await rm(join(folder, entry), { recursive: true, force: true });
-    }
+    const isOld = entry.startsWith(versionPrefix) && entry !== own && entry !== before;
+    if (isOld || entry.endsWith(temporaryEnd)) await rm(join(folder, entry), { recursive: true, force: true });
   }
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -8,8 +8,10 @@ import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority
 import { readAttestation } from '@signet/server/cli/identity/attestation';
 import test, { type ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { FakeClock } from '#support/clock';
 import { instanceDomains, instanceWorld } from '#support/instance-world';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';
+import { createPki } from '#support/pki';
 import { type Finished, runProgram } from '#support/run-program';
 import { wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
@@ -157,6 +159,23 @@ test('status tells when the next renewal is due, as the agent does', async (t) =
   const apart = Math.abs((parseTimestamp(renewAt) ?? 0) - (parseTimestamp(nextAt) ?? 1e12));
   t.true(apart <= 2000, `${renewAt} is not ${nextAt}`);
 });
+
+for (const [state, daysAgo, expected] of [
+  ['due', 25, 0],
+  ['ended', 31, 1],
+] as const) {
+  test(`status says that a certificate of thirty days is ${state} after ${daysAgo}`, async (t) => {
+    const { certificate, key } = await (
+      await createPki(new FakeClock(systemClock.now() - daysAgo * 86_400_000))
+    ).identity('media.player');
+    const folder = temporaryFolder(t);
+    mkdirSync(join(folder, '.current'));
+    const files = { 'cert.pem': certificate, 'key.pem': key, 'issuers.pem': certificate };
+    for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, '.current', name), text);
+    const { status, stdout } = await signet('identity', 'status', '--dir', folder, '--json');
+    t.deepEqual([status, JSON.parse(stdout).state], [expected, state]);
+  });
+}
 
 withKeygen('a host gets its SSH certificate beside, with the names of its certificate', async (t) => {
   const { folder, at, token, step } = await instance(t, 'o-4');
