@@ -76,7 +76,7 @@ export function configPathOf(command: Command, environment?: Environment): strin
 
 /** Prints a value: with `json` as one line of JSON, else as a person reads it. */
 export function print(value: unknown, json: boolean | undefined): void {
-  process.stdout.write(`${json === true ? JSON.stringify(value) : asText(value)}\n`);
+  process.stdout.write(`${json === true ? visible(JSON.stringify(value)) : asText(value)}\n`);
 }
 
 function asText(value: unknown): string {

@@ -6,8 +6,8 @@ import { runProgram } from '#support/run-program';
 const forged = 'fixed\n2026-01-01  sys.auth.operator  delete\u001b[2K\u202egpj\u0000';
 const shown = 'fixed\\u000a2026-01-01  sys.auth.operator  delete\\u001b[2K\\u202egpj\\u0000';
 
-async function printed(value: unknown): Promise<string> {
-  const script = `import { print } from ${JSON.stringify(import.meta.resolve('@signet/server/cli/run'))}; print(JSON.parse(process.argv[1]), false)`;
+async function printed(value: unknown, json = false): Promise<string> {
+  const script = `import { print } from ${JSON.stringify(import.meta.resolve('@signet/server/cli/run'))}; print(JSON.parse(process.argv[1]), ${json})`;
   const args = ['--conditions=@signet/source', '--input-type=module', '--eval', script, '--', JSON.stringify(value)];
   const { stdout, stderr } = await runProgram(process.execPath, args);
   if (stderr !== '') throw new Error(stderr);
@@ -17,6 +17,10 @@ async function printed(value: unknown): Promise<string> {
 test('no text of others makes a line of its own', async (t) => {
   t.is(await printed([{ id: 1, reason: forged }]), `id  reason\n1   ${shown}\n`);
   t.is(await printed({ reason: forged }), `reason  ${shown}\n`);
+  const [line, ...more] = (await printed({ reason: `${forged}\u009b2K` }, true)).split('\n');
+  t.deepEqual(more, ['']);
+  t.regex(line ?? '', /^[\x20-\x7e]+$/);
+  t.deepEqual(JSON.parse(line ?? ''), { reason: `${forged}\u009b2K` });
   t.is(describeError(new Error(`no file \`${forged}\``)), `no file \`${shown.replace('\\u000a', ' ')}\``);
   const told = describeError(new ConflictError('one\ntwo\u001b[2K'));
   t.is(told, 'one\ntwo\\u001b[2K');
