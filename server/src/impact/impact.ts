@@ -12,7 +12,7 @@ import {
 } from './contexts.ts';
 import { domainRules } from './domain-rules.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
-import { differenceOf, type Flip } from './rule-difference.ts';
+import { differenceOf, differencesOf, type Flip } from './rule-difference.ts';
 
 /** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
 export interface AccessChange extends Omit<Flip, 'example'> {
@@ -129,19 +129,19 @@ interface ContextFlip extends Flip {
 function flipsOf(before: readonly ConditionalRule[], after: readonly ConditionalRule[]): readonly ContextFlip[] {
   const classes = contextClasses([...before, ...after]);
   if (classes.length === 1) return differenceOf(before, after);
+  const pairs = classes.map(({ example }) => ({
+    before: rulesInContext(before, example),
+    after: rulesInContext(after, example),
+  }));
   const found = new Map<string, { readonly flip: Flip; readonly where: ContextClass[] }>();
-  const known = new Map<string, readonly Flip[]>();
-  for (const context of classes) {
-    const was = rulesInContext(before, context.example);
-    const is = rulesInContext(after, context.example);
-    const key = JSON.stringify([was, is]);
-    const flips = known.get(key) ?? differenceOf(was, is);
-    known.set(key, flips);
+  for (const [index, flips] of differencesOf(pairs).entries()) {
+    const context = classes.slice(index, index + 1);
     for (const flip of flips) {
       const { example: _, ...what } = flip;
-      const same = found.get(JSON.stringify(what));
-      if (same === undefined) found.set(JSON.stringify(what), { flip, where: [context] });
-      else same.where.push(context);
+      const key = JSON.stringify(what);
+      const same = found.get(key);
+      if (same === undefined) found.set(key, { flip, where: [...context] });
+      else same.where.push(...context);
     }
   }
   return [...found.values()].map(({ flip, where }) => (where.length === classes.length ? flip : { ...flip, where }));

@@ -28,22 +28,50 @@ export interface Flip {
  * whatever the wildcards. DENY wins, and what no rule allows is denied. Throws `PatternsTooComplexError`.
  */
 export function differenceOf(before: readonly Rule[], after: readonly Rule[]): Flip[] {
-  const changed = symmetricDifference(before, after);
-  if (changed.length === 0) return [];
-  const actions = axis([...before, ...after], changed, 'action');
-  const resources = axis([...before, ...after], changed, 'resource');
+  return differencesOf([{ before, after }]).flat();
+}
+
+/** Two rule sets to compare. */
+export interface RuleSets {
+  readonly before: readonly Rule[];
+  readonly after: readonly Rule[];
+}
+
+/** The same for several pairs over the same patterns, each cut into the same parts. */
+export function differencesOf(pairs: readonly RuleSets[]): Flip[][] {
+  const changed = pairs.flatMap(({ before, after }) => symmetricDifference(before, after));
+  if (changed.length === 0) return pairs.map(() => []);
+  const rules = pairs.flatMap(({ before, after }) => [...before, ...after]);
+  const actions = axis(rules, changed, 'action');
+  const resources = axis(rules, changed, 'resource');
+  return pairs.map((pair) => flipsIn(pair, actions, resources));
+}
+
+/** A rule with the places of its patterns on the axes. */
+interface Placed {
+  readonly effect: Rule['effect'];
+  readonly action: number;
+  readonly resource: number;
+}
+
+function flipsIn({ before, after }: RuleSets, actions: Axis, resources: Axis): Flip[] {
+  const place = (rules: readonly Rule[]) =>
+    rules.map(({ effect, action, resource }): Placed => {
+      return { effect, action: placeOf(actions, action), resource: placeOf(resources, resource) };
+    });
+  const [was, is, moved] = [place(before), place(after), place(symmetricDifference(before, after))];
   const flips: Flip[] = [];
   for (const action of actions.atoms) {
-    const near = { before: select(before, 'action', actions, action), after: select(after, 'action', actions, action) };
-    const moved = symmetricDifference(near.before, near.after);
-    if (moved.length === 0) continue;
+    const near = (rules: readonly Placed[]) => rules.filter((rule) => action.matches.has(rule.action));
+    const nearMoved = near(moved);
+    if (nearMoved.length === 0) continue;
+    const [nearWas, nearIs] = [near(was), near(is)];
     for (const resource of resources.atoms) {
-      if (!moved.some((rule) => hits(resources, resource, rule.resource))) continue;
-      const was = allows(select(near.before, 'resource', resources, resource));
-      const is = allows(select(near.after, 'resource', resources, resource));
-      if (was === is) continue;
+      if (!nearMoved.some((rule) => resource.matches.has(rule.resource))) continue;
+      const isAllowed = allows(nearIs, resource);
+      if (allows(nearWas, resource) === isAllowed) continue;
       flips.push({
-        change: is ? 'gain' : 'loss',
+        change: isAllowed ? 'gain' : 'loss',
         action: actions.describe(action),
         resource: resources.describe(resource),
         example: { action: action.example, resource: resource.example },
@@ -51,6 +79,15 @@ export function differenceOf(before: readonly Rule[], after: readonly Rule[]): F
     }
   }
   return flips;
+}
+
+function placeOf(along: Axis, pattern: string): number {
+  return along.index.get(pattern) ?? -1;
+}
+
+function allows(rules: readonly Placed[], resource: Atom): boolean {
+  const matching = rules.filter((rule) => resource.matches.has(rule.resource));
+  return matching.some(({ effect }) => effect === 'ALLOW') && !matching.some(({ effect }) => effect === 'DENY');
 }
 
 interface Axis {
@@ -110,19 +147,6 @@ function describe(patterns: readonly string[], extents: ReadonlyMap<number, read
   }
   const except = patterns.filter((_, position) => overlapping.has(position));
   return { matching: narrowest.map((position) => patterns[position] ?? ''), except };
-}
-
-function hits(along: Axis, atom: Atom, pattern: string): boolean {
-  const position = along.index.get(pattern);
-  return position !== undefined && atom.matches.has(position);
-}
-
-function select(rules: readonly Rule[], dimension: 'action' | 'resource', along: Axis, atom: Atom): readonly Rule[] {
-  return rules.filter((rule) => hits(along, atom, rule[dimension]));
-}
-
-function allows(rules: readonly Rule[]): boolean {
-  return rules.some((rule) => rule.effect === 'ALLOW') && !rules.some((rule) => rule.effect === 'DENY');
 }
 
 function symmetricDifference(before: readonly Rule[], after: readonly Rule[]): Rule[] {
