@@ -80,6 +80,12 @@ export function* compileInSteps(
   });
 }
 
+/** The same policy as part of another revision of its domain. */
+export function withRevision(policy: DomainPolicy, revision: PolicyRevision): DomainPolicy {
+  const own = Object.freeze({ ...revision });
+  return Object.freeze({ ...policy, revision: own, fallback: Object.freeze({ ...policy.fallback, revision: own }) });
+}
+
 function* prepareAll(
   policies: readonly PolicyInput[],
   options: PrepareOptions,

@@ -2,7 +2,13 @@ export type { AssertionInput, PolicyInput } from './assertion.ts';
 export { type ConditionKey, conditionKeys, type DecisionContext } from './conditions.ts';
 export { decideInDomain } from './decide.ts';
 export type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
-export { type CompileOptions, compileDomain, compileInSteps, type DomainPolicy } from './domain-policy.ts';
+export {
+  type CompileOptions,
+  compileDomain,
+  compileInSteps,
+  type DomainPolicy,
+  withRevision,
+} from './domain-policy.ts';
 export {
   type Change,
   type Dimension,

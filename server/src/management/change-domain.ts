@@ -8,7 +8,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, Store, StoreReader } from '../store/store.ts';
+import type { DomainExcerpt, DomainPatch, Store, StoreReader } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
@@ -91,7 +91,12 @@ export async function changeDomain(
     const { before, after, warnings } = await deps.store.view((reader) =>
       readAndEdit(reader, deps, request, edit, read),
     );
-    const found = await preview(deps, before.content, after, isNarrow ? names : undefined);
+    const found = await preview(
+      deps,
+      before.content,
+      after,
+      isNarrow ? { names, sameRules: before.withoutRules } : undefined,
+    );
     return { kind: 'dry-run', preview: withWarnings(found, warnings) };
   }
   const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
@@ -121,9 +126,16 @@ async function readAndEdit(
   edit: DomainEdit,
   read = readForChange,
 ) {
-  const before = await read(reader, edit.domain, edit.members);
-  if (before === undefined) throw new UnknownDomainError(edit.domain);
-  const after = await edited(deps, request, edit, before, reader);
+  const excerpt = await read(reader, edit.domain, edit.members);
+  if (excerpt === undefined) throw new UnknownDomainError(edit.domain);
+  const query = { caller: request.caller, right: edit.right, domain: edit.domain, object: edit.object };
+  const systemOnly = edit.systemOnly === true;
+  const { isAdmin } = requireRight(deps.snapshot(), { ...query, systemOnly }, deps.clock.now());
+  // A delegate's change is judged by the rules as well.
+  const needsRules = !isAdmin && edit.members.withoutRules === true;
+  const whole = needsRules ? await read(reader, edit.domain, { ...edit.members, withoutRules: false }) : excerpt;
+  const before = whole ?? excerpt;
+  const after = await edited(deps, request, edit, { before, isAdmin, reader });
   return { before, after, warnings: await memberWarnings(before.content, after, reader) };
 }
 
@@ -131,17 +143,12 @@ async function edited(
   deps: ManagementDeps,
   request: ChangeRequest,
   edit: DomainEdit,
-  { content: before, otherMembers }: DomainExcerpt,
-  reader: StoreReader,
+  excerpt: { readonly before: DomainExcerpt; readonly isAdmin: boolean; readonly reader: StoreReader },
 ): Promise<DomainContent> {
   const snapshot = deps.snapshot();
   const now = deps.clock.now();
-  const { caller } = request;
-  const { isAdmin } = requireRight(
-    snapshot,
-    { caller, right: edit.right, domain: edit.domain, object: edit.object, systemOnly: edit.systemOnly === true },
-    now,
-  );
+  const { isAdmin, reader } = excerpt;
+  const { content: before, otherMembers } = excerpt.before;
   requireReason(before, request.context);
   requireMatch(request, edit.view(before));
   const after = edit.apply(before);
@@ -163,18 +170,18 @@ export function requireMatch(request: ChangeRequest, view: unknown): void {
   if (!fits) throw new PreconditionFailedError('the object is not what it was: read it again');
 }
 
-/** What a change would do. With `names`, it changes no other members than those of these names, and both sides may lack all others. */
+/** What a change would do. With `part`, both sides may lack what it leaves as it is. */
 export async function preview(
   deps: Pick<ManagementDeps, 'snapshot' | 'clock'>,
   before: DomainRecord | undefined,
   after: DomainContent,
-  names?: readonly string[],
+  part?: Pick<DomainPatch, 'names' | 'sameRules'>,
 ): Promise<Preview> {
   const now = deps.clock.now();
   const snapshot = deps.snapshot();
   const record = asRecord(after, now);
   const known = snapshot.domain(after.name);
-  const patch = known && names && { since: known.version, excerpt: record, names };
+  const patch = known && part && { since: known.version, excerpt: record, ...part };
   const compiled = await runInSlices(
     compileInSteps(snapshot, {
       state: { epoch: snapshot.epoch, counter: snapshot.counter },

@@ -30,7 +30,7 @@ export async function readForChange(
 /** The domain with all of its members. */
 export async function readWhole(reader: StoreReader, name: DomainName): Promise<DomainExcerpt | undefined> {
   const content = await reader.domain(name);
-  return content && { content, otherMembers: 0 };
+  return content && { content, otherMembers: 0, withoutRules: false };
 }
 
 function administratorRoles(excerpt: DomainExcerpt | undefined): readonly DomainRecord['roles'][number][] {

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { foldAscii, fullRoleName, type KeyId, type RoleName, type ServiceName } from '@signet/policy-engine/names';
-import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
+import { compileInSteps, type DomainPolicy, withRevision } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
   AssertionRecord,
@@ -17,42 +17,62 @@ import type { RoleSnapshot } from './role-snapshot.ts';
 import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
 import type { Steps } from './steps.ts';
 
-/** What a changed domain was before, when only the members of some names were read anew. */
+/** What a changed domain was before, when only a part of it was read anew. */
 export interface DomainBase {
   readonly previous: DomainSnapshot;
+  /** Those of these names were. */
   readonly names: readonly string[];
+  /** Policies and services were not. */
+  readonly sameRules: boolean;
 }
 
 /**
- * One stored domain, compiled. With a base, `record` has of the members only those of its names, and the others are taken from the base.
+ * One stored domain, compiled. With a base, `record` has what was read anew, and the rest is taken from the base.
  * Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
  */
 export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?: DomainBase): Steps<DomainSnapshot> {
   const read = record.roles.map(roleSnapshot);
   const roles = base === undefined ? read : read.map((role) => withOtherMembers(role, base));
-  const policies = record.policies.map((policy) => wirePolicy(record, policy));
-  const foreignPolicy = yield* compileForeign(record);
-  const policy = yield* compileOwn(record, epoch);
+  const rules = base?.sameRules === true ? sameRules(record, epoch, base.previous) : yield* compileRules(record, epoch);
   const listed = {
     roles: read,
     groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
-    assumable: assumableRoles(record),
+    assumable: assumableRoles(record, rules.policies),
   };
   return {
     name: record.name,
     version: record.version,
     modified: record.modified,
     roles: new Map(roles.map((role) => [role.name, role])),
-    services: yield* serviceSnapshots(record),
-    policies,
-    policy,
-    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
+    ...rules,
     limits: record.limits,
     ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
     membership:
       base === undefined
         ? yield* indexInSteps(listed)
         : yield* patchIndexInSteps(base.previous.membership, listed, base.names),
+  };
+}
+
+type Rules = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
+
+function* compileRules(record: DomainRecord, epoch: number): Steps<Rules> {
+  const foreignPolicy = yield* compileForeign(record);
+  return {
+    services: yield* serviceSnapshots(record),
+    policies: record.policies.map((policy) => wirePolicy(record, policy)),
+    policy: yield* compileOwn(record, epoch),
+    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
+  };
+}
+
+function sameRules(record: DomainRecord, epoch: number, previous: DomainSnapshot): Rules {
+  const { services, policies, policy, foreignPolicy } = previous;
+  return {
+    services,
+    policies,
+    policy: withRevision(policy, { epoch, version: record.version }),
+    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
   };
 }
 
@@ -132,11 +152,14 @@ function* compileForeign(record: DomainRecord): Steps<DomainPolicy | undefined> 
 }
 
 /** Active `assume_role` assertions that are no DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
-function assumableRoles(record: DomainRecord): ReadonlyMap<RoleName, readonly string[]> {
+function assumableRoles(
+  record: DomainRecord,
+  policies: readonly WirePolicy[],
+): ReadonlyMap<RoleName, readonly string[]> {
   const byFullName = new Map(record.roles.map((role) => [fullRoleName(record.name, role.name), role.name]));
   const assumable = new Map<RoleName, string[]>();
-  for (const policy of record.policies) {
-    if (!policy.active) continue;
+  for (const policy of policies) {
+    if (policy.active === false) continue;
     for (const { effect, action, role, resource } of policy.assertions) {
       const holder = byFullName.get(role);
       if (holder === undefined || effect === 'DENY' || foldAscii(action) !== 'assume_role') continue;

@@ -56,10 +56,10 @@ function changedDomains({ domains, patches = [] }: StoreChanges) {
 }
 
 /** INVARIANT: a patch is for one version of a domain; on any other it would lose or revive members. */
-function baseOf(previous: Snapshot | undefined, { excerpt, since, names }: DomainPatch): DomainBase {
+function baseOf(previous: Snapshot | undefined, { excerpt, since, names, sameRules }: DomainPatch): DomainBase {
   const known = previous?.domain(excerpt.name);
   if (known?.version !== since) throw new Error(`the change of domain \`${excerpt.name}\` is for another version`);
-  return { previous: known, names };
+  return { previous: known, names, sameRules };
 }
 
 function snapshotOf(

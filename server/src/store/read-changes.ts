@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import { membersChangedSince } from './changed-members.ts';
+import { changesOfDomain } from './domain-changes.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import type { DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
@@ -61,7 +61,9 @@ async function readPatch(
   { name, version }: { readonly name: string; readonly version: number },
   since: number,
 ): Promise<DomainPatch | undefined> {
-  const names = await membersChangedSince(db, { name, version, since });
-  const excerpt = names && (await readExcerpt(db, name, { roles: [], groups: [], names }));
-  return excerpt && { since, names, excerpt: excerpt.content };
+  const changes = await changesOfDomain(db, { name, version, since });
+  if (changes === undefined) return undefined;
+  const { names, sameRules } = changes;
+  const excerpt = await readExcerpt(db, name, { roles: [], groups: [], names, withoutRules: sameRules });
+  return excerpt && { since, names, sameRules, excerpt: excerpt.content };
 }

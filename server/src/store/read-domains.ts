@@ -30,24 +30,28 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
   return records;
 }
 
-/** Reads a domain with no other members than those of the scope. Call it inside a transaction. */
+/** Reads as much of a domain as the scope says. Call it inside a transaction. */
 export async function readExcerpt(
   db: Kysely<Schema>,
   name: string,
   scope: MemberScope,
 ): Promise<DomainExcerpt | undefined> {
-  const { records, members } = await readRecords(db, [name], await readScopedMembers(db, name, scope));
+  const scoped = await readScopedMembers(db, name, scope);
+  const { records, members } = await readRecords(db, [name], scoped, scope.withoutRules);
   const [content] = records;
   if (content === undefined) return undefined;
   const shown = [...content.roles, ...content.groups].reduce((sum, list) => sum + list.members.length, 0);
-  return { content, otherMembers: members - shown };
+  return { content, otherMembers: members - shown, withoutRules: scope.withoutRules === true };
 }
+
+const none: ReadonlyMap<string, never[]> = new Map();
 
 /** The domains with the given members, and how many members there are in all. */
 async function readRecords(
   db: Kysely<Schema>,
   names: readonly string[],
   members: DomainMembers,
+  withoutRules = false,
 ): Promise<{ readonly records: DomainRecord[]; readonly members: number }> {
   const rows = await db
     .selectFrom('domains')
@@ -61,8 +65,8 @@ async function readRecords(
   const groupRows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
   const roles = collect(roleRows, (row) => roleRecord(row, members));
   const groups = collect(groupRows, (row) => groupRecord(row, members));
-  const policies = await readPolicies(db, names);
-  const services = await readServices(db, names);
+  const policies = withoutRules ? none : await readPolicies(db, names);
+  const services = withoutRules ? none : await readServices(db, names);
   const records = rows.map((row) => ({
     ...domainFields(row),
     ...optional('awsAccount', accounts.find((account) => account.domain === row.name)?.account ?? null),

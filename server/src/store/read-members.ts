@@ -5,11 +5,13 @@ import type { MemberRecord } from './records.ts';
 import { chunks, optional } from './row-values.ts';
 import type { MembersTable, Schema } from './schema.ts';
 
-/** Which members of a domain are meant: those of whole roles and groups, and those of some names wherever they are. */
+/** What of a domain is read: the members of whole roles and groups, and those of some names wherever they are. */
 export interface MemberScope {
   readonly roles: readonly RoleName[];
   readonly groups: readonly GroupName[];
   readonly names: readonly string[];
+  /** Whether policies and services stay out of it as well. */
+  readonly withoutRules?: boolean;
 }
 
 /** A role or a group. */

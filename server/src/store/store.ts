@@ -30,13 +30,15 @@ export interface StoreChanges {
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
-/** How a domain comes from an earlier version to the present one: everything but members whole, and members as far as they changed. */
+/** How a domain comes from an earlier version to the present one: members, policies and services as far as they changed. */
 export interface DomainPatch {
   readonly since: number;
   /** The domain with exactly those of its members that are called one of `names`. */
   readonly excerpt: DomainRecord;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
   readonly names: readonly string[];
+  /** Whether policies and services are as they were; the excerpt then has none. */
+  readonly sameRules: boolean;
 }
 
 /** What the snapshot needs of a store. Every method throws `StoreUnavailableError` when the store cannot be read. */
@@ -52,11 +54,13 @@ export interface SnapshotSource {
 
 export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
 
-/** A domain that was read with some of its members only. */
+/** A domain that was read in part. */
 export interface DomainExcerpt {
   readonly content: DomainRecord;
   /** How many members of roles and groups are not in `content`. */
   readonly otherMembers: number;
+  /** Whether policies and services are not in it either. */
+  readonly withoutRules: boolean;
 }
 
 /** Members of roles or groups: those of these names, and those whose names begin so. */
@@ -75,7 +79,7 @@ export interface SwitchedOff {
 export interface StoreReader {
   state(): StoreState;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
-  /** The domain with no other members than those of the scope: what is large about a domain are its members. */
+  /** As much of the domain as the scope says. */
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
   /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
   memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]>;
@@ -95,7 +99,7 @@ export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
   /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */
   saveDomain(content: DomainContent): Promise<SaveOutcome>;
-  /** The same for a domain of which this transaction has read an excerpt: members that are not in it stay. */
+  /** The same for a domain of which this transaction has read an excerpt: what is not in it stays. */
   saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;

@@ -71,7 +71,7 @@ function plainDomain(domain: DomainSnapshot) {
   const { membership } = domain;
   return {
     ...domain,
-    policy: domain.policy.assertionCount,
+    policy: [domain.policy.assertionCount, domain.policy.revision, domain.policy.fallback],
     foreignPolicy: domain.foreignPolicy?.assertionCount,
     roles: sortedMap(domain.roles).map(([, role]) => ({ ...role, members: [...role.members] })),
     membership: {
@@ -169,7 +169,7 @@ test('a patch for another version changes nothing, and is reported', async (t) =
     {
       state: { epoch: 1, counter: 2 },
       domains: [],
-      patches: [{ since: 2, excerpt: recordOf(3), names: ['a.x'] }],
+      patches: [{ since: 2, excerpt: recordOf(3), names: ['a.x'], sameRules: false }],
       deleted: [],
       signingKeys: [],
     },

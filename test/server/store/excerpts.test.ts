@@ -105,6 +105,21 @@ for (const [note, scope, shown] of excerpts) {
   });
 }
 
+test('an excerpt without rules has no policies and services, and a change of it leaves them', async (t) => {
+  const { store, change } = await openWorld(t, { ...sketch, services: ['api'] });
+  const before = await store.domain(a);
+  const scope = scopeOf({ names: ['m.x'], withoutRules: true });
+  const excerpt = await store.view((reader) => reader.excerpt(a, scope));
+  t.deepEqual([excerpt?.withoutRules, excerpt?.content.policies, excerpt?.content.services], [true, [], []]);
+  await change(scope, (content) => withMembers(content, 'reader', [{ name: 'm.x', disabled: false }]));
+  const after = await store.domain(a);
+  t.deepEqual([after?.policies, after?.services], [before?.policies, before?.services]);
+  t.deepEqual(
+    after?.roles[1]?.members.map(({ name }) => name),
+    ['m.a', 'm.b', 'm.c', 'm.x'],
+  );
+});
+
 test('there is no excerpt of a domain that is not there', async (t) => {
   const { store } = await openWorld(t);
   t.is(await store.view((reader) => reader.excerpt(parseDomainName('b'), scopeOf({ names: ['m.a'] }))), undefined);
@@ -223,17 +238,30 @@ test('who has a version is told the members that changed since, and everything e
   const { domains, patches } = await told(store, 1);
   t.deepEqual(domains, []);
   t.deepEqual(
-    patches?.map(({ since, names, excerpt }) => ({ since, names, version: excerpt.version, lists: listed(excerpt) })),
+    patches?.map(({ since, names, sameRules, excerpt }) => ({
+      since,
+      names,
+      sameRules,
+      version: excerpt.version,
+      policies: excerpt.policies.length,
+      lists: listed(excerpt),
+    })),
     [
       {
         since: 1,
         names: ['m.b', 'm.d', 'm.x'],
+        sameRules: true,
         version: 3,
+        policies: 0,
         lists: { admin: [], reader: ['m.x'], other: [], team: ['m.b'] },
       },
     ],
   );
   t.deepEqual((await told(store, 2)).patches?.[0]?.names, ['m.b', 'm.d']);
+  await save({ ...sketch, rules: ['deny read thing reader'] });
+  const [patch] = (await told(store, 3)).patches ?? [];
+  t.deepEqual([patch?.sameRules, patch?.names], [false, ['m.b', 'm.d', 'm.x']]);
+  t.deepEqual(patch?.excerpt.policies, (await store.domain(a))?.policies);
 });
 
 const wholes: readonly [string, number | undefined, (world: World) => unknown][] = [

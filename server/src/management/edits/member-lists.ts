@@ -78,7 +78,8 @@ function ownGroups(domain: DomainName, body: unknown): GroupName[] {
 
 /** One member of the list, and of a group where it is a member itself. */
 function scopeOfMember(list: MemberList, member: string): MemberScope {
-  return { roles: [], groups: [], names: list.kind === 'role' ? [member] : [member, fullGroupName(list)] };
+  const names = list.kind === 'role' ? [member] : [member, fullGroupName(list)];
+  return { roles: [], groups: [], names, withoutRules: true };
 }
 
 function fullGroupName({ domain, name }: MemberList): string {
