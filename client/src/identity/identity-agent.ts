@@ -4,7 +4,7 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
 import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
-import { dueStep, hasCome, identityLife, later, type Moment, retryDelay } from './renewal.ts';
+import { hasCome, identityLife, later, type Moment, retryDelay, standing } from './renewal.ts';
 
 /** Options of `openIdentityAgent`. */
 export interface IdentityAgentOptions {
@@ -113,17 +113,18 @@ class Agent implements IdentityAgent {
   }): Promise<IdentityOutcome> {
     await this.#load();
     const [known, now] = [this.#known, this.#now()];
-    const due = dueStep(known, now);
+    const due = known && standing(known, now);
     const isPausing = this.#failures > 0 && !hasCome(this.#retryAt, now);
-    if (known !== undefined && !force && (due === 'wait' || isPausing)) {
+    if (known !== undefined && !force && (due === 'fresh' || isPausing)) {
       return { kind: 'current', notAfter: known.notAfter, nextAt: this.#nextAt(known, now) };
     }
-    if (due === 'register' || known === undefined) return this.#accept('registered', await this.#register(signal));
+    if (known === undefined) return this.#accept('registered', await this.#register(signal));
     try {
       return await this.#accept('refreshed', await this.#refresh(known, signal));
     } catch (error) {
-      if (!isRefusal(error)) throw error;
-      // Revoked, deleted or unknown: only attestation helps now.
+      // Revoked, deleted, unknown, or ended: only attestation helps now.
+      const isOver = isRefusal(error) || due === 'ended';
+      if (!isOver || signal?.aborted === true) throw error;
       return this.#accept('registered', await this.#register(signal));
     }
   }

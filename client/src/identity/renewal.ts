@@ -73,14 +73,13 @@ export function hasCome(moment: Moment, now: Moment): boolean {
 }
 
 /**
- * What is due now: a first certificate (also when the last one has surely ended), a new one, or nothing. A certificate that has ended on
- * one clock only is shown to the server, which knows better.
+ * How a certificate stands now. One that has ended on both clocks is shown to the server all the same, which knows better: the wall's
+ * may be set wrong, and after a restart the other one follows it.
  */
-export function dueStep(
-  known: { readonly renewAt: Moment; readonly endsAt: Moment } | undefined,
+export function standing(
+  known: { readonly renewAt: Moment; readonly endsAt: Moment },
   now: Moment,
-): 'register' | 'refresh' | 'wait' {
-  if (known === undefined) return 'register';
-  if (now.wall >= known.endsAt.wall && now.steady >= known.endsAt.steady) return 'register';
-  return hasCome(known.renewAt, now) ? 'refresh' : 'wait';
+): 'fresh' | 'due' | 'ended' {
+  if (now.wall >= known.endsAt.wall && now.steady >= known.endsAt.steady) return 'ended';
+  return hasCome(known.renewAt, now) ? 'due' : 'fresh';
 }

@@ -106,8 +106,30 @@ test('while the server is away the certificate stays, and one that has ended is 
 
   clock.advance(3_600_000);
   const back = await openIdentityAgent(settings).step();
-  t.is(back.kind, 'registered');
+  t.is(back.kind, 'refreshed', 'it has ended by this clock only: the server knows better');
 });
+
+for (const [name, failure] of [
+  ['is not accepted', { code: 'refused', answer: { status: 401 } }],
+  ['is refused by TLS', { code: 'tls' }],
+  ['cannot be shown to anyone', { code: 'unreachable' }],
+] as const) {
+  test(`a certificate that has ended and ${name} gives way to a new registration`, async (t) => {
+    const clock = new FakeClock(systemClock.now());
+    const settings = options(t, `a-ended-${failure.code}`, { clock });
+    t.is((await openIdentityAgent(settings).step()).kind, 'registered');
+    clock.advance(3_700_000);
+    const { code, ...answer } = failure;
+    const refresh = () => Promise.reject(new SignetClientError(code, 'no', answer));
+    const identity = await openIdentityAgent({ ...settings, folder: `${settings.folder}-2` }).step();
+    t.is(identity.kind, 'registered');
+    const texts = await readIdentityFiles(`${settings.folder}-2`);
+    if (texts === undefined || identity.kind !== 'registered') return t.fail('no identity');
+    const received = { ...texts, notAfter: identity.notAfter, serial: identity.serial };
+    const agent = openIdentityAgent(settings, { refresh, register: async () => received });
+    t.is((await agent.step()).kind, 'registered');
+  });
+}
 
 test('an instance that was deleted, or whose lineage was broken, registers anew', async (t) => {
   const settings = options(t, 'a-4');
