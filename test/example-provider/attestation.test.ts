@@ -1,6 +1,8 @@
 import { createHash } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
+import { request } from 'node:https';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { createProvider } from '@signet/example-provider/provider';
 import { drain, listen } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
@@ -77,23 +79,47 @@ test('a machine that proves itself registers and refreshes; others do not', asyn
   ]) {
     t.deepEqual((await world.as()('/instance', json({ ...body, ...wrong }))).body, unknown);
   }
-  const asker = await fetchAs(world, url);
-  t.is(asker, 403, 'only the token server may ask');
+  t.is((await ask(world, url, 'media.player', '{}')).status, 403, 'only the token server may ask');
 });
 
-async function fetchAs(world: Awaited<ReturnType<typeof start>>['world'], url: string): Promise<number> {
-  const { request } = await import('node:https');
-  const { certificate, key } = await world.pki.identity('media.player');
-  return new Promise((resolve, reject) => {
-    const call = request(
-      `${url}/attest/instance`,
-      { method: 'POST', cert: certificate, key, ca: world.pki.bundle, checkServerIdentity: () => undefined },
-      (answer) => {
-        answer.resume();
-        resolve(answer.statusCode ?? 0);
-      },
-    );
+test('what the token server would not send is refused', async (t) => {
+  const { world, url } = await start(t);
+  const proper = { provider: 'prov.cloud', domain: 'media', service: 'player', attestationData: secret };
+  const attributes = { instanceId: 'm-1', clientIP: '127.0.0.1', sanDNS: '' };
+  for (const [name, body, status] of [
+    ['as it should be', { ...proper, attributes }, 200],
+    ['nothing', '', 400],
+    ['half an object', '{', 400],
+    ['a list', [], 400],
+    ['no members', {}, 400],
+    ['a secret that is a number', { ...proper, attributes, attestationData: 1 }, 400],
+    ['attributes that are none', { ...proper, attributes: { instanceId: ['m-1'] } }, 400],
+    ['more than there is room for', { ...proper, attributes, attestationData: 'x'.repeat(70_000) }, 413],
+    ['no attributes', proper, 403],
+    ['another provider', { ...proper, attributes, provider: 'prov.other' }, 403],
+    ['another service', { ...proper, attributes, service: 'studio' }, 403],
+    ['a name that nobody vouches for', { ...proper, attributes: { ...attributes, sanDNS: 'a.example' } }, 403],
+    ['an address', { ...proper, attributes: { ...attributes, sanIP: '127.0.0.1' } }, 403],
+    ['a refresh without a certificate', { ...proper, attributes, path: 'refresh' }, 403],
+  ] as const) {
+    const path = typeof body === 'object' && 'path' in body ? 'refresh' : 'instance';
+    const sent = typeof body === 'string' ? body : JSON.stringify(body);
+    const answer = await ask(world, url, 'sys.auth.server', sent, path);
+    t.is(answer.status, status, `${name}: ${answer.body}`);
+    if (status !== 200) t.is(JSON.parse(answer.body).code, status, name);
+  }
+});
+
+type World = Awaited<ReturnType<typeof start>>['world'];
+
+async function ask(world: World, url: string, name: string, body: string, path = 'instance') {
+  const { certificate, key } = await world.pki.identity(name);
+  const options = { method: 'POST', cert: certificate, key, ca: world.pki.bundle, agent: false } as const;
+  return new Promise<{ status: number; body: string }>((resolve, reject) => {
+    const call = request(`${url}/attest/${path}`, { ...options, checkServerIdentity: () => undefined }, (answer) => {
+      text(answer).then((said) => resolve({ status: answer.statusCode ?? 0, body: said }), reject);
+    });
     call.on('error', reject);
-    call.end('{}');
+    call.end(body);
   });
 }
