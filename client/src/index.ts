@@ -15,10 +15,10 @@ export {
   type IdentityAgent,
   type IdentityAgentOptions,
   type IdentityOutcome,
-  type IdentityTransport,
   openIdentityAgent,
 } from './identity/identity-agent.ts';
 export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
+export type { IdentityTransport } from './identity/identity-transport.ts';
 export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
 export { type IdentityLife, identityLife } from './identity/renewal.ts';
 export type { InstanceQuery, Instances } from './instances.ts';

@@ -1,15 +1,15 @@
-import { readFile } from 'node:fs/promises';
 import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
-import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
+import { httpTransport, type IdentityTransport } from './identity-transport.ts';
+import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
 import { hasCome, identityLife, later, type Moment, retryDelay, standing } from './renewal.ts';
 
 /** Options of `openIdentityAgent`. */
 export interface IdentityAgentOptions {
-  /** `https` URL of the API, e.g. `https://localhost:4443/v1`. */
-  readonly baseUrl: string;
+  /** `https` URL of the API, e.g. `https://localhost:4443/v1`; or those of several servers, asked in this order while one is away. */
+  readonly baseUrl: string | readonly string[];
   /** File of the CA certificates that the server's certificate must chain to. */
   readonly caBundle: string;
   readonly instance: InstanceName;
@@ -55,12 +55,6 @@ interface Known {
   readonly notAfter: number;
   readonly renewAt: Moment;
   readonly endsAt: Moment;
-}
-
-/** How an agent reaches the server: over HTTP, or as a test wants it. */
-export interface IdentityTransport {
-  register(attestation: string, signal?: AbortSignal): Promise<ReceivedIdentity>;
-  refresh(texts: IdentityTexts, attestation: string | undefined, signal?: AbortSignal): Promise<ReceivedIdentity>;
 }
 
 function knownFrom(texts: IdentityTexts, issued: Moment): Known {
@@ -201,22 +195,13 @@ function toClientError(error: unknown): SignetClientError {
   });
 }
 
-function httpTransport({ baseUrl, caBundle, instance, timeoutMs = 30_000 }: IdentityAgentOptions): IdentityTransport {
-  const peer = async () => ({ baseUrl, caBundle: await readFile(caBundle, 'utf8'), timeoutMs });
-  return {
-    register: async (attestation, signal) => registerInstance(await peer(), instance, attestation, signal),
-    refresh: async (identity, attestation, signal) =>
-      refreshInstance({ ...(await peer()), identity }, instance, attestation, signal),
-  };
-}
-
 /**
  * Makes an agent that registers an instance, keeps its certificate in files and renews it in time. While the server is away the
  * certificate in use stays in use; one that has ended, or that the server does not accept any more, leads to a new registration.
  */
 export function openIdentityAgent(
   options: IdentityAgentOptions,
-  transport: IdentityTransport = httpTransport(options),
+  transport: IdentityTransport = httpTransport({ ...options, baseUrls: [options.baseUrl].flat() }),
 ): IdentityAgent {
   return new Agent(options, transport);
 }

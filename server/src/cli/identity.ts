@@ -18,7 +18,7 @@ import { action, CommandFailedError, print, UsageError } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 
 interface IdentityOptions {
-  readonly url?: string;
+  readonly url?: readonly string[];
   readonly ca?: string;
   readonly data: string;
   readonly name: string;
@@ -66,7 +66,7 @@ export function identityCommand(): Command {
 
 function instanceOptions(command: Command): Command {
   return followConfigFolder(command)
-    .option('--url <url>', 'base URL of the token server (default: that of `npm start`)')
+    .option('--url <url...>', 'base URLs of the token servers, the preferred one first (default: that of `npm start`)')
     .option('--ca <file>', 'CA certificates that the server must chain to (default: those of `npm start`)')
     .option('--data <folder>', 'folder of `npm start`', '.signet')
     .requiredOption('--name <domain.service>', 'the service that this is an instance of')
@@ -99,12 +99,12 @@ function wholeSeconds(value: string): number {
 function agentOptions(options: IdentityOptions): IdentityAgentOptions {
   const parts = splitPrincipal(parsePrincipalName(options.name, '--name'));
   const state = options.url === undefined || options.ca === undefined ? readDevState(options.data) : undefined;
-  const url = options.url ?? state?.baseUrl ?? '';
-  if (parts === undefined || URL.parse(url)?.protocol !== 'https:') {
+  const urls = options.url ?? [state?.baseUrl ?? ''];
+  if (parts === undefined || !urls.every((url) => URL.parse(url)?.protocol === 'https:')) {
     throw new UsageError('--name must be `domain.service` and --url an https address');
   }
   return {
-    baseUrl: url.replace(/\/+$/, ''),
+    baseUrl: urls.map((url) => url.replace(/\/+$/, '')),
     caBundle: options.ca ?? state?.caBundle ?? '',
     folder: options.dir,
     instance: {

@@ -208,6 +208,26 @@ for (const stepMs of [2 * 3_600_000, -2 * 3_600_000, -300_000]) {
   });
 }
 
+test('while one server is away another one is asked; a refusal is the same everywhere', async (t) => {
+  const away = 'https://127.0.0.1:1/v1';
+  const settings = options(t, 'a-two');
+  const agent = openIdentityAgent({ ...settings, baseUrl: [away, world.baseUrl] });
+  t.is((await agent.step()).kind, 'registered');
+  t.is((await agent.step({ force: true })).kind, 'refreshed');
+
+  const refused = openIdentityAgent({
+    ...settings,
+    folder: `${settings.folder}-2`,
+    baseUrl: [world.baseUrl, away],
+    attestation: async () => 'signet-join-wrong',
+  });
+  const outcome = await refused.step();
+  t.is(outcome.kind === 'failed' && outcome.error.status, 403);
+  const nobody = openIdentityAgent({ ...settings, folder: `${settings.folder}-3`, baseUrl: [away, away] });
+  const last = await nobody.step();
+  t.is(last.kind === 'failed' && last.error.code, 'unreachable');
+});
+
 test('the pause that a refusal asks for is kept', async (t) => {
   const clock = new FakeClock(systemClock.now());
   const busy = new SignetClientError('server-error', 'busy', { answer: { status: 503, retryAfterSeconds: 30 } });

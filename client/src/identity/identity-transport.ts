@@ -1,0 +1,45 @@
+import { readFile } from 'node:fs/promises';
+import { SignetClientError, type SignetClientErrorCode } from '../errors.ts';
+import type { IdentityTexts } from './identity-files.ts';
+import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
+
+/** How an agent reaches the server: over HTTP, or as a test wants it. */
+export interface IdentityTransport {
+  register(attestation: string, signal?: AbortSignal): Promise<ReceivedIdentity>;
+  refresh(texts: IdentityTexts, attestation: string | undefined, signal?: AbortSignal): Promise<ReceivedIdentity>;
+}
+
+export interface HttpTransportOptions {
+  readonly baseUrls: readonly string[];
+  /** A file. */
+  readonly caBundle: string;
+  readonly instance: InstanceName;
+  readonly timeoutMs?: number | undefined;
+}
+
+/** What another server may do better. A refusal is the same everywhere. */
+const passing: ReadonlySet<SignetClientErrorCode> = new Set(['unreachable', 'timed-out', 'tls', 'server-error']);
+
+/** Asks one server after the other until one answers; fails as the first one did, which is the one that is preferred. */
+export function httpTransport(options: HttpTransportOptions): IdentityTransport {
+  const { baseUrls, instance, timeoutMs = 30_000 } = options;
+  type Peer = Parameters<typeof registerInstance>[0];
+  const ask = async (call: (peer: Peer) => Promise<ReceivedIdentity>): Promise<ReceivedIdentity> => {
+    const caBundle = await readFile(options.caBundle, 'utf8');
+    let failure: unknown;
+    for (const baseUrl of baseUrls) {
+      try {
+        return await call({ baseUrl, caBundle, timeoutMs });
+      } catch (error) {
+        if (!(error instanceof SignetClientError) || !passing.has(error.code)) throw error;
+        failure ??= error;
+      }
+    }
+    throw failure ?? new SignetClientError('invalid-argument', 'baseUrl names no server');
+  };
+  return {
+    register: (attestation, signal) => ask((peer) => registerInstance(peer, instance, attestation, signal)),
+    refresh: (identity, attestation, signal) =>
+      ask((peer) => refreshInstance({ ...peer, identity }, instance, attestation, signal)),
+  };
+}
