@@ -83,8 +83,9 @@ export async function changeDomain(
   request: ChangeRequest,
   edit: DomainEdit,
 ): Promise<ChangeOutcome> {
+  // Rights as they are now, whichever server changed them.
+  await deps.refresh();
   if (request.dryRun) {
-    await deps.refresh();
     const { roles, groups, names } = edit.members;
     const isNarrow = roles.length + groups.length === 0;
     const read = isNarrow ? readForChange : readWhole;

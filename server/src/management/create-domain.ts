@@ -28,6 +28,7 @@ export async function createDomain(
   request: ChangeRequest,
   content: DomainContent,
 ): Promise<ChangeOutcome> {
+  await deps.refresh();
   requireOperator(deps, request, content.name);
   const check = async (reader: StoreReader) => {
     if ((await reader.excerpt(content.name, noMembers)) !== undefined)
@@ -39,7 +40,6 @@ export async function createDomain(
     return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
-    await deps.refresh();
     const warnings = await deps.store.view(check);
     return { kind: 'dry-run', preview: withWarnings(await preview(deps, undefined, content), warnings) };
   }
@@ -67,8 +67,8 @@ export async function deleteDomain(
     checkDeletable(domain);
     await checkUnused(reader, name);
   };
+  await deps.refresh();
   if (request.dryRun) {
-    await deps.refresh();
     await deps.store.view(check);
     return { kind: 'dry-run', preview: await deletionPreview(deps, name) };
   }

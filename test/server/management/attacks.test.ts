@@ -122,6 +122,19 @@ test('who is nobody in a domain, was switched off or has expired has no rights i
   t.is((await boss(domain)).status, 403);
 });
 
+test('who lost a right through another server has lost it here as well', async (t) => {
+  const domain = await newDomain('elsewhere');
+  await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', {}));
+  const name = parseDomainName('elsewhere');
+  await server.store.change({ actor: 'another server' }, async (transaction) => {
+    const content = await transaction.domain(name);
+    const members = [{ name: 'media.keyer', disabled: false }];
+    if (content === undefined) throw new Error('the domain is gone');
+    await transaction.saveDomain({ ...content, roles: content.roles.map((role) => ({ ...role, members })) });
+  });
+  t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('PUT', {}))).status, 403);
+});
+
 test('the last administrator stays, whichever way the role is reached', async (t) => {
   const domain = await newDomain('last');
   await boss(`${domain}/groups/chiefs`, send('PUT', { members: ['media.boss'] }));
