@@ -12,6 +12,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store } from '@signet/server/store/store';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import { fullStoreTable } from './full-store.ts';
 import { issueWithLibrary } from './library.ts';
 import { benchRequest } from './request.ts';
 
@@ -144,6 +145,7 @@ export async function certificatesPart({ folder, quick }: { folder: string; quic
     '## Certificates',
     'One core, a request with a P-256 key and two names, a P-256 issuer. The least work is to load the key of the request from DER, to verify one P-256 signature and to make one. Sixteen requests are under way at once where nothing else is said; those that come together share the two writes to the disk that a certificate needs.',
     markdownTable(['what', 'processor time, µs', "rate as a share of the least work's"], rows),
+    await fullStoreTable({ folder, quick }),
     `The aim is half of the least work's rate:\n\n${reached.join('\n')}`,
   ].join('\n\n');
 }

@@ -59,7 +59,7 @@ export interface CertificateStore {
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
   orphans(before: number): Promise<readonly CertificateRow[]>;
-  /** Forgets at most `limit` certificates that ended before (seconds); answers how many. */
+  /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */
   prune(endedBefore: number, limit: number): Promise<number>;
   /** The next number for a revocation list of this issuer; each answer is greater than the one before. */
   nextCrlNumber(issuer: string): Promise<number>;

@@ -6,7 +6,7 @@ import { watchSteadiness } from './steadiness.ts';
 
 export interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
-  readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneInstances'>;
+  readonly instances: Pick<InstanceStore, 'pruneJoinTokens'>;
   /** Absent when nothing is issued. */
   readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
   readonly clock: Clock;
@@ -25,7 +25,6 @@ const intervalMs = 60_000;
 export async function forgetEnded({ certificates, instances, clock }: HousekeepingDeps): Promise<void> {
   const before = epochSeconds(clock) - keptSeconds;
   for (const prune of [
-    () => instances.pruneInstances(before, batchRows),
     () => certificates.prune(before, batchRows),
     () => instances.pruneJoinTokens(before, batchRows),
   ]) {

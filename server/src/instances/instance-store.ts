@@ -86,6 +86,4 @@ export interface InstanceStore {
   spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
-  /** Forgets at most `limit` instances, revoked or not, of which every certificate ended before; answers how many. */
-  pruneInstances(endedBefore: number, limit: number): Promise<number>;
 }

@@ -16,7 +16,8 @@ interface NewCertificate {
   readonly not_after: number;
 }
 
-interface InstanceColumns {
+/** The key of an instance. */
+export interface InstanceColumns {
   readonly provider: string;
   readonly domain: string;
   readonly service: string;
@@ -68,6 +69,19 @@ export function certificateStatements() {
       db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
     ),
     confirm: confirmStatement(),
+    /* An instance without any certificate left. One that was revoked stays for as long as anything of it could count. */
+    forget: statement((db, key: Places<InstanceColumns>) =>
+      atKey(db.deleteFrom('instances'), key).where(({ not, exists, selectFrom }) =>
+        not(
+          exists(
+            selectFrom('certificates')
+              .select('serial')
+              .where('certificates.provider', '=', key.at('provider'))
+              .where('certificates.instance_id', '=', key.at('instance_id')),
+          ),
+        ),
+      ),
+    ),
   };
 }
 

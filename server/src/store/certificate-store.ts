@@ -1,5 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { type Kysely, sql } from 'kysely';
+import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import type {
   CertificateRecord,
   CertificateRow,
@@ -8,9 +9,9 @@ import type {
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
 import { newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
-import { certificateStatements } from './certificate-statements.ts';
+import { certificateStatements, type InstanceColumns } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
-import type { Schema } from './schema.ts';
+import type { CertificatesTable, Schema } from './schema.ts';
 
 /** The certificates of a store over any database of the query layer. */
 export class KyselyCertificateStore implements CertificateStore {
@@ -70,7 +71,7 @@ export class KyselyCertificateStore implements CertificateStore {
     const ended = await this.#database.read((db) =>
       db
         .selectFrom('certificates')
-        .select('serial')
+        .select(['serial', 'provider', 'instance_id', 'holder'])
         .where('not_after', '<', endedBefore)
         .where((where) =>
           where.or([
@@ -87,7 +88,10 @@ export class KyselyCertificateStore implements CertificateStore {
     );
     if (ended.length === 0) return 0;
     const serials = ended.map(({ serial }) => serial);
-    await this.#database.change((db) => db.deleteFrom('certificates').where('serial', 'in', serials).execute());
+    await this.#database.change(async (db) => {
+      await db.deleteFrom('certificates').where('serial', 'in', serials).execute();
+      for (const key of instancesOf(ended)) await this.#statements.forget.execute(db, key);
+    });
     return serials.length;
   }
 
@@ -103,6 +107,19 @@ export class KyselyCertificateStore implements CertificateStore {
       return number;
     });
   }
+}
+
+/** The instances whose certificates these are, each once. */
+function instancesOf(
+  rows: readonly Pick<Selectable<CertificatesTable>, 'provider' | 'instance_id' | 'holder'>[],
+): Iterable<InstanceColumns> {
+  const keys = new Map<string, InstanceColumns>();
+  for (const { provider, instance_id, holder } of rows) {
+    const tenant = splitPrincipal(parsePrincipalName(holder));
+    if (provider === null || instance_id === null || tenant === undefined) continue;
+    keys.set(JSON.stringify([provider, holder, instance_id]), { provider, instance_id, ...tenant });
+  }
+  return keys.values();
 }
 
 const revocationsAtOnce = 500;

@@ -1,4 +1,4 @@
-import type { DeleteResult, Kysely, Selectable } from 'kysely';
+import type { Kysely, Selectable } from 'kysely';
 import type {
   GivenCertificate,
   InstanceDetails,
@@ -112,49 +112,10 @@ export class KyselyInstanceStore implements InstanceStore {
     return digests.length;
   }
 
-  async pruneInstances(endedBefore: number, limit: number): Promise<number> {
-    // One statement, so that an instance which registers anew at the same time is not forgotten.
-    const { numDeletedRows } = await this.#database.change((db) => endedInstances(db, endedBefore, limit));
-    return Number(numDeletedRows);
-  }
-
   async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<Standing> {
     const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
     return { lineage: lineageOf(rows[0], presented), clientOnly: rows[0]?.client_only === 1 };
   }
-}
-
-/**
- * Rows whose last certificate ended, unless another one lives on: the one before may have been given a longer life, and an instance that was
- * revoked stays revoked for as long as anything of it could count.
- */
-function endedInstances(db: Kysely<Schema>, endedBefore: number, limit: number): Promise<DeleteResult> {
-  return db
-    .deleteFrom('instances')
-    .where(({ eb, refTuple }) =>
-      eb(
-        refTuple('provider', 'domain', 'service', 'instance_id'),
-        'in',
-        db
-          .selectFrom('instances as ended')
-          .select(['provider', 'domain', 'service', 'instance_id'])
-          .where('not_after', '<', endedBefore)
-          .where(({ not, exists, selectFrom }) =>
-            not(
-              exists(
-                selectFrom('certificates')
-                  .select('serial')
-                  .whereRef('certificates.provider', '=', 'ended.provider')
-                  .whereRef('certificates.instance_id', '=', 'ended.instance_id')
-                  .where('certificates.not_after', '>=', endedBefore),
-              ),
-            ),
-          )
-          .limit(limit)
-          .$asTuple('provider', 'domain', 'service', 'instance_id'),
-      ),
-    )
-    .executeTakeFirstOrThrow();
 }
 
 /** How a serial number stands to a row. */

@@ -47,7 +47,6 @@ async function live(store: Store): Promise<void> {
   await store.change({ actor: 'test' }, (change) => change.removeInstance(key, revocation));
   await certificates.revocationsAfter(0, 0);
   await certificates.nextCrlNumber('i');
-  await instances.pruneInstances(99, 10);
   await certificates.prune(99, 10);
   await instances.pruneJoinTokens(99, 10);
 }

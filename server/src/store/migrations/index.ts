@@ -12,6 +12,7 @@ import { slimCertificateIndices } from './011-certificate-indices.ts';
 import { indexInstancesByEnd } from './012-instances-by-end.ts';
 import { indexInstanceCertificates } from './013-instance-certificates.ts';
 import { indexJoinTokensByEnd } from './014-join-tokens-by-end.ts';
+import { dropInstancesByEnd } from './015-instances-go-with-certificates.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -28,4 +29,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '012-instances-by-end': { up: indexInstancesByEnd },
   '013-instance-certificates': { up: indexInstanceCertificates },
   '014-join-tokens-by-end': { up: indexJoinTokensByEnd },
+  '015-instances-go-with-certificates': { up: dropInstancesByEnd },
 };
