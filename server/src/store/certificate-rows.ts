@@ -6,7 +6,7 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { Kysely, Selectable } from 'kysely';
+import type { Kysely, RawBuilder, Selectable } from 'kysely';
 import type { CertificateRecord, CertificateRow, Revocation } from '../certificates/certificate-store.ts';
 import type { RevocationReason } from '../certificates/crl.ts';
 import type { CertificateKind } from '../certificates/profile.ts';
@@ -92,8 +92,32 @@ export function toInstance(row: Selectable<InstancesTable>): InstanceRecord {
   };
 }
 
-export function instanceColumns(key: InstanceKey) {
+/** The key of an instance. */
+export interface InstanceColumns {
+  readonly provider: string;
+  readonly domain: string;
+  readonly service: string;
+  readonly instance_id: string;
+}
+
+export function instanceColumns(key: InstanceKey): InstanceColumns {
   return { provider: key.provider, domain: key.domain, service: key.service, instance_id: key.instanceId };
+}
+
+export interface InstanceFilter<Self> {
+  where(column: keyof InstanceColumns, operator: '=', value: string | RawBuilder<string>): Self;
+}
+
+/** The query for one row of `instances`. */
+export function whereInstance<Query extends InstanceFilter<Query>>(
+  query: Query,
+  key: Readonly<Record<keyof InstanceColumns, string | RawBuilder<string>>>,
+): Query {
+  return query
+    .where('provider', '=', key.provider)
+    .where('domain', '=', key.domain)
+    .where('service', '=', key.service)
+    .where('instance_id', '=', key.instance_id);
 }
 
 /** Takes one certificate back and answers what it was for; undefined when there is none, or it was taken back before. */

@@ -1,4 +1,5 @@
-import { type RawBuilder, sql } from 'kysely';
+import { sql } from 'kysely';
+import { type InstanceColumns, type InstanceFilter, whereInstance } from './certificate-rows.ts';
 import { type Places, statement } from './statement.ts';
 
 /* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
@@ -14,14 +15,6 @@ interface NewCertificate {
   readonly intended_at: number;
   readonly not_before: number;
   readonly not_after: number;
-}
-
-/** The key of an instance. */
-export interface InstanceColumns {
-  readonly provider: string;
-  readonly domain: string;
-  readonly service: string;
-  readonly instance_id: string;
 }
 
 interface NewInstance extends InstanceColumns {
@@ -155,14 +148,7 @@ export function instanceStatements() {
   };
 }
 
-interface Filterable<Self> {
-  where(column: keyof InstanceColumns, operator: '=', value: RawBuilder<string>): Self;
-}
-
-function atKey<Query extends Filterable<Query>>(query: Query, key: Places<InstanceColumns>): Query {
-  return query
-    .where('provider', '=', key.at('provider'))
-    .where('domain', '=', key.at('domain'))
-    .where('service', '=', key.at('service'))
-    .where('instance_id', '=', key.at('instance_id'));
+function atKey<Query extends InstanceFilter<Query>>(query: Query, key: Places<InstanceColumns>): Query {
+  const [provider, domain] = [key.at('provider'), key.at('domain')];
+  return whereInstance(query, { provider, domain, service: key.at('service'), instance_id: key.at('instance_id') });
 }

@@ -8,8 +8,8 @@ import type {
   RevocationRow,
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
-import { newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
-import { certificateStatements, type InstanceColumns } from './certificate-statements.ts';
+import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
+import { certificateStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import type { CertificatesTable, Schema } from './schema.ts';
 

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
 import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
-import { revokeRows, toInstance } from './certificate-rows.ts';
+import { instanceColumns, revokeRows, toInstance, whereInstance } from './certificate-rows.ts';
 import type { AuditRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 
@@ -19,7 +19,7 @@ export async function revokeInstance(
 ): Promise<InstanceEnd | undefined> {
   const record = await findInstance(db, key);
   if (record === undefined || record.revoked) return undefined;
-  await whereKey(db.updateTable('instances').set({ revoked: 1 }), key).execute();
+  await whereInstance(db.updateTable('instances').set({ revoked: 1 }), instanceColumns(key)).execute();
   const certificates = await revokeCertificates(db, key, revocation);
   return endOf('revoke-instance', key, record, { revoked: true, reason: revocation.reason, certificates });
 }
@@ -31,7 +31,7 @@ export async function removeInstance(
   revocation: Revocation,
 ): Promise<InstanceEnd | undefined> {
   const record = await findInstance(db, key);
-  await whereKey(db.deleteFrom('instances'), key).execute();
+  await whereInstance(db.deleteFrom('instances'), instanceColumns(key)).execute();
   const certificates = await revokeCertificates(db, key, revocation);
   if (record === undefined && certificates.length === 0) return undefined;
   return endOf('delete-instance', key, record, { reason: revocation.reason, certificates });
@@ -58,20 +58,8 @@ function stateOf({
   return JSON.stringify({ currentSerial, previousSerial, revoked, registeredAt, refreshedAt, notAfter });
 }
 
-interface Filterable<Self> {
-  where(column: 'provider' | 'domain' | 'service' | 'instance_id', operator: '=', value: string): Self;
-}
-
-function whereKey<Query extends Filterable<Query>>(query: Query, key: InstanceKey): Query {
-  return query
-    .where('provider', '=', key.provider)
-    .where('domain', '=', key.domain)
-    .where('service', '=', key.service)
-    .where('instance_id', '=', key.instanceId);
-}
-
 async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<InstanceRecord | undefined> {
-  const row = await whereKey(db.selectFrom('instances').selectAll(), key).executeTakeFirst();
+  const row = await whereInstance(db.selectFrom('instances').selectAll(), instanceColumns(key)).executeTakeFirst();
   return row && toInstance(row);
 }
 
