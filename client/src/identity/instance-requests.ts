@@ -1,7 +1,8 @@
-import { X509Certificate } from 'node:crypto';
+import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
-import { type JsonObject, stringMember } from '../decode.ts';
+import { type JsonObject, malformed, stringMember } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
+import { commonName } from '../roles.ts';
 import { makeKeyAndRequest } from './certificate-request.ts';
 import type { IdentityTexts } from './identity-files.ts';
 import { type Peer, postJson } from './post-json.ts';
@@ -72,17 +73,30 @@ async function hostRequest(name: InstanceName, keyFile: string): Promise<string>
   });
 }
 
-function received(answer: JsonObject, key: string): ReceivedIdentity {
+/** What the server gave; refused unless it is a certificate for this service over the key that was made. */
+function received(answer: JsonObject, { domain, service }: InstanceName, key: string): ReceivedIdentity {
   const certificate = stringMember(answer, 'x509Certificate');
   const issuers = stringMember(answer, 'x509CertificateSigner');
-  const sshHostCertificate = 'sshCertificate' in answer ? stringMember(answer, 'sshCertificate') : undefined;
+  const leaf = readLeaf(certificate);
+  if (commonName(leaf.subject) !== `${domain}.${service}` || !leaf.checkPrivateKey(createPrivateKey(key))) {
+    throw malformed('its certificate is not the one that was asked for');
+  }
+  const ssh = answer['sshCertificate'];
+  return {
+    certificate,
+    key,
+    issuers,
+    notAfter: leaf.validToDate.getTime(),
+    serial: leaf.serialNumber.toLowerCase(),
+    ...(typeof ssh === 'string' && ssh !== '' && { sshHostCertificate: `${ssh.trim()}\n` }),
+  };
+}
+
+function readLeaf(certificate: string): X509Certificate {
   try {
-    const leaf = new X509Certificate(certificate);
-    const [notAfter, serial] = [leaf.validToDate.getTime(), leaf.serialNumber.toLowerCase()];
-    const ssh = sshHostCertificate === undefined ? {} : { sshHostCertificate: `${sshHostCertificate.trim()}\n` };
-    return { certificate, key, issuers, notAfter, serial, ...ssh };
-  } catch (cause) {
-    throw new SignetClientError('response-malformed', 'the answer holds no certificate', { cause });
+    return new X509Certificate(certificate);
+  } catch {
+    throw malformed('it holds no certificate');
   }
 }
 
@@ -96,7 +110,7 @@ export async function registerInstance(
   const { key, body } = await newRequest(name);
   const { provider, domain, service } = name;
   const asked = { ...body, provider, domain, service, attestationData };
-  return received(await postJson(peer, ['instance'], asked, signal), key);
+  return received(await postJson(peer, ['instance'], asked, signal), name, key);
 }
 
 /** Exchanges the certificate in use for a new one with a new key. Throws `SignetClientError`. */
@@ -108,5 +122,5 @@ export async function refreshInstance(
 ): Promise<ReceivedIdentity> {
   const { key, body } = await newRequest(name);
   const path = ['instance', name.provider, name.domain, name.service, name.instanceId];
-  return received(await postJson(peer, path, { ...body, attestationData }, signal), key);
+  return received(await postJson(peer, path, { ...body, attestationData }, signal), name, key);
 }

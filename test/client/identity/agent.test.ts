@@ -16,6 +16,8 @@ import { instanceWorld } from '#support/instance-world';
 import { wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
+import { makePki } from '../support/pki.ts';
+import { answer, startTlsServer } from '../support/tls-server.ts';
 
 const file = wholeFile();
 const world = await instanceWorld(file);
@@ -226,6 +228,32 @@ test('while one server is away another one is asked; a refusal is the same every
   const nobody = openIdentityAgent({ ...settings, folder: `${settings.folder}-3`, baseUrl: [away, away] });
   const last = await nobody.step();
   t.is(last.kind === 'failed' && last.error.code, 'unreachable');
+});
+
+test('a certificate that is not the one that was asked for does not replace the one in use', async (t) => {
+  const settings = options(t, 'a-other');
+  t.is((await openIdentityAgent(settings).step()).kind, 'registered');
+  const before = await readIdentityFiles(settings.folder);
+  const folder = temporaryFolder(t);
+  const pki = await makePki(folder);
+  const other = await world.pki.identity('media.player');
+  const server = await startTlsServer(t, {
+    identity: await pki.issue('server', ['localhost']),
+    ca: world.pki.bundle,
+    respond: () => undefined,
+  });
+  const agent = openIdentityAgent({ ...settings, baseUrl: server.baseUrl, caBundle: pki.caFile });
+  for (const body of [
+    {},
+    { x509Certificate: 'none', x509CertificateSigner: 'none' },
+    // Of another key.
+    { x509Certificate: other.certificate, x509CertificateSigner: world.pki.bundle },
+  ]) {
+    server.respond = (_request, response) => answer(response, 200, body);
+    const outcome = await agent.step({ force: true });
+    t.is(outcome.kind === 'failed' && outcome.error.code, 'response-malformed');
+    t.deepEqual(await readIdentityFiles(settings.folder), before);
+  }
 });
 
 test('the pause that a refusal asks for is kept', async (t) => {
