@@ -141,7 +141,7 @@ export const configSchema = z.strictObject({
       enabled: z.boolean().default(true),
       /** Serve nothing but the management API and the health endpoints. */
       alone: z.boolean().default(false),
-      /** At most how many of each a domain may have through the management API. */
+      /** At most how many of each a domain may have that has no quotas of its own. */
       quotas: z
         .strictObject({
           roles: z.int().min(1).default(10_000),
