@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   closeSync,
+  copyFileSync,
   mkdirSync,
   openSync,
   readFileSync,
@@ -230,6 +231,27 @@ test('a log of another store is refused before it is written into the file', asy
   const again = await openSqliteStore(file);
   t.deepEqual(await again.domainNames(), []);
   await again.close();
+});
+
+test('a change that was cut off before the file had its log is taken back at the next start', async (t) => {
+  const folder = temporaryFolder(t);
+  const [file, killed] = [join(folder, 'signet.db'), join(folder, 'killed.db')];
+  await filledStore(file);
+  const database = new Database(file);
+  database.pragma('journal_mode = delete');
+  // What does not fit is written into the file before the end, with what was there in a journal.
+  database.pragma('cache_size = 1');
+  database.exec("begin; update role_members set member = member || 'x'; update role_members set disabled = 1");
+  for (const suffix of ['', '-journal']) copyFileSync(`${file}${suffix}`, `${killed}${suffix}`);
+  database.close();
+  t.false(readFileSync(killed).equals(readFileSync(file)));
+  const store = await openSqliteStore(killed);
+  const members = (await store.domain(parseDomainName('catalog')))?.roles[0]?.members ?? [];
+  t.deepEqual(
+    [members.length, members.filter((member) => member.disabled || member.name.endsWith('x')).length],
+    [2000, 0],
+  );
+  await store.close();
 });
 
 test('a migration that fails half-way leaves the file as it was, and is done the next time', async (t) => {

@@ -10,6 +10,10 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
+export function isReadonly(error: unknown): boolean {
+  return error instanceof SqliteError && error.code.startsWith('SQLITE_READONLY');
+}
+
 /** Whether a write failed, as on a full disk. */
 export function isWriteError(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(FULL|IOERR)/.test(error.code);

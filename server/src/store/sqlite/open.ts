@@ -8,7 +8,7 @@ import type { Store } from '../store.ts';
 import type { StoreDatabase } from '../store-database.ts';
 import { breakSeal } from './backup-seal.ts';
 import { SignetSqliteDialect } from './dialect.ts';
-import { isCorrupt, translateError } from './errors.ts';
+import { isCorrupt, isReadonly, translateError } from './errors.ts';
 import { checkStoreFile, createStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
 import { LockPatience } from './lock.ts';
 import { checkSchemaVersion, migrate } from './migrate.ts';
@@ -78,7 +78,17 @@ async function prepare(file: string, clock: Clock, patience: LockPatience): Prom
 
 /** A log that belongs to another file would be written into this one when a connection that may write is closed: it is seen before. */
 function checkWhole(file: string): void {
-  const database = openDatabase(file, true);
+  try {
+    checkOver(file, true);
+  } catch (error) {
+    // A change was cut off before there was such a log, and has to be taken back first.
+    if (!isReadonly(error)) throw error;
+    checkOver(file, false);
+  }
+}
+
+function checkOver(file: string, readonly: boolean): void {
+  const database = openDatabase(file, readonly);
   try {
     if (database.pragma('quick_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
