@@ -152,7 +152,9 @@ test('cases say what the host says of itself', async (t) => {
   const summary = await applyDocuments(store, documents({ d: document(rules), 'd.cases': cases }), { actor: 'a' }, now);
   t.is(summary.casesPassed, 6);
   const wrong = '- { principal: x.a, action: read, resource: b, context: { host: h1 }, expect: allow }\n';
-  t.throws(() => documents({ 'd.cases': wrong }), { message: /context/ });
+  t.throws(() => documents({ 'd.cases': wrong }), {
+    message: /:1:\d+: \[0\]\.context\.host: is not known here; allowed: `enforce/,
+  });
 });
 
 test('the impact tells the hosts apart', async (t) => {

@@ -10,10 +10,12 @@ import {
   parseRoleName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { conditionKeys, type DecisionContext, type Status, statuses } from '@signet/policy-engine/policy';
+import { type ConditionKey, type DecisionContext, type Status, statuses } from '@signet/policy-engine/policy';
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { FieldReader } from './field-reader.ts';
+import { definedOnly } from './parse-document.ts';
+import { strict } from './strict.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems, unknownKeyMessage } from './zod-problems.ts';
 
@@ -48,7 +50,16 @@ export type CaseFileResult =
   | { readonly kind: 'ok'; readonly cases: CaseFile }
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
-const contextSchema = z.partialRecord(z.enum(conditionKeys), z.string());
+const given = z.string().optional();
+const contextSchema = strict({
+  enforcementstate: given,
+  instances: given,
+  scopeall: given,
+  scopeaws: given,
+  scopeazure: given,
+  scopegcp: given,
+  scopeonprem: given,
+} satisfies Record<ConditionKey, typeof given>);
 
 const caseShape = {
   note: z.string().optional(),
@@ -92,7 +103,7 @@ function readCase(reader: FieldReader, shape: CaseShape, index: number, fileDoma
     domain,
     action,
     resource: resource.includes(':') ? resource : `${domain}:${resource}`,
-    ...(shape.context === undefined ? {} : { context: shape.context }),
+    ...(shape.context === undefined ? {} : { context: definedOnly(shape.context) }),
     expect: shape.expect,
     ...(at === undefined ? {} : { at }),
     index,
