@@ -63,7 +63,9 @@ export function signOldBundle(input: OldBundleInput, key: SigningKey): DomainSig
   return { keyId: key.kid, signature: signText(JSON.stringify(signedPolicyData), key), signedPolicyData };
 }
 
-function oldPolicy({ assertions, modified, name }: WirePolicy): OldPolicy {
+function oldPolicy({ assertions, modified, name, caseSensitive }: WirePolicy): OldPolicy {
+  if (caseSensitive === true)
+    throw new ConflictError('a policy of the domain is case-sensitive: this form cannot carry it');
   return { assertions: assertions.map(oldAssertion), modified, name };
 }
 

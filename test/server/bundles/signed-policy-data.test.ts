@@ -73,6 +73,8 @@ test('rules that would mean something else are refused, and so is a domain witho
   ]) {
     t.throws(() => signOldBundle({ ...input, policies: [policy(odd)] }, key), { name: 'ConflictError' });
   }
+  const keepsCase = { ...policy(rule), caseSensitive: true };
+  t.throws(() => signOldBundle({ ...input, policies: [keepsCase] }, key), { name: 'ConflictError' });
   t.throws(() => signOldBundle({ ...input, policies: [policy()] }, key), { name: 'NotFoundError' });
 });
 
