@@ -10,11 +10,12 @@ export function storeCommand(): Command {
   store
     .command('check')
     .description('look at every page and row; exit status 1 when something is wrong')
+    .argument('[file]', 'a backup (default: the store of the configuration)')
     .option('--json', 'print JSON')
     .action(
-      action(async (options: { json?: boolean }, command: Command) => {
-        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-        const { faults, ...found } = await checkStore(storeFile);
+      action(async (file: string | undefined, options: { json?: boolean }, command: Command) => {
+        const checked = file ?? loadConfig(configPathOf(command), processEnvironment()).storeFile;
+        const { faults, ...found } = await checkStore(checked);
         if (options.json === true) print({ ...found, faults }, true);
         else {
           print(found, false);

@@ -62,3 +62,13 @@ test('check finds a changed row of the log and a domain that cannot be used', as
   database.close();
   t.deepEqual((await checkStore(file)).faults.length, 1);
 });
+
+test('check finds a backup that was changed', async (t) => {
+  const { file, backup } = await openWorld(t);
+  backUpStore(file, backup);
+  t.deepEqual((await checkStore(backup)).faults, []);
+  const database = new Database(backup);
+  database.exec("update domains set description = 'x'");
+  database.close();
+  t.deepEqual((await checkStore(backup)).faults, ['it was changed after it was made as a backup']);
+});

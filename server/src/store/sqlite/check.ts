@@ -1,6 +1,7 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
+import { isSealWhole } from './backup-seal.ts';
 import { digestOfRows } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { openSqliteStore, refusalOf } from './open.ts';
@@ -55,13 +56,15 @@ function checkFile(file: string): { readonly faults: readonly string[]; readonly
   const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
   try {
     const pages = messages.parse(database.pragma('integrity_check')).map((row) => row.integrity_check);
+    const digest = digestOfRows(database);
     const references = z.array(z.unknown()).parse(database.pragma('foreign_key_check'));
     return {
       faults: [
         ...pages.filter((message) => message !== 'ok'),
         ...(references.length === 0 ? [] : [`${references.length} rows refer to what is not there`]),
+        ...(isSealWhole(database, digest) ? [] : ['it was changed after it was made as a backup']),
       ],
-      digest: digestOfRows(database),
+      digest,
     };
   } finally {
     database.close();
