@@ -110,7 +110,7 @@ async function ratioAcross(name: keyof Operations, sides: readonly Side[]): Prom
 
 /** What the store does in one with few and in one with many certificates, side by side. */
 export async function fullStoreTable({ folder, quick }: { folder: string; quick: boolean }): Promise<string> {
-  const sizes = [1024, quick ? 10_240 : 204_800] as const;
+  const sizes = [2048, quick ? 10_240 : 204_800] as const;
   const sides = await Promise.all(
     sizes.map(async (size) => {
       const store = await openSqliteStore(join(folder, `${size}.db`));
