@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { readFileSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
@@ -29,7 +29,10 @@ const chatty = (logger: string) => `
   });
 `;
 
-async function talkInto(folder: string): Promise<{ next(): Promise<string>; term(): void; end(): Promise<unknown> }> {
+async function talkInto(
+  t: ExecutionContext,
+  folder: string,
+): Promise<{ next(): Promise<string>; term(): void; end(): Promise<unknown> }> {
   const script = join(folder, 'chatty.ts');
   writeFileSync(script, chatty(import.meta.resolve('@signet/server/logger')));
   // A file that may not grow: the next write fails as on a full disk.
@@ -37,6 +40,7 @@ async function talkInto(folder: string): Promise<{ next(): Promise<string>; term
   const child = spawn('/bin/bash', ['-c', command, process.execPath, script, join(folder, 'log')], {
     stdio: ['pipe', 'pipe', 'inherit'],
   });
+  t.teardown(() => void child.kill('SIGKILL'));
   const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
   const ended = once(child, 'close');
   return {
@@ -53,7 +57,7 @@ test('a log that cannot be written costs lines, which are counted, and nothing e
   const folder = temporaryFolder(t);
   const log = join(folder, 'log');
   writeFileSync(log, Buffer.alloc(limitBytes - 50_000));
-  const child = await talkInto(folder);
+  const child = await talkInto(t, folder);
   t.is(await child.next(), 'many');
   child.term();
   const said = Number(await child.next());
@@ -73,7 +77,7 @@ test('a log that cannot be written costs lines, which are counted, and nothing e
 test('a process ends also when its log cannot be written', async (t) => {
   const folder = temporaryFolder(t);
   writeFileSync(join(folder, 'log'), Buffer.alloc(limitBytes));
-  const child = await talkInto(folder);
+  const child = await talkInto(t, folder);
   t.is(await child.next(), 'many');
   child.term();
   t.true(Number(await child.next()) >= 10_000);

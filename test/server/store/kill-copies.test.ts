@@ -18,15 +18,23 @@ const points = Number(process.env['SIGNET_KILLS'] ?? 6);
 const by = { actor: 'test' };
 
 /** Runs `code` as a module of its own, with what it imports by the names of packages. */
-function run(folder: string, name: string, code: string, ...args: readonly string[]): ChildProcess {
+function run(
+  t: ExecutionContext,
+  folder: string,
+  name: string,
+  code: string,
+  ...args: readonly string[]
+): ChildProcess {
   const script = join(folder, `${name}.ts`);
   writeFileSync(
     script,
     code.replaceAll(/from '([@#][^']*)'/g, (_, path) => `from '${import.meta.resolve(path)}'`),
   );
-  return spawn(process.execPath, ['--conditions=@signet/source', script, ...args], {
+  const child = spawn(process.execPath, ['--conditions=@signet/source', script, ...args], {
     stdio: ['ignore', 'pipe', 'inherit'],
   });
+  t.teardown(() => void child.kill('SIGKILL'));
+  return child;
 }
 
 /** The first line of standard output. */
@@ -82,12 +90,12 @@ async function lasting(child: ChildProcess): Promise<number> {
 test('a backup that is killed leaves no file of its name, or a whole one', async (t) => {
   const { folder, file } = await bigStore(t);
   const target = join(folder, 'backup');
-  const longest = await lasting(run(folder, 'backup', backUp, file, target));
+  const longest = await lasting(run(t, folder, 'backup', backUp, file, target));
   const { digest } = await checkStore(target);
   let whole = 0;
   for (let point = 0; point < points; point += 1) {
     rmSync(target, { force: true });
-    await killedWithin(run(folder, 'backup', backUp, file, target), longest * 1.2);
+    await killedWithin(run(t, folder, 'backup', backUp, file, target), longest * 1.2);
     if (!existsSync(target)) continue;
     whole += 1;
     t.is((await checkStore(target)).digest, digest);
@@ -106,12 +114,12 @@ test('a restore that is killed leaves the old store or the new one', async (t) =
   await store.close();
   const kept = join(folder, 'kept');
   backUpStore(file, kept);
-  const longest = await lasting(run(folder, 'restore', restore, file, backup));
+  const longest = await lasting(run(t, folder, 'restore', restore, file, backup));
   let replaced = 0;
   for (let point = 0; point < points; point += 1) {
     for (const name of readdirSync(folder)) if (name.startsWith('signet.db')) rmSync(join(folder, name));
     copyFileSync(kept, file);
-    await killedWithin(run(folder, 'restore', restore, file, backup), longest * 1.2);
+    await killedWithin(run(t, folder, 'restore', restore, file, backup), longest * 1.2);
     const { faults, domains, epoch } = await checkStore(file);
     t.deepEqual(faults, []);
     t.true((epoch === 1 && domains === 3) || (epoch === 2 && domains === 2), `epoch ${epoch}, ${domains} domains`);
@@ -152,12 +160,12 @@ const writeOn = `
 
 test('a backup while another process writes is the store at one instant', async (t) => {
   const { folder, file } = await bigStore(t);
-  const writer = run(folder, 'write', writeOn, file, '3');
+  const writer = run(t, folder, 'write', writeOn, file, '3');
   const lines = createInterface({ input: writer.stdout ?? process.stdin })[Symbol.asyncIterator]();
   await lines.next();
   const digests: string[] = [];
   for (const name of ['b1', 'b2', 'b3']) {
-    const child = run(folder, 'backup', backUp, file, join(folder, name));
+    const child = run(t, folder, 'backup', backUp, file, join(folder, name));
     t.deepEqual(await once(child, 'close'), [0, null]);
     const { faults, counter, auditRecords, digest } = await checkStore(join(folder, name));
     t.deepEqual(faults, []);
@@ -190,7 +198,7 @@ const open = `
 test('of several processes that begin on a new store at once, one makes it and the others find it made', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'signet.db');
-  const children = ['a', 'b', 'c', 'd'].map((name) => run(folder, `open-${name}`, open, file, name));
+  const children = ['a', 'b', 'c', 'd'].map((name) => run(t, folder, `open-${name}`, open, file, name));
   const ended = await Promise.all(children.map((child) => once(child, 'close')));
   t.deepEqual(
     ended,
@@ -203,10 +211,10 @@ test('of several processes that begin on a new store at once, one makes it and t
 test('a first start that is killed is done anew by the next one', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'signet.db');
-  const longest = await lasting(run(folder, 'open', open, file, 'x'));
+  const longest = await lasting(run(t, folder, 'open', open, file, 'x'));
   for (let point = 0; point < points; point += 1) {
     for (const name of readdirSync(folder)) if (name.startsWith('signet.db')) rmSync(join(folder, name));
-    await killedWithin(run(folder, 'open', open, file, 'x'), longest);
+    await killedWithin(run(t, folder, 'open', open, file, 'x'), longest);
     const store = await openSqliteStore(file);
     await store.close();
     t.deepEqual((await checkStore(file)).faults, []);
