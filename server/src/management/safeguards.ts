@@ -127,8 +127,16 @@ function administratorFaults(before: DomainContent | undefined, after: DomainCon
   return [];
 }
 
-/** Everything hangs on the domain of the system. */
+/** Everything hangs on the domain of the system; services of a domain `user` would have the names of users. */
 function systemFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+  if (before === undefined && after.name === 'user') {
+    return [
+      {
+        error: new ConflictError('domain `user` cannot be made: its services would have the names of users'),
+        path: ['domain'],
+      },
+    ];
+  }
   if (after.name !== systemDomain || after.enabled || before?.enabled === false) return [];
   return [{ error: new ConflictError(`domain \`${systemDomain}\` cannot be disabled`), path: ['enabled'] }];
 }

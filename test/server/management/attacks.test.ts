@@ -185,6 +185,12 @@ test('the domain of the system stays, and its administrators with it', async (t)
   );
 });
 
+test('no service gets the name of a user', async (t) => {
+  const made = await operator(`${base}/domains`, send('POST', { domain: 'USER', admins: ['media.boss'] }));
+  t.is(made.status, 409, made.text);
+  t.is(await server.store.domain(parseDomainName('user')), undefined);
+});
+
 test('names are names: folded, decoded once, and nothing else', async (t) => {
   const domain = await newDomain('named');
   t.is((await boss(`${domain}/roles/Reader`, send('PUT', {}))).status, 201);

@@ -121,6 +121,11 @@ const cases: readonly Case[] = [
     problems: ['s.yaml:2:10: enabled: domain `sys.auth` cannot be disabled'],
   },
   {
+    note: 'a domain whose services would be users',
+    files: { u: 'domain: User\nservices: { jane: {} }\n' },
+    problems: ['u.yaml:1:9: domain: domain `user` cannot be made: its services would have the names of users'],
+  },
+  {
     note: 'every quota passed, for a new domain',
     files: {
       d: `domain: d
