@@ -130,7 +130,7 @@ async function readScope(
   for (const name of whole) {
     for (let after = ''; ; ) {
       const page = await readMemberPage(db, { kind, domain, name }, after, rowsAPage);
-      append(lists, nameOfList(domain, name), page);
+      listIn(lists, nameOfList(domain, name)).push(...page);
       if (page.length < rowsAPage) break;
       after = page.at(-1)?.name ?? '';
       await yieldToOthers();
@@ -149,17 +149,29 @@ async function readScope(
 
 type MutableLists = Map<string, MemberRecord[]>;
 
+/** Rows of one list follow each other, so that a million of them cost few look-ups. */
 function collect(lists: MutableLists, rows: readonly MemberRow[]): void {
-  for (const row of rows) append(lists, nameOfList(row.domain, row.list), [memberRecord(row)]);
+  let previous: MemberRow | undefined;
+  let members: MemberRecord[] = [];
+  for (const row of rows) {
+    if (row.list !== previous?.list || row.domain !== previous.domain) {
+      members = listIn(lists, nameOfList(row.domain, row.list));
+    }
+    members.push(memberRecord(row));
+    previous = row;
+  }
 }
 
-function append(lists: MutableLists, key: string, members: readonly MemberRecord[]): void {
+function listIn(lists: MutableLists, key: string): MemberRecord[] {
   const known = lists.get(key);
-  if (known === undefined) lists.set(key, [...members]);
-  else for (const member of members) known.push(member);
+  if (known !== undefined) return known;
+  const fresh: MemberRecord[] = [];
+  lists.set(key, fresh);
+  return fresh;
 }
 
 function memberRecord(row: Omit<MemberRow, 'list' | 'domain'>): MemberRecord {
+  if (row.expires === null && row.review === null) return { name: row.member, disabled: row.disabled === 1 };
   return {
     name: row.member,
     ...optional('expires', row.expires),
