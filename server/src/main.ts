@@ -16,6 +16,9 @@ for (const stream of [process.stdout, process.stderr]) {
   });
 }
 
+// A file at its size limit (`ulimit -f`) is a full disk: a write that fails, not the end of the process.
+process.on('SIGXFSZ', () => undefined);
+
 try {
   const argv = process.argv.slice(2);
   process.exitCode = await runProgram(await createProgram(packageVersion(), argv), argv);

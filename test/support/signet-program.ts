@@ -21,6 +21,8 @@ export interface Installation {
   readonly pki: Pki;
   /** `signet <args>` on this configuration, to its end. */
   signet(...args: readonly string[]): Promise<Finished>;
+  /** The same, after commands of the shell such as `ulimit -f 100`. */
+  limitedSignet(limits: string, ...args: readonly string[]): Promise<Finished>;
 }
 
 export async function install(
@@ -57,9 +59,12 @@ ${options.more ?? ''}`,
     for (const domain of options.domains) await change.saveDomain(domainContent(domain));
   });
   await store.close();
-  const signet = (...args: readonly string[]) =>
-    runProgram(process.execPath, [signetScript, ...args, '--config', config], { cwd: repository });
-  return { folder, config, dataDir, storeFile, pki, signet };
+  const limitedSignet = (limits: string, ...args: readonly string[]) => {
+    const command = [`${limits}; exec "$0" "$@"`, process.execPath, signetScript, ...args, '--config', config];
+    return runProgram('/bin/bash', ['-c', ...command], { cwd: repository });
+  };
+  const signet = (...args: readonly string[]) => limitedSignet(':', ...args);
+  return { folder, config, dataDir, storeFile, pki, signet, limitedSignet };
 }
 
 /** The real `signet serve`. */

@@ -1,4 +1,4 @@
-import { appendFileSync, mkdtempSync, rmSync } from 'node:fs';
+import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { checkStore } from '@signet/server/store/sqlite/check';
@@ -145,3 +145,33 @@ test('a full disk: reads go on, writes say 503 and leave nothing, and it is over
   await store.close();
   t.deepEqual((await checkStore(installation.storeFile)).faults, []);
 });
+
+test('a full disk under a command: one line, exit status 1, and nothing changed or left', async (t) => {
+  const { folder, dataDir, storeFile, signet, limitedSignet } = await install(t, { domains: loadDomains });
+  t.is((await signet('keys', 'rotate')).status, 0);
+  t.is((await signet('backup', join(folder, 'good'))).status, 0);
+  mkdirSync(join(folder, 'docs'));
+  writeFileSync(join(folder, 'docs/new.yaml'), 'domain: new\n');
+  const { digest } = await checkStore(storeFile);
+  const files = () => [folder, dataDir, join(dataDir, 'keys')].map((path) => readdirSync(path).filter(isLasting));
+  const before = files();
+  const commands: readonly (readonly [kilobytes: number, ...args: string[]])[] = [
+    [100, 'backup', join(folder, 'copy')],
+    [100, 'restore', join(folder, 'good')],
+    [8, 'apply', join(folder, 'docs')],
+    [8, 'keys', 'rotate'],
+    [0, 'keys', 'rotate'],
+  ];
+  for (const [kilobytes, ...args] of commands) {
+    const { status, stdout, stderr } = await limitedSignet(`ulimit -f ${kilobytes}`, ...args);
+    t.deepEqual([status, stdout], [1, ''], `${args.join(' ')}: ${stderr}`);
+    t.regex(stderr, /^signet: .*(is full|fails or is full|cannot be opened|EFBIG).*\n$/, args.join(' '));
+  }
+  t.deepEqual(files(), before);
+  t.is((await checkStore(storeFile)).digest, digest);
+});
+
+/** The files beside the store that SQLite makes and removes come and go. */
+function isLasting(name: string): boolean {
+  return !/-(wal|shm)$/.test(name);
+}

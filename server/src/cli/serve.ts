@@ -34,8 +34,6 @@ export function serveCommand(): Command {
         const load = () => loadConfig(configPathOf(command), processEnvironment(), flagsOf(options));
         const config = load();
         const logger = createLogger(config.log.level);
-        // A file at its size limit (`ulimit -f`) is a full disk: a write that fails, not the end of the process.
-        process.on('SIGXFSZ', () => undefined);
         if (!cluster.isWorker) warnOfOpenFiles(config, logger);
         await using cleanup = new AsyncDisposableStack();
         const { signal } = cleanup.use(stopSignal());
