@@ -30,7 +30,7 @@ export async function keepServerCertificate(
   const warn = (detail: Record<string, unknown>): void => {
     if (Math.abs(clock.now() - warnedAt) < warnMs) return;
     warnedAt = clock.now();
-    logger.warn(detail, 'server certificate ends soon and is not renewed by the server');
+    logger.warn(detail, 'server certificate is near or past its end, and not renewed by the server');
   };
   const look = async (): Promise<void> => {
     await lookAfter({ config, logger, clock, warn });

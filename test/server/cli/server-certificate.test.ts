@@ -86,7 +86,7 @@ test('a certificate that is far from its end is left alone', async (t) => {
 test('without tls.renew a warning says that the end is near', async (t) => {
   const { keep, leaf } = await world(t, 300);
   const before = leaf().serialNumber;
-  const warning = 'warn: server certificate ends soon and is not renewed by the server';
+  const warning = 'warn: server certificate is near or past its end, and not renewed by the server';
   t.deepEqual(await keep({ 'tls.renew': false }), [warning]);
   t.is(leaf().serialNumber, before);
 });
