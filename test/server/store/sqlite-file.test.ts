@@ -233,6 +233,22 @@ test('a log of another store is refused before it is written into the file', asy
   await again.close();
 });
 
+test('the log gives its space back after a long read', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  const reader = new Database(file, { readonly: true });
+  reader.exec('begin; select * from meta');
+  for (let n = 0; n < 12; n += 1) {
+    const description = String(n).repeat(1_000_000);
+    await store.change(by, (change) => change.saveDomain({ ...domainContent('big'), description }));
+  }
+  t.true(statSync(`${file}-wal`).size > 20_000_000);
+  reader.close();
+  for (const name of ['a', 'b', 'c']) await store.change(by, (change) => change.saveDomain(domainContent(name)));
+  t.true(statSync(`${file}-wal`).size <= 16_000_000);
+  await store.close();
+});
+
 test('a change that was cut off before the file had its log is taken back at the next start', async (t) => {
   const folder = temporaryFolder(t);
   const [file, killed] = [join(folder, 'signet.db'), join(folder, 'killed.db')];

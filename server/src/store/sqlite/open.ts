@@ -110,10 +110,15 @@ function openDatabase(file: string, readonly = false): Database.Database {
   }
 }
 
+/** What the log may hold on to on the disk when there is no need for it. */
+const logBytes = 16_000_000;
+
 function configure(database: Database.Database): void {
   database.pragma('foreign_keys = ON');
   database.pragma('synchronous = FULL');
   database.pragma('trusted_schema = OFF');
+  // While a backup reads, the log grows; else it would stay that large.
+  database.pragma(`journal_size_limit = ${logBytes}`);
 }
 
 interface Connections {
