@@ -1,4 +1,4 @@
-import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
+import { type DomainName, type PrincipalName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { MemberSearch, StoreReader } from '../store/store.ts';
 
@@ -19,13 +19,26 @@ export async function affectedDomains(
   const names = changes.map(({ after }) => after.name);
   const members = switchedMembers(changes);
   const groups = { names: [], prefixes: names.map((name) => `${name}:group.`) };
-  const direct = new Set([
-    ...names,
-    ...(await reader.domainsWithMember(groups)),
-    ...(await reader.domainsWithMember(members)),
-    ...(await reader.domainsWithMember({ names: await reader.groupsWithMember(members), prefixes: [] })),
-  ]);
-  return [...new Set([...direct, ...(await reader.domainsTrusting([...direct]))])];
+  const direct = [...names, ...(await reader.domainsWithMember(groups)), ...(await listing(reader, members))];
+  return await withTrusting(reader, direct);
+}
+
+/** Every domain in which a principal may hold a role. */
+export function domainsOf(reader: StoreReader, principal: PrincipalName): Promise<readonly DomainName[]> {
+  const members = { names: [principal, ...wildcardsOf(principal)], prefixes: [] };
+  return listing(reader, members).then((direct) => withTrusting(reader, direct));
+}
+
+/** The domains whose roles have such members, themselves or in groups. */
+async function listing(reader: StoreReader, members: MemberSearch): Promise<readonly DomainName[]> {
+  const inGroups = { names: await reader.groupsWithMember(members), prefixes: [] };
+  return [...(await reader.domainsWithMember(members)), ...(await reader.domainsWithMember(inGroups))];
+}
+
+/** With those whose roles trust them. */
+async function withTrusting(reader: StoreReader, direct: readonly DomainName[]): Promise<readonly DomainName[]> {
+  const names = [...new Set(direct)];
+  return [...new Set([...names, ...(await reader.domainsTrusting(names))])];
 }
 
 /** The members that name who is switched on or off by the changes, wildcards included. */

@@ -9,6 +9,7 @@ import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
 import type { DomainExcerpt, DomainPatch, Store, StoreReader } from '../store/store.ts';
+import { domainsOf } from './affected-domains.ts';
 import { asRecord } from './apply-documents.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
@@ -153,8 +154,13 @@ async function edited(
   requireReason(before, request.context);
   requireMatch(request, edit.view(before));
   const after = edit.apply(before);
-  const usersOfGroup = (group: string) => usersOf(reader, before.name, group);
-  if (!isAdmin && (await changesManagers(before, after, { snapshot, now, usersOf: usersOfGroup }))) {
+  const managers = {
+    snapshot,
+    now,
+    usersOf: (group: string) => usersOf(reader, before.name, group),
+    domainsOf: (principal: PrincipalName) => domainsOf(reader, principal),
+  };
+  if (!isAdmin && (await changesManagers(before, after, managers))) {
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
   checkQuotas(before, after, deps.quotas, otherMembers);

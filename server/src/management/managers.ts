@@ -1,4 +1,4 @@
-import { type DomainName, fullRoleName, servicePrincipal } from '@signet/policy-engine/names';
+import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -12,6 +12,8 @@ export interface ManagersDeps {
   readonly now: number;
   /** The other domains with a role that has the group. */
   readonly usersOf: (group: string) => Promise<readonly DomainName[]>;
+  /** The domains in which a principal may hold a role. */
+  readonly domainsOf: (principal: PrincipalName) => Promise<readonly DomainName[]>;
 }
 
 /**
@@ -21,7 +23,7 @@ export interface ManagersDeps {
 export async function changesManagers(
   before: DomainContent,
   after: DomainContent,
-  { snapshot, now, usersOf }: ManagersDeps,
+  { snapshot, now, usersOf, domainsOf }: ManagersDeps,
 ): Promise<boolean> {
   if (before.name === systemDomain) return true;
   if (powerfulRules(before).join('\n') !== powerfulRules(after).join('\n')) return true;
@@ -33,12 +35,19 @@ export async function changesManagers(
     // What the group is for elsewhere is known only roughly: any role there that it is in may be one that manages.
     if (isInPowerful(before, group) || isInPowerful(after, group) || (await usersOf(group)).length > 0) return true;
   }
-  return changedItems(before.services, after.services).some((name) => {
+  for (const name of changedItems(before.services, after.services)) {
     const principal = servicePrincipal(before.name, name);
-    return [...snapshot.domains.values()].some((domain) =>
-      grantedRoles(snapshot, domain, principal, now).some((role) => managesIn(domain, role.name)),
-    );
-  });
+    if ((await domainsOf(principal)).some((domain) => manages(snapshot, domain, principal, now))) return true;
+  }
+  return false;
+}
+
+/** Whether the principal holds a role that manages in the domain. */
+function manages(snapshot: Snapshot, name: DomainName, principal: PrincipalName, now: number): boolean {
+  const domain = snapshot.domain(name);
+  // Switched off: what its roles are good for is not known here, and it may be switched on again.
+  if (domain === undefined) return true;
+  return grantedRoles(snapshot, domain, principal, now).some((role) => managesIn(domain, role.name));
 }
 
 /** The names of those that came, went or are not what they were. */

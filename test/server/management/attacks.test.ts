@@ -93,16 +93,21 @@ test('a delegate for keys and services gets no key of somebody who manages anyth
   const elsewhere = await newDomain('keys.elsewhere');
   await boss(`${domain}/services/abroad`, send('PUT', {}));
   await boss(`${elsewhere}/roles/admin/members/keys.abroad`, send('PUT', {}));
+  const asleep = await newDomain('keys.asleep');
+  await boss(`${domain}/services/sleeper`, send('PUT', {}));
+  await boss(`${asleep}/roles/admin/members/keys.sleeper`, send('PUT', {}));
+  await operator(asleep, send('PUT', { enabled: false }));
   const put = async (name: string) => (await guest(`${domain}/services/${name}/keys/0`, send('PUT', { pem }))).status;
   t.deepEqual(
     await untouched('keys', async () => [
       await put('chief'),
       await put('abroad'),
+      await put('sleeper'),
       (await guest(`${domain}/services/ghost`, send('PUT', {}))).status,
       (await guest(`${domain}/services/chief`, send('PUT', { enabled: false }))).status,
       (await guest(`${domain}/services/chief`, send('DELETE'))).status,
     ]),
-    [403, 403, 403, 403, 403],
+    [403, 403, 403, 403, 403, 403],
   );
   t.is(await put('plain'), 201);
 });
