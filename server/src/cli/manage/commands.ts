@@ -42,6 +42,14 @@ export async function list(
   print(await manageAll(options, path, query), options.json);
 }
 
+/** Lists what was changed, newest first; what it was before and after is for `--json`, as in `signet audit list`. */
+export async function listChanges(options: ReadOptions, path: readonly string[]): Promise<void> {
+  const items = await manageAll(options, [...path, 'changes']);
+  const isShown = ([name]: readonly [string, unknown]) => name !== 'before' && name !== 'after';
+  const brief = items.map((item) => Object.fromEntries(Object.entries(Object(item)).filter(isShown)));
+  print(options.json === true ? items : brief, options.json);
+}
+
 /** Makes a change and prints what is there now, or what a dry run said. */
 export async function write(options: WriteOptions, request: ManagementRequest): Promise<void> {
   const query = {

@@ -1,7 +1,17 @@
 import { Command } from 'commander';
 import { z } from 'zod';
 import { action } from '../run.ts';
-import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
+import {
+  given,
+  list,
+  listChanges,
+  type ReadOptions,
+  reader,
+  show,
+  type WriteOptions,
+  write,
+  writer,
+} from './commands.ts';
 import { addDomainBounds } from './domain-bounds.ts';
 import { manageTagged } from './management-client.ts';
 
@@ -64,7 +74,7 @@ export function domainCommand(): Command {
         .argument('[domain]', 'only in this one (without it, for system operators: everywhere)')
         .action(
           action((domain: string | undefined, o: ReadOptions) =>
-            list(o, domain === undefined ? ['changes'] : ['domains', domain, 'changes']),
+            listChanges(o, domain === undefined ? [] : ['domains', domain]),
           ),
         ),
     );

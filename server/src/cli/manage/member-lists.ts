@@ -3,6 +3,7 @@ import { action } from '../run.ts';
 import {
   given,
   list,
+  listChanges,
   type ReadOptions,
   reader,
   show,
@@ -78,7 +79,7 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
     )
     .addCommand(
       one(reader('changes', `list what was changed in a ${kind}, newest first`)).action(
-        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
+        action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     );
   return addMemberCommands(command, kind);

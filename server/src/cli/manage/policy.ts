@@ -2,7 +2,17 @@ import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parse } from 'yaml';
 import { action } from '../run.ts';
-import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
+import {
+  given,
+  list,
+  listChanges,
+  type ReadOptions,
+  reader,
+  show,
+  type WriteOptions,
+  write,
+  writer,
+} from './commands.ts';
 import { ManagementRefusedError, manage, textOf } from './management-client.ts';
 
 interface RuleOptions extends WriteOptions {
@@ -50,7 +60,7 @@ export function policyCommand(): Command {
     )
     .addCommand(
       one(reader('changes', 'list what was changed in a policy, newest first')).action(
-        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
+        action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     );
   return addVersionCommands(addRuleCommands(command));

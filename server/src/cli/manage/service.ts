@@ -1,7 +1,17 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
 import { action } from '../run.ts';
-import { given, list, type ReadOptions, reader, show, type WriteOptions, write, writer } from './commands.ts';
+import {
+  given,
+  list,
+  listChanges,
+  type ReadOptions,
+  reader,
+  show,
+  type WriteOptions,
+  write,
+  writer,
+} from './commands.ts';
 
 interface PutOptions extends WriteOptions {
   readonly description?: string;
@@ -50,7 +60,7 @@ export function serviceCommand(): Command {
     )
     .addCommand(
       one(reader('changes', 'list what was changed in a service, newest first')).action(
-        action((domain: string, name: string, o: ReadOptions) => list(o, [...all(domain), name, 'changes'])),
+        action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     )
     .addCommand(
