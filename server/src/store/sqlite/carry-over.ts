@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { isCorrupt } from './errors.ts';
+import { isUnreadable } from './errors.ts';
 
 /* A restore goes back to the domains of the backup. What happened in the world since does not go back: certificates that were issued or
    taken back, instances, spent tokens, keys that sign. Here `main` is the store that begins, `replaced` the one that ends. */
@@ -64,7 +64,7 @@ function readable<Result>(read: () => Result): Result | undefined {
   try {
     return read();
   } catch (error) {
-    if (isCorrupt(error)) return undefined;
+    if (isUnreadable(error)) return undefined;
     throw error;
   }
 }
@@ -144,9 +144,8 @@ function keepVersions(database: Database.Database): number {
 const headRow = z.object({ audit_head: z.string() });
 const idRow = z.object({ id: z.int() });
 
-/** Where the chain of the replaced store goes on from the backup's, the backup gets the rest of it; the ids of both are used up. */
+/** Where the chain of the replaced store goes on from the backup's, the backup gets the rest of it. */
 function keepAudit(database: Database.Database): number | undefined {
-  database.exec('update main.meta set next_id = max(next_id, (select next_id from replaced.meta))');
   const { audit_head: head } = headRow.parse(database.prepare('select audit_head from main.meta').get());
   const { audit_head: oldHead } = headRow.parse(database.prepare('select audit_head from replaced.meta').get());
   if (oldHead === '' || contains(database, 'main', oldHead)) return 0;

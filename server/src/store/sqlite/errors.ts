@@ -10,6 +10,11 @@ export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
 
+/** Whether what is stored cannot be had: corrupt pages, bad places of the disk. */
+export function isUnreadable(error: unknown): boolean {
+  return isCorrupt(error) || (error instanceof SqliteError && /^SQLITE_IOERR_(READ|SHORT_READ)/.test(error.code));
+}
+
 export function isReadonly(error: unknown): boolean {
   return error instanceof SqliteError && error.code.startsWith('SQLITE_READONLY');
 }

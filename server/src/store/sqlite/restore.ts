@@ -8,7 +8,7 @@ import type { ChangeContext } from '../records.ts';
 import { isSealWhole } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfRows } from './digest.ts';
-import { isBusy, isCorrupt, translateError } from './errors.ts';
+import { isBusy, isCorrupt, isUnreadable, translateError } from './errors.ts';
 import { refuseOtherSchema } from './migrate.ts';
 import { openSqliteStore } from './open.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
@@ -35,7 +35,7 @@ const crlNumbersAhead = 1_000_000;
 /**
  * Puts a backup in the place of the store. The store gets an epoch that was never used, so that hosts take its bundles although their
  * versions may have gone back. Certificates, revocations, instances, signing keys and audit records of the store that is replaced live on; when
- * it cannot be read, join tokens are spent, as nobody knows which of them were. No server may have the store open. Until the last step
+ * it cannot be read, join tokens are spent. No server may have the store open. Until the last step
  * the old store stays as it was; then it is kept beside the new one. Throws `StoreRefusedError` for a backup that cannot be used,
  * `StoreUnavailableError` when the store is open elsewhere or the disk is full.
  */
@@ -110,11 +110,9 @@ function replace(storeFile: string, fresh: string, digest: string, options: Rest
   }
 }
 
-interface ReplacedStore {
-  readonly epoch: number;
-}
+const replacedRow = z.object({ epoch: z.int(), next_id: z.int() });
+type ReplacedStore = z.infer<typeof replacedRow>;
 
-const epochRow = z.object({ epoch: z.int() });
 const nameRows = z.array(z.object({ name: z.string() }));
 
 /**
@@ -133,10 +131,12 @@ function lockReplaced(database: Database.Database, storeFile: string): ReplacedS
       applied.map(({ name }) => name),
       storeFile,
     );
-    return epochRow.optional().parse(database.prepare('select epoch from replaced.meta where id = 1').get());
+    return replacedRow
+      .optional()
+      .parse(database.prepare('select epoch, next_id from replaced.meta where id = 1').get());
   } catch (error) {
     if (isBusy(error)) throw new StoreUnavailableError('the store is in use: stop its servers first', { cause: error });
-    if (isCorrupt(error)) return undefined;
+    if (isUnreadable(error)) return undefined;
     throw error;
   }
 }
@@ -164,14 +164,16 @@ function begin(
   const now = epochSeconds(options.clock);
   const kept = old && carryOver(database, now);
   return database.transaction(() => {
-    if (old === undefined) {
+    // Nobody knows which of them were spent.
+    if (kept === undefined || kept.lost.includes('joinTokens')) {
       database.prepare('update main.join_tokens set spent_at = ? where spent_at is null').run(now);
     }
     database.prepare('update main.crl_numbers set number = number + ?').run(crlNumbersAhead);
     const meta = metaRow.parse(database.prepare('select * from main.meta where id = 1').get());
     // Epochs that nobody can look up any more were smaller than this.
     const epoch = Math.max(meta.epoch, old?.epoch ?? now) + 1;
-    const record = auditRecord(meta, { epoch, digest, kept }, options);
+    const id = Math.max(meta.next_id, old?.next_id ?? 0);
+    const record = auditRecord({ ...meta, next_id: id }, { epoch, digest, kept }, options);
     const hash = auditHash(meta.audit_head, record);
     database.prepare(insertAudit).run({ ...record, hash });
     database
