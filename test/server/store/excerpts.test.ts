@@ -299,3 +299,21 @@ for (const [note, version, prepare] of wholes) {
     t.deepEqual(domains, [await world.store.domain(a)]);
   });
 }
+
+test('many changed domains are told whole', async (t) => {
+  const { store } = await openWorld(t);
+  const contents = (member: string) =>
+    Array.from({ length: 51 }, (_, index) => domainContent(`d${index + 10}`, { roles: { p: [member] } }));
+  const save = (list: readonly DomainContent[]) =>
+    store.change(by, async (change) => {
+      for (const content of list) await change.saveDomain(content);
+    });
+  await save(contents('m.a'));
+  const { counter } = await store.state();
+  await save(contents('m.b'));
+  const { domains, patches } = await store.changesSince(counter, () => 1);
+  t.deepEqual([domains.length, patches], [51, undefined]);
+  await save(contents('m.c').slice(0, 50));
+  const later = await store.changesSince(counter + 1, () => 2);
+  t.deepEqual([later.domains.length, later.patches?.length], [0, 50]);
+});
