@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import {
   parseDomainName,
   parseGroupName,
@@ -7,9 +8,16 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { WireConditions } from '@signet/policy-engine/wire';
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
-import { type DomainMembers, type MemberScope, nameOfList, readAllMembers, readScopedMembers } from './read-members.ts';
+import {
+  type DomainMembers,
+  type MemberScope,
+  nameOfList,
+  readAllMembers,
+  readScopedMembers,
+  rowsAPage,
+} from './read-members.ts';
 import {
   type DomainRecord,
   type GroupRecord,
@@ -127,13 +135,9 @@ async function readPolicies(
     .orderBy('name')
     .orderBy('version')
     .execute();
-  const assertionRows = await db
-    .selectFrom('assertions')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('position')
-    .execute();
-  const assertions = groupBy(assertionRows, (row) => JSON.stringify([row.domain, row.policy, row.version]));
+  const assertions = groupBy(await readAssertions(db, names), (row) =>
+    JSON.stringify([row.domain, row.policy, row.version]),
+  );
   return collect(rows, (row) => ({
     name: parsePolicyName(row.name),
     version: row.version,
@@ -143,6 +147,25 @@ async function readPolicies(
     caseSensitive: row.case_sensitive === 1,
     assertions: (assertions.get(JSON.stringify([row.domain, row.name, row.version])) ?? []).map(assertion),
   }));
+}
+
+/** Of a single domain in pages: it may have tens of thousands, and requests go on being answered between two of them. */
+async function readAssertions(db: Kysely<Schema>, names: readonly string[]): Promise<Selectable<AssertionsTable>[]> {
+  const [only] = names;
+  const key = ['domain', 'policy', 'version', 'position'] as const;
+  const inOrder = key.reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll());
+  if (names.length > 1 || only === undefined) return await inOrder.where('domain', 'in', names).execute();
+  const page = inOrder.where('domain', '=', only).limit(rowsAPage);
+  const found: Selectable<AssertionsTable>[] = [];
+  for (;;) {
+    const last = found.at(-1);
+    const rest =
+      last && sql<SqlBool>`(policy, version, position) > (${last.policy}, ${last.version}, ${last.position})`;
+    const rows = await (rest === undefined ? page : page.where(rest)).execute();
+    for (const row of rows) found.push(row);
+    if (rows.length < rowsAPage) return found;
+    await yieldToOthers();
+  }
 }
 
 function assertion(row: Selectable<AssertionsTable>): StoredAssertion {

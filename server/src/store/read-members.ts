@@ -39,7 +39,7 @@ interface MemberRow extends MembersTable {
 type MemberTable = 'role_members' | 'group_members';
 
 /** A page is read in a few milliseconds; requests go on being answered between two of them. */
-const rowsAPage = 4000;
+export const rowsAPage = 4000;
 const valuesAStatement = 500;
 
 /** Every member of these domains. */

@@ -226,6 +226,21 @@ test('more members than are read at once, in one role and over many', async (t) 
   t.deepEqual(listed(excerpt?.content), { big: roles.big, least: [], small: ['m.b00003'], all: [] });
 });
 
+test('more rules than are read at once', async (t) => {
+  const { store, save } = await openWorld(t);
+  const rules = Array.from({ length: 9000 }, (_, index) => `allow read thing${index} p`);
+  await save({ roles: { p: ['m.a'] }, rules });
+  const wanted = domainContent('a', { rules }).policies[0]?.assertions.map(({ resource }) => resource);
+  const found = (await store.domain(a))?.policies[0]?.assertions.map(({ resource }) => resource);
+  t.deepEqual(found, wanted);
+  await store.change(by, (change) => change.saveDomain(domainContent('b', { roles: { p: [] }, rules })));
+  const { domains } = await store.changesSince();
+  t.deepEqual(
+    domains.map(({ policies }) => policies[0]?.assertions.map(({ resource }) => resource.replace(/^.:/, 'a:'))),
+    [wanted, wanted],
+  );
+});
+
 /** What a snapshot with domain `a` in a version is told. */
 async function told(store: Store, version: number | undefined): Promise<StoreChanges> {
   return store.changesSince(1, (name: DomainName) => (name === 'a' ? version : undefined));
