@@ -39,6 +39,6 @@ function ask(child: ChildProcess, order: Order): Promise<number> {
       if (reply.kind === 'failed') reject(new Error(reply.reason));
       else resolve(reply.value);
     });
-    child.send(order);
+    child.send(order, (error) => error && reject(error));
   });
 }
