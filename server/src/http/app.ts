@@ -5,6 +5,7 @@ import type { Logger } from '../logger.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
+import { lingeringAnswer } from './lingering-answer.ts';
 import { TransportError } from './transport-error.ts';
 
 export interface AppDeps extends AuthenticationDeps {
@@ -99,9 +100,12 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   // What is left of a small body is read and dropped; nothing more is taken from a connection with a body without a known end.
   if (ctx.req.headers['transfer-encoding'] !== undefined && !ctx.req.complete) ctx.set('Connection', 'close');
   ctx.status = answer.status;
-  ctx.type = 'application/json';
+  // Set before the body: Koa then leaves the type alone.
   ctx.res.setHeader('Content-Type', 'application/json');
-  ctx.body = JSON.stringify(errorBody(answer, ctx.path === deps.tokenPath));
+  const text = JSON.stringify(errorBody(answer, ctx.path === deps.tokenPath));
+  const lingers = !ctx.req.complete && ctx.res.getHeader('Connection') === 'close';
+  ctx.body = lingers ? lingeringAnswer(text, ctx.req) : text;
+  if (lingers) ctx.length = Buffer.byteLength(text);
 }
 
 /** What Node's parser lets pass and decision 6 does not. */

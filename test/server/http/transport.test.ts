@@ -34,6 +34,21 @@ async function send(bytes: string, to = server): Promise<string> {
   return text;
 }
 
+/** Sends bytes to their end before it looks at what came back, as simple clients do. */
+async function sendWhole(bytes: string): Promise<string> {
+  const socket = open();
+  socket.on('error', () => undefined);
+  for (let at = 0; at < bytes.length; at += 65_536) {
+    await new Promise<void>((resolve, reject) => {
+      socket.write(bytes.slice(at, at + 65_536), 'latin1', (error) => (error ? reject(error) : resolve()));
+    });
+  }
+  socket.setEncoding('latin1');
+  let text = '';
+  for await (const chunk of socket) text += String(chunk);
+  return text;
+}
+
 /** Status and body of the first answer in a text. */
 function first(text: string): { status: number; body: unknown; closes: boolean } {
   const [head = '', rest = ''] = text.split('\r\n\r\n', 2);
@@ -190,3 +205,16 @@ test('a line of the log is one JSON line whatever was sent', async (t) => {
   // Every line was parsed as JSON by the test server.
   t.true(server.log.every((line) => typeof line['level'] === 'string'));
 });
+
+const tooLong: readonly (readonly [name: string, request: string])[] = [
+  ['with its length', `${token}Content-Length: 2000000\r\n\r\n${'x'.repeat(2_000_000)}`],
+  ['in chunks', `${token}Transfer-Encoding: chunked\r\n\r\n1e8480\r\n${'x'.repeat(2_000_000)}\r\n0\r\n\r\n`],
+];
+
+for (const [name, request] of tooLong) {
+  test(`a client that sends a body that is too large to its end gets the answer: ${name}`, async (t) => {
+    const answer = first(await sendWhole(request));
+    t.deepEqual([answer.status, answer.closes], [413, true]);
+    t.like(answer.body, { code: 413, message: 'the body is too large' });
+  });
+}
