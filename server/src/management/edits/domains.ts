@@ -25,7 +25,8 @@ export function domainView(domain: DomainContent): Record<string, unknown> {
 }
 
 /** Body of `POST` of a domain. */
-export const newDomainSchema = domainFieldsSchema.extend({
+export const newDomainSchema = strict({
+  ...domainFieldsSchema.shape,
   domain: z.string(),
   admins: z.array(z.string()).min(1, 'must name at least one administrator'),
 });
