@@ -50,10 +50,11 @@ async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Pro
 
 export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
   const making = new Map<string, Promise<Entry>>();
+  /** Valid, and nothing was taken back since: as good as a new one while none can be made. */
+  const saysAll = (entry: Entry, now: number) =>
+    entry.sequence === deps.revocations.sequence && entry.thisUpdate <= now && entry.nextUpdate > now;
   const isFresh = (entry: Entry, now: number) =>
-    entry.sequence === deps.revocations.sequence &&
-    entry.nextUpdate - now > deps.lifetimeSeconds / 2 &&
-    entry.thisUpdate <= now;
+    saysAll(entry, now) && entry.nextUpdate - now > deps.lifetimeSeconds / 2;
   const known = new Map<string, Entry>();
   const make = async (issuer: Issuer, now: number): Promise<Entry> => {
     const entry = await publish(deps, issuer, now);
@@ -77,7 +78,11 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
       const { active, draining } = deps.issuers.current();
       const issuer = id === undefined ? active[0] : [...active, ...draining].find((candidate) => candidate.id === id);
       if (issuer === undefined) return Promise.reject(new NotFoundError('there is no such issuer'));
-      return current(issuer);
+      return current(issuer).catch((error: unknown) => {
+        const last = known.get(issuer.id);
+        if (last !== undefined && saysAll(last, epochSeconds(deps.clock))) return last;
+        throw error;
+      });
     },
     renew: async () => {
       const { active, draining } = deps.issuers.current();

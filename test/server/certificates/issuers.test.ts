@@ -12,6 +12,7 @@ import { IssuerError } from '@signet/server/certificates/issuer-files';
 import { openIssuers } from '@signet/server/certificates/issuers';
 import { openLiveRevocations } from '@signet/server/certificates/live-revocations';
 import { oids } from '@signet/server/certificates/oids';
+import { StoreUnavailableError } from '@signet/server/errors';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test, { type ExecutionContext } from 'ava';
 import { makeAuthority, type TestAuthority } from '#support/authority';
@@ -185,6 +186,34 @@ test('who asks for a list while an older one is made gets one with its own revoc
   numbers[1]?.(2);
   t.deepEqual([(await before).number, (await after).number], [1, 2]);
   t.is(numbers.length, 2);
+});
+
+test('a list goes on being given while none can be made, as long as it is valid and says all', async (t) => {
+  const { issuers } = await twoIssuers(t);
+  const clock = new FakeClock(now() * 1000);
+  const away = new StoreUnavailableError('the disk of the store is full');
+  let [sequence, number] = [1, 1];
+  const crls = createCrlPublisher({
+    issuers,
+    clock,
+    lifetimeSeconds: 600,
+    revocations: {
+      get sequence() {
+        return sequence;
+      },
+      ofIssuer: () => [],
+    },
+    certificates: { nextCrlNumber: async () => (number === 1 ? number++ : Promise.reject(away)) },
+  });
+  const list = await crls.current();
+  clock.advance(400_000);
+  t.is(await crls.current(), list);
+  await t.throwsAsync(crls.renew(), { is: away });
+  sequence = 2;
+  await t.throwsAsync(crls.current(), { is: away }, 'something was taken back');
+  sequence = 1;
+  clock.advance(200_000);
+  await t.throwsAsync(crls.current(), { is: away }, 'its time is over');
 });
 
 test('what was taken back stays so when the clock runs ahead for a while', async (t) => {
