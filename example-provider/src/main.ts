@@ -19,7 +19,10 @@ interface Options {
 /** Runs until SIGINT or SIGTERM; everything that it opens is closed again. */
 async function serve(options: Options): Promise<void> {
   const config = loadProviderConfig(options.config);
-  const logger = pino({ level: config.log.level, base: null }, pino.destination({ dest: 2, sync: true }));
+  const lines = pino.destination({ dest: 2, sync: true, maxLength: 1_000_000 });
+  // A log that cannot be written costs lines and nothing else.
+  lines.on('error', () => undefined);
+  const logger = pino({ level: config.log.level, base: null }, lines);
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => resolve());
   });

@@ -2,9 +2,13 @@ import { type Logger, pino, stdTimeFunctions } from 'pino';
 import { isSuccess } from './outcome.ts';
 import type { RunReport } from './run-once.ts';
 
-/** Structured lines on standard error; standard output is for answers. */
+/** What waits while nothing can be written, as on a full disk, in bytes; lines beyond it are lost. */
+const waitingBytes = 1_000_000;
+
+/** Structured lines on standard error; standard output is for answers. A log that cannot be written costs lines and nothing else. */
 export function createLogger(level: string): Logger {
-  const destination = pino.destination({ dest: 2, sync: true });
+  const destination = pino.destination({ dest: 2, sync: true, maxLength: waitingBytes });
+  destination.on('error', () => undefined);
   return pino(
     { level, base: { name: 'signet-updater', pid: process.pid }, timestamp: stdTimeFunctions.isoTime },
     destination,
