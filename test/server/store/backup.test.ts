@@ -63,6 +63,17 @@ test('check finds a changed row of the log and a domain that cannot be used', as
   t.deepEqual((await checkStore(file)).faults.length, 1);
 });
 
+test('check finds a list whose members were changed without their number', async (t) => {
+  const { file, store } = await openWorld(t);
+  await store.close();
+  const database = new Database(file);
+  database.exec("update roles set member_count = member_count + 1 where domain = 'one'");
+  database.close();
+  t.deepEqual((await checkStore(file)).faults, [
+    '`one:role.r` has another number of members than is written beside it',
+  ]);
+});
+
 test('check finds a backup that was changed', async (t) => {
   const { file, backup } = await openWorld(t);
   backUpStore(file, backup);

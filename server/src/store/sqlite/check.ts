@@ -19,7 +19,7 @@ export interface StoreCheck {
 
 const messages = z.array(z.object({ integrity_check: z.string() }));
 
-/** Checks pages, references, the audit chain, and that every domain can be used. Throws `StoreRefusedError` for what is no store. */
+/** Checks pages, references, counts of members, the audit chain, and that every domain can be used. Throws `StoreRefusedError` for what is no store. */
 export async function checkStore(file: string): Promise<StoreCheck> {
   checkStoreFile(file);
   const { faults: inFile, digest } = checkPages(file);
@@ -35,12 +35,33 @@ export async function checkStore(file: string): Promise<StoreCheck> {
       digest,
       faults: [
         ...inFile,
+        ...checkCounts(file),
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
         ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
       ],
     };
   } finally {
     await store.close();
+  }
+}
+
+const miscounted = z.array(z.object({ name: z.string() }));
+const miscountedLists = `
+  select domain || ':role.' || name as name from roles where member_count <>
+    (select count(*) from role_members where role_members.domain = roles.domain and role = roles.name)
+  union all
+  select domain || ':group.' || name from groups where member_count <>
+    (select count(*) from group_members where group_members.domain = groups.domain and group_name = groups.name)
+  order by 1`;
+
+/** Quotas rely on the number of members that stands beside each list. */
+function checkCounts(file: string): string[] {
+  const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
+  try {
+    const lists = miscounted.parse(database.prepare(miscountedLists).all());
+    return lists.map(({ name }) => `\`${name}\` has another number of members than is written beside it`);
+  } finally {
+    database.close();
   }
 }
 
