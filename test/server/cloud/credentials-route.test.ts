@@ -43,7 +43,7 @@ interface World {
 async function start(t: ExecutionContext, options: Readonly<Record<string, unknown>> = {}): Promise<World> {
   const sts = await startSts(t);
   const clock = new FakeClock(systemClock.now());
-  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 500 };
+  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 9000 };
   const server = await startServer(t, { clock, domains: [media, poor], options: { ...cloud, ...options } });
   await server.store.change({ actor: 'test' }, (transaction) =>
     transaction.saveDomain({ ...domainContent(sketch), awsAccount: account }),
@@ -211,7 +211,7 @@ test('a refusal of the cloud is told with its reason and kept for two minutes at
 });
 
 test('a cloud out of reach is 503 and not remembered; tokens are given meanwhile', async (t) => {
-  const { sts, as } = await start(t);
+  const { sts, as } = await start(t, { 'cloud.aws.timeoutMs': 1500 });
   const [player, other] = [await as('media.player'), await as('media.player')];
   sts.mood = { kind: 'stall' };
   const stalled = player(path);

@@ -16,7 +16,11 @@ const player = parsePrincipalName('media.player');
 async function start(t: ExecutionContext, mood: StsMood) {
   const local = await startSts(t);
   local.mood = mood;
-  const sts = createSts({ region: 'eu-central-1', endpoint: local.endpoint, timeoutMs: 500 });
+  const sts = createSts({
+    region: 'eu-central-1',
+    endpoint: local.endpoint,
+    timeoutMs: mood.kind === 'stall' ? 500 : 9000,
+  });
   t.teardown(() => sts.close());
   return { local, sts };
 }
