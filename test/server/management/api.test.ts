@@ -2,48 +2,17 @@ import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import test from 'ava';
 import Database from 'better-sqlite3';
-import type { Answer, CallOptions } from '#support/start-server';
-import { caller, startServer, wholeFile } from '#support/start-server';
+import { managementWorld, send, tagOf } from '#support/management-world';
+import { caller, startServer } from '#support/start-server';
 
 /* One server for the file; each test has domains of its own. */
-const file = wholeFile();
-const base = '^/management/v1';
-const server = await startServer(file, {
-  domains: [
-    {
-      name: 'sys.auth',
-      roles: { admin: ['sys.auth.operator'] },
-      services: { operator: {} },
-      policies: { administration: [['ALLOW', 'admin', '*', '*']] },
-    },
-    { name: 'media', services: { boss: {}, player: {}, guest: {}, keyer: {} }, groups: { team: ['media.guest'] } },
-  ],
-});
-const as = async (name: string) => caller(file, server, await server.pki.identity(name));
-const operator = await as('sys.auth.operator');
-const boss = await as('media.boss');
-const guest = await as('media.guest');
-
-function send(method: string, body?: unknown, headers: Record<string, string> = {}): CallOptions {
-  if (body === undefined) return { method, headers };
-  return { method, headers: { 'content-type': 'application/json', ...headers }, body: JSON.stringify(body) };
-}
-
-function tagOf(answer: Answer): string {
-  return String(answer.headers['etag']);
-}
-
-async function newDomain(name: string, more: Readonly<Record<string, unknown>> = {}): Promise<string> {
-  const made = await operator(`${base}/domains`, send('POST', { domain: name, admins: ['media.boss'], ...more }));
-  if (made.status !== 201) throw new Error(`${made.status} ${made.text}`);
-  return `${base}/domains/${name}`;
-}
+const { server, base, operator, boss, guest, as, newDomain, end } = await managementWorld();
 
 const refusing = await newDomain('refusals');
 await boss(`${refusing}/roles/reader`, send('PUT', {}));
 await boss(`${refusing}/roles/needed`, send('PUT', {}));
 await boss(`${refusing}/policies/needs`, send('PUT', [{ action: 'a', resource: 'b', role: 'needed' }]));
-test.after.always(() => file.end());
+test.after.always(end);
 
 test('the entity tag of an answer to a change is that of the next look, and good for the next change', async (t) => {
   const domain = await newDomain('tags');
@@ -267,7 +236,7 @@ test('strangers, role certificates and what is not there', async (t) => {
   t.is((await operator(`${base}/domains/nothing`)).status, 404);
   t.is((await operator(`${base}/nothing`)).status, 404);
   t.is((await operator(`${base}/domains`, send('DELETE'))).status, 405);
-  t.is((await caller(file, server)(`${base}/domains`)).status, 401);
+  t.is((await caller(t, server)(`${base}/domains`)).status, 401);
 });
 
 test('lists come in pages, whose cursors are signed for their list', async (t) => {
