@@ -1,3 +1,4 @@
+import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
@@ -132,6 +133,9 @@ test('a folder that cannot be written is said by each command in one line', asyn
   const { folder, file, run } = await openWorld(t);
   backUpStore(file, join(folder, 'good'));
   const isRoot = process.getuid?.() === 0;
+  // As root another user has to run the commands, who may not be let into the checkout.
+  const reach = isRoot && spawnSync('/bin/ls', [import.meta.dirname], { uid: 65_534, gid: 65_534 });
+  if (reach && reach.status !== 0) return t.pass();
   const data = readdirSync(join(folder, 'data'), { recursive: true }).map((name) => join('data', String(name)));
   if (isRoot) for (const path of ['data', ...data, 'good']) chownSync(join(folder, path), 65_534, 65_534);
   chmodSync(file, 0o400);
