@@ -42,7 +42,8 @@ export async function openChanger(file: string): Promise<Changer> {
   const store = await openSqliteStore(file);
   const live = await openLiveSnapshot({ store, clock: systemClock, refreshIntervalMs: 3_600_000 });
   const snapshot = () => live.current();
-  const deps: ManagementDeps = { store, snapshot, refresh: () => live.refresh(), clock: systemClock, quotas };
+  const refresh = () => live.refresh();
+  const deps: ManagementDeps = { store, snapshot, refresh, changed: refresh, clock: systemClock, quotas };
   const caller = parsePrincipalName('sys.auth.operator');
   const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
   return {

@@ -11,6 +11,11 @@ export interface AccessQuery {
   readonly resource: string;
   /** About whom is asked; without it about the caller, which is the principal of `principalToken` where one is sent. */
   readonly principal?: string;
+  /**
+   * Thumbprint (`x5t#S256`, RFC 8705 §3.1) of the certificate that named `principal`: the answer is then no when it was revoked, as the
+   * certificates of a deleted instance are.
+   */
+  readonly thumbprint?: string;
   /** The trust domain of an `assume_role` check. */
   readonly trustDomain?: string;
   /** A client's principal token to pass on (header `Svc-Principal-Auth`). */
@@ -46,10 +51,11 @@ export class Access {
       principal: query.principal === undefined ? undefined : parsePrincipalName(query.principal, 'principal'),
       trustDomain: query.trustDomain === undefined ? undefined : parseDomainName(query.trustDomain, 'trustDomain'),
     }));
+    const { resource, thumbprint } = query;
     const { body } = await this.#http.send({
       method: 'GET',
       path: ['access', action],
-      query: { resource: query.resource, principal, domain: trustDomain },
+      query: { resource, principal, thumbprint, domain: trustDomain },
       headers: principalTokenHeader(query.principalToken),
       signal: query.signal,
     });

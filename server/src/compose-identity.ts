@@ -20,6 +20,7 @@ import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
 import { providerFinder } from './instances/find-provider.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
 import type { Logger } from './logger.ts';
+import type { Peers } from './peers.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import type { Store } from './store/store.ts';
 
@@ -31,11 +32,13 @@ export interface IdentityParts {
   readonly snapshot: () => Snapshot;
   /** Absent: instances get no SSH certificates. */
   readonly ssh?: IssueSshDeps | undefined;
+  readonly peers?: Peers;
 }
 
 /** The part of a server that issues certificates and knows those taken back. */
 export interface OpenIdentity {
   readonly isRevoked: HttpServerDeps['isRevoked'];
+  readonly isRevokedThumbprint: HttpServerDeps['isRevokedThumbprint'];
   readonly routes: HttpServerDeps['identity'];
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -58,6 +61,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   );
   return {
     isRevoked: revocations.has,
+    isRevokedThumbprint: revocations.hasThumbprint,
     routes,
     refresh: () => revocations.refresh(),
     close: async () => {
@@ -98,7 +102,9 @@ async function identityRoutes(
     store,
     findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers),
     readHostRequest: hostRequests(parts.ssh),
-    onRevoked: () => revocations.refresh(),
+    onRevoked: async () => {
+      await Promise.all([revocations.refresh(), parts.peers?.refresh()]);
+    },
   };
   const { lifetimeSeconds, provider } = config.instances.joinTokens;
   return {

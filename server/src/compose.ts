@@ -8,12 +8,13 @@ import { createSts } from './cloud/sts.ts';
 import { openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
-import { keyFilesIn } from './keys/key-files.ts';
+import { type KeyFiles, keyFilesIn } from './keys/key-files.ts';
 import { ensureSigningKeys } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
-import { createSigningKeys } from './keys/signing-keys.ts';
+import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
-import { openLiveSnapshot } from './snapshot/live-snapshot.ts';
+import { noPeers, type Peers } from './peers.ts';
+import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { openSqliteStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
@@ -24,6 +25,8 @@ export interface ServerDeps {
   readonly clock?: Clock;
   /** The store to use; else the one of the configuration is opened, and closed with the server. */
   readonly store?: Store;
+  /** The other processes of this server; none by default. */
+  readonly peers?: Peers;
 }
 
 /** A token server that answers. */
@@ -40,35 +43,36 @@ export interface RunningServer {
 
 /** Builds a server of its parts and starts it; the only place that knows every part. Makes signing keys where there are none. */
 export async function createServer(config: ServerConfig, deps: ServerDeps): Promise<RunningServer> {
-  const { logger, clock = systemClock } = deps;
+  const { logger, clock = systemClock, peers = noPeers } = deps;
   await using cleanup = new AsyncDisposableStack();
   const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock }));
   if (deps.store === undefined) cleanup.defer(() => store.close());
   const files = keyFilesIn(config.keysDir);
   await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock });
-  const live = await openLiveSnapshot({
+  const live = await openSnapshot(config, store, { logger, clock });
+  cleanup.defer(() => live.close());
+  const keys = openKeys(config, files, () => live.current(), { logger, clock });
+  const ssh = sshDeps(config, store, () => live.current(), clock);
+  const identity = await openIdentity({
+    config,
     store,
     clock,
-    refreshIntervalMs: config.snapshot.refreshIntervalMs,
-    onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
+    logger,
+    snapshot: () => live.current(),
+    ssh: ssh.issue,
+    peers,
   });
-  cleanup.defer(() => live.close());
-  const keys = createSigningKeys({
-    records: () => live.current().signingKeys,
-    files,
-    clock,
-    life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
-    onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
-  });
-  const ssh = sshDeps(config, store, () => live.current(), clock);
-  const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current(), ssh: ssh.issue });
   cleanup.defer(() => identity.close());
   const cloud = openCloud(config, clock);
   cleanup.defer(() => cloud?.close());
+  const refresh = async (): Promise<void> => {
+    await Promise.all([live.refresh(), identity.refresh()]);
+  };
   const management = {
     store,
     snapshot: () => live.current(),
     refresh: () => live.refresh(),
+    changed: () => Promise.all([refresh(), peers.refresh()]),
     clock,
     quotas: config.management.quotas,
     pagingSecret: await store.pagingSecret(),
@@ -83,6 +87,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     snapshotStatus: () => live.status(),
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
+    isRevokedThumbprint: identity.isRevokedThumbprint,
     identity: identity.routes,
     ssh,
     cloud: cloud?.cache,
@@ -97,11 +102,37 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     baseUrl: http.addresses.baseUrl,
     issuer: http.addresses.issuer,
     reload: () => watch.reloadNow(),
-    refresh: async () => {
-      await Promise.all([live.refresh(), identity.refresh()]);
-    },
+    refresh,
     close: () => running.disposeAsync(),
   };
+}
+
+function openSnapshot(
+  config: ServerConfig,
+  store: Store,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+): Promise<LiveSnapshot> {
+  return openLiveSnapshot({
+    store,
+    clock,
+    refreshIntervalMs: config.snapshot.refreshIntervalMs,
+    onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
+  });
+}
+
+function openKeys(
+  config: ServerConfig,
+  files: KeyFiles,
+  snapshot: () => Snapshot,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+): SigningKeys {
+  return createSigningKeys({
+    records: () => snapshot().signingKeys,
+    files,
+    clock,
+    life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
+    onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
+  });
 }
 
 /** Without a configured region there is no cloud to ask. */

@@ -4,6 +4,7 @@ import { SignetClientError } from '@signet/client';
 import { type AccessChecker, requireGrant as forExpress, type RequireGrantOptions } from '@signet/client/express';
 import { requireGrant as forFastify } from '@signet/client/fastify';
 import { requireGrant as forKoa } from '@signet/client/koa';
+import { certificateThumbprint } from '@signet/policy-engine/token';
 import test, { type ExecutionContext } from 'ava';
 import express from 'express';
 import fastify from 'fastify';
@@ -12,8 +13,11 @@ import { Agent, request } from 'undici';
 import { temporaryFolder } from '#support/temp';
 import { makePki, type TestIdentity, type TestPki } from './support/pki.ts';
 
+const revoked = new Set<string>();
+
 const access: AccessChecker = {
-  check: async ({ action, resource, principal, principalToken }) => {
+  check: async ({ action, resource, principal, thumbprint = '', principalToken }) => {
+    if (revoked.has(thumbprint)) return false;
     if (principalToken === 'broken') throw new SignetClientError('refused', 'the server answered 401');
     if (resource === 'catalog:down') throw new SignetClientError('unreachable', 'gone');
     return action === 'read' && (principal ?? principalToken) === 'media.player';
@@ -115,5 +119,9 @@ for (const name of Object.keys(frameworks)) {
     t.deepEqual(await call('/movie', { headers: { 'svc-principal-auth': 'media.player' } }), missing);
     const stranger = await (await makePki(temporaryFolder(t), 'other')).issue('media.player');
     t.deepEqual(await call('/movie', { as: stranger }), missing);
+    const [old, current] = [await pki.issue('media.player'), await pki.issue('media.player')];
+    revoked.add(certificateThumbprint(old.cert));
+    t.deepEqual(await call('/movie', { as: old }), notGranted);
+    t.deepEqual(await call('/movie', { as: current }), passes);
   });
 }

@@ -1,3 +1,4 @@
+import { certificateThumbprint } from '@signet/policy-engine/token';
 import test from 'ava';
 import { startProvider } from '#support/start-provider';
 
@@ -35,7 +36,10 @@ test('central-cert asks about the principal of the certificate', async (t) => {
   const as = provider.authority.certificate('Media.Player');
   const answer = await provider.send({ method: 'PUT', path: '/central-cert/series', as });
   t.is(answer.status, 200);
-  t.deepEqual(provider.questions, [{ action: 'write', resource: 'catalog:series', principal: 'media.player' }]);
+  const thumbprint = certificateThumbprint(as.pem);
+  t.deepEqual(provider.questions, [
+    { action: 'write', resource: 'catalog:series', principal: 'media.player', thumbprint },
+  ]);
 });
 
 for (const [name, commonName] of [

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { canonicalPath, type NodeRequest, nodeRequests, type ProtectedRequest } from '@signet/policy-engine/http';
+import { certificateThumbprint } from '@signet/policy-engine/token';
 import { isPrincipalName } from './principal-name.ts';
 
 /** What a rule sees of a request. */
@@ -20,7 +21,12 @@ export interface Asked {
 /** The central access check: `client.access` is one. */
 export interface AccessChecker {
   check(
-    query: Asked & { readonly principal?: string; readonly principalToken?: string; readonly signal?: AbortSignal },
+    query: Asked & {
+      readonly principal?: string;
+      readonly thumbprint?: string;
+      readonly principalToken?: string;
+      readonly signal?: AbortSignal;
+    },
   ): Promise<boolean>;
 }
 
@@ -46,12 +52,14 @@ function refuse(status: Refusal['status'], message: string): Refusal {
 }
 
 /** Whom to ask about, or why there is nobody. */
-type Who = { readonly principal: string } | { readonly principalToken: string } | { readonly missing: string };
+type Who =
+  | { readonly principal: string; readonly thumbprint: string }
+  | { readonly principalToken: string }
+  | { readonly missing: string };
 
 function whoCalls(request: ProtectedRequest, by: RequireGrantOptions['by']): Who {
   if (by === 'certificate') {
-    const principal = certificatePrincipal(request);
-    return principal === undefined ? { missing: 'a service certificate is required' } : { principal };
+    return certificateHolder(request) ?? { missing: 'a service certificate is required' };
   }
   const [principalToken, ...others] = request.header('svc-principal-auth');
   const isOne = principalToken !== undefined && principalToken !== '' && others.length === 0;
@@ -59,13 +67,14 @@ function whoCalls(request: ProtectedRequest, by: RequireGrantOptions['by']): Who
 }
 
 /** Only a certificate that the TLS layer verified is here. A role certificate names no service. */
-function certificatePrincipal({ peer }: ProtectedRequest): string | undefined {
+function certificateHolder({ peer }: ProtectedRequest): { principal: string; thumbprint: string } | undefined {
   if (peer.certificate === undefined) return undefined;
   const { certificate } = peer;
   const bytes = typeof certificate === 'string' || certificate instanceof Uint8Array ? certificate : certificate.raw;
   const names = new X509Certificate(bytes).subject.split('\n').filter((part) => part.startsWith('CN='));
   const [name = '', ...others] = names.map((part) => part.slice(3).toLowerCase());
-  return others.length === 0 && isPrincipalName(name) ? name : undefined;
+  if (others.length > 0 || !isPrincipalName(name)) return undefined;
+  return { principal: name, thumbprint: certificateThumbprint(bytes) };
 }
 
 /**

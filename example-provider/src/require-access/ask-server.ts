@@ -5,6 +5,8 @@ import type { Need } from './need.ts';
 export interface AccessQuestion extends Need {
   /** Who is asked about, when it is not the bearer of `principalToken`. */
   readonly principal?: string;
+  /** Thumbprint of the certificate that named `principal`: a revoked one is then answered as one. */
+  readonly thumbprint?: string;
   /** A client's principal token, passed on: its bearer is then the caller. */
   readonly principalToken?: string;
 }

@@ -1,3 +1,4 @@
+import { certificateThumbprint } from '@signet/policy-engine/token';
 import type { Middleware } from 'koa';
 import type { CertificateReader } from '../client-certificate.ts';
 import { AccessRefusedError } from '../http-error.ts';
@@ -13,11 +14,11 @@ export function centralCertificate(deps: {
   certificateOf: CertificateReader;
 }): (need: Need) => Middleware {
   return (need) => async (ctx, next) => {
-    const principal = deps.certificateOf(ctx.req)?.principal;
-    if (principal === undefined) {
+    const { principal, certificate } = deps.certificateOf(ctx.req) ?? {};
+    if (principal === undefined || certificate === undefined) {
       throw new AccessRefusedError({ reason: 'no certificate', message: 'a service certificate is required' });
     }
-    await requireGrant(deps.ask, { ...need, principal });
+    await requireGrant(deps.ask, { ...need, principal, thumbprint: certificateThumbprint(certificate.raw) });
     await next();
   };
 }

@@ -33,6 +33,8 @@ export interface CertificateRecord extends CertificateRow {
 export interface RevocationRow extends RevokedCertificate {
   readonly sequence: number;
   readonly issuer: string;
+  /** SHA-256 of the certificate in DER, base64url; absent for one that nobody was given. */
+  readonly fingerprint?: string | undefined;
   /** Seconds since the epoch; afterwards the row is of no interest. */
   readonly notAfter: number;
 }

@@ -4,6 +4,8 @@ import type { CertificateStore, RevocationRow } from './certificate-store.ts';
 /** Which certificates were taken back, in memory: asked on every request, brought up to date in the background. */
 export interface LiveRevocations {
   has(serial: string): boolean;
+  /** The same, by the SHA-256 of the certificate in DER, base64url. */
+  hasThumbprint(thumbprint: string): boolean;
   /** Those of one issuer that have not ended, in the order in which they were taken back. */
   ofIssuer(issuer: string): readonly RevocationRow[];
   /** Grows with every revocation that is noticed. */
@@ -23,9 +25,14 @@ export interface LiveRevocationsDeps {
 /** Reads every revocation that still matters, then goes on reading those that come. */
 export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<LiveRevocations> {
   const known = new Map<string, RevocationRow>();
+  const thumbprints = new Set<string>();
   let sequence = 0;
   let readAt = 0;
   let reading: Promise<void> | undefined;
+  const forget = ({ serial, fingerprint }: RevocationRow): void => {
+    known.delete(serial);
+    if (fingerprint !== undefined) thumbprints.delete(fingerprint);
+  };
   const read = async (): Promise<void> => {
     const now = epochSeconds(deps.clock);
     // A clock that is set back brings certificates to life that had ended: what was taken back of them must be known again.
@@ -33,9 +40,10 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
     readAt = now;
     for (const row of await deps.certificates.revocationsAfter(after, now)) {
       known.set(row.serial, row);
+      if (row.fingerprint !== undefined) thumbprints.add(row.fingerprint);
       sequence = Math.max(sequence, row.sequence);
     }
-    for (const row of known.values()) if (row.notAfter < now) known.delete(row.serial);
+    for (const row of known.values()) if (row.notAfter < now) forget(row);
   };
   // A caller that has just written must see it: it waits for the read under way, and then for its own.
   const refresh = async (): Promise<void> => {
@@ -48,6 +56,7 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
   timer.unref();
   return {
     has: (serial) => known.has(serial),
+    hasThumbprint: (thumbprint) => thumbprints.has(thumbprint),
     ofIssuer: (issuer) => [...known.values()].filter((row) => row.issuer === issuer),
     get sequence() {
       return sequence;

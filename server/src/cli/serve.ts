@@ -10,6 +10,7 @@ import { keepServerCertificate } from './keep-server-certificate.ts';
 import { warnOfOpenFiles } from './open-files.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
+import { type WorkerPeers, workerPeers } from './worker-peers.ts';
 import { prepareStore, runWorkers } from './workers.ts';
 
 interface Options {
@@ -66,7 +67,9 @@ async function serve(
   json: boolean | undefined,
   load: () => ServerConfig,
 ): Promise<void> {
-  const server = await createServer(config, { logger, clock: systemClock });
+  const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
+  const server = await createServer(config, { logger, clock: systemClock, ...(peers !== undefined && { peers }) });
+  peers?.answerWith(server.refresh);
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
   if (cluster.isWorker) process.send?.({ baseUrl: server.baseUrl });
@@ -76,6 +79,14 @@ async function serve(
   logger.info('stopping');
   await server.close();
   if (cluster.isWorker) process.disconnect?.();
+}
+
+function peersOfThisWorker(): WorkerPeers {
+  return workerPeers({
+    // A message that cannot be sent has nobody to read it: the parent ended, and this process does with it.
+    send: (message) => process.connected && process.send?.(message, undefined, {}, () => undefined),
+    on: (event, listener) => process.on(event, listener),
+  });
 }
 
 /** SIGHUP: certificates are taken anew; the configuration is only checked, its changes count from the next start. */

@@ -7,6 +7,7 @@ import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import { createPeerRelay } from './worker-peers.ts';
 
 /** What a worker says when it answers. */
 const readyMessage = z.object({ baseUrl: z.string() });
@@ -34,12 +35,14 @@ export async function prepareStore(config: ServerConfig): Promise<void> {
 /** Runs this same command line in `count` processes that share the port; fulfilled when all answer. Throws when the first one ends before. */
 export async function runWorkers(count: number, logger: Logger, signal: AbortSignal): Promise<RunningWorkers> {
   const alive = new Set<Worker>();
+  const relay = createPeerRelay();
   const ended = Promise.withResolvers<void>();
   let started = false;
   function start(): Worker {
     const worker = cluster.fork();
     const since = performance.now();
     alive.add(worker);
+    relay.join(worker);
     worker.on('exit', (code) => {
       alive.delete(worker);
       if (!signal.aborted && started) {

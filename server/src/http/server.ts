@@ -13,6 +13,7 @@ import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import type { ManagementRouteDeps } from './management/deps.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
+import type { AccessDeps } from './routes/access.ts';
 import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
@@ -28,6 +29,7 @@ export interface HttpServerDeps {
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
+  readonly isRevokedThumbprint: AccessDeps['isRevokedThumbprint'];
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
@@ -108,7 +110,12 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       bound: config.tokens.bound,
       idTokens: config.tokens.idTokens,
     },
-    access: { snapshot, clock, restricted: config.accessChecks.restricted },
+    access: {
+      snapshot,
+      clock,
+      isRevokedThumbprint: deps.isRevokedThumbprint,
+      restricted: config.accessChecks.restricted,
+    },
     bundles: {
       snapshot,
       publisher: createBundlePublisher({ snapshot, keys, clock, lifetimeSeconds: config.bundles.lifetimeSeconds }),

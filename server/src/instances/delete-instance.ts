@@ -9,7 +9,8 @@ import type { InstanceKey } from './instance-store.ts';
 const action = parseActionName('delete');
 
 /**
- * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (decision 24): its certificates stop counting at once, here. Done as well
+ * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (decision 24): its certificates stop counting at once, in
+ * every process of this server. Done as well
  * when there was no such instance. Throws `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
  */
 export async function deleteInstance(
@@ -25,6 +26,7 @@ export async function deleteInstance(
     caller === key.provider || checkAccess(snapshot, { principal: caller, action, resource }, deps.clock.now()).granted;
   if (!granted) throw new ForbiddenError(`principal \`${caller}\` may not delete this instance`);
   const revocation = { reason: 'cessation-of-operation', at: epochSeconds(deps.clock), by: caller } as const;
-  const removed = await deps.store.change(context, (transaction) => transaction.removeInstance(key, revocation));
-  if (removed) await deps.onRevoked();
+  await deps.store.change(context, (transaction) => transaction.removeInstance(key, revocation));
+  // Also where there was nothing to remove: the request may repeat one that a process of this server could not follow.
+  await deps.onRevoked();
 }

@@ -26,6 +26,8 @@ export interface ManagementDeps {
   readonly snapshot: () => Snapshot;
   /** Makes the snapshot follow a change at once. */
   readonly refresh: () => Promise<void>;
+  /** Makes every process of this server follow a change at once. */
+  readonly changed: () => Promise<unknown>;
   readonly clock: Clock;
   readonly quotas: Quotas;
 }
@@ -109,11 +111,11 @@ export async function changeDomain(
     const view = saved && edit.view(saved.content);
     return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
   });
-  await deps.refresh().catch(ignored);
+  await deps.changed().catch(ignored);
   return outcome;
 }
 
-/** The change is made: the snapshot follows at its next refresh, and the failure is reported there. */
+/** The change is made: each process follows at its next refresh, and the failure is reported there. */
 export function ignored(): void {}
 
 /** A preview with what its author should look at. */

@@ -48,7 +48,7 @@ export async function createDomain(
     await transaction.saveDomain(content);
     return found;
   });
-  await deps.refresh().catch(ignored);
+  await deps.changed().catch(ignored);
   return { kind: 'done', created: true, view: domainView(content), warnings };
 }
 
@@ -76,7 +76,7 @@ export async function deleteDomain(
     await check(transaction);
     await transaction.deleteDomain(name);
   });
-  await deps.refresh().catch(ignored);
+  await deps.changed().catch(ignored);
   return { kind: 'done', created: false, view: undefined, warnings: [] };
 }
 

@@ -60,6 +60,8 @@ const file = (type: string, says: string): Record<200, OperationAnswer> => ({ 20
 const asking = {
   principal: 'about whom (default: the caller)',
   domain: 'for `assume_role`: the domain whose policy decides',
+  thumbprint:
+    'of the certificate that named the principal, `x5t#S256` (RFC 8705 §3.1): not granted when it was revoked',
 };
 const accessSummary = 'Whether a principal may do an action on a resource';
 const resource = { resource: '`domain:entity`' };

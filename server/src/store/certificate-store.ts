@@ -127,7 +127,7 @@ const revocationsAtOnce = 500;
 async function readRevocations(db: Kysely<Schema>, sequence: number, now: number): Promise<readonly RevocationRow[]> {
   const rows = await db
     .selectFrom('certificates')
-    .select(['revocation_sequence', 'serial', 'issuer', 'revoked_at', 'revocation_reason', 'not_after'])
+    .select(['revocation_sequence', 'serial', 'issuer', 'revoked_at', 'revocation_reason', 'not_after', 'fingerprint'])
     .where('revocation_sequence', '>', sequence)
     .where('not_after', '>=', now)
     .orderBy('revocation_sequence')
@@ -140,5 +140,6 @@ async function readRevocations(db: Kysely<Schema>, sequence: number, now: number
     revokedAt: row.revoked_at ?? 0,
     reason: reasonOf(row.revocation_reason),
     notAfter: row.not_after,
+    ...(row.fingerprint !== null && { fingerprint: row.fingerprint }),
   }));
 }

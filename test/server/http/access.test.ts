@@ -71,6 +71,14 @@ const cases: readonly (readonly [path: string, body: object])[] = [
     '/access/read?resource=catalog:movie&principal=media:group.x',
     refusal(400, 'principal must be a service or a user'),
   ],
+  [`/access/read?resource=catalog:movie&principal=joe&thumbprint=${'A'.repeat(43)}`, yes],
+  ...['A'.repeat(42), 'A'.repeat(44), `${'A'.repeat(42)}B`, `${'A'.repeat(42)}%3D`].map(
+    (thumbprint) =>
+      [
+        `/access/read?resource=catalog:movie&principal=joe&thumbprint=${thumbprint}`,
+        refusal(400, 'thumbprint must be the SHA-256 of a certificate in DER, base64url without padding'),
+      ] as const,
+  ),
   ['/access/assume_role?resource=catalog:movie&domain=a:b', refusal(400, 'domain is not a valid DomainName')],
   ['/access/read?resource=nowhere:movie', refusal(404, 'domain `nowhere` does not exist')],
   ['/access/read?resource=dark:movie', refusal(404, 'domain `dark` does not exist')],

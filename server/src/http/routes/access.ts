@@ -19,11 +19,16 @@ import { parseParameters } from '../parameters.ts';
 export interface AccessDeps {
   readonly snapshot: () => Snapshot;
   readonly clock: Clock;
+  /** Whether the certificate of this thumbprint was revoked. */
+  readonly isRevokedThumbprint: (thumbprint: string) => boolean;
   /** Whether asking about another principal takes `access_check` on `<domain>:principal.<principal>` (decision 17). */
   readonly restricted: boolean;
 }
 
-/** `GET /access/{action}?resource=…` and `GET /access/{action}/{resource}`: may the principal do the action on the resource? */
+/**
+ * `GET /access/{action}?resource=…` and `GET /access/{action}/{resource}`: may the principal do the action on the resource? A provider
+ * that asks about the holder of a certificate sends its `thumbprint`, so that a revoked certificate is answered as one.
+ */
 export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     requirePrincipal(ctx);
@@ -32,10 +37,13 @@ export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
     const { resource, domain } = parseResource(ctx.params['resource'] ?? query.get('resource'));
     const trustDomain = query.has('domain') ? parseDomainName(query.get('domain'), 'domain') : undefined;
     const principal = query.has('principal') ? parsePrincipal(query.get('principal')) : requireIdentity(ctx).name;
+    const thumbprint = query.has('thumbprint') ? parseThumbprint(query.get('thumbprint')) : undefined;
     const snapshot = deps.snapshot();
     const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
-    const { granted } = checkAccess(snapshot, asked, deps.clock.now());
+    const answer = checkAccess(snapshot, asked, deps.clock.now());
     requireRightToAsk(deps, snapshot, ctx, domain, principal);
+    // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
+    const granted = answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
     answerJson(ctx, JSON.stringify({ granted } satisfies Access));
   };
 }
@@ -79,6 +87,14 @@ function parsePrincipal(value: unknown): PrincipalName {
   const principal = parsePrincipalName(value, 'principal');
   if (principal.includes(':')) throw new InvalidRequestError('principal must be a service or a user');
   return principal;
+}
+
+/** `x5t#S256` of RFC 8705 §3.1: 43 characters of base64url. */
+function parseThumbprint(value: string | undefined): string {
+  if (value === undefined || !/^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)) {
+    throw new InvalidRequestError('thumbprint must be the SHA-256 of a certificate in DER, base64url without padding');
+  }
+  return value;
 }
 
 /** `domain:entity`, the domain in the grammar of names and the entity free text (it may be a path). */

@@ -1,0 +1,110 @@
+import type { Worker } from 'node:cluster';
+import { z } from 'zod';
+import { ServiceUnavailableError } from '../errors.ts';
+import type { Peers } from '../peers.ts';
+
+/* The processes of one server talk through their parent: a worker asks it to have the others read the store anew, it asks each of them, and
+   answers when the last one has. Every message carries the number that its sender gave to the question. */
+
+/** From a worker: have the others read the store. */
+const askOthers = z.object({ kind: z.literal('ask-others'), id: z.int() });
+/** To a worker: whether all the others have. */
+const othersDone = z.object({ kind: z.literal('others-done'), id: z.int(), ok: z.boolean() });
+/** To a worker: read the store. */
+const readStore = z.object({ kind: z.literal('read-store'), id: z.int() });
+/** From a worker: whether it has. */
+const storeRead = z.object({ kind: z.literal('store-read'), id: z.int(), ok: z.boolean() });
+
+/** How long a process waits for the others, in milliseconds. */
+const answerMs = 10_000;
+
+/** The part of `process` that a worker talks through. */
+export interface WorkerChannel {
+  readonly send: (message: unknown) => void;
+  readonly on: (event: 'message', listener: (message: unknown) => void) => unknown;
+}
+
+/** What a worker knows of the others. */
+export interface WorkerPeers extends Peers {
+  /** Says how this process reads its store. Questions that came before wait for it. */
+  answerWith(refresh: () => Promise<void>): void;
+}
+
+/** The other workers, seen from one. */
+export function workerPeers(channel: WorkerChannel, timeoutMs: number = answerMs): WorkerPeers {
+  const waiting = new Map<number, (ok: boolean) => void>();
+  const ready = Promise.withResolvers<() => Promise<void>>();
+  let lastId = 0;
+  channel.on('message', (message) => {
+    const answer = othersDone.safeParse(message);
+    if (answer.success) waiting.get(answer.data.id)?.(answer.data.ok);
+    const question = readStore.safeParse(message);
+    if (!question.success) return;
+    const { id } = question.data;
+    void ready.promise
+      .then((refresh) => refresh())
+      .then(
+        () => channel.send({ kind: 'store-read', id, ok: true }),
+        () => channel.send({ kind: 'store-read', id, ok: false }),
+      );
+  });
+  return {
+    answerWith: ready.resolve,
+    refresh: async () => {
+      lastId += 1;
+      const id = lastId;
+      const { promise, resolve } = Promise.withResolvers<boolean>();
+      const timer = setTimeout(resolve, timeoutMs, false);
+      waiting.set(id, resolve);
+      channel.send({ kind: 'ask-others', id });
+      const ok = await promise;
+      clearTimeout(timer);
+      waiting.delete(id);
+      if (ok) return;
+      throw new ServiceUnavailableError(
+        'the change is made, but a process of this server does not follow it yet: send the request again',
+      );
+    },
+  };
+}
+
+/** The part of a worker that its parent talks to. */
+export type WorkerEnd = Pick<Worker, 'send' | 'on' | 'isConnected'>;
+
+/** Carries the questions of each worker that joins to all the others. A worker that ended has nothing to follow. */
+export function createPeerRelay(): { join(worker: WorkerEnd): void } {
+  const workers = new Set<WorkerEnd>();
+  const waiting = new Map<number, { readonly worker: WorkerEnd; readonly done: (ok: boolean) => void }>();
+  let lastId = 0;
+  const ask = (worker: WorkerEnd): Promise<boolean> => {
+    lastId += 1;
+    const id = lastId;
+    const { promise, resolve } = Promise.withResolvers<boolean>();
+    waiting.set(id, { worker, done: resolve });
+    if (worker.isConnected()) worker.send({ kind: 'read-store', id });
+    else resolve(true);
+    return promise.finally(() => waiting.delete(id));
+  };
+  return {
+    join(worker) {
+      workers.add(worker);
+      worker.on('exit', () => {
+        workers.delete(worker);
+        for (const question of waiting.values()) if (question.worker === worker) question.done(true);
+      });
+      worker.on('message', (message: unknown) => {
+        const answer = storeRead.safeParse(message);
+        // Only who was asked can answer.
+        const question = answer.success ? waiting.get(answer.data.id) : undefined;
+        if (answer.success && question?.worker === worker) question.done(answer.data.ok);
+        const order = askOthers.safeParse(message);
+        if (!order.success) return;
+        const others = [...workers].filter((other) => other !== worker);
+        void Promise.all(others.map(ask)).then((answers) => {
+          if (!worker.isConnected()) return;
+          worker.send({ kind: 'others-done', id: order.data.id, ok: answers.every((ok) => ok) });
+        });
+      });
+    },
+  };
+}

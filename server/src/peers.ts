@@ -1,0 +1,11 @@
+/** The other processes of one server, which share its port and its store (`workers`). */
+export interface Peers {
+  /**
+   * Has every other process read the store; fulfilled when each of them has, or has ended. What was committed before the call is then in force in
+   * the whole server. Throws `ServiceUnavailableError` when one cannot, or does not answer in time.
+   */
+  refresh(): Promise<void>;
+}
+
+/** A server of one process. */
+export const noPeers: Peers = { refresh: () => Promise.resolve() };
