@@ -19,6 +19,12 @@ interface PrincipalTokenFields {
   readonly expiresAt: number;
 }
 
+/** Who a valid principal token names, and since when: seconds since the epoch. */
+export interface VerifiedPrincipalToken {
+  readonly principal: PrincipalName;
+  readonly issuedAt: number;
+}
+
 const skewSeconds = 300;
 const maxLifeSeconds = 30 * 86_400;
 const maxTokenLength = 8192;
@@ -26,10 +32,10 @@ const signedToken = /^[a-zA-Z0-9\\._%=:;,-]+$/;
 const seconds = /^\d{1,12}$/;
 
 /**
- * The principal of a principal token (interface document, Authentication; decision 10): `v=S1;d=…;n=…;…;s=<signature>`, signed by
+ * What a principal token proves (interface document, Authentication; decision 10): `v=S1;d=…;n=…;…;s=<signature>`, signed by
  * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
  */
-export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: number): PrincipalName {
+export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: number): VerifiedPrincipalToken {
   const signatureAt = token.lastIndexOf(';s=');
   if (token.length > maxTokenLength || signatureAt < 0 || !signedToken.test(token)) throw refused('malformed');
   const signed = token.slice(0, signatureAt);
@@ -44,7 +50,7 @@ export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: num
   if (signature === undefined || !isSignedBy(fields.key, signed, signature)) {
     throw refused('signature does not fit', fields.principal);
   }
-  return fields.principal;
+  return { principal: fields.principal, issuedAt: fields.issuedAt };
 }
 
 function refused(reason: string, claimed?: PrincipalName): UnauthenticatedError {

@@ -3,12 +3,12 @@ export interface ProfileRules {
   readonly name: 'signet' | 'athenz';
   /** Path of the base URL when none is configured. */
   readonly basePath: string;
-  /** Header that carries a principal token, lower-case. */
-  readonly principalTokenHeader: string;
-  /** A bad principal token beside a good certificate: refused, or as if it had not been sent (decision 10). */
-  readonly badPrincipalToken: 'refused' | 'ignored';
-  /** Whether a principal token authenticates a request, to any operation, that has no client certificate. */
+  /** Headers that carry a principal token, lower-case. */
+  readonly principalTokenHeaders: readonly string[];
+  /** Whether a principal token authenticates a request without a client certificate, where it counts at all. */
   readonly principalTokenAlone: boolean;
+  /** The operations below the base path whose caller a principal token names (decision 10); `*` is one part of a path, `**` the rest. */
+  readonly principalTokenOperations: readonly string[];
   /** Default of the option `anonymousKeys` (decision 7). */
   readonly anonymousKeys: boolean;
   /** Whether the older signed form of policies is served (decision 28). */
@@ -28,9 +28,9 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
   signet: {
     name: 'signet',
     basePath: '/v1',
-    principalTokenHeader: 'svc-principal-auth',
-    badPrincipalToken: 'refused',
+    principalTokenHeaders: ['svc-principal-auth'],
     principalTokenAlone: false,
+    principalTokenOperations: ['GET /access/**'],
     anonymousKeys: false,
     signedPolicyData: false,
     bundleSignature: 'p1363',
@@ -41,9 +41,22 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
   athenz: {
     name: 'athenz',
     basePath: '/zts/v1',
-    principalTokenHeader: 'athenz-principal-auth',
-    badPrincipalToken: 'ignored',
+    principalTokenHeaders: ['athenz-principal-auth', 'svc-principal-auth'],
     principalTokenAlone: true,
+    principalTokenOperations: [
+      'GET /access/**',
+      'POST /oauth2/token',
+      'GET /oauth2/keys',
+      'GET /.well-known/**',
+      'GET /domain/*/signed_policy_data',
+      'GET /domain/*/policy/signed',
+      'POST /domain/*/policy/signed',
+      'GET /domain/*/service/*/publickey/*',
+      'GET /cacerts/*',
+      'GET /crl',
+      'GET /crl/*',
+      'GET /sshcert/krl',
+    ],
     anonymousKeys: true,
     signedPolicyData: true,
     bundleSignature: 'der',

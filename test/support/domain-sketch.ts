@@ -15,6 +15,14 @@ export interface RoleSketch {
   readonly tokenExpirySeconds?: number;
 }
 
+type Keys = Readonly<Record<string, string>>;
+
+/** A service that is disabled although it has public keys. */
+export interface DisabledService {
+  readonly enabled: false;
+  readonly publicKeys: Keys;
+}
+
 /** A domain in few words: what is left out is empty, enabled and unlimited. */
 export interface DomainSketch {
   readonly name: string;
@@ -24,7 +32,7 @@ export interface DomainSketch {
   readonly roles?: Readonly<Record<string, readonly string[] | RoleSketch>>;
   readonly groups?: Readonly<Record<string, readonly string[]>>;
   /** Names of services to their public keys (id to PEM); `false` is a disabled service. */
-  readonly services?: Readonly<Record<string, Readonly<Record<string, string>> | false>>;
+  readonly services?: Readonly<Record<string, Keys | false | DisabledService>>;
   /** One policy a name; each rule is `[effect, role, action, resource]` with short names. */
   readonly policies?: Readonly<Record<string, readonly (readonly [Effect, string, string, string])[]>>;
 }
@@ -64,11 +72,20 @@ export function domainContent(sketch: DomainSketch): DomainContent {
     })),
     services: Object.entries(sketch.services ?? {}).map(([service, keys]) => ({
       name: parseServiceName(service),
-      enabled: keys !== false,
+      enabled: keys !== false && !isDisabled(keys),
       hosts: [],
-      publicKeys: Object.entries(keys === false ? {} : keys).map(([id, pem]) => ({ id: parseKeyId(id), pem })),
+      publicKeys: Object.entries(keysOf(keys)).map(([id, pem]) => ({ id: parseKeyId(id), pem })),
     })),
   };
+}
+
+function isDisabled(service: Keys | DisabledService): service is DisabledService {
+  return service['enabled'] === false;
+}
+
+function keysOf(service: Keys | false | DisabledService): Keys {
+  if (service === false) return {};
+  return isDisabled(service) ? service.publicKeys : service;
 }
 
 function isNames(value: readonly string[] | RoleSketch): value is readonly string[] {

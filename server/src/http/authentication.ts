@@ -1,5 +1,6 @@
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from '../errors.ts';
 import {
   type ClientCertificate,
@@ -13,6 +14,7 @@ import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { AppContext, Middleware } from './context.ts';
+import { type PrincipalTokenUse, recentSeconds } from './principal-token-use.ts';
 
 export interface AuthenticationDeps {
   readonly profile: ProfileRules;
@@ -24,8 +26,8 @@ export interface AuthenticationDeps {
   readonly isOptional: (method: string, path: string) => boolean;
   readonly isRevoked: IsRevoked;
   readonly trust: ClientTrust;
-  /** Whether a principal token names the caller on a path (decision 10). */
-  readonly takesPrincipalToken: (path: string) => boolean;
+  /** What a principal token does on a request (decision 10). */
+  readonly principalTokenUse: (method: string, path: string) => PrincipalTokenUse;
 }
 
 /**
@@ -50,19 +52,40 @@ function presentsCertificate(ctx: AppContext): boolean {
 type CertificateReader = (ctx: AppContext) => ClientCertificate;
 
 function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): Principal {
-  const header = ctx.req.headers[deps.profile.principalTokenHeader];
-  if (header === undefined || !deps.takesPrincipalToken(ctx.path)) return byCertificate(deps, ctx, certificateOf);
-  if (!deps.profile.principalTokenAlone) {
-    // INVARIANT: the connection's own certificate is checked first, a token never stands in for it.
-    byCertificate(deps, ctx, certificateOf);
-    return byPrincipalToken(deps, header);
+  const token = principalTokenOf(deps, ctx);
+  if (token === undefined) return byCertificate(deps, ctx, certificateOf);
+  const use = deps.principalTokenUse(ctx.method, ctx.path);
+  const mayStandAlone = deps.profile.principalTokenAlone && use !== 'confirms';
+  // INVARIANT: a certificate that is presented is valid, whatever token comes with it.
+  const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);
+  const { principal, issuedAt } = verifyPrincipalToken(token, deps.snapshot(), deps.clock.now());
+  if (holder?.kind === 'identity' && holder.name === principal) return holder;
+  requireUse(use, principal, issuedAt, deps.clock.now());
+  return { kind: 'identity', name: principal };
+}
+
+/** Whether a token names the caller although the certificate does not. Throws `UnauthenticatedError`. */
+function requireUse(use: PrincipalTokenUse, claimed: PrincipalName, issuedAt: number, now: number): void {
+  if (use === 'confirms') {
+    // INVARIANT: neither of the two is taken for the caller then.
+    throw new UnauthenticatedError('the client certificate must name the principal of the principal token here', {
+      detail: { claimed },
+    });
   }
-  try {
-    return byPrincipalToken(deps, header);
-  } catch (error) {
-    if (deps.profile.badPrincipalToken === 'refused' || !(error instanceof UnauthenticatedError)) throw error;
-    return byCertificate(deps, ctx, certificateOf);
-  }
+  if (use === 'names-caller' || Math.floor(now / 1000) <= issuedAt + recentSeconds) return;
+  const text = `the principal token must be issued within the last ${recentSeconds} seconds here`;
+  throw new UnauthenticatedError(text, { detail: { claimed } });
+}
+
+/** The token of a request. Throws `UnauthenticatedError` when its headers differ. */
+function principalTokenOf({ profile }: AuthenticationDeps, { req }: AppContext): string | undefined {
+  const sent = profile.principalTokenHeaders.flatMap((name) => {
+    const value = req.headers[name];
+    // A header sent twice arrives joined by a comma and blank, which no token holds.
+    return value === undefined ? [] : [typeof value === 'string' ? value : value.join(', ')];
+  });
+  if (new Set(sent).size < 2) return sent[0];
+  throw new UnauthenticatedError('principal token is not valid', { detail: { reason: 'two headers differ' } });
 }
 
 function byCertificate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): Principal {
@@ -70,12 +93,6 @@ function byCertificate(deps: AuthenticationDeps, ctx: AppContext, certificateOf:
   const principal = checkClientCertificate(certificate, deps.snapshot(), deps.isRevoked, deps.clock.now());
   ctx.state.certificate = certificate;
   return principal;
-}
-
-function byPrincipalToken(deps: AuthenticationDeps, header: string | string[]): Principal {
-  // A header sent twice arrives joined by a comma and blank, which no token holds.
-  const token = typeof header === 'string' ? header : header.join(', ');
-  return { kind: 'identity', name: verifyPrincipalToken(token, deps.snapshot(), deps.clock.now()) };
 }
 
 interface KnownConnection {

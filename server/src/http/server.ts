@@ -14,6 +14,7 @@ import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import type { ManagementRouteDeps } from './management/deps.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { AccessDeps } from './routes/access.ts';
+import { principalTokenUses } from './principal-token-use.ts';
 import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
@@ -140,8 +141,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     isRevoked: deps.isRevoked,
     trust,
     takesLargeBody: (path) => isManagement(path) || carriesRequests(addresses.basePath)(path),
-    takesPrincipalToken: (path) =>
-      config.profile.principalTokenAlone || isManagement(path) || path.startsWith(`${addresses.basePath}/access/`),
+    principalTokenUse: principalTokenUses(config.profile, addresses.basePath),
     busyRoutes: (router) => {
       if (!config.management.alone) mountBusyRoutes(router, routeDeps);
     },

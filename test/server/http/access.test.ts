@@ -1,8 +1,9 @@
-import { createPrivateKey, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createPrivateKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import type { DomainSketch } from '#support/domain-sketch';
+import { principalToken as signedToken } from '#support/principal-token';
 import { type Answer, caller, startServer, wholeFile } from '#support/start-server';
 
 const file = wholeFile();
@@ -25,7 +26,11 @@ const domains: readonly DomainSketch[] = [
   },
   {
     name: 'media',
-    services: { player: { 0: pem(ec.publicKey), R1: pem(rsa.publicKey) }, guest: {}, gone: false },
+    services: {
+      player: { 0: pem(ec.publicKey), R1: pem(rsa.publicKey) },
+      guest: {},
+      gone: { enabled: false, publicKeys: { 0: pem(ec.publicKey) } },
+    },
   },
   { name: 'dark', enabled: false },
 ];
@@ -140,24 +145,7 @@ interface TokenFields {
 }
 
 function principalToken({ key = ec.privateKey, fields = {}, text = (same) => same }: TokenFields = {}): string {
-  const now = Math.floor(clock.now() / 1000);
-  const all = {
-    v: 'S1',
-    d: 'media',
-    n: 'player',
-    a: 'c0ffee',
-    t: String(now),
-    e: String(now + 3600),
-    k: '0',
-    ...fields,
-  };
-  const signed = Object.entries(all)
-    .filter(([, value]) => value !== undefined)
-    .map(([name, value]) => `${name}=${value}`)
-    .join(';');
-  const signature = sign('sha256', Buffer.from(signed), key).toString('base64');
-  const ybase64 = signature.replaceAll('+', '.').replaceAll('/', '_').replaceAll('=', '-');
-  return text(`${signed};s=${ybase64}`);
+  return text(signedToken({ now: clock.now(), key, fields }));
 }
 
 const own = '/access/read?resource=catalog:movie';
@@ -218,20 +206,9 @@ for (const [name, token] of refusedTokens) {
   });
 }
 
-test('a principal token does not stand in for a certificate, nor count where it is not taken', async (t) => {
+test('a principal token does not stand in for a certificate', async (t) => {
   const headers = { 'svc-principal-auth': principalToken() };
   const answer: Answer = await nobody(own, { headers });
   t.deepEqual([answer.status, answer.body], [401, refusal(401, 'a client certificate is required')]);
-  t.is((await asGuest('/oauth2/keys', { headers: { 'svc-principal-auth': 'nonsense' } })).status, 200);
   t.deepEqual((await asPlayer(own)).body, yes);
-});
-
-test('profile athenz: a token alone authenticates, a bad one falls through', async (t) => {
-  const athenz = await startServer(t, { clock, domains, pki: server.pki, options: { profile: 'athenz' } });
-  const header = (token: string) => ({ headers: { 'athenz-principal-auth': token } });
-  t.true(athenz.baseUrl.endsWith('/zts/v1'));
-  t.deepEqual((await caller(t, athenz)(own, header(principalToken()))).body, yes);
-  t.deepEqual((await caller(t, athenz, guest)(own, header('nonsense'))).body, no);
-  t.is((await caller(t, athenz)(own, header('nonsense'))).status, 401);
-  t.deepEqual((await caller(t, athenz, guest)(`/${own}`)).body, no);
 });

@@ -36,6 +36,11 @@ export function mountManagementRoutes(
   router.get(`${deps.basePath}/access/:action/:resource`, accessRoute(access));
 }
 
+/** Whether a path of the management API only asks about access. */
+export function isAccessCheck(path: string): boolean {
+  return path.startsWith(`${managementPath}/access/`);
+}
+
 /** Whether a path belongs to the management API. */
 export function isManagement(path: string): boolean {
   return path.startsWith(`${managementPath}/`);

@@ -1,0 +1,34 @@
+import type { ProfileRules } from '../profile.ts';
+import { isAccessCheck, isManagement } from './management/index.ts';
+
+/**
+ * What a principal token does on a request (decision 10). `names-caller`: its principal calls; `names-caller-recently`: only soon after
+ * its issue. `confirms`: the client certificate says who calls, and must name the same principal.
+ */
+export type PrincipalTokenUse = 'names-caller' | 'names-caller-recently' | 'confirms';
+
+/** For how long after its issue a principal token names the caller who reads of the management API. */
+export const recentSeconds = 300;
+
+/** Tells what a principal token does on a request, by its method and path. */
+export function principalTokenUses(
+  { principalTokenOperations }: Pick<ProfileRules, 'principalTokenOperations'>,
+  basePath: string,
+): (method: string, path: string) => PrincipalTokenUse {
+  const operations = principalTokenOperations.map((operation) => patternOf(operation, basePath));
+  return (method, path) => {
+    const verb = method === 'HEAD' ? 'GET' : method;
+    if (isManagement(path)) {
+      if (verb !== 'GET') return 'confirms';
+      return isAccessCheck(path) ? 'names-caller' : 'names-caller-recently';
+    }
+    return operations.some((pattern) => pattern.test(`${verb} ${path}`)) ? 'names-caller' : 'confirms';
+  };
+}
+
+/** An operation of a profile as a pattern of its method and path. */
+function patternOf(operation: string, basePath: string): RegExp {
+  const [verb = '', path = ''] = operation.split(' ');
+  const text = RegExp.escape(`${verb} ${basePath}${path}`);
+  return new RegExp(`^${text.replaceAll(String.raw`\*\*`, '.+').replaceAll(String.raw`\*`, '[^/]+')}$`);
+}
