@@ -130,7 +130,7 @@ function openKeys(
     records: () => snapshot().signingKeys,
     files,
     clock,
-    life: { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
+    life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
   });
 }

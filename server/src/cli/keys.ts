@@ -75,7 +75,7 @@ async function withStore(command: Command, work: (store: Store, config: ServerCo
 
 async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
   const records = await store.signingKeys();
-  const life = { token: config.tokens.maxExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 };
+  const life = { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 };
   const states = keyStates(records, clock.now(), life);
   return records.map((record) => ({
     kid: record.kid,

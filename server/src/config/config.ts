@@ -16,8 +16,16 @@ export interface CertificateSettings extends Omit<ConfigValues['certificates'], 
   readonly dnsSuffix: string;
 }
 
+/** The options about tokens, complete. */
+export interface TokenSettings extends Omit<ConfigValues['tokens'], 'maxExpirySeconds'> {
+  readonly maxExpirySeconds: number;
+  /** Up to what limits of domains and roles may raise the ceiling. */
+  readonly longestExpirySeconds: number;
+}
+
 /** The configuration of a server: checked, complete, with absolute paths, frozen. */
-export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys' | 'certificates'> {
+export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys' | 'certificates' | 'tokens'> {
+  readonly tokens: TokenSettings;
   readonly certificates: CertificateSettings;
   readonly profile: ProfileRules;
   readonly anonymousKeys: boolean;
@@ -134,7 +142,7 @@ function siblings(path: string): string[] {
 /** Rules between options. */
 function contradictions(values: ConfigValues): string[] {
   const problems: string[] = [];
-  if (values.tokens.defaultExpirySeconds > values.tokens.maxExpirySeconds) {
+  if (values.tokens.defaultExpirySeconds > tokenSettings(values).maxExpirySeconds) {
     problems.push('tokens.defaultExpirySeconds must not exceed tokens.maxExpirySeconds');
   }
   // A verifier may hold the old key list for maxAgeSeconds, learn it from a server one refresh behind, and be 300 s off.
@@ -185,6 +193,7 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
       jwtIssuers: values.instances.jwtIssuers.map((issuer) => withKeysFile(issuer, at)),
     },
     profile,
+    tokens: tokenSettings(values),
     anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
     dataDir,
     tls,
@@ -198,6 +207,16 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
     keysDir: resolve(dataDir, 'keys'),
     provenance,
   });
+}
+
+/** The ceiling of access tokens: limits of domains and roles may raise the one that is not configured. */
+function tokenSettings({ tokens }: ConfigValues): TokenSettings {
+  const { maxExpirySeconds } = tokens;
+  return {
+    ...tokens,
+    maxExpirySeconds: maxExpirySeconds ?? 7200,
+    longestExpirySeconds: maxExpirySeconds ?? 30 * 86_400,
+  };
 }
 
 function certificateSettings(values: ConfigValues, at: (path: string) => string): CertificateSettings {

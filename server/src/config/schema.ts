@@ -47,7 +47,11 @@ export const configSchema = z.strictObject({
   tokens: z
     .strictObject({
       defaultExpirySeconds: seconds(1, 30 * day).default(7200),
-      maxExpirySeconds: seconds(1, 30 * day).default(30 * day),
+      /**
+       * The longest life of an access token. Default: two hours, or up to 30 days where a limit of the domain or of the role says so; one
+       * that is set here holds whatever they say.
+       */
+      maxExpirySeconds: seconds(1, 30 * day).optional(),
       /** Whether tokens carry the thumbprint of the caller's certificate (RFC 8705). */
       bound: z.boolean().default(true),
       idTokens: z.boolean().default(true),

@@ -29,6 +29,6 @@ export function principalTokenUses(
 /** An operation of a profile as a pattern of its method and path. */
 function patternOf(operation: string, basePath: string): RegExp {
   const [verb = '', path = ''] = operation.split(' ');
-  const text = RegExp.escape(`${verb} ${basePath}${path}`);
+  const text = `${verb} ${basePath}${path}`.replace(/[\\^$.*+?()[\]{}|]/g, String.raw`\$&`);
   return new RegExp(`^${text.replaceAll(String.raw`\*\*`, '.+').replaceAll(String.raw`\*`, '[^/]+')}$`);
 }

@@ -3,23 +3,29 @@ import type { RoleSnapshot } from '../snapshot/snapshot.ts';
 /** The server's own bounds for access tokens, in seconds. */
 export interface LifetimeBounds {
   readonly defaultExpirySeconds: number;
+  /** For roles that have no limit of their own in a domain that has none. */
   readonly maxExpirySeconds: number;
+  /** The most that limits of domains and roles may allow. */
+  readonly longestExpirySeconds: number;
 }
 
 /** Life of an ID token in seconds (interface document, Limits). */
 export const idTokenLifeSeconds = 3600;
 
-/** Seconds that an access token lives: what was asked for, or the default, lowered to the smallest limit that applies (decision 13). */
+/**
+ * Seconds that an access token lives: what was asked for, or the default, lowered to the smallest limit that applies (decision 13). The
+ * limit of a role is its own, else that of the domain, else the ceiling of the server; that of the domain holds beside those of the roles.
+ */
 export function accessTokenLife(
   requestedSeconds: number | undefined,
   bounds: LifetimeBounds,
   roles: readonly RoleSnapshot[],
   domainLimitSeconds: number | undefined,
 ): number {
-  let seconds = Math.min(requestedSeconds ?? bounds.defaultExpirySeconds, bounds.maxExpirySeconds);
-  if (domainLimitSeconds !== undefined && domainLimitSeconds < seconds) seconds = domainLimitSeconds;
-  for (const { tokenExpirySeconds } of roles) {
-    if (tokenExpirySeconds !== undefined && tokenExpirySeconds < seconds) seconds = tokenExpirySeconds;
-  }
-  return seconds;
+  const ceiling = domainLimitSeconds ?? bounds.maxExpirySeconds;
+  let limit = Math.min(domainLimitSeconds ?? bounds.longestExpirySeconds, bounds.longestExpirySeconds);
+  // Without a role nothing was allowed explicitly.
+  if (roles.length === 0) limit = Math.min(limit, ceiling);
+  for (const { tokenExpirySeconds = ceiling } of roles) limit = Math.min(limit, tokenExpirySeconds);
+  return Math.min(requestedSeconds ?? bounds.defaultExpirySeconds, limit);
 }

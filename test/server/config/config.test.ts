@@ -22,7 +22,13 @@ test('defaults, and paths relative to the file', (t) => {
   t.deepEqual(config.tls, { certificate: at('c.pem'), key: at('../k.pem'), clientCa: '/ca.pem', renew: false });
   t.is(config.keysDir, at('data/keys'));
   t.is(config.storeFile, at('data/signet.db'));
-  t.deepEqual(config.tokens, { defaultExpirySeconds: 7200, maxExpirySeconds: 2_592_000, bound: true, idTokens: true });
+  t.deepEqual(config.tokens, {
+    defaultExpirySeconds: 7200,
+    maxExpirySeconds: 7200,
+    longestExpirySeconds: 2_592_000,
+    bound: true,
+    idTokens: true,
+  });
   t.false(config.anonymousKeys);
   t.is(config.profile.name, 'signet');
   t.true(Object.isFrozen(config));
