@@ -1,6 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain } from '@signet/policy-engine/policy';
+import { authorityAction } from '../access/authority.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -14,7 +15,7 @@ export interface GetCredentialsDeps {
   readonly cache: CredentialsCache;
 }
 
-const action = 'assume_aws_role';
+const action = authorityAction('assume_aws_role');
 
 /**
  * Temporary credentials of the cloud role. The right is checked on every call, before the cache and before the cloud

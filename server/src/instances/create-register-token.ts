@@ -1,4 +1,5 @@
-import { type PrincipalName, parseActionName } from '@signet/policy-engine/names';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { findTenant } from './attest-instance.ts';
@@ -20,7 +21,7 @@ export interface RegisterTokenDeps extends JoinTokenDeps, Pick<InstanceDeps, 'sn
   readonly joinTokenProvider: PrincipalName;
 }
 
-const action = parseActionName('update');
+const action = authorityAction('update');
 
 /**
  * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a one-time token for one instance, to who holds `update` on

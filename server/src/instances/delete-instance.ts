@@ -1,12 +1,13 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { type PrincipalName, parseActionName } from '@signet/policy-engine/names';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { ChangeContext } from '../store/records.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { InstanceKey } from './instance-store.ts';
 
-const action = parseActionName('delete');
+const action = authorityAction('delete');
 
 /**
  * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (decision 24): its certificates stop counting at once, in

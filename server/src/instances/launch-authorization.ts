@@ -1,10 +1,11 @@
-import { type DomainName, type PrincipalName, parseActionName, type ServiceName } from '@signet/policy-engine/names';
+import type { DomainName, PrincipalName, ServiceName } from '@signet/policy-engine/names';
+import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { maxLabels, suffixesOf } from '../certificates/naming.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
-const launch = parseActionName('launch');
+const launch = authorityAction('launch');
 
 type Status = 'allowed' | 'denied' | 'unmatched';
 

@@ -1,10 +1,5 @@
-import {
-  type DomainName,
-  type KeyId,
-  parseActionName,
-  type ServiceName,
-  servicePrincipal,
-} from '@signet/policy-engine/names';
+import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
+import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../certificates/certificate-reader.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../certificates/csr.ts';
@@ -33,7 +28,7 @@ export interface ServiceRefresh {
   readonly keyId?: KeyId | undefined;
 }
 
-const update = parseActionName('update');
+const update = authorityAction('update');
 
 /** Whether the caller is the service itself, or may act for it with a registered key. Throws `ForbiddenError`. */
 function requireRight(deps: InstanceDeps, caller: Caller, asked: ServiceRefresh): void {

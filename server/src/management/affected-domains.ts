@@ -1,4 +1,4 @@
-import { type DomainName, type PrincipalName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
+import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { MemberSearch, StoreReader } from '../store/store.ts';
 
@@ -21,12 +21,6 @@ export async function affectedDomains(
   const groups = { names: [], prefixes: names.map((name) => `${name}:group.`) };
   const direct = [...names, ...(await reader.domainsWithMember(groups)), ...(await listing(reader, members))];
   return await withTrusting(reader, direct);
-}
-
-/** Every domain in which a principal may hold a role. */
-export function domainsOf(reader: StoreReader, principal: PrincipalName): Promise<readonly DomainName[]> {
-  const members = { names: [principal, ...wildcardsOf(principal)], prefixes: [] };
-  return listing(reader, members).then((direct) => withTrusting(reader, direct));
 }
 
 /** The domains whose roles have such members, themselves or in groups. */

@@ -9,17 +9,17 @@ import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
 import type { DomainExcerpt, DomainPatch, Store, StoreReader } from '../store/store.ts';
-import { domainsOf } from './affected-domains.ts';
 import { asRecord } from './apply-documents.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { impactIfKnown } from './plan-documents.ts';
+import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { type Right, requireRight } from './rights.ts';
-import { checkSafeguards, usersOf } from './safeguards.ts';
+import { checkSafeguards } from './safeguards.ts';
 
 export interface ManagementDeps {
   readonly store: Store;
@@ -155,16 +155,12 @@ async function edited(
   const { content: before, otherMembers } = excerpt.before;
   requireReason(before, request.context);
   requireMatch(request, edit.view(before));
-  const after = edit.apply(before);
-  const managers = {
-    snapshot,
-    now,
-    usersOf: (group: string) => usersOf(reader, before.name, group),
-    domainsOf: (principal: PrincipalName) => domainsOf(reader, principal),
-  };
-  if (!isAdmin && (await changesManagers(before, after, managers))) {
+  const wanted = edit.apply(before);
+  if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
+  const after = isAdmin ? wanted : withDelegatedKeys(before, wanted);
+  await checkPlantedKeys(before, after, reader);
   checkQuotas(before, after, deps.quotas, otherMembers);
   await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, reader });
   return after;

@@ -17,6 +17,7 @@ import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { impactIfKnown } from './plan-documents.ts';
+import { checkPlantedKeys } from './planted-keys.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator } from './rights.ts';
@@ -36,6 +37,7 @@ export async function createDomain(
     requireReason(content, request.context);
     checkQuotas(undefined, content, deps.quotas);
     const { allowWildcard } = request;
+    await checkPlantedKeys(undefined, content, reader);
     await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), reader });
     return await memberWarnings(undefined, content, reader);
   };

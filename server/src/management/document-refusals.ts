@@ -4,6 +4,7 @@ import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
+import { findPlantedKeys } from './planted-keys.ts';
 import { findQuotaFaults, type Quotas } from './quotas.ts';
 import { findFaults, lostGroups, usersOf } from './safeguards.ts';
 
@@ -51,7 +52,19 @@ export async function findRefusals(
       ...over.map(({ kind, error }) => source.problem(placeOf(source.value, [sectionOf(kind)]), error.message, 'key')),
     ].sort(byPlace);
   });
-  return [...own, ...(await foreignUses(reader, changes))];
+  const planted = await plantedKeys(reader, changes);
+  return [...own, ...planted, ...(await foreignUses(reader, changes))];
+}
+
+/** What gives authority to services with keys of delegates. */
+async function plantedKeys(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
+  const problems: DocumentProblem[] = [];
+  for (const { document, before, after } of changes) {
+    for (const { path, error } of await findPlantedKeys(before, after, reader)) {
+      problems.push(document.source.problem(placeOf(document.source.value, path), error.message));
+    }
+  }
+  return problems;
 }
 
 /** The part of a document that holds what a quota counts. */

@@ -1,29 +1,27 @@
 import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { bearsAuthority } from '../access/authority.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import type { AssertionRecord, DomainContent } from '../store/records.ts';
-import { adminRole, namesRight, systemDomain } from './rights.ts';
+import type { StoreReader } from '../store/store.ts';
+import { wildcardsOf } from './affected-domains.ts';
+import { adminRole, systemDomain } from './rights.ts';
 
 /** What is known beside the domain that changes. */
 export interface ManagersDeps {
   readonly snapshot: Snapshot;
-  readonly now: number;
-  /** The other domains with a role that has the group. */
-  readonly usersOf: (group: string) => Promise<readonly DomainName[]>;
-  /** The domains in which a principal may hold a role. */
-  readonly domainsOf: (principal: PrincipalName) => Promise<readonly DomainName[]>;
+  readonly reader: Pick<StoreReader, 'domainsWithMember' | 'groupsWithMember'>;
 }
 
 /**
- * Whether a change touches who manages domains: the roles that do (or may assume other roles), the rules that say so or that hand out
- * identities, the groups and the services in such roles, whose keys are as good as their membership.
+ * Whether a change touches who has authority: the roles that carry some, the rules that give it, the groups and the services in such
+ * roles, whose keys are as good as their membership.
  */
 export async function changesManagers(
   before: DomainContent,
   after: DomainContent,
-  { snapshot, now, usersOf, domainsOf }: ManagersDeps,
+  { snapshot, reader }: ManagersDeps,
 ): Promise<boolean> {
   if (before.name === systemDomain) return true;
   if (powerfulRules(before).join('\n') !== powerfulRules(after).join('\n')) return true;
@@ -32,26 +30,41 @@ export async function changesManagers(
   }
   for (const name of changedItems(before.groups, after.groups)) {
     const group = `${before.name}:group.${name}`;
-    // What the group is for elsewhere is known only roughly: any role there that it is in may be one that manages.
-    if (isInPowerful(before, group) || isInPowerful(after, group) || (await usersOf(group)).length > 0) return true;
+    if (isInPowerful(before, group) || isInPowerful(after, group)) return true;
+    // What the group is for elsewhere is known only roughly: any role there that it is in may be one with authority.
+    const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
+    if (users.some((user) => user !== before.name)) return true;
   }
   for (const name of changedItems(before.services, after.services)) {
-    const principal = servicePrincipal(before.name, name);
-    if ((await domainsOf(principal)).some((domain) => manages(snapshot, domain, principal, now))) return true;
+    if (await isListedInPower(servicePrincipal(before.name, name), { snapshot, reader })) return true;
   }
   return false;
 }
 
-/** Whether the principal holds a role that manages in the domain. */
-function manages(snapshot: Snapshot, name: DomainName, principal: PrincipalName, now: number): boolean {
+/**
+ * Whether some role with authority lists the principal, itself or in a group. Entries that are disabled or have expired count as well:
+ * they can be made to count by somebody who does not look at the keys again.
+ */
+async function isListedInPower(principal: PrincipalName, { snapshot, reader }: ManagersDeps): Promise<boolean> {
+  const own = [principal, ...wildcardsOf(principal)];
+  const groups = await reader.groupsWithMember({ names: own, prefixes: [] });
+  const names = new Set([...own, ...groups]);
+  const domains = await reader.domainsWithMember({ names: [...names], prefixes: [] });
+  return domains.some((domain) => isMemberInPower(snapshot, domain, names));
+}
+
+/** Whether a role with authority in the domain has one of these members. */
+export function isMemberInPower(snapshot: Snapshot, name: DomainName, members: ReadonlySet<string>): boolean {
   const domain = snapshot.domain(name);
-  // Switched off: what its roles are good for is not known here, and it may be switched on again.
+  // Disabled: what its roles are good for is not known here, and it may be enabled again.
   if (domain === undefined) return true;
-  return grantedRoles(snapshot, domain, principal, now).some((role) => managesIn(domain, role.name));
+  return [...domain.roles.values()].some(
+    (role) => managesIn(domain, role.name) && [...role.members].some((member) => members.has(member.name)),
+  );
 }
 
 /** The names of those that came, went or are not what they were. */
-function changedItems<Item extends { readonly name: string }>(
+export function changedItems<Item extends { readonly name: string }>(
   before: readonly Item[],
   after: readonly Item[],
 ): Item['name'][] {
@@ -59,38 +72,26 @@ function changedItems<Item extends { readonly name: string }>(
   return [...removed, ...added, ...changed.map((change) => change.after)].map(({ name }) => name);
 }
 
-type Rule = Pick<AssertionRecord, 'action' | 'resource' | 'role'>;
+type Rules = Pick<DomainContent, 'name' | 'policies'>;
 
-function isManaging({ action }: Rule): boolean {
-  return namesRight(action) || action.toLowerCase() === 'assume_role';
+function activeRules({ policies }: Rules): readonly AssertionRecord[] {
+  return policies.filter(({ active }) => active).flatMap(({ assertions }) => assertions);
 }
 
-/** Who holds `launch` or `update` on a service gets its certificates, and with them whatever the service may do. */
-function handsOutIdentities({ action, resource }: Rule): boolean {
-  if (!['launch', 'update'].some((right) => matchesPattern(action.toLowerCase(), right))) return false;
-  const [plain = ''] = resource
-    .slice(resource.indexOf(':') + 1)
-    .toLowerCase()
-    .split(/[*?]/, 1);
-  return plain.startsWith('service') || 'service'.startsWith(plain);
-}
-
-function activeRules(content: DomainContent): readonly AssertionRecord[] {
-  return content.policies.filter(({ active }) => active).flatMap(({ assertions }) => assertions);
-}
-
-function powerfulRules(content: DomainContent): string[] {
+function powerfulRules(content: Rules): string[] {
   return activeRules(content)
-    .filter((rule) => isManaging(rule) || handsOutIdentities(rule))
+    .filter(bearsAuthority)
     .map(({ effect, role, action, resource, conditions }) =>
       JSON.stringify([effect, role, action, resource, conditions]),
     )
     .sort();
 }
 
-function isPowerful(content: DomainContent, role: DomainContent['roles'][number]['name']): boolean {
+/** Whether who holds the role has authority by the rules of the domain. */
+export function isPowerful(content: Rules, role: DomainContent['roles'][number]['name']): boolean {
+  if (role === adminRole || content.name === systemDomain) return true;
   const full = fullRoleName(content.name, role);
-  return role === adminRole || activeRules(content).some((rule) => isManaging(rule) && matchesPattern(rule.role, full));
+  return activeRules(content).some((rule) => bearsAuthority(rule) && matchesPattern(rule.role, full));
 }
 
 function isInPowerful(content: DomainContent, member: string): boolean {
@@ -104,6 +105,6 @@ function managesIn({ name, policies }: DomainSnapshot, role: DomainContent['role
   const full = fullRoleName(name, role);
   return policies.some(
     ({ active, assertions }) =>
-      active !== false && assertions.some((rule) => isManaging(rule) && matchesPattern(rule.role, full)),
+      active !== false && assertions.some((rule) => bearsAuthority(rule) && matchesPattern(rule.role, full)),
   );
 }

@@ -1,19 +1,19 @@
-import { type ActionName, type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  foldAscii,
+  fullRoleName,
+  type PrincipalName,
+  parseDomainName,
+} from '@signet/policy-engine/names';
+import { matchesPattern } from '@signet/policy-engine/policy';
+import type { WirePolicy } from '@signet/policy-engine/wire';
+import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
-/** What somebody may be allowed to do with a domain; the names are actions of policies. */
-export const rights = [
-  'view_domain',
-  'manage_domain',
-  'manage_members',
-  'manage_policies',
-  'manage_services',
-  'manage_keys',
-] as const;
-export type Right = (typeof rights)[number];
+export { type Right, rights };
 
 export const systemDomain: DomainName = parseDomainName('sys.auth');
 /** The role of a domain whose members may do everything with it. */
@@ -72,21 +72,36 @@ export function mayView(
   return roles.length > 0 && rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
 }
 
-/** INVARIANT: the rule names the right. A tenant's `*` for its own resources hands out no management by accident. */
-function isDelegate(snapshot: Snapshot, { caller, right, domain, object }: RightQuery, now: number): boolean {
-  const answer = isAllowed(snapshot, caller, right, `${domain}:${object}`, now);
-  return answer?.granted === true && namesRight(answer.decision.assertion?.action ?? '');
+/**
+ * INVARIANT: a rule names the right. A tenant's `*` for its own resources hands out no management by accident; and it takes none away
+ * from those to whom another rule gives it.
+ */
+function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean {
+  const { caller, right, domain, object } = query;
+  const resource = `${domain}:${object}`;
+  // A DENY of any rule wins.
+  if (isAllowed(snapshot, caller, right, resource, now)?.granted !== true) return false;
+  const own = snapshot.domain(domain);
+  if (own === undefined) return false;
+  const held = grantedRoles(snapshot, own, caller, now).map(({ name }) => fullRoleName(domain, name));
+  const gives = (rule: WirePolicy['assertions'][number]) =>
+    rule.effect !== 'DENY' &&
+    rule.conditions === undefined &&
+    namesRight(rule.action) &&
+    matchesPattern(foldAscii(rule.action), right) &&
+    matchesPattern(foldAscii(rule.resource), resource) &&
+    held.some((role) => matchesPattern(foldAscii(rule.role), role));
+  return own.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
 }
 
 function isAllowed(snapshot: Snapshot, principal: PrincipalName, right: Right, resource: string, now: number) {
   const domain = resource.slice(0, resource.indexOf(':'));
   if (!snapshot.domains.has(domain as DomainName)) return undefined;
-  // Every right is in the grammar of actions.
-  return checkAccess(snapshot, { principal, action: right as string as ActionName, resource }, now);
+  return checkAccess(snapshot, { principal, action: authorityAction(right), resource }, now);
 }
 
 /** Whether an action is a right to manage, or a pattern of such. */
-export function namesRight(action: string): boolean {
+function namesRight(action: string): boolean {
   const folded = action.toLowerCase();
   return folded.startsWith('manage_') || folded === 'view_domain';
 }

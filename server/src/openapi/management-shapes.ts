@@ -29,7 +29,12 @@ export const roleShape = roleSchema.extend({ name });
 export const groupShape = groupSchema.extend({ name });
 export const serviceShape = serviceSchema.extend({ name });
 export const memberShape = memberFieldsSchema.extend({ name });
-export const keyShape = z.strictObject({ id: z.string(), pem: z.string() });
+export const keyShape = z.strictObject({
+  id: z.string(),
+  pem: z.string(),
+  /** Somebody registered it who was no administrator of the domain. */
+  delegated: z.literal(true).optional(),
+});
 /** A rule with the id by which it is taken away. */
 export const shownRule = assertionSchema.extend({ id: z.int() });
 export const policyShape = z.strictObject({

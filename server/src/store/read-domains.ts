@@ -208,6 +208,7 @@ async function readServices(
     publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
       id: parseKeyId(key.key_id),
       pem: key.pem,
+      ...(key.delegated === 1 && { delegated: true }),
     })),
   }));
 }

@@ -61,6 +61,8 @@ export interface ServiceKeyRecord {
   readonly id: KeyId;
   /** SPKI PEM. */
   readonly pem: string;
+  /** That somebody registered it who was no administrator of the domain. */
+  readonly delegated?: true;
 }
 
 export interface ServiceRecord {

@@ -107,6 +107,8 @@ export interface ServiceKeysTable {
   key_id: string;
   pem: string;
   created_at: number;
+  /** 1: by somebody who was no administrator of the domain. */
+  delegated: number;
 }
 
 export interface ServiceHostsTable {

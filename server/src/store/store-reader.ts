@@ -1,11 +1,18 @@
-import { type DomainName, parseDomainName, type ServiceName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  type KeyId,
+  type PrincipalName,
+  parseDomainName,
+  type ServiceName,
+  splitPrincipal,
+} from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import { type ListKey, type MemberScope, readMemberPage } from './read-members.ts';
 import type { DomainRecord, MemberRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-import type { DomainExcerpt, MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
+import type { DelegatedKey, DomainExcerpt, MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
 
 const valuesAStatement = 500;
 
@@ -62,6 +69,20 @@ export class KyselyStoreReader implements StoreReader {
     };
   }
 
+  async delegatedKeys({ names, prefixes }: MemberSearch): Promise<readonly DelegatedKey[]> {
+    const services = names.flatMap((name) => splitPrincipal(name as PrincipalName) ?? []);
+    const found: DelegatedKey[] = [];
+    for (const condition of [...namedServices(services), ...prefixes.map(servicesBeginning)]) {
+      const keys = this.#db.selectFrom('service_keys').select(['domain', 'service', 'key_id']);
+      for (const row of await keys.where('delegated', '=', 1).where(condition).execute()) {
+        // Parsed when they were written.
+        const [service, keyId] = [row.service as ServiceName, row.key_id as KeyId];
+        found.push({ domain: parseDomainName(row.domain), service, keyId });
+      }
+    }
+    return found;
+  }
+
   async domainsTrusting(names: readonly DomainName[]): Promise<readonly DomainName[]> {
     const found = new Set<string>();
     for (const part of chunks(names, valuesAStatement)) {
@@ -96,6 +117,22 @@ function conditionsOf({ names, prefixes }: MemberSearch): RawBuilder<SqlBool>[] 
     ...[...chunks(names, valuesAStatement)].map((part) => sql<SqlBool>`member in (${sql.join(part)})`),
     ...prefixes.map((prefix) => sql<SqlBool>`member >= ${prefix} and member < ${successor(prefix)}`),
   ];
+}
+
+/** Services by their domain and name; each is found by the index of delegated keys. */
+function namedServices(
+  services: readonly { readonly domain: string; readonly service: string }[],
+): RawBuilder<SqlBool>[] {
+  const rows = services.map(({ domain, service }) => sql`(${domain}, ${service})`);
+  return [...chunks(rows, valuesAStatement)].map(
+    (part) => sql<SqlBool>`(domain, service) in (values ${sql.join(part)})`,
+  );
+}
+
+function servicesBeginning(prefix: string): RawBuilder<SqlBool> {
+  if (prefix === '') return sql<SqlBool>`1 = 1`;
+  const name = sql`domain || '.' || service`;
+  return sql<SqlBool>`${name} >= ${prefix} and ${name} < ${successor(prefix)}`;
 }
 
 /** The first text that is greater than all that begin with `prefix`. */

@@ -1,4 +1,4 @@
-import type { DomainName, ServiceName } from '@signet/policy-engine/names';
+import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { InstanceKey, InstanceStore } from '../instances/instance-store.ts';
@@ -69,6 +69,13 @@ export interface MemberSearch {
   readonly prefixes: readonly string[];
 }
 
+/** A public key that somebody registered who was no administrator of the service's domain. */
+export interface DelegatedKey {
+  readonly domain: DomainName;
+  readonly service: ServiceName;
+  readonly keyId: KeyId;
+}
+
 /** Domains and services that are switched off. */
 export interface SwitchedOff {
   readonly domains: readonly DomainName[];
@@ -86,6 +93,8 @@ export interface StoreReader {
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
   switchedOff(): Promise<SwitchedOff>;
+  /** The keys of delegates that services of these names have. */
+  delegatedKeys(search: MemberSearch): Promise<readonly DelegatedKey[]>;
   /** Domains with a role that trusts one of these, sorted. */
   domainsTrusting(names: readonly DomainName[]): Promise<readonly DomainName[]>;
   /** Domains with a role that has such a member, sorted. */

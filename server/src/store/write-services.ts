@@ -59,7 +59,9 @@ async function writeKeys(
   }
   const fresh = [...diff.added, ...diff.changed.map((change) => change.after)];
   for (const keys of chunks(fresh, 100)) {
-    const rows = keys.map((key) => ({ domain, service: service.name, key_id: key.id, pem: key.pem, created_at: now }));
+    const rows = keys.map(({ id, pem, delegated = false }) => {
+      return { domain, service: service.name, key_id: id, pem, created_at: now, delegated: flag(delegated) };
+    });
     await db.insertInto('service_keys').values(rows).execute();
   }
 }

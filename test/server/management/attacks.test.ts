@@ -69,6 +69,24 @@ test('a delegate for policies writes no rule that manages, assumes roles or hand
     rule('LAUNCH', 'Service.*'),
     rule('*', '*'),
     rule('upd*', 's*'),
+    rule('assume_aws_role', 'administrator'),
+    rule('assume_*', 'administrator'),
+    rule('Assume_AWS_*', '*'),
+    rule('ssh_login', 'ssh.root'),
+    rule('SSH_*', 'ssh.*'),
+    rule('ssh?login', '*'),
+    rule('*', 's?h.root'),
+    rule('*', 'ssh.root'),
+    rule('delete', 'instance.i-1'),
+    rule('revoke', 'ssh'),
+    rule('access_check', 'principal.media.player'),
+    rule('launch', 'instance'),
+    rule('manage_m*', 'role.reader'),
+    rule('m*', 'role.*'),
+    rule('*', 'role.*'),
+    { ...rule('m*', 'role.*'), effect: 'deny' },
+    { ...rule('*', 'role.*'), effect: 'deny' },
+    { ...rule('*', '*'), effect: 'deny' },
   ];
   const put = async (body: unknown) => (await guest(`${domain}/policies/mine`, send('PUT', [body]))).status;
   t.deepEqual(
@@ -82,6 +100,54 @@ test('a delegate for policies writes no rule that manages, assumes roles or hand
   t.is((await guest(`${domain}/policies/management`, send('DELETE'))).status, 403);
   t.is(await put(rule('update', 'film')), 200);
   t.is(await put(rule('*', 'film.*')), 200);
+  t.is(await put(rule('*', 'services')), 200);
+  t.is(await put({ ...rule('*', 'film.*'), effect: 'deny' }), 200);
+});
+
+test('a delegate for members gets into no role with authority, whichever action or pattern gives it', async (t) => {
+  const actions: readonly (readonly [action: string, resource: string])[] = [
+    ['assume_aws_role', 'administrator'],
+    ['ssh_login', 'ssh.root'],
+    ['launch', 'service.api'],
+    ['update', 'service'],
+    ['delete', 'instance.*'],
+    ['access_check', 'principal.*'],
+    ['*', '*'],
+    ['ssh_*', 'ssh.*'],
+  ];
+  for (const [at, [action, resource]] of actions.entries()) {
+    const domain = await delegated(`mighty${at}`, ['manage_members', 'role.*'], ['manage_members', 'group.*']);
+    await boss(`${domain}/roles/mighty`, send('PUT', {}));
+    await boss(`${domain}/groups/team`, send('PUT', {}));
+    await boss(`${domain}/roles/mighty/members/mighty${at}:group.team`, send('PUT', {}));
+    await boss(`${domain}/policies/power`, send('PUT', [{ action, resource, role: 'm*' }]));
+    const statuses = await untouched(`mighty${at}`, async () => [
+      (await guest(`${domain}/roles/mighty/members/media.guest`, send('PUT', {}))).status,
+      (await guest(`${domain}/groups/team/members/media.guest`, send('PUT', {}))).status,
+    ]);
+    t.deepEqual(statuses, [403, 403], action);
+    t.is((await guest(`${domain}/roles/reader/members/media.guest`, send('PUT', {}))).status, 201);
+  }
+});
+
+test('a rule that only may name a right neither gives it nor takes it from who has it', async (t) => {
+  const domain = await delegated('shadowed');
+  const rules = [
+    { action: 'm*', resource: '*', role: 'keepers' },
+    { action: '*', resource: '*', role: 'keepers' },
+  ];
+  const put = () => guest(`${domain}/roles/reader/members/media.player`, send('PUT', {}));
+  await boss(`${domain}/policies/a`, send('PUT', rules));
+  t.is((await put()).status, 403);
+  const named = { action: 'manage_members', resource: 'role.reader', role: 'keepers' };
+  await boss(`${domain}/policies/z`, send('PUT', [{ ...named, resource: 'role.other' }]));
+  t.is((await put()).status, 403);
+  await boss(`${domain}/policies/z`, send('PUT', [{ ...named, role: 'reader' }]));
+  t.is((await put()).status, 403);
+  await boss(`${domain}/policies/z`, send('PUT', [{ ...named, role: 'keep*' }]));
+  t.is((await put()).status, 201);
+  await boss(`${domain}/policies/z`, send('PUT', [named, { ...named, action: '*', effect: 'deny' }]));
+  t.is((await put()).status, 403);
 });
 
 test('a delegate for keys and services gets no key of somebody who manages anything', async (t) => {
@@ -110,6 +176,72 @@ test('a delegate for keys and services gets no key of somebody who manages anyth
     [403, 403, 403, 403, 403, 403],
   );
   t.is(await put('plain'), 201);
+});
+
+test('a key that a delegate registered gets no authority afterwards, whichever way the service would gain it', async (t) => {
+  const domain = await delegated('planted', ['manage_keys', 'service.*']);
+  const other = await newDomain('planted.other');
+  const far = await newDomain('planted.far');
+  await boss(`${domain}/services/api`, send('PUT', {}));
+  await boss(`${domain}/roles/idle`, send('PUT', { members: ['planted.api'] }));
+  await boss(`${domain}/groups/crew`, send('PUT', { members: ['planted.api'] }));
+  await boss(`${other}/groups/chiefs`, send('PUT', {}));
+  await boss(`${far}/roles/admin/members/planted.other:group.chiefs`, send('PUT', {}));
+  t.is((await guest(`${domain}/services/api/keys/0`, send('PUT', { pem }))).status, 201);
+  t.like((await guest(`${domain}/services/api/keys/0`)).body, { delegated: true });
+
+  const power = [{ action: 'ssh_login', resource: 'ssh.root', role: 'idle' }];
+  const attempts = async () => {
+    const answers = [
+      await boss(`${domain}/roles/admin/members/planted.api`, send('PUT', {})),
+      await boss(`${domain}/roles/admin/members/planted.api`, send('PUT', { disabled: true })),
+      await boss(`${domain}/roles/admin/members/planted.*?allowWildcard=true`, send('PUT', {})),
+      await boss(`${domain}/roles/admin/members/*?allowWildcard=true`, send('PUT', {})),
+      await boss(`${domain}/roles/admin/members/planted:group.crew`, send('PUT', {})),
+      await boss(`${domain}/roles/admin`, send('PUT', { members: ['media.boss', 'planted.api'] })),
+      await boss(`${domain}/policies/power`, send('PUT', power)),
+      await boss(`${domain}/policies/power`, send('PUT', [{ ...power[0], role: 'i*' }])),
+      await boss(`${other}/roles/admin/members/planted.api`, send('PUT', {})),
+      await boss(`${other}/groups/chiefs/members/planted.api`, send('PUT', {})),
+      await operator(`${base}/domains/sys.auth/roles/admin/members/planted.api`, send('PUT', {})),
+      await operator(`${base}/domains`, send('POST', { domain: 'planted.new', admins: ['planted.api'] })),
+      await boss(`${domain}/roles/admin/members/planted.api?dryRun=true`, send('PUT', {})),
+    ];
+    for (const { body } of answers.filter(({ status }) => status === 409)) {
+      t.regex(String((body as { message: unknown }).message), /`planted\.api` cannot gain authority .* key `0`/);
+    }
+    return answers.map(({ status }) => status);
+  };
+  t.deepEqual(
+    await untouched('planted', attempts),
+    Array.from({ length: 13 }, () => 409),
+  );
+  // What carries no authority is not concerned.
+  t.is((await boss(`${other}/roles/plain`, send('PUT', { members: ['planted.api'] }))).status, 201);
+
+  // The delegate cannot make the key an administrator's; an administrator of the service's domain can.
+  t.is((await guest(`${domain}/services/api/keys/0`, send('PUT', { pem }))).status, 200);
+  t.is((await boss(`${domain}/policies/power`, send('PUT', power))).status, 409);
+  t.is((await boss(`${domain}/services/api/keys/0`, send('PUT', { pem }))).status, 200);
+  t.is((await boss(`${domain}/policies/power`, send('PUT', power))).status, 201);
+  t.is((await guest(`${domain}/services/api/keys/1`, send('PUT', { pem }))).status, 403);
+});
+
+test('a delegate plants no key while the membership, the service or its entry is off', async (t) => {
+  const domain = await delegated('sleeping', ['manage_keys', 'service.*'], ['manage_services', 'service.*']);
+  const disabled = (name: string) => boss(`${domain}/roles/admin/members/${name}`, send('PUT', { disabled: true }));
+  for (const name of ['off', 'entry', 'grouped']) await boss(`${domain}/services/${name}`, send('PUT', {}));
+  await boss(`${domain}/roles/admin/members/sleeping.off`, send('PUT', {}));
+  await boss(`${domain}/services/off`, send('PUT', { enabled: false }));
+  await disabled('sleeping.entry');
+  await boss(`${domain}/groups/team`, send('PUT', { members: [{ name: 'sleeping.grouped', disabled: true }] }));
+  await boss(`${domain}/roles/admin/members/sleeping:group.team`, send('PUT', {}));
+  const put = async (name: string) => (await guest(`${domain}/services/${name}/keys/0`, send('PUT', { pem }))).status;
+  t.deepEqual(
+    await untouched('sleeping', async () => [await put('off'), await put('entry'), await put('grouped')]),
+    [403, 403, 403],
+  );
+  t.is((await guest(`${domain}/services/off`, send('PUT', { enabled: true }))).status, 403);
 });
 
 test('who is nobody in a domain, was switched off or has expired has no rights in it', async (t) => {

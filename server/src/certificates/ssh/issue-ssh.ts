@@ -1,11 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import {
-  type ActionName,
-  type DomainName,
-  type PathElement,
-  type PrincipalName,
-  parseActionName,
-} from '@signet/policy-engine/names';
+import type { ActionName, DomainName, PathElement, PrincipalName } from '@signet/policy-engine/names';
+import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -50,7 +45,7 @@ export interface IssuedSshCertificate {
   readonly signer: string;
 }
 
-const action: ActionName = parseActionName(loginAction);
+const action: ActionName = authorityAction(loginAction);
 
 /**
  * A certificate with which `caller` logs in. Every principal asked for must be granted, `ssh_login` on `<domain>:ssh.<login>`; one

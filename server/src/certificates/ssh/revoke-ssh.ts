@@ -1,6 +1,7 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import { type PrincipalName, parseActionName, parseDomainName } from '@signet/policy-engine/names';
+import { type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
+import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
@@ -45,7 +46,7 @@ export interface RevokeSshDeps {
   readonly clock: Clock;
 }
 
-const action = parseActionName('revoke');
+const action = authorityAction('revoke');
 const systemDomain = parseDomainName('sys.auth');
 const resource = `${systemDomain}:ssh`;
 

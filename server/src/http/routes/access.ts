@@ -9,6 +9,7 @@ import {
   parseRoleName,
 } from '@signet/policy-engine/names';
 import type { Access, RoleAccess } from '@signet/policy-engine/wire';
+import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
 import { grantedRoles } from '../../roles/granted-roles.ts';
@@ -117,7 +118,7 @@ function requireRightToAsk(
   if (caller === subject) return;
   const right = {
     principal: caller,
-    action: parseActionName('access_check'),
+    action: authorityAction('access_check'),
     resource: `${domain}:principal.${subject}`,
   };
   if (!checkAccess(snapshot, right, deps.clock.now()).granted) {

@@ -1,0 +1,77 @@
+import { type ActionName, foldAscii, parseActionName } from '@signet/policy-engine/names';
+import { matchesPattern } from '@signet/policy-engine/policy';
+
+/** What somebody may be allowed to do with a domain; the names are actions of policies. */
+export const rights = [
+  'view_domain',
+  'manage_domain',
+  'manage_members',
+  'manage_policies',
+  'manage_services',
+  'manage_keys',
+] as const;
+export type Right = (typeof rights)[number];
+
+interface Authority {
+  /** The kinds of objects on which the server asks for the action: `service` is `service` and `service.<name>`. Absent: on any. */
+  readonly objects?: readonly string[];
+  /** Whether no rule gives it whose action is nothing but wildcards. */
+  readonly byName?: boolean;
+}
+
+const managed: Authority = { objects: ['domain', 'role', 'group', 'policy', 'service'], byName: true };
+
+const authorities = {
+  view_domain: managed,
+  manage_domain: managed,
+  manage_members: managed,
+  manage_policies: managed,
+  manage_services: managed,
+  manage_keys: managed,
+  assume_role: { objects: ['role'] },
+  assume_aws_role: { byName: true },
+  ssh_login: { objects: ['ssh'] },
+  launch: { objects: ['service', 'instance', 'dns', 'hostname'] },
+  update: { objects: ['service'] },
+  delete: { objects: ['instance'] },
+  revoke: { objects: ['ssh'] },
+  access_check: { objects: ['principal'] },
+} satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
+
+/**
+ * Every action that the server itself asks policies about: who holds one gets identities, credentials, log-ins, or the management of
+ * domains. The one list of them: what is checked is taken from here (`authorityAction`), and so is what delegates must not hand out.
+ */
+export type AuthorityAction = keyof typeof authorities;
+
+/** The action of a check of the server itself. */
+export function authorityAction(name: AuthorityAction): ActionName {
+  return parseActionName(name);
+}
+
+/** A rule as far as its authority goes. */
+export interface AuthorityRule {
+  readonly effect?: 'ALLOW' | 'DENY';
+  readonly action: string;
+  readonly resource: string;
+}
+
+/** Whether a rule gives authority, or takes it away: its patterns match something that the server asks about. */
+export function bearsAuthority({ effect, action, resource }: AuthorityRule): boolean {
+  const pattern = foldAscii(action);
+  const isBare = /^[*?]*$/.test(pattern);
+  return Object.entries<Authority>(authorities).some(([name, { objects, byName = false }]) => {
+    if (!matchesPattern(pattern, name)) return false;
+    // A DENY takes away what it matches, whoever is named.
+    if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
+    return objects === undefined || objects.some((kind) => mayMatch(resource, kind));
+  });
+}
+
+/** Whether a resource may be one of a kind; with wildcards, as far as the text before the first of them tells. */
+function mayMatch(resource: string, kind: string): boolean {
+  const entity = foldAscii(resource.slice(resource.indexOf(':') + 1));
+  const [plain = ''] = entity.split(/[*?]/, 1);
+  if (plain === entity) return entity === kind || entity.startsWith(`${kind}.`);
+  return plain.startsWith(kind) || kind.startsWith(plain);
+}

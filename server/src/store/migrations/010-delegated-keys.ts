@@ -1,0 +1,13 @@
+import { type Kysely, sql } from 'kysely';
+
+/**
+ * Public keys of services remember whether a delegate registered them. Of those that are there already nobody knows: they count as
+ * registered by administrators.
+ */
+export async function addDelegatedKeys(db: Kysely<unknown>): Promise<void> {
+  await db.schema
+    .alterTable('service_keys')
+    .addColumn('delegated', 'integer', (column) => column.notNull().defaultTo(0))
+    .execute();
+  await sql`create index service_keys_delegated on service_keys (domain, service) where delegated = 1`.execute(db);
+}
