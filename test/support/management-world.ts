@@ -33,7 +33,13 @@ export async function managementWorld(options: Readonly<Record<string, unknown>>
         services: { operator: {} },
         policies: { administration: [['ALLOW', 'admin', '*', '*']] },
       },
-      { name: 'media', services: { boss: {}, player: {}, guest: {}, keyer: {} }, groups: { team: ['media.guest'] } },
+      {
+        name: 'media',
+        roles: { friends: ['media.boss'] },
+        services: { boss: {}, player: {}, guest: {}, keyer: {} },
+        groups: { team: ['media.guest'] },
+        policies: { consent: [['ALLOW', 'friends', 'view_domain', 'group.*']] },
+      },
     ],
     options,
   });

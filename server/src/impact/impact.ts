@@ -40,20 +40,34 @@ export function impactOf(before: Snapshot, after: Snapshot, now: number): Access
 }
 
 /** `impactOf` in slices: a domain may have a hundred thousand members, and requests wait. */
-export function* impactInSteps(before: Snapshot, after: Snapshot, now: number): Steps<AccessChange[]> {
+export function impactInSteps(before: Snapshot, after: Snapshot, now: number): Steps<AccessChange[]> {
+  return impactWithin(touchedDomains(before, after), before, after, now);
+}
+
+/** The impact in these domains, those that `touchedDomains` tells or some of them. */
+export function* impactWithin(
+  names: readonly DomainName[],
+  before: Snapshot,
+  after: Snapshot,
+  now: number,
+): Steps<AccessChange[]> {
+  const off = [switchedOff(before), switchedOff(after)] as const;
+  const found: AccessChange[][] = [];
+  for (const name of names) found.push(yield* domainImpact(name, before, after, now, off));
+  return found.flat();
+}
+
+/** The domains in which somebody's access may differ between two snapshots, sorted. */
+export function touchedDomains(before: Snapshot, after: Snapshot): readonly DomainName[] {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
   const changed = new Set([...names].filter((name) => before.domain(name) !== after.domain(name)));
-  const off = [switchedOff(before), switchedOff(after)] as const;
-  const isNamed = namesAny(switchedBetween(...off));
+  const isNamed = namesAny(switchedBetween(switchedOff(before), switchedOff(after)));
   // An unchanged domain is the same on both sides, and so are the domains that it reaches, but for the changed ones.
   const isTouched = (name: DomainName) => {
     const domain = before.domain(name);
     return changed.has(name) || (domain !== undefined && isNamed(domain));
   };
-  const touched = [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched));
-  const found: AccessChange[][] = [];
-  for (const name of touched.sort()) found.push(yield* domainImpact(name, before, after, now, off));
-  return found.flat();
+  return [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched)).sort();
 }
 
 /** Who is switched on or off between the two. */
@@ -75,7 +89,7 @@ function namesAny({ services, domains }: SwitchedOffPrincipals): (domain: Domain
 }
 
 /** Where the memberships of a domain come from: its groups' domains, those that its roles trust, and the domains of the groups of these. */
-function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
+export function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
   const membership = snapshot.domain(name)?.membership;
   if (membership === undefined) return [];
   const trusted = [...membership.trusting.keys()];

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
+import { foldedImpactInSteps } from '../impact/fold.ts';
 import type { AccessChange } from '../impact/impact.ts';
 import { compileInSteps } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -10,15 +11,16 @@ import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
 import type { DomainExcerpt, DomainPatch, Store, StoreReader } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
+import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
-import { impactIfKnown } from './plan-documents.ts';
+import { unlessEntangled } from './plan-documents.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { type Right, requireRight } from './rights.ts';
+import { type Right, requireRight, viewerOf } from './rights.ts';
 import { checkSafeguards } from './safeguards.ts';
 
 export interface ManagementDeps {
@@ -97,6 +99,7 @@ export async function changeDomain(
     );
     const found = await preview(
       deps,
+      request.caller,
       before.content,
       after,
       isNarrow ? { names, sameRules: before.withoutRules } : undefined,
@@ -120,7 +123,7 @@ export function ignored(): void {}
 
 /** A preview with what its author should look at. */
 export function withWarnings(found: Preview, warnings: readonly string[]): Preview {
-  return warnings.length === 0 ? found : { ...found, warnings };
+  return warnings.length === 0 ? found : { ...found, warnings: [...(found.warnings ?? []), ...warnings] };
 }
 
 async function readAndEdit(
@@ -140,7 +143,8 @@ async function readAndEdit(
   const whole = needsRules ? await read(reader, edit.domain, { ...edit.members, withoutRules: false }) : excerpt;
   const before = whole ?? excerpt;
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
-  return { before, after, warnings: await memberWarnings(before.content, after, reader) };
+  const dangling = await danglingWarnings(before.content, after, reader, seesDomain(deps, request));
+  return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...dangling] };
 }
 
 async function edited(
@@ -162,8 +166,14 @@ async function edited(
   const after = isAdmin ? wanted : withDelegatedKeys(before, wanted);
   await checkPlantedKeys(before, after, reader);
   checkQuotas(before, after, deps.quotas, otherMembers);
-  await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, reader });
+  const { sees: seesGroup } = viewerOf(snapshot, request.caller, now);
+  await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, reader, seesGroup });
   return after;
+}
+
+/** Whether the author of a change may know of a domain. */
+export function seesDomain({ snapshot, clock }: ManagementDeps, { caller }: ChangeRequest): SeesDomain {
+  return (domain) => viewerOf(snapshot(), caller, clock.now()).sees(domain, 'domain');
 }
 
 /** Throws `PreconditionFailedError` when the object is not as the caller knows it. */
@@ -175,9 +185,10 @@ export function requireMatch(request: ChangeRequest, view: unknown): void {
   if (!fits) throw new PreconditionFailedError('the object is not what it was: read it again');
 }
 
-/** What a change would do. With `part`, both sides may lack what it leaves as it is. */
+/** What a change would do, as far as its author may know. With `part`, both sides may lack what it leaves as it is. */
 export async function preview(
   deps: Pick<ManagementDeps, 'snapshot' | 'clock'>,
+  caller: PrincipalName,
   before: DomainRecord | undefined,
   after: DomainContent,
   part?: Pick<DomainPatch, 'names' | 'sameRules'>,
@@ -195,8 +206,21 @@ export async function preview(
       signingKeys: snapshot.signingKeys,
     }),
   );
-  return {
-    changes: describeChanges(before, after),
-    impact: (await impactIfKnown(snapshot, compiled.snapshot, now)) ?? null,
-  };
+  const changes = describeChanges(before, after);
+  const sides = { before: snapshot, after: compiled.snapshot };
+  return { changes, ...(await visibleImpact(sides, caller, after.name, now)) };
+}
+
+/** Who gains and who loses which access, as far as the author of the change may know. */
+export async function visibleImpact(
+  { before, after }: { readonly before: Snapshot; readonly after: Snapshot },
+  caller: PrincipalName,
+  domain: DomainName,
+  now: number,
+): Promise<Pick<Preview, 'impact' | 'warnings'>> {
+  const viewer = viewerOf(before, caller, now);
+  const folded = await unlessEntangled(foldedImpactInSteps(before, after, domain, viewer, now));
+  if (folded === undefined) return { impact: null };
+  const warnings = ['access may change in domains that you may not look at'];
+  return { impact: folded.changes, ...(folded.more && { warnings }) };
 }

@@ -11,17 +11,19 @@ import {
   type Preview,
   preview,
   requireMatch,
+  seesDomain,
+  visibleImpact,
   withWarnings,
 } from './change-domain.ts';
+import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
-import { impactIfKnown } from './plan-documents.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { isOperator } from './rights.ts';
-import { checkSafeguards, checkUnused } from './safeguards.ts';
+import { isOperator, viewerOf } from './rights.ts';
+import { checkSafeguards } from './safeguards.ts';
 
 /** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
 export async function createDomain(
@@ -38,12 +40,17 @@ export async function createDomain(
     checkQuotas(undefined, content, deps.quotas);
     const { allowWildcard } = request;
     await checkPlantedKeys(undefined, content, reader);
-    await checkSafeguards(undefined, content, { allowWildcard, now: deps.clock.now(), reader });
+    const now = deps.clock.now();
+    const { sees: seesGroup } = viewerOf(deps.snapshot(), request.caller, now);
+    await checkSafeguards(undefined, content, { allowWildcard, now, reader, seesGroup });
     return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
     const warnings = await deps.store.view(check);
-    return { kind: 'dry-run', preview: withWarnings(await preview(deps, undefined, content), warnings) };
+    return {
+      kind: 'dry-run',
+      preview: withWarnings(await preview(deps, request.caller, undefined, content), warnings),
+    };
   }
   const warnings = await deps.store.change(request.context, async (transaction) => {
     const found = await check(transaction);
@@ -54,7 +61,7 @@ export async function createDomain(
   return { kind: 'done', created: true, view: domainView(content), warnings };
 }
 
-/** Deletes a disabled domain that no other one needs. For system operators. Throws `ConflictError`. */
+/** Deletes a disabled domain, and the references to it in others. For system operators. Throws `ConflictError`. */
 export async function deleteDomain(
   deps: ManagementDeps,
   request: ChangeRequest,
@@ -67,19 +74,25 @@ export async function deleteDomain(
     requireReason(domain, request.context);
     requireMatch(request, domainView(domain));
     checkDeletable(domain);
-    await checkUnused(reader, name);
   };
+  const sees = seesDomain(deps, request);
   await deps.refresh();
   if (request.dryRun) {
-    await deps.store.view(check);
-    return { kind: 'dry-run', preview: await deletionPreview(deps, name) };
+    const users = await deps.store.view(async (reader) => {
+      await check(reader);
+      return domainsReferringTo(reader, name);
+    });
+    const found = await deletionPreview(deps, request, name);
+    return { kind: 'dry-run', preview: withWarnings(found, referenceWarnings(users, name, sees)) };
   }
-  await deps.store.change(request.context, async (transaction) => {
+  const warnings = await deps.store.change(request.context, async (transaction) => {
     await check(transaction);
+    const ended = await removeReferencesTo(transaction, name, sees);
     await transaction.deleteDomain(name);
+    return ended;
   });
   await deps.changed().catch(ignored);
-  return { kind: 'done', created: false, view: undefined, warnings: [] };
+  return { kind: 'done', created: false, view: undefined, warnings };
 }
 
 function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain: DomainName): void {
@@ -87,13 +100,13 @@ function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain
   throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
 }
 
-async function deletionPreview(deps: ManagementDeps, name: DomainName): Promise<Preview> {
+async function deletionPreview(deps: ManagementDeps, { caller }: ChangeRequest, name: DomainName): Promise<Preview> {
   const before = deps.snapshot();
   const state = { epoch: before.epoch, counter: before.counter };
   const changes = { state, domains: [], deleted: [name], signingKeys: before.signingKeys };
   const { snapshot: after } = compileSnapshot(before, changes);
   return {
     changes: [{ change: 'delete', kind: 'domain', domain: name, name }],
-    impact: (await impactIfKnown(before, after, deps.clock.now())) ?? null,
+    ...(await visibleImpact({ before, after }, caller, name, deps.clock.now())),
   };
 }

@@ -35,7 +35,7 @@ const noQuotas: Quotas = {
 
 /**
  * What the rules of the management API refuse of documents, each at its place: wildcard members that were not asked for, the last
- * administrator taken away, quotas passed, groups taken from under the roles of others. Only what is new counts.
+ * administrator taken away, quotas passed, authority for services with keys of delegates. Only what is new counts.
  */
 export async function findRefusals(
   reader: StoreReader,
@@ -52,8 +52,7 @@ export async function findRefusals(
       ...over.map(({ kind, error }) => source.problem(placeOf(source.value, [sectionOf(kind)]), error.message, 'key')),
     ].sort(byPlace);
   });
-  const planted = await plantedKeys(reader, changes);
-  return [...own, ...planted, ...(await foreignUses(reader, changes))];
+  return [...own, ...(await plantedKeys(reader, changes))];
 }
 
 /** What gives authority to services with keys of delegates. */
@@ -74,7 +73,11 @@ function sectionOf(kind: keyof Quotas): string {
   return kind === 'keys' ? 'services' : kind;
 }
 
-async function foreignUses(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
+/** What other domains have of groups that the documents take away: it grants nothing from then on. */
+export async function findDangling(
+  reader: StoreReader,
+  changes: readonly DocumentChange[],
+): Promise<DocumentProblem[]> {
   const contents = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
   const problems: DocumentProblem[] = [];
   for (const { document, before, after } of changes) {
@@ -82,7 +85,7 @@ async function foreignUses(reader: StoreReader, changes: readonly DocumentChange
       const users = await usersOf(reader, after.name, group);
       const user = users.find((name) => contents.get(name)?.roles.some(hasMember(group)) ?? true);
       if (user === undefined) continue;
-      const message = `group \`${group}\` is missing: domain \`${user}\` has a role with it`;
+      const message = `group \`${group}\` is missing: domain \`${user}\` has a role with it, which grants nothing then`;
       problems.push(document.source.problem(placeOf(document.source.value, ['groups']), message, 'key'));
     }
   }

@@ -3,12 +3,12 @@ import { PatternsTooComplexError } from '../impact/atoms.ts';
 import { type AccessChange, impactInSteps } from '../impact/impact.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { runInSlices } from '../snapshot/steps.ts';
+import { runInSlices, type Steps } from '../snapshot/steps.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { Store, StoreState } from '../store/store.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './apply-documents.ts';
-import { type DocumentChange, type DocumentRules, findRefusals } from './document-refusals.ts';
+import { type DocumentChange, type DocumentRules, findDangling, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { runCases } from './run-cases.ts';
@@ -47,7 +47,7 @@ export async function planDocuments(
     return {
       state: reader.state(),
       moved,
-      warnings: [...warnings, ...missingReasons(moved)],
+      warnings: [...warnings, ...missingReasons(moved), ...(await findDangling(reader, changes))],
       refusals: await findRefusals(reader, changes, rules, now),
       casesPassed: passed,
       before: snapshotOf({
@@ -81,13 +81,14 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
 }
 
 /** The impact, or undefined where the patterns are too entangled to find it. */
-export async function impactIfKnown(
-  before: Snapshot,
-  after: Snapshot,
-  now: number,
-): Promise<AccessChange[] | undefined> {
+export function impactIfKnown(before: Snapshot, after: Snapshot, now: number): Promise<AccessChange[] | undefined> {
+  return unlessEntangled(impactInSteps(before, after, now));
+}
+
+/** Runs an analysis of patterns; undefined where they are too entangled for it. */
+export async function unlessEntangled<Result>(steps: Steps<Result>): Promise<Result | undefined> {
   try {
-    return await runInSlices(impactInSteps(before, after, now));
+    return await runInSlices(steps);
   } catch (error) {
     if (error instanceof PatternsTooComplexError) return undefined;
     throw error;

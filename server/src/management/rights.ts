@@ -10,6 +10,7 @@ import type { WirePolicy } from '@signet/policy-engine/wire';
 import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError } from '../errors.ts';
+import type { Viewer } from '../impact/fold.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
@@ -64,12 +65,24 @@ export function mayView(
   now: number,
 ): boolean {
   const query = { caller, right: 'view_domain', domain, object } as const;
-  if (isOperator(snapshot, query, now)) return true;
+  if (seesAll(snapshot, query, now)) return true;
   const own = snapshot.domain(domain);
-  const roles = own === undefined ? [] : grantedRoles(snapshot, own, caller, now);
-  if (roles.some(({ name }) => name === adminRole)) return true;
   // Most callers hold nothing in most domains.
-  return roles.length > 0 && rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
+  if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;
+  return rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
+}
+
+/** Whether all of a domain is visible to the caller, whatever its rules say of single objects. */
+function seesAll(snapshot: Snapshot, query: RightQuery, now: number): boolean {
+  return isOperator(snapshot, query, now) || isOwner(snapshot, query, now);
+}
+
+/** What the caller may look at, as the snapshot has it. */
+export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number): Viewer {
+  return {
+    seesAll: (domain) => seesAll(snapshot, { caller, right: 'view_domain', domain, object: 'domain' }, now),
+    sees: (domain, object) => mayView(snapshot, caller, domain, object, now),
+  };
 }
 
 /**

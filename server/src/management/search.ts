@@ -28,13 +28,19 @@ export interface SearchDeps {
   readonly snapshot: Snapshot;
   readonly store: Pick<Store, 'view'>;
   readonly isVisible: (domain: DomainName) => boolean;
+  /** Whether the members of a role or group may be seen. */
+  readonly sees: (domain: DomainName, object: string) => boolean;
 }
 
 /** Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. */
-export async function search({ snapshot, store, isVisible }: SearchDeps, query: SearchQuery): Promise<SearchHit[]> {
+export async function search(deps: SearchDeps, query: SearchQuery): Promise<SearchHit[]> {
+  const { snapshot, store, isVisible, sees } = deps;
   const member = query.member === undefined ? undefined : foldAscii(query.member);
   const named = member === undefined ? [] : await store.view((reader) => domainsNaming(reader, member));
-  const hits = named.filter(isVisible).flatMap((domain) => memberHits(snapshot, domain, member ?? ''));
+  const hits = named
+    .filter(isVisible)
+    .flatMap((domain) => memberHits(snapshot, domain, member ?? ''))
+    .filter(({ domain, kind, name }) => sees(domain, `${kind}.${name}`));
   if (query.resource === undefined && query.action === undefined) return hits;
   return [...hits, ...(await runInSlices(rulesInSteps(snapshot, query, isVisible)))];
 }

@@ -289,25 +289,6 @@ test('the last administrator stays, whichever way the role is reached', async (t
   );
 });
 
-test('a domain that others lean on stays, also when they are switched off', async (t) => {
-  const leaned = await newDomain('leaned');
-  const truster = await newDomain('leaning');
-  await boss(`${leaned}/groups/team`, send('PUT', {}));
-  await boss(`${truster}/roles/lent`, send('PUT', { trust: 'leaned' }));
-  await operator(leaned, send('PUT', { enabled: false }));
-  await operator(truster, send('PUT', { enabled: false }));
-  t.deepEqual(
-    [(await operator(leaned, send('DELETE'))).body, (await operator(`${leaned}?dryRun=true`, send('DELETE'))).status],
-    [{ code: 409, message: 'domain `leaning` has a role that trusts `leaned`' }, 409],
-  );
-  await operator(`${truster}/roles/lent`, send('DELETE'));
-  await operator(`${truster}/roles/lent`, send('PUT', { members: ['leaned:group.team'] }));
-  t.is((await operator(`${leaned}/groups/team`, send('DELETE'))).status, 409);
-  t.is((await operator(leaned, send('DELETE'))).status, 409);
-  t.is((await operator(truster, send('DELETE'))).status, 204);
-  t.is((await operator(leaned, send('DELETE'))).status, 204);
-});
-
 test('the domain of the system stays, and its administrators with it', async (t) => {
   const system = `${base}/domains/sys.auth`;
   t.deepEqual(

@@ -148,24 +148,6 @@ services: { a: {}, b: {}, c: {} }
     ],
   },
   {
-    note: 'a group taken from a role of another domain',
-    stored: {
-      d: 'domain: d\ngroups:\n  g: {}\n  h: {}\n',
-      e: 'domain: e\nroles: { a: { members: ["d:group.h"] } }\n',
-    },
-    files: { d: 'domain: d\ngroups:\n  g: {}\n' },
-    problems: ['d.yaml:2:1: groups: group `d:group.h` is missing: domain `e` has a role with it'],
-  },
-  {
-    note: 'a group taken from a role of a domain that is switched off',
-    stored: {
-      d: 'domain: d\ngroups:\n  h: {}\n',
-      e: 'domain: e\nenabled: false\nroles: { a: { members: ["d:group.h"] } }\n',
-    },
-    files: { d: 'domain: d\n' },
-    problems: ['d.yaml:1:1: groups: group `d:group.h` is missing: domain `e` has a role with it'],
-  },
-  {
     note: 'a group taken from under a role that has it',
     stored: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\ngroups:\n  h: {}\n' },
     files: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\n' },
@@ -178,6 +160,25 @@ for (const { note, stored, files, problems } of cases) {
     const { apply, refused } = await openWorld(t);
     if (stored !== undefined) await apply(stored, { allowWildcard: true });
     t.deepEqual(await refused(files, { quotas }), problems);
+  });
+}
+
+for (const enabled of [true, false]) {
+  test(`a group goes from a role of another domain (${enabled ? 'enabled' : 'disabled'}), which is told`, async (t) => {
+    const { apply, documents, store } = await openWorld(t);
+    const d = 'domain: d\ngroups:\n  g: {}\n  h: {}\n';
+    const e = `domain: e\nenabled: ${enabled}\nroles: { a: { members: ["d:group.h"] } }\n`;
+    await apply({ d, e });
+    const files = { d: 'domain: d\ngroups:\n  g: {}\n' };
+    const message = 'group `d:group.h` is missing: domain `e` has a role with it, which grants nothing then';
+    const plan = await planDocuments(store, documents(files), now);
+    t.deepEqual([plan.refusals, plan.warnings.map((warning) => warning.message)], [[], [message]]);
+    const { warnings } = await apply(files);
+    t.deepEqual(
+      warnings.map((warning) => warning.message),
+      [message],
+    );
+    t.deepEqual((await apply({ d, e })).warnings, []);
   });
 }
 

@@ -36,7 +36,8 @@ export function mountRecordRoutes(router: Router<RequestState>, deps: Management
       ...(action !== undefined && { action }),
     };
     const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
-    const hits = await search({ snapshot, store: deps.store, isVisible }, wanted);
+    const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
+    const hits = await search({ snapshot, store: deps.store, isVisible, sees }, wanted);
     const keyOf = ({ domain, kind, name, entry }: SearchHit) => JSON.stringify([domain, kind, name, entry]);
     const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
     answerPage(deps, ctx, sorted, keyOf, query);

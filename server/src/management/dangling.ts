@@ -1,0 +1,73 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainContent } from '../store/records.ts';
+import type { StoreReader, StoreTransaction } from '../store/store.ts';
+import { lostGroups, usersOf } from './safeguards.ts';
+
+/** Whether the author of a change may know of a domain. */
+export type SeesDomain = (domain: DomainName) => boolean;
+
+/**
+ * What the author of a change should know of other domains whose roles have groups that the change takes away. These entries stay and grant
+ * nothing: nobody keeps an owner from deleting what is his.
+ */
+export async function danglingWarnings(
+  before: DomainContent | undefined,
+  after: DomainContent,
+  reader: Pick<StoreReader, 'domainsWithMember'>,
+  sees: SeesDomain,
+): Promise<string[]> {
+  const warnings: string[] = [];
+  for (const group of lostGroups(before, after)) {
+    const users = await usersOf(reader, after.name, group);
+    const text = `a role with the group \`${group}\`, which grants nothing any more`;
+    warnings.push(...toldOf(users, sees).map((who) => `${who} ${text}`));
+  }
+  return warnings;
+}
+
+/** Subjects of sentences: the domains that may be named, and one for all others. */
+function toldOf(users: readonly DomainName[], sees: SeesDomain): string[] {
+  const seen = users.filter(sees);
+  const others = seen.length < users.length ? ['a domain that you may not look at has'] : [];
+  return [...seen.map((name) => `domain \`${name}\` has`), ...others];
+}
+
+/** The other domains whose roles have groups of the domain, or trust it. */
+export async function domainsReferringTo(reader: StoreReader, domain: DomainName): Promise<readonly DomainName[]> {
+  const groups = await reader.domainsWithMember({ names: [], prefixes: [`${domain}:group.`] });
+  const trusting = await reader.domainsTrusting([domain]);
+  return [...new Set([...groups, ...trusting])].filter((name) => name !== domain).sort();
+}
+
+/**
+ * Takes the groups and the trust of a domain that is deleted out of the roles of all others: whoever has its name next is somebody else.
+ * Answers what the author should know.
+ */
+export async function removeReferencesTo(
+  transaction: StoreTransaction,
+  domain: DomainName,
+  sees: SeesDomain,
+): Promise<string[]> {
+  const users = await domainsReferringTo(transaction, domain);
+  for (const name of users) {
+    const content = await transaction.domain(name);
+    if (content !== undefined) await transaction.saveDomain(withoutReferencesTo(content, domain));
+  }
+  return referenceWarnings(users, domain, sees);
+}
+
+/** What the author of a deletion should know of the domains that refer to what he deletes. */
+export function referenceWarnings(users: readonly DomainName[], domain: DomainName, sees: SeesDomain): string[] {
+  return toldOf(users, sees).map(
+    (who) => `${who} roles with groups of \`${domain}\` or that trust it: these references end`,
+  );
+}
+
+function withoutReferencesTo(content: DomainContent, domain: DomainName): DomainContent {
+  const roles = content.roles.map(({ trust, members, ...role }) => ({
+    ...role,
+    ...(trust !== undefined && trust !== domain && { trust }),
+    members: members.filter(({ name }) => !name.startsWith(`${domain}:group.`)),
+  }));
+  return { ...content, roles };
+}
