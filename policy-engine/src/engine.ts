@@ -4,6 +4,7 @@ import {
   describeToken,
   type Explanation,
   explainInSet,
+  explainUnserved,
   explanation,
 } from './engine/explanation.ts';
 import { checkOpenOptions } from './engine/open-options.ts';
@@ -25,8 +26,16 @@ import { openKeys } from './loader/open-keys.ts';
 import { PolicyDirectories } from './loader/policy-directories.ts';
 import { parseDomainName } from './names/index.ts';
 import { bareDecision } from './policy/decide.ts';
-import { compileDomain, type Decision, type DomainPolicy, type PolicyInput, type Status } from './policy/index.ts';
+import {
+  compileDomain,
+  type Decision,
+  type DecisionContext,
+  type DomainPolicy,
+  type PolicyInput,
+  type Status,
+} from './policy/index.ts';
 import { DecisionRecorder } from './records/decision-recorder.ts';
+import { ServedDomains } from './served-domains.ts';
 import { type SteadyClock, steadyClock } from './steady-clock.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
 import { withoutScheme } from './token/verify.ts';
@@ -36,6 +45,7 @@ interface EngineParts {
   readonly clock: SteadyClock;
   readonly keys: KeySource;
   readonly issuers: () => readonly string[];
+  readonly served: ServedDomains;
   readonly set: PolicySet;
 }
 
@@ -44,11 +54,12 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #clock: SteadyClock;
   readonly #door: TokenDoor;
   readonly #recorder: DecisionRecorder | undefined;
+  readonly #served: ServedDomains;
   #set: PolicySet;
   #directory: PolicyDirectories | undefined;
   #openedKeys: OpenedKeys | undefined;
 
-  private constructor({ options, clock, keys, issuers, set }: EngineParts) {
+  private constructor({ options, clock, keys, issuers, served, set }: EngineParts) {
     this.#clock = clock;
     this.#door = new TokenDoor({
       keys,
@@ -59,17 +70,20 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       maxCachedTokens: options.maxCachedTokens ?? 10_000,
     });
     this.#recorder = options.records && new DecisionRecorder(options.records);
+    this.#served = served;
     this.#set = set;
   }
 
   /**
    * Opens directories of signed bundles (`<domain>.pol`), verifies and loads what is there, and follows every change. Nothing
    * that it starts keeps the process alive. Bad bundles do not stop it; see `health()`.
-   * Throws `PolicyEngineError`: `invalid-options` without an issuer, `keys-unavailable` without keys, `keys-malformed`.
+   * Throws `PolicyEngineError`: `invalid-options` without an issuer and for `domains` that are none, `keys-unavailable` without
+   * keys, `keys-malformed`.
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     checkOpenOptions(options);
     const { keys, issuers } = options;
+    const served = new ServedDomains(options.domains);
     const clock = steadyClock(options.clock ?? systemClock);
     const opened = keys === undefined ? undefined : await openKeys(keys, clock);
     const directory = await PolicyDirectories.open({ ...options, clock }, opened?.source).catch((error: unknown) => {
@@ -81,6 +95,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       clock,
       keys: opened?.source ?? directory.keys,
       issuers: issuers === undefined ? () => directory.issuers : () => issuers,
+      served,
       set: directory.bundles,
     });
     engine.#openedKeys = opened;
@@ -96,7 +111,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   /**
    * An engine over unsigned policies in memory, for tests, measurements and simulations. The policies never expire.
-   * Throws `PolicyEngineError`: `invalid-name` for a domain, `bundle-malformed` for a policy.
+   * Throws `PolicyEngineError`: `invalid-name` for a domain, `bundle-malformed` for a policy, `invalid-options` for `domains` of
+   * the options that are none.
    */
   static fromDomains(
     domains: Readonly<Record<string, readonly PolicyInput[]>> | ReadonlyMap<string, readonly PolicyInput[]>,
@@ -110,7 +126,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     const issuers = options.issuers ?? [];
     const keys = keySource(options.keys ?? { keys: [] });
     const clock = steadyClock(options.clock ?? systemClock);
-    return new PolicyEngine({ options, clock, keys, issuers: () => issuers, set });
+    const served = new ServedDomains(options.domains);
+    return new PolicyEngine({ options, clock, keys, issuers: () => issuers, served, set });
+  }
+
+  /** The domains that this engine was told its service serves; `undefined` when it was told none. */
+  get domains(): readonly string[] | undefined {
+    return this.#served.names;
   }
 
   /** Decides whether the token lets its holder do the action on the resource. Resolves always. */
@@ -142,16 +164,15 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** Decides for the role that a role certificate names. Never throws. */
+  /** Decides for the role that a role certificate of one of the given authorities names. Never throws. */
   decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
     try {
       const { action, resource, context } = request;
       const now = this.#clock.now();
-      const read = readRoleCertificate(request.certificate, now, request.issuers);
+      const read = readRoleCertificate(request.certificate, now, request.authorities);
       if (read.kind === 'refused') return this.#refuse(read.status, request);
       const holder = { domain: read.domain, roles: [read.role] };
-      const decision = decideInSet(this.#set, holder.domain, holder.roles, action, resource, now, context);
-      return this.#recorded(decision, request, holder);
+      return this.#recorded(this.#decideHeld(holder, action, resource, now, context), request, holder);
     } catch {
       return bareDecision('DENY_INVALID_PARAMETERS');
     }
@@ -170,7 +191,9 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const { token } = outcome;
       const refusal = this.#door.refusal(token, request.certificate, now);
       const { domain, roles } = token;
-      const explained = explainInSet(this.#set, { domain, roles, action, resource, context, now });
+      const explained =
+        explainUnserved(this.#served, { domain, roles, action, resource }) ??
+        explainInSet(this.#set, { domain, roles, action, resource, context, now });
       const described = { ...explained, token: describeToken(token) };
       if (refusal === undefined) return described;
       return explanation(refusal, explained.request, {
@@ -246,10 +269,21 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     const { action, resource, context } = request;
     const refusal = this.#door.refusal(token, request.certificate, now);
     const decision =
-      refusal === undefined
-        ? decideInSet(this.#set, token.domain, token.roles, action, resource, now, context)
-        : bareDecision(refusal);
+      refusal === undefined ? this.#decideHeld(token, action, resource, now, context) : bareDecision(refusal);
     return this.#recorded(decision, request, token);
+  }
+
+  /** Decides for roles that a credential names: it counts only where this service serves its domain. */
+  #decideHeld(
+    { domain, roles }: Holder,
+    action: string,
+    resource: string,
+    now: number,
+    context: DecisionContext | undefined,
+  ): Decision {
+    const refusal = this.#served.refusal(domain, resource);
+    if (refusal !== undefined) return bareDecision(refusal);
+    return decideInSet(this.#set, domain, roles, action, resource, now, context);
   }
 
   /** A DENY of any token wins, else an ALLOW of any, else the status of the last. */

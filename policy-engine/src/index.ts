@@ -1,4 +1,5 @@
 /** Decides in-process, from signed policy, whether a token may do an action on a resource. */
+export type { AuthoritiesInput } from './certificates/read-certificates.ts';
 export { type Clock, systemClock } from './clock.ts';
 export type { CredentialChange, Explanation } from './engine/explanation.ts';
 export type {
@@ -23,6 +24,7 @@ export {
 export type { DomainHealth, EngineHealth, HealthError } from './loader/health.ts';
 export type { KeysInput, NodeRemoteKeys } from './loader/open-keys.ts';
 export type { KeysTls } from './loader/tls-fetch.ts';
+export { secureServerOptions } from './middleware/secure-server-options.ts';
 export {
   type AssertionInput,
   type Change,

@@ -108,6 +108,8 @@ const tables: [heading: string, interfaces: [file: string, name: string][]][] = 
     'Middleware',
     [
       ['middleware/authorize.ts', 'ProtectOptions'],
+      ['middleware/request-rule.ts', 'RuleOptions'],
+      ['middleware/connection-certificate.ts', 'ConnectionOptions'],
       ['middleware/fetch.ts', 'FetchProtectOptions'],
     ],
   ],

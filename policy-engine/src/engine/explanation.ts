@@ -7,6 +7,7 @@ import {
   type Status,
   statusMeaning,
 } from '../policy/index.ts';
+import type { ServedDomains } from '../served-domains.ts';
 import type { TokenFault, VerifiedAccessToken } from '../token/claims.ts';
 import type { LoadedDomain, PolicySet } from './policy-set.ts';
 
@@ -64,6 +65,20 @@ export interface ExplainInput {
   readonly now: number;
 }
 
+/** Explains why a credential does not count for a resource of this service; `undefined` when policy decides. */
+export function explainUnserved(served: ServedDomains, request: Explanation['request'] & { domain: string }) {
+  const { domain, resource } = request;
+  const refusal = served.refusal(domain, resource);
+  if (refusal === undefined) return undefined;
+  const needed = refusal === 'DENY_DOMAIN_MISMATCH' ? served.neededFor(resource) : undefined;
+  const changes = needed === undefined || needed === domain ? [] : [getTokenOf(needed)];
+  return explanation(refusal, request, { changes });
+}
+
+function getTokenOf(domain: string): CredentialChange {
+  return { kind: 'get-token-of-domain', domain };
+}
+
 /** Explains the answer to roles of a domain. */
 export function explainInSet(set: PolicySet, input: ExplainInput): Explanation {
   const { domain, roles, action, resource, now } = input;
@@ -72,7 +87,7 @@ export function explainInSet(set: PolicySet, input: ExplainInput): Explanation {
   const loaded = set.get(domain);
   if (refusal === 'DENY_DOMAIN_MISMATCH') {
     const other = resource.slice(0, resource.indexOf(':')).toLowerCase();
-    return explanation(refusal, request, { changes: [{ kind: 'get-token-of-domain', domain: other }] });
+    return explanation(refusal, request, { changes: [getTokenOf(other)] });
   }
   if (refusal === 'DENY_INVALID_PARAMETERS') return explanation(refusal, request, {});
   if (loaded === undefined) return explanation(refusal ?? 'DENY_DOMAIN_NOT_FOUND', request, {});

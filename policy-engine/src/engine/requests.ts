@@ -1,3 +1,4 @@
+import type { AuthoritiesInput } from '../certificates/read-certificates.ts';
 import type { Clock } from '../clock.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { KeysInput } from '../loader/open-keys.ts';
@@ -13,6 +14,11 @@ export interface EngineOptions {
   keys?: KeySource | JwkList;
   /** Trusted issuers, compared exactly. Default: the one of `<policyDir>/keys.json`; none for `fromDomains`. */
   issuers?: readonly string[];
+  /**
+   * The domains that this service serves: tokens of other domains are refused, and with exactly one a resource without a domain
+   * is one of it. Default: none said, so that every resource must name its domain.
+   */
+  domains?: readonly string[];
   /** Default: the clock of the machine. */
   clock?: Clock;
   /** Refuse tokens that are bound to no certificate. Default true. */
@@ -38,7 +44,7 @@ export interface DecideRequest {
   /** The token, or a header value with `Bearer` in front; of several a DENY wins, else an ALLOW, else the last answer. */
   token: string | readonly string[];
   action: string;
-  /** `domain:entity`, or `entity` alone for the domain of the token. */
+  /** `domain:entity`; `entity` alone where the engine was told that the service serves exactly one domain. */
   resource: string;
   /** The client certificate of the connection. A bound token counts only with its certificate. */
   certificate?: CertificateInput | null | undefined;
@@ -56,12 +62,17 @@ export interface DecideRolesRequest {
   context?: DecisionContext;
 }
 
-/** A request with a role certificate (common name `domain:role.name`) whose chain the TLS layer has verified. */
+/** A request with a role certificate (common name `domain:role.name`). */
 export interface DecideRoleCertificateRequest {
+  /** The certificate of the connection, with what its holder sent beside it (PEM texts and Node's own objects have that). */
   certificate: CertificateInput | null | undefined;
   action: string;
+  /** As in `DecideRequest`. */
   resource: string;
-  /** Distinguished names of accepted issuers. Default: every issuer that the TLS layer accepts. */
-  issuers?: readonly string[];
+  /**
+   * The authorities that may issue role certificates. The certificate must lead to one of them by signatures; names prove nothing.
+   * PEM text is parsed at each request, an `X509Certificate` is not.
+   */
+  authorities: AuthoritiesInput;
   context?: DecisionContext;
 }

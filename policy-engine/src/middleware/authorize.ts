@@ -1,11 +1,16 @@
+import { systemClock } from '../clock.ts';
+import { bareDecision } from '../policy/decide.ts';
 import type { Decision } from '../policy/index.ts';
 import { type CertificateInput, certificateThumbprint } from '../token/index.ts';
 import type { ResourceError } from '../wire/index.ts';
-import { canonicalPath } from './canonical-path.ts';
+import type { ConnectionOptions } from './connection-certificate.ts';
 import { type ClientCertificate, clientCertificate, type Peer, type TrustedProxies } from './proxy-certificate.ts';
+import { RequestRule, type RuleOptions, type SeenRequest } from './request-rule.ts';
 
 /** What the middleware needs of an engine. */
 export interface Decider {
+  /** The domains that it was told are served. */
+  readonly domains?: readonly string[] | undefined;
   decide(request: {
     token: string;
     action: string;
@@ -14,26 +19,9 @@ export interface Decider {
   }): Promise<Decision>;
 }
 
-/** What a rule sees of a request. */
-export interface RuleInput {
-  /** As sent, e.g. `GET`. */
-  method: string;
-  /** The canonical path: decoded once, no trailing `/`. */
-  path: string;
-}
-
-/** What a request asks for in the language of policy. */
-export interface Asked {
-  action: string;
-  /** `domain:entity`. */
-  resource: string;
-}
-
 /** How requests are let through or refused; every middleware takes these. */
-export interface ProtectOptions {
+export interface ProtectOptions extends RuleOptions, ConnectionOptions {
   engine: Decider;
-  /** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
-  rule: (request: RuleInput) => Asked | undefined;
   /** Headers that may carry the token. Default `svc-role-auth` and `authorization`. */
   tokenHeaders?: readonly string[];
   /** Answer 401 and the error codes of RFC 6750 §3.1 in place of 403 for everything. Default false. */
@@ -48,10 +36,7 @@ export interface ProtectOptions {
 }
 
 /** A request as the adapters of the frameworks hand it over. */
-export interface ProtectedRequest {
-  method: string;
-  /** Path and query as received, not decoded. */
-  target: string;
+export interface ProtectedRequest extends SeenRequest {
   /** All values of a header, by its lower-case name. */
   header(name: string): readonly string[];
   peer: Peer;
@@ -64,20 +49,33 @@ export type Outcome =
 
 const defaultHeaders = ['svc-role-auth', 'authorization'] as const;
 
-/** Decides one request; what cannot be understood is refused. Rejects only with what `rule` or `certificate` throws. */
+/**
+ * Decides one request; what cannot be understood is refused. Rejects with what `rule` or `certificate` throws, and with
+ * `PolicyEngineError('invalid-options')` for `domains` that are none.
+ */
 export async function authorize(request: ProtectedRequest, options: ProtectOptions): Promise<Outcome> {
-  const path = canonicalPath(request.target);
-  if (path === undefined) return refusal(400, 'path is not in canonical form');
-  const asked = options.rule({ method: request.method, path });
-  if (asked === undefined) return refusal(404, 'unknown endpoint');
+  return authorizeBy(new RequestRule(options, options.engine.domains), request, options);
+}
+
+/** `authorize` with its rule made ready, for the middleware of a service that has started. */
+export function createAuthorizer(options: ProtectOptions): (request: ProtectedRequest) => Promise<Outcome> {
+  const rule = new RequestRule(options, options.engine.domains).requireDomains();
+  return (request) => authorizeBy(rule, request, options);
+}
+
+async function authorizeBy(rule: RequestRule, request: ProtectedRequest, options: ProtectOptions): Promise<Outcome> {
+  const read = rule.read(request);
+  if (read.kind === 'refused') return refusal(read.code, read.message);
   const token = findToken(request, options.tokenHeaders ?? defaultHeaders);
   if (token.kind === 'several') return options.rfc6750 ? badRequest() : denied(options, undefined);
   if (token.kind === 'none') return missing(options);
+  if (read.kind === 'denied') return denied(options, bareDecision(read.status));
   const certificate = findCertificate(request, options);
   if (certificate.kind === 'malformed') return refusal(400, 'header `client-cert` is malformed');
   const decision = await options.engine.decide({
     token: token.token,
-    ...asked,
+    action: read.asked.action,
+    resource: read.asked.resource,
     ...(certificate.kind === 'certificate' && { certificate: certificate.certificate }),
   });
   return decision.status === 'ALLOW' ? { kind: 'allowed', decision } : denied(options, decision);
@@ -89,7 +87,8 @@ function findCertificate(request: ProtectedRequest, options: ProtectOptions): Cl
     return found === undefined ? { kind: 'none' } : { kind: 'certificate', certificate: found };
   }
   const isProxy = isTrusted(request.peer, options.proxies);
-  return clientCertificate(request.peer, single(request.header('client-cert')), isProxy);
+  const now = (options.clock ?? systemClock).now();
+  return clientCertificate(request.peer, single(request.header('client-cert')), isProxy, now);
 }
 
 type FoundToken = { kind: 'token'; token: string } | { kind: 'none' } | { kind: 'several' };

@@ -1,10 +1,8 @@
-import { authorize, type ProtectOptions } from './authorize.ts';
+import { createAuthorizer, type ProtectOptions } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
+import { type ExpressRouting, expressRouting } from './routing.ts';
 
-/** Express keeps the target as received in `originalUrl`; `url` loses the mount path. */
-interface ExpressRequest extends NodeRequest {
-  readonly originalUrl: string;
-}
+type ExpressRequest = NodeRequest & ExpressRouting;
 
 /** The part of an Express response that the middleware uses. */
 interface ExpressResponse {
@@ -15,15 +13,17 @@ interface ExpressResponse {
 }
 
 /**
- * Express middleware that lets a request pass only when the engine answers ALLOW; the decision is then in
- * `res.locals.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
+ * Express middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is
+ * then in `res.locals.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
+ * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function protect(
   options: ProtectOptions,
 ): (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void) => Promise<void> {
-  const read = nodeRequests();
-  return async (request, response, next) => {
-    const outcome = await authorize({ ...read(request), target: request.originalUrl }, options);
+  const read = nodeRequests(options);
+  const authorize = createAuthorizer(options);
+  return async function protectedBySignet(request, response, next) {
+    const outcome = await authorize({ ...read(request), ...expressRouting(request, protectedBySignet) });
     if (outcome.kind === 'allowed') {
       Object.assign(response.locals, { signet: outcome.decision });
       next();
@@ -33,4 +33,5 @@ export function protect(
   };
 }
 
-export type { Asked, Decider, ProtectOptions, RuleInput } from './authorize.ts';
+export type { Decider, ProtectOptions } from './authorize.ts';
+export type { Asked, Rule, RuleInput } from './request-rule.ts';

@@ -1,8 +1,9 @@
-import { authorize, type ProtectOptions } from './authorize.ts';
+import { createAuthorizer, type ProtectOptions } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
+import { type FastifyRouting, fastifyRouting } from './routing.ts';
 
 /** The part of a Fastify request that the hook uses. */
-interface FastifyRequest {
+interface FastifyRequest extends FastifyRouting {
   readonly raw: NodeRequest;
 }
 
@@ -15,12 +16,14 @@ interface FastifyReply {
 
 /**
  * A Fastify `onRequest` hook, for one route or for all, that lets a request pass only when the engine answers ALLOW; the
- * decision is then in `request.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
+ * decision is then in `request.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a
+ * `ResourceError`. Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function protect(options: ProtectOptions): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
-  const read = nodeRequests();
+  const read = nodeRequests(options);
+  const authorize = createAuthorizer(options);
   return async (request, reply) => {
-    const outcome = await authorize(read(request.raw), options);
+    const outcome = await authorize({ ...read(request.raw), ...fastifyRouting(request) });
     if (outcome.kind === 'allowed') {
       Object.assign(request, { signet: outcome.decision });
       return undefined;
@@ -29,4 +32,5 @@ export function protect(options: ProtectOptions): (request: FastifyRequest, repl
   };
 }
 
-export type { Asked, Decider, ProtectOptions, RuleInput } from './authorize.ts';
+export type { Decider, ProtectOptions } from './authorize.ts';
+export type { Asked, Rule, RuleInput } from './request-rule.ts';

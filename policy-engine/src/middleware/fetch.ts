@@ -1,5 +1,5 @@
 import type { Decision } from '../policy/index.ts';
-import { authorize, type ProtectOptions } from './authorize.ts';
+import { createAuthorizer, type ProtectOptions } from './authorize.ts';
 import type { Peer } from './proxy-certificate.ts';
 
 /** A handler of the Fetch standard. */
@@ -11,18 +11,19 @@ export interface FetchProtectOptions extends ProtectOptions {
   peer: (request: Request) => Peer;
 }
 
-/** Wraps a Fetch handler so that it runs only for requests that the engine allows; it gets the decision as well. */
+/**
+ * Wraps a Fetch handler so that it runs only for requests that the engine allows; it gets the decision as well.
+ * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ */
 export function protect(handler: FetchHandler, options: FetchProtectOptions): (request: Request) => Promise<Response> {
+  const authorize = createAuthorizer(options);
   return async (request) => {
-    const outcome = await authorize(
-      {
-        method: request.method,
-        target: targetOf(request.url),
-        header: (name) => valuesOf(request.headers.get(name)),
-        peer: options.peer(request),
-      },
-      options,
-    );
+    const outcome = await authorize({
+      method: request.method,
+      target: targetOf(request.url),
+      header: (name) => valuesOf(request.headers.get(name)),
+      peer: options.peer(request),
+    });
     if (outcome.kind === 'allowed') return handler(request, outcome.decision);
     return Response.json(outcome.body, { status: outcome.status, headers: outcome.headers });
   };
@@ -39,4 +40,5 @@ function valuesOf(value: string | null): readonly string[] {
   return value === null ? [] : value.split(', ');
 }
 
-export type { Asked, Decider, ProtectOptions, RuleInput } from './authorize.ts';
+export type { Decider, ProtectOptions } from './authorize.ts';
+export type { Asked, Rule, RuleInput } from './request-rule.ts';

@@ -1,12 +1,30 @@
 export {
-  type Asked,
   authorize,
   type Decider,
   type Outcome,
   type ProtectedRequest,
   type ProtectOptions,
-  type RuleInput,
 } from './authorize.ts';
 export { canonicalPath } from './canonical-path.ts';
+export type { ConnectionOptions } from './connection-certificate.ts';
 export { type NodeRequest, nodeRequests } from './node-request.ts';
 export type { Peer, TrustedProxies } from './proxy-certificate.ts';
+export {
+  type Asked,
+  RequestRule,
+  type Rule,
+  type RuleInput,
+  type RuleOptions,
+  type RuleOutcome,
+  type SeenRequest,
+} from './request-rule.ts';
+export {
+  type ExpressRouting,
+  expressRouting,
+  type FastifyRouting,
+  fastifyRouting,
+  type KoaRouting,
+  koaRouting,
+} from './routing.ts';
+export { secureServerOptions } from './secure-server-options.ts';
+export { protectUpgrade, refuseUpgrade, type UpgradeSocket } from './upgrade.ts';

@@ -1,46 +1,38 @@
 import type { ProtectedRequest } from './authorize.ts';
-import type { Peer } from './proxy-certificate.ts';
+import { ConnectionCertificates, type ConnectionOptions, type NodeSocket } from './connection-certificate.ts';
 
-/** The part of a TLS socket of Node that the middleware reads; a plain socket has only the address. */
-interface NodeSocket {
-  readonly remoteAddress?: string | undefined;
-  readonly authorized?: boolean;
-  getPeerCertificate?(): { raw?: Uint8Array };
-}
-
-/** The part of `IncomingMessage` that the middleware reads. */
+/** The part of `IncomingMessage` or `Http2ServerRequest` that the middleware reads. */
 export interface NodeRequest {
   readonly method?: string | undefined;
   readonly url?: string | undefined;
-  readonly headersDistinct: { readonly [name: string]: readonly string[] | undefined };
+  /** As received, names and values in turn: the only form in which HTTP/2 requests keep repeated headers apart. */
+  readonly rawHeaders: readonly string[];
+  readonly headersDistinct?: { readonly [name: string]: readonly string[] | undefined };
   readonly socket: NodeSocket;
+  /** HTTP/2: the connection is that of the session; `socket` is another object for each request. */
+  readonly stream?: { readonly session?: object | undefined };
 }
 
 /**
- * Turns Node requests into what `authorize` takes. Reading a peer certificate costs more than a decision, so it is done
- * once a connection; only a certificate that the TLS layer verified (`authorized`) counts.
+ * Turns requests of Node, HTTP/1 and HTTP/2, into what `authorize` takes. The certificate of the connection is there only when it
+ * counts: verified, within its dates, and sure to be that of the connection (`authorities` and `secureServerOptions`).
+ * Throws `PolicyEngineError('invalid-options')` for authorities that are none.
  */
-export function nodeRequests(): (request: NodeRequest) => ProtectedRequest {
-  const peers = new WeakMap<NodeSocket, Peer>();
-  const peerOf = (socket: NodeSocket): Peer => {
-    const known = peers.get(socket);
-    if (known !== undefined) return known;
-    const peer = readPeer(socket);
-    peers.set(socket, peer);
-    return peer;
+export function nodeRequests(options: ConnectionOptions = {}): (request: NodeRequest) => ProtectedRequest {
+  const certificates = new ConnectionCertificates(options);
+  return (request) => {
+    const { socket } = request;
+    const certificate = certificates.of(socket, request.stream?.session);
+    const address = socket.remoteAddress;
+    return {
+      method: request.method ?? '',
+      target: request.url ?? '',
+      header: (name) => (request.headersDistinct ? (request.headersDistinct[name] ?? []) : valuesOf(request, name)),
+      peer: { ...(address !== undefined && { address }), ...(certificate !== undefined && { certificate }) },
+    };
   };
-  return (request) => ({
-    method: request.method ?? '',
-    target: request.url ?? '',
-    header: (name) => request.headersDistinct[name] ?? [],
-    peer: peerOf(request.socket),
-  });
 }
 
-function readPeer(socket: NodeSocket): Peer {
-  const raw = socket.authorized === true ? socket.getPeerCertificate?.().raw : undefined;
-  return {
-    ...(socket.remoteAddress !== undefined && { address: socket.remoteAddress }),
-    ...(raw !== undefined && { certificate: { raw } }),
-  };
+function valuesOf({ rawHeaders }: NodeRequest, name: string): readonly string[] {
+  return rawHeaders.filter((_, index) => index % 2 === 1 && rawHeaders[index - 1]?.toLowerCase() === name);
 }

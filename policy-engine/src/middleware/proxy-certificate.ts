@@ -1,8 +1,13 @@
+import { isWithinDates } from '../certificates/certificate-chain.ts';
+import { parseChain } from '../certificates/read-certificates.ts';
 import type { CertificateInput } from '../token/index.ts';
 
 /** What a service knows of a connection before it looks at the request. */
 export interface Peer {
-  /** The verified client certificate of the connection; absent when none was sent or it did not verify. */
+  /**
+   * The client certificate of the connection; absent when none was sent, it did not verify, it is not within its dates, or the
+   * connection may have changed it.
+   */
   certificate?: CertificateInput;
   /** The address of the other end. */
   address?: string;
@@ -27,12 +32,13 @@ const byteSequence = /^:([A-Za-z0-9+/]+={0,2}):$/;
 
 /**
  * The client's certificate: that of the connection, or, when the connection comes from a trusted proxy, the one in its
- * `Client-Cert` header. The header of anybody else is ignored.
+ * `Client-Cert` header, while it is within its dates. The header of anybody else is ignored.
  */
 export function clientCertificate(
   peer: Peer,
   header: string | readonly string[] | undefined,
   isTrustedProxy: boolean,
+  now: number,
 ): ClientCertificate {
   if (!isTrustedProxy) {
     return peer.certificate === undefined ? { kind: 'none' } : { kind: 'certificate', certificate: peer.certificate };
@@ -40,7 +46,15 @@ export function clientCertificate(
   if (header === undefined) return { kind: 'none' };
   const match = typeof header === 'string' ? byteSequence.exec(header.trim()) : null;
   const der = match?.[1] === undefined ? undefined : decodeBase64(match[1]);
-  return der === undefined ? { kind: 'malformed' } : { kind: 'certificate', certificate: der };
+  if (der === undefined) return { kind: 'malformed' };
+  // The proxy's connection to the client may have outlived the certificate too.
+  return isPastItsDates(der, now) ? { kind: 'none' } : { kind: 'certificate', certificate: der };
+}
+
+/** What is no certificate has no dates; no token is bound to it either. */
+function isPastItsDates(der: Uint8Array, now: number): boolean {
+  const certificate = parseChain(der)?.leaf;
+  return certificate !== undefined && !isWithinDates(certificate, now);
 }
 
 function decodeBase64(text: string): Uint8Array | undefined {

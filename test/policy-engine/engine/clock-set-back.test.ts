@@ -16,7 +16,7 @@ interface World {
 async function world(t: ExecutionContext): Promise<World> {
   const authority = await createTestAuthority();
   const policyDir = temporaryFolder(t);
-  const assertions = [{ role: 'reader', action: 'read', resource: 'movie' }];
+  const assertions = [{ role: 'reader', action: 'read', resource: 'catalog:movie' }];
   await authority.writeBundle(policyDir, { domain: 'catalog', policies: [{ name: 'catalog:policy.p', assertions }] });
   const { clock } = authority;
   const engine = await PolicyEngine.open({ policyDir, clock, watch: false, requireBound: false });
@@ -24,7 +24,7 @@ async function world(t: ExecutionContext): Promise<World> {
   return {
     authority,
     engine,
-    decide: async (token) => (await engine.decide({ token, action: 'read', resource: 'movie' })).status,
+    decide: async (token) => (await engine.decide({ token, action: 'read', resource: 'catalog:movie' })).status,
   };
 }
 
@@ -56,7 +56,7 @@ test('what has not expired does so in its time, though the clock was set back', 
 
 test('a bundle that has expired stays so when the clock is set back', async (t) => {
   const { authority, engine } = await world(t);
-  const asked = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'movie' };
+  const asked = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'catalog:movie' };
   authority.clock.advance(week);
   t.is(engine.decideRoles(asked).status, 'DENY_DOMAIN_EXPIRED');
   authority.clock.advance(-5 * minute);

@@ -151,12 +151,12 @@ test('every status is reached', async (t) => {
   const bound: TestTokenInput = { domain: 'catalog', roles: ['reader'], certificate };
   const ask = async (token: string, action = 'read', resource = 'catalog:movie'): Promise<Decision> =>
     engine.decide({ token, action, resource, certificate });
-  const role = (commonName: string, issuers?: string[]): Decision =>
+  const role = (commonName: string, authorities = authority.ca.pem): Decision =>
     engine.decideRoleCertificate({
       certificate: authority.certificate(commonName),
       action: 'read',
-      resource: 'movie',
-      ...(issuers !== undefined && { issuers }),
+      resource: 'catalog:movie',
+      authorities,
     });
   const good = await authority.token(bound);
   const reached = new Set<Status>([
@@ -167,31 +167,21 @@ test('every status is reached', async (t) => {
     (await ask('nonsense')).status,
     (await ask(await authority.token({ ...bound, expiresInSeconds: -1 }))).status,
     (await ask(good, 'read', 'media:movie')).status,
-    (await ask(await authority.token({ ...bound, domain: 'nowhere' }), 'read', 'movie')).status,
-    (await ask(await authority.token({ ...bound, domain: 'empty' }), 'read', 'movie')).status,
-    (await engine.decide({ token: good, action: 'read', resource: 'movie' })).status,
-    role('catalog:role.reader', ['CN=Somebody Else']).status,
+    (await ask(await authority.token({ ...bound, domain: 'nowhere' }), 'read', 'nowhere:movie')).status,
+    (await ask(await authority.token({ ...bound, domain: 'empty' }), 'read', 'empty:movie')).status,
+    (await engine.decide({ token: good, action: 'read', resource: 'catalog:movie' })).status,
+    role('catalog:role.reader', (await createTestAuthority()).ca.pem).status,
     role('').status,
     role(':role.reader').status,
     role('catalog.reader').status,
   ]);
-  t.is(role('catalog:role.reader', ['CN=Test Authority']).status, 'ALLOW');
+  t.is(role('catalog:role.reader').status, 'ALLOW');
   t.is(role('catalog:role.').status, 'DENY_CERT_MISSING_ROLE_NAME');
   // DENY_DOMAIN_EXPIRED needs a bundle; see the loader's tests.
   t.deepEqual(
     statuses.filter((status) => !reached.has(status)),
     ['DENY_DOMAIN_EXPIRED'],
   );
-});
-
-test('a role certificate past its end is expired, whatever the connection says', async (t) => {
-  const authority = await createTestAuthority();
-  const engine = authority.engine(domains);
-  const certificate = authority.certificate('catalog:role.reader', 1000);
-  const asked = { certificate, action: 'read', resource: 'movie' };
-  t.is(engine.decideRoleCertificate(asked).status, 'ALLOW');
-  authority.clock.advance(2000);
-  t.is(engine.decideRoleCertificate(asked).status, 'DENY_TOKEN_EXPIRED');
 });
 
 test('several tokens: a DENY wins, else an ALLOW, else the last status', async (t) => {
@@ -201,7 +191,7 @@ test('several tokens: a DENY wins, else an ALLOW, else the last status', async (
   const denied = await authority.token({ domain: 'catalog', roles: ['tempo'] });
   const other = await authority.token({ domain: 'catalog', roles: ['other'] });
   const decide = async (token: string[]): Promise<Status> =>
-    (await engine.decide({ token, action: 'read', resource: 'movie' })).status;
+    (await engine.decide({ token, action: 'read', resource: 'catalog:movie' })).status;
   t.is(await decide([]), 'DENY_NO_MATCH');
   t.is(await decide([reader, denied]), 'DENY');
   t.is(await decide([reader, other, 'nonsense']), 'ALLOW');

@@ -52,7 +52,7 @@ test('an explanation of a token and a bundle says everything, and nothing secret
   t.false(JSON.stringify(explained).includes(token));
 
   authority.clock.advance(700_000_000);
-  const late = await engine.explain({ token, action: 'read', resource: 'movie', certificate });
+  const late = await engine.explain({ token, action: 'read', resource: 'catalog:movie', certificate });
   t.is(late.status, 'DENY_TOKEN_EXPIRED');
   t.deepEqual(late.changes, [{ kind: 'renew-token' }, { kind: 'renew-policy', domain: 'catalog' }]);
 });
@@ -63,7 +63,7 @@ test('an explanation has the status of the decision, and says what would help', 
   const certificate = authority.certificate('media.player');
   const bound: TestTokenInput = { domain: 'catalog', roles: ['reader'], certificate };
   const other = authority.certificate('media.player');
-  const good = { token: await authority.token(bound), action: 'read', resource: 'movie', certificate };
+  const good = { token: await authority.token(bound), action: 'read', resource: 'catalog:movie', certificate };
   const addition = { kind: 'add-assertion', domain: 'catalog' };
   const cases: [request: DecideRequest & { token: string }, status: Status, changes: object[]][] = [
     [good, 'ALLOW', []],
@@ -82,7 +82,12 @@ test('an explanation has the status of the decision, and says what would help', 
     [{ ...good, resource: 'Media:x' }, 'DENY_DOMAIN_MISMATCH', [{ kind: 'get-token-of-domain', domain: 'media' }]],
     [{ ...good, action: '' }, 'DENY_INVALID_PARAMETERS', []],
     [{ ...good, token: 'x' }, 'DENY_TOKEN_INVALID', []],
-    [{ ...good, token: await authority.token({ ...bound, domain: 'nowhere' }) }, 'DENY_DOMAIN_NOT_FOUND', []],
+    [{ ...good, resource: 'movie' }, 'DENY_INVALID_PARAMETERS', []],
+    [
+      { ...good, token: await authority.token({ ...bound, domain: 'nowhere' }), resource: 'nowhere:movie' },
+      'DENY_DOMAIN_NOT_FOUND',
+      [],
+    ],
   ];
   for (const [request, status, changes] of cases) {
     t.is((await engine.decide(request)).status, status);

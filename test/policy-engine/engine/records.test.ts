@@ -3,9 +3,9 @@ import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test from 'ava';
 
 const domains = {
-  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'movie' }] }],
+  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] }],
 };
-const request = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'movie' };
+const request = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'catalog:movie' };
 
 /** An engine whose records end up in a list. */
 function recording(more: Partial<RecordOptions> = {}): { engine: PolicyEngine; written: DecisionRecord[] } {
@@ -24,8 +24,8 @@ test('every decision is recorded, and never the token', async (t) => {
   const engine = authority.engine(domains, { requireBound: false, records });
   const claims = { jti: 'token-1' };
   const token = await authority.token({ domain: 'catalog', roles: ['reader'], principal: 'media.player', claims });
-  await engine.decide({ token, action: 'read', resource: 'movie' });
-  await engine.decide({ token: 'nonsense', action: 'read', resource: 'movie' });
+  await engine.decide({ token, action: 'read', resource: 'catalog:movie' });
+  await engine.decide({ token: 'nonsense', action: 'read', resource: 'catalog:movie' });
   await engine.close();
   const at = authority.clock.now();
   t.deepEqual(written, [
@@ -35,13 +35,13 @@ test('every decision is recorded, and never the token', async (t) => {
       domain: 'catalog',
       roles: ['reader'],
       action: 'read',
-      resource: 'movie',
+      resource: 'catalog:movie',
       subject: 'media.player',
       tokenId: 'token-1',
       policy: 'catalog:policy.p',
-      assertion: { effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' },
+      assertion: { effect: 'ALLOW', role: 'reader', action: 'read', resource: 'catalog:movie' },
     },
-    { at, status: 'DENY_TOKEN_INVALID', action: 'read', resource: 'movie' },
+    { at, status: 'DENY_TOKEN_INVALID', action: 'read', resource: 'catalog:movie' },
   ]);
   t.deepEqual(engine.health().records, { written: 2, dropped: 0, masked: 0, failed: 0 });
 });

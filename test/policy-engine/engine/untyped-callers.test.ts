@@ -5,7 +5,9 @@ import test from 'ava';
 /* What a caller without types can pass: options are refused with a code, requests are answered with a status. */
 
 const authority = await createTestAuthority();
-const movies = [{ name: 'p', assertions: [{ effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' }] }];
+const movies = [
+  { name: 'p', assertions: [{ effect: 'ALLOW', role: 'reader', action: 'read', resource: 'catalog:movie' }] },
+];
 
 const domains: { note: string; value: unknown }[] = [
   { note: 'no policies', value: { catalog: null } },
@@ -54,11 +56,13 @@ test('decide answers a status for lists and requests whose parts throw when they
   const token = await authority.token({ domain: 'catalog', roles: ['reader'] });
   const iterator = Object.assign([token], { [Symbol.iterator]: fails });
   const requests = [
-    { token: new Proxy([token], { get: fails }), action: 'read', resource: 'movie' },
-    { token: iterator, action: 'read', resource: 'movie' },
-    { token: Object.defineProperty([token, token], 1, { get: fails }), action: 'read', resource: 'movie' },
-    Object.defineProperty({ token: [token, token], resource: 'movie' }, 'action', { get: fails }),
-    Object.defineProperty({ token: [token, token], action: 'read', resource: 'movie' }, 'certificate', { get: fails }),
+    { token: new Proxy([token], { get: fails }), action: 'read', resource: 'catalog:movie' },
+    { token: iterator, action: 'read', resource: 'catalog:movie' },
+    { token: Object.defineProperty([token, token], 1, { get: fails }), action: 'read', resource: 'catalog:movie' },
+    Object.defineProperty({ token: [token, token], resource: 'catalog:movie' }, 'action', { get: fails }),
+    Object.defineProperty({ token: [token, token], action: 'read', resource: 'catalog:movie' }, 'certificate', {
+      get: fails,
+    }),
   ];
   for (const request of requests) {
     const { status } = await Reflect.apply(engine.decide, engine, [request]);

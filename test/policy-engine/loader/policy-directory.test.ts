@@ -279,7 +279,7 @@ test('keys.json is followed: a new key verifies, what a withdrawn key signed is 
   const w = await world(t, { watch: false, requireBound: false });
   const token = await w.authority.token({ domain: 'catalog', roles: ['reader'] });
   const decide = async (): Promise<Status> =>
-    (await w.engine.decide({ token, action: 'read', resource: 'movie' })).status;
+    (await w.engine.decide({ token, action: 'read', resource: 'catalog:movie' })).status;
   t.is(await decide(), 'ALLOW');
   const keysFile = join(w.dir, 'keys.json');
   const before = readFileSync(keysFile, 'utf8');

@@ -24,6 +24,7 @@ function decider(): Decider {
 
 const options: ProtectOptions = {
   engine: decider(),
+  domains: ['catalog'],
   rule: ({ method, path }) => {
     const entity = /^\/(movie|series)$/.exec(path)?.[1];
     return entity === undefined

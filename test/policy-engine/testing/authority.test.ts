@@ -26,7 +26,9 @@ test('mutual TLS works with them, and the peer certificate binds a token', async
   const authority = await createTestAuthority({ clock: new TestClock(performance.timeOrigin) });
   const [server, client] = [authority.certificate('catalog.api'), authority.certificate('media.player')];
   const engine = authority.engine({
-    catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'movie' }] }],
+    catalog: [
+      { name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] },
+    ],
   });
   const token = await authority.token({ domain: 'catalog', roles: ['reader'], certificate: client });
   const listener = createServer({ cert: server.pem, key: server.key, ca: authority.ca.pem, requestCert: true });
@@ -45,7 +47,7 @@ test('mutual TLS works with them, and the peer certificate binds a token', async
   const [peer]: TLSSocket[] = await once(listener, 'secureConnection');
   t.true(peer?.authorized);
   const certificate = peer?.getPeerCertificate();
-  t.is((await engine.decide({ token, action: 'read', resource: 'movie', certificate })).status, 'ALLOW');
+  t.is((await engine.decide({ token, action: 'read', resource: 'catalog:movie', certificate })).status, 'ALLOW');
 });
 
 test('an engine that is never closed does not keep its process alive', async (t) => {

@@ -5,9 +5,9 @@ import { certificateThumbprint } from '@signet/policy-engine/token';
 import test from 'ava';
 
 const domains = {
-  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'movie' }] }],
+  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] }],
 };
-const request = { action: 'read', resource: 'movie' };
+const request = { action: 'read', resource: 'catalog:movie' };
 
 test('a bound token counts with its certificate only, also when its verification is cached', async (t) => {
   const authority = await createTestAuthority();

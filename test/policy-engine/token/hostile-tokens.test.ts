@@ -4,7 +4,7 @@ import { createTestAuthority, type TestAuthority, type TestTokenInput } from '@s
 import test from 'ava';
 
 const domains = {
-  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'movie' }] }],
+  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] }],
 };
 const authority = await createTestAuthority();
 const certificate = authority.certificate('media.player');
@@ -155,8 +155,9 @@ test('a signature in DER form is refused', async (t) => {
   const engine = authority.engine(domains, { keys });
   const status = async (dsaEncoding: 'der' | 'ieee-p1363'): Promise<Status> => {
     const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding }).toString('base64url');
-    return (await engine.decide({ token: `${signed}.${signature}`, action: 'read', resource: 'movie', certificate }))
-      .status;
+    return (
+      await engine.decide({ token: `${signed}.${signature}`, action: 'read', resource: 'catalog:movie', certificate })
+    ).status;
   };
   t.is(await status('der'), 'DENY_TOKEN_INVALID');
   t.is(await status('ieee-p1363'), 'ALLOW');
@@ -174,7 +175,7 @@ test('a weak RSA key verifies nothing', async (t) => {
     const signed = `${base64url({ alg: 'RS256', kid: 'k', typ: 'at+jwt' })}.${payload}`;
     const token = `${signed}.${sign('sha256', Buffer.from(signed), privateKey).toString('base64url')}`;
     const engine = authority.engine(domains, { keys });
-    t.is((await engine.decide({ token, action: 'read', resource: 'movie', certificate })).status, status);
+    t.is((await engine.decide({ token, action: 'read', resource: 'catalog:movie', certificate })).status, status);
   }
 });
 
@@ -192,5 +193,8 @@ test('duplicate members are refused, also when the signature is good', async (t)
   const signature = sign('sha256', Buffer.from(signed), { key: privateKey, dsaEncoding: 'ieee-p1363' });
   const engine = authority.engine(domains, { keys });
   const token = `${signed}.${signature.toString('base64url')}`;
-  t.is((await engine.decide({ token, action: 'read', resource: 'movie', certificate })).status, 'DENY_TOKEN_INVALID');
+  t.is(
+    (await engine.decide({ token, action: 'read', resource: 'catalog:movie', certificate })).status,
+    'DENY_TOKEN_INVALID',
+  );
 });

@@ -3,9 +3,9 @@ import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
 
 const domains = {
-  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'movie' }] }],
+  catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] }],
 };
-const request = { action: 'read', resource: 'movie' };
+const request = { action: 'read', resource: 'catalog:movie' };
 
 /** Counts look-ups, and can withdraw all keys. */
 function countingKeys(source: KeySource): KeySource & { finds: number; revision: number; withdrawn: boolean } {

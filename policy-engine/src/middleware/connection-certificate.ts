@@ -1,0 +1,102 @@
+import { constants, type X509Certificate } from 'node:crypto';
+import { issuedUntil, isWithinDates } from '../certificates/certificate-chain.ts';
+import { type AuthoritiesInput, parseAuthorities, parseChain } from '../certificates/read-certificates.ts';
+import { type Clock, systemClock } from '../clock.ts';
+
+/** The part of a TLS socket of Node that is read; a plain socket has only the address. */
+export interface NodeSocket {
+  readonly remoteAddress?: string | undefined;
+  readonly authorized?: boolean;
+  getProtocol?(): string | null;
+  getPeerX509Certificate?(): X509Certificate | undefined;
+}
+
+/** Which certificates of connections count. */
+export interface ConnectionOptions {
+  /**
+   * The authorities that may issue client certificates. With them a certificate is verified here, by its signatures, and counts on
+   * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
+   * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
+   */
+  authorities?: AuthoritiesInput;
+  /** The time that the dates of certificates are compared with. Default: the machine's. */
+  clock?: Clock;
+}
+
+/** What is known of a connection. */
+interface Known {
+  /** No other certificate can take the place of the one that it has. */
+  readonly isFixed: boolean;
+  readonly certificate: X509Certificate | undefined;
+  /** Until when its issuers vouch for it, in milliseconds since the epoch. */
+  readonly until: number;
+}
+
+/**
+ * Finds the certificate of the connection of a request: verified, and within its dates at each request, as a connection may outlive
+ * its certificate. Reading one costs more than a decision, so it is done once a connection where it cannot change.
+ */
+export class ConnectionCertificates {
+  readonly #clock: Clock;
+  readonly #authorities: readonly X509Certificate[] | undefined;
+  readonly #known = new WeakMap<object, Known>();
+  #hasWarned = false;
+
+  /** Throws `PolicyEngineError('invalid-options')` for authorities that are none. */
+  constructor({ authorities, clock }: ConnectionOptions) {
+    this.#clock = clock ?? systemClock;
+    this.#authorities = authorities === undefined ? undefined : parseAuthorities(authorities);
+  }
+
+  /** `connection` stands for the connection where `socket` does not, as of HTTP/2. */
+  of(socket: NodeSocket, connection: object = socket): X509Certificate | undefined {
+    const now = this.#clock.now();
+    const { certificate, until } = this.#knownOf(socket, connection, now);
+    return certificate !== undefined && now <= until && isWithinDates(certificate, now) ? certificate : undefined;
+  }
+
+  #knownOf(socket: NodeSocket, connection: object, now: number): Known {
+    const last = this.#known.get(connection);
+    if (last?.isFixed) return last;
+    const isFixed = hasOneHandshake(socket);
+    const certificate = socket.getPeerX509Certificate?.();
+    if (certificate !== undefined && last?.certificate?.raw.equals(certificate.raw)) return last;
+    const known = { isFixed, certificate, until: this.#verifiedUntil(socket, isFixed, certificate, now) };
+    this.#known.set(connection, known);
+    return known;
+  }
+
+  #verifiedUntil(socket: NodeSocket, isFixed: boolean, certificate: X509Certificate | undefined, now: number): number {
+    if (certificate === undefined) return never;
+    if (this.#authorities !== undefined) {
+      const chain = parseChain(certificate);
+      return (chain && issuedUntil(chain, this.#authorities, now)) ?? never;
+    }
+    if (socket.authorized !== true) return never;
+    if (!isFixed) this.#warn();
+    return isFixed ? Number.POSITIVE_INFINITY : never;
+  }
+
+  #warn(): void {
+    if (this.#hasWarned) return;
+    this.#hasWarned = true;
+    process.emitWarning(
+      'client certificates over TLS 1.2 are not used, as this server allows renegotiation: add `secureServerOptions` to its TLS options',
+      { code: 'SIGNET_RENEGOTIATION' },
+    );
+  }
+}
+
+const never = Number.NEGATIVE_INFINITY;
+
+/**
+ * Whether the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps the options that it was
+ * made with. What cannot be read counts as a server that renegotiates.
+ */
+function hasOneHandshake(socket: NodeSocket): boolean {
+  if (socket.getProtocol?.() === 'TLSv1.3') return true;
+  const server: unknown = Reflect.get(socket, 'server');
+  if (typeof server !== 'object' || server === null) return false;
+  const options: unknown = Reflect.get(server, 'secureOptions');
+  return typeof options === 'number' && (options & constants.SSL_OP_NO_RENEGOTIATION) !== 0;
+}

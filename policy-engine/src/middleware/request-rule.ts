@@ -1,0 +1,136 @@
+import { PolicyEngineError } from '../errors.ts';
+import { foldAscii } from '../names/index.ts';
+import type { Status } from '../policy/index.ts';
+import { isUnqualified, ServedDomains } from '../served-domains.ts';
+import { canonicalPath } from './canonical-path.ts';
+
+/** What a rule sees of a request. */
+export interface RuleInput {
+  /** As sent, e.g. `GET`. */
+  readonly method: string;
+  /** The canonical path: decoded once, no trailing `/`. */
+  readonly path: string;
+  /** The pattern of the route that matched, as the framework knows it (`/movie/:id`); absent in front of all routes. */
+  readonly route?: string;
+}
+
+/** What a request asks for in the language of policy. */
+export interface Asked {
+  readonly action: string;
+  /** `domain:entity`; `entity` alone where exactly one domain is served. */
+  readonly resource: string;
+}
+
+/** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
+export type Rule = (request: RuleInput) => Asked | undefined;
+
+/** What requests ask for, and in which domains. */
+export interface RuleOptions {
+  /**
+   * What every request asks for, for the middleware of one route; or a function of the request. It may be called more than once
+   * for a request: a path that a router could read in another way is refused (400) when the answers differ.
+   */
+  rule: Asked | Rule;
+  /**
+   * The domains that this service serves. Resources of others are refused; with exactly one, a resource without a domain is one of
+   * it. Obligatory unless the engine was told them, or `rule` is one resource with its domain.
+   */
+  domains?: readonly string[];
+  /** The routes of this service distinguish capital and small letters, so that `rule` may as well. Default false. */
+  caseSensitive?: boolean;
+}
+
+/** What the rule is asked about. */
+export interface SeenRequest {
+  readonly method: string;
+  /** Path and query as received, not decoded. */
+  readonly target: string;
+  /** The same as the framework routes it, where that may be another one. */
+  readonly routedTarget?: string;
+  readonly route?: string | undefined;
+}
+
+/** What a request asks for, the resource with its domain wherever the service said one; or the answer to who may not ask. */
+export type RuleOutcome =
+  | { readonly kind: 'asked'; readonly asked: Asked }
+  | { readonly kind: 'refused'; readonly code: 400 | 404; readonly message: string }
+  | { readonly kind: 'denied'; readonly status: Status };
+
+/** The rule of a middleware, ready to be asked. */
+export class RequestRule {
+  readonly #options: RuleOptions;
+  readonly #served: ServedDomains;
+
+  /** `engineDomains`: what the engine was told. Throws `PolicyEngineError('invalid-options')` for domains that are none or not among them. */
+  constructor(options: RuleOptions, engineDomains?: readonly string[]) {
+    this.#options = options;
+    this.#served = new ServedDomains(options.domains ?? engineDomains);
+    if (engineDomains === undefined || this.#served.isWithin(engineDomains)) return;
+    throw new PolicyEngineError('invalid-options', '`domains` must be among those that the engine was told');
+  }
+
+  /** Throws `PolicyEngineError('invalid-options')` unless every resource will have a domain. */
+  requireDomains(): this {
+    const { rule } = this.#options;
+    const isTold = typeof rule === 'function' ? this.#served.names !== undefined : this.#isComplete(rule);
+    if (isTold) return this;
+    throw new PolicyEngineError(
+      'invalid-options',
+      '`domains` is required: say which domains this service serves, here or to the engine',
+    );
+  }
+
+  /** Throws what the rule throws. */
+  read(request: SeenRequest): RuleOutcome {
+    const path = canonicalPath(request.target);
+    if (path === undefined) return refused(400, 'path is not in canonical form');
+    const asked = this.#ask(request, path);
+    if (this.#readings(request, path).some((other) => !isSame(this.#ask(request, other), asked))) {
+      return refused(400, 'path can be read in more than one way');
+    }
+    if (asked === undefined) return refused(404, 'unknown endpoint');
+    const qualified = this.#served.qualify(asked.resource);
+    if ('status' in qualified) return { kind: 'denied', status: qualified.status };
+    return { kind: 'asked', asked: { ...asked, resource: qualified.resource } };
+  }
+
+  #isComplete(asked: unknown): boolean {
+    if (typeof asked !== 'object' || asked === null) return false;
+    const { action, resource }: { action?: unknown; resource?: unknown } = asked;
+    if (typeof action !== 'string' || typeof resource !== 'string') return false;
+    return this.#served.names === undefined ? !isUnqualified(resource) : !('status' in this.#served.qualify(resource));
+  }
+
+  #ask({ method, route }: SeenRequest, path: string): Asked | undefined {
+    const { rule } = this.#options;
+    return typeof rule === 'function' ? rule({ method, path, ...(route !== undefined && { route }) }) : rule;
+  }
+
+  /** How else a router could read the path: without regard to case, up to a `;`, or as something before it has rewritten it. */
+  #readings({ target, routedTarget = target }: SeenRequest, path: string): readonly string[] {
+    if (typeof this.#options.rule !== 'function') return [];
+    const routed = routedTarget === target ? path : canonicalPath(routedTarget);
+    const others = new Set(routed === undefined ? [''] : [routed]);
+    for (const each of others) {
+      const cut = each.indexOf(';');
+      if (cut >= 0) others.add(withoutEndingSlash(each.slice(0, cut)));
+      if (this.#options.caseSensitive !== true) others.add(each.toLowerCase());
+    }
+    others.delete(path);
+    return [...others];
+  }
+}
+
+function withoutEndingSlash(path: string): string {
+  return path.length > 1 && path.endsWith('/') ? path.slice(0, -1) : path;
+}
+
+/** Capitals make no difference to policy. */
+function isSame(one: Asked | undefined, other: Asked | undefined): boolean {
+  if (one === undefined || other === undefined) return one === other;
+  return foldAscii(one.action) === foldAscii(other.action) && foldAscii(one.resource) === foldAscii(other.resource);
+}
+
+function refused(code: 400 | 404, message: string): RuleOutcome {
+  return { kind: 'refused', code, message };
+}
