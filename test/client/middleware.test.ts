@@ -1,6 +1,6 @@
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
-import { SignetClientError } from '@signet/client';
+import { SignetClientError, secureServerOptions } from '@signet/client';
 import { type AccessChecker, requireGrant as forExpress, type RequireGrantOptions } from '@signet/client/express';
 import { requireGrant as forFastify } from '@signet/client/fastify';
 import { requireGrant as forKoa } from '@signet/client/koa';
@@ -61,10 +61,17 @@ async function start(t: ExecutionContext, name: string, by: RequireGrantOptions[
   const pki = await makePki(temporaryFolder(t));
   const server = await pki.issue('catalog.api', ['localhost']);
   const reasons: string[] = [];
-  const options = { access, by, rule, onRefusal: (reason: string) => void reasons.push(reason) };
+  const options = { access, by, rule, domains: ['catalog'], onRefusal: (reason: string) => void reasons.push(reason) };
   const listener = await frameworks[name]?.(options, { pki, server });
   const listening = createServer(
-    { cert: server.cert, key: server.key, ca: pki.ca, requestCert: true, rejectUnauthorized: false },
+    {
+      cert: server.cert,
+      key: server.key,
+      ca: pki.ca,
+      ...secureServerOptions,
+      requestCert: true,
+      rejectUnauthorized: false,
+    },
     listener,
   );
   await new Promise<void>((resolve) => listening.listen(0, '127.0.0.1', resolve));

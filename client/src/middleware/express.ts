@@ -1,10 +1,7 @@
-import type { NodeRequest } from '@signet/policy-engine/http';
+import { type ExpressRouting, expressRouting, type NodeRequest } from '@signet/policy-engine/http';
 import { createGate, type RequireGrantOptions } from './require-grant.ts';
 
-/** Express keeps the target as received in `originalUrl`; `url` loses the mount path. */
-interface ExpressRequest extends NodeRequest {
-  readonly originalUrl: string;
-}
+type ExpressRequest = NodeRequest & ExpressRouting;
 
 /** The part of an Express response that the middleware uses. */
 interface ExpressResponse {
@@ -12,16 +9,20 @@ interface ExpressResponse {
   json(body: unknown): unknown;
 }
 
-/** Express middleware that lets a request pass only when the token server grants it; else 400, 403 or 404 with a `ResourceError`. */
+/**
+ * Express middleware, of one route or in front of all, that lets a request pass only when the token server grants it; else 400,
+ * 403 or 404 with a `ResourceError`. Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ */
 export function requireGrant(
   options: RequireGrantOptions,
 ): (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void) => Promise<void> {
   const gate = createGate(options);
-  return async (request, response, next) => {
-    const refusal = await gate(request, request.originalUrl);
+  return async function grantRequired(request, response, next) {
+    const refusal = await gate(request, expressRouting(request, grantRequired));
     if (refusal === undefined) next();
     else response.status(refusal.status).json(refusal.body);
   };
 }
 
-export type { AccessChecker, Asked, RequireGrantOptions, RuleInput } from './require-grant.ts';
+export type { Asked, Rule, RuleInput } from '@signet/policy-engine/http';
+export type { AccessChecker, RequireGrantOptions } from './require-grant.ts';

@@ -1,8 +1,8 @@
-import type { NodeRequest } from '@signet/policy-engine/http';
+import { type FastifyRouting, fastifyRouting, type NodeRequest } from '@signet/policy-engine/http';
 import { createGate, type RequireGrantOptions } from './require-grant.ts';
 
 /** The part of a Fastify request that the hook uses. */
-interface FastifyRequest {
+interface FastifyRequest extends FastifyRouting {
   readonly raw: NodeRequest;
 }
 
@@ -14,16 +14,17 @@ interface FastifyReply {
 
 /**
  * A Fastify `onRequest` hook that lets a request pass only when the token server grants it; else 400, 403 or 404 with a
- * `ResourceError`.
+ * `ResourceError`. Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function requireGrant(
   options: RequireGrantOptions,
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const gate = createGate(options);
   return async (request, reply) => {
-    const refusal = await gate(request.raw);
+    const refusal = await gate(request.raw, fastifyRouting(request));
     return refusal === undefined ? undefined : reply.code(refusal.status).send(refusal.body);
   };
 }
 
-export type { AccessChecker, Asked, RequireGrantOptions, RuleInput } from './require-grant.ts';
+export type { Asked, Rule, RuleInput } from '@signet/policy-engine/http';
+export type { AccessChecker, RequireGrantOptions } from './require-grant.ts';

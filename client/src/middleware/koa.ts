@@ -1,20 +1,23 @@
-import type { NodeRequest } from '@signet/policy-engine/http';
+import { type KoaRouting, koaRouting, type NodeRequest } from '@signet/policy-engine/http';
 import { createGate, type RequireGrantOptions } from './require-grant.ts';
 
 /** The part of a Koa context that the middleware uses. */
-interface KoaContext {
+interface KoaContext extends KoaRouting {
   readonly req: NodeRequest;
   status: number;
   body: unknown;
 }
 
-/** Koa middleware that lets a request pass only when the token server grants it; else 400, 403 or 404 with a `ResourceError`. */
+/**
+ * Koa middleware, of one route or in front of all, that lets a request pass only when the token server grants it; else 400, 403
+ * or 404 with a `ResourceError`. Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ */
 export function requireGrant(
   options: RequireGrantOptions,
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = createGate(options);
-  return async (context, next) => {
-    const refusal = await gate(context.req);
+  return async function grantRequired(context, next) {
+    const refusal = await gate(context.req, koaRouting(context, grantRequired));
     if (refusal === undefined) return next();
     context.status = refusal.status;
     context.body = refusal.body;
@@ -22,4 +25,5 @@ export function requireGrant(
   };
 }
 
-export type { AccessChecker, Asked, RequireGrantOptions, RuleInput } from './require-grant.ts';
+export type { Asked, Rule, RuleInput } from '@signet/policy-engine/http';
+export type { AccessChecker, RequireGrantOptions } from './require-grant.ts';

@@ -1,22 +1,16 @@
 import { X509Certificate } from 'node:crypto';
-import { canonicalPath, type NodeRequest, nodeRequests, type ProtectedRequest } from '@signet/policy-engine/http';
+import {
+  type Asked,
+  type ConnectionOptions,
+  type NodeRequest,
+  nodeRequests,
+  type ProtectedRequest,
+  RequestRule,
+  type RuleOptions,
+  type SeenRequest,
+} from '@signet/policy-engine/http';
 import { certificateThumbprint } from '@signet/policy-engine/token';
 import { isPrincipalName } from './principal-name.ts';
-
-/** What a rule sees of a request. */
-export interface RuleInput {
-  /** As sent, e.g. `GET`. */
-  readonly method: string;
-  /** Decoded once, without a trailing `/`; paths that two programs could read differently are refused before. */
-  readonly path: string;
-}
-
-/** What a request asks for in the language of policy. */
-export interface Asked {
-  readonly action: string;
-  /** `domain:entity`. */
-  readonly resource: string;
-}
 
 /** The central access check: `client.access` is one. */
 export interface AccessChecker {
@@ -31,12 +25,10 @@ export interface AccessChecker {
 }
 
 /** Which requests are asked about, and about whom. */
-export interface RequireGrantOptions {
+export interface RequireGrantOptions extends RuleOptions, ConnectionOptions {
   readonly access: AccessChecker;
   /** Who is asked about: the bearer of the `Svc-Principal-Auth` token, or the service that the client's certificate names. */
   readonly by: 'principal-token' | 'certificate';
-  /** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
-  readonly rule: (request: RuleInput) => Asked | undefined;
   /** Told why a request was refused though its caller is only told 403. */
   readonly onRefusal?: (reason: string) => void;
 }
@@ -66,7 +58,7 @@ function whoCalls(request: ProtectedRequest, by: RequireGrantOptions['by']): Who
   return isOne ? { principalToken } : { missing: 'one principal token is required' };
 }
 
-/** Only a certificate that the TLS layer verified is here. A role certificate names no service. */
+/** Only a certificate that counts now and on this connection is here. A role certificate names no service. */
 function certificateHolder({ peer }: ProtectedRequest): { principal: string; thumbprint: string } | undefined {
   if (peer.certificate === undefined) return undefined;
   const { certificate } = peer;
@@ -79,21 +71,25 @@ function certificateHolder({ peer }: ProtectedRequest): { principal: string; thu
 
 /**
  * The centralized patterns of the interface document: decides one request by asking the token server. `undefined` lets it
- * pass; everything else is a refusal, also a server that gives no answer, since an unanswered question is not a yes.
+ * pass; everything else is a refusal, also a server that gives no answer, since an unanswered question is not a yes. `routing`:
+ * what the framework knows of the way of the request.
+ * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function createGate(
   options: RequireGrantOptions,
-): (request: NodeRequest, target?: string) => Promise<Refusal | undefined> {
-  const read = nodeRequests();
-  return async (request, target) => {
+): (request: NodeRequest, routing?: Partial<SeenRequest>) => Promise<Refusal | undefined> {
+  const read = nodeRequests(options);
+  const rule = new RequestRule(options).requireDomains();
+  return async (request, routing) => {
     const seen = read(request);
-    const path = canonicalPath(target ?? seen.target);
-    if (path === undefined) return refuse(400, 'path is not in canonical form');
-    const asked = options.rule({ method: seen.method, path });
-    if (asked === undefined) return refuse(404, 'unknown endpoint');
+    const outcome = rule.read({ ...seen, ...routing });
+    if (outcome.kind === 'refused') return refuse(outcome.code, outcome.message);
     const who = whoCalls(seen, options.by);
     if ('missing' in who) return refuse(403, who.missing);
-    const reason = await reasonAgainst(options.access, { ...asked, ...who });
+    const reason =
+      outcome.kind === 'denied'
+        ? `the rule asks for a resource that is not served: ${outcome.status}`
+        : await reasonAgainst(options.access, { ...outcome.asked, ...who });
     if (reason === undefined) return undefined;
     options.onRefusal?.(reason);
     return refuse(403, 'access is not granted');
