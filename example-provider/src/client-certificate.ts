@@ -1,7 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
-import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
+import { nodeRequests } from '@signet/policy-engine/http';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 
 /** The verified certificate of a connection. */
@@ -15,25 +15,23 @@ export interface ClientCertificate {
 export type CertificateReader = (request: IncomingMessage) => ClientCertificate | undefined;
 
 /**
- * Reads client certificates: only those that the TLS layer verified, and that are still within their dates, since a kept-alive
- * connection may outlive its certificate. Reading one costs more than a decision, so each connection's is read once.
+ * Reads client certificates: only those that count now and on their connection (`nodeRequests`). What a subject says is read once
+ * a certificate.
  */
 export function createCertificateReader(clock: Clock): CertificateReader {
-  const bySocket = new WeakMap<TLSSocket, ClientCertificate>();
-  return ({ socket }) => {
-    if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
-    const found = bySocket.get(socket) ?? readCertificate(socket);
-    if (found === undefined) return undefined;
-    bySocket.set(socket, found);
-    return found.certificate.validToDate.getTime() > clock.now() ? found : undefined;
+  const read = nodeRequests({ clock });
+  const known = new WeakMap<X509Certificate, ClientCertificate>();
+  return (request) => {
+    const { certificate } = read(request).peer;
+    if (!(certificate instanceof X509Certificate)) return undefined;
+    const found = known.get(certificate) ?? readCertificate(certificate);
+    known.set(certificate, found);
+    return found;
   };
 }
 
-function readCertificate(socket: TLSSocket): ClientCertificate | undefined {
-  const peer = socket.getPeerCertificate();
-  if (!(peer.raw instanceof Uint8Array)) return undefined;
-  const certificate = new X509Certificate(peer.raw);
-  const principal = subjectPrincipal(peer.subject?.CN);
+function readCertificate(certificate: X509Certificate): ClientCertificate {
+  const principal = subjectPrincipal(certificate.toLegacyObject().subject?.CN);
   return { certificate, ...(principal !== undefined && { principal }) };
 }
 

@@ -26,7 +26,7 @@ async function serve(options: Options): Promise<void> {
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => resolve());
   });
-  await using engine = await PolicyEngine.open({ policyDir: config.policyDir });
+  await using engine = await PolicyEngine.open({ policyDir: config.policyDir, domains: [config.domain] });
   await using client = createClient({ ...config.tls, ...config.server });
   const ask: AskServer = async (question) => ({ granted: await client.access.check(question) });
   const server = createProvider({ config, engine, ask, clock: systemClock, logger });

@@ -1,15 +1,9 @@
-import { constants } from 'node:crypto';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
+import { secureServerOptions } from '@signet/policy-engine';
 import type Koa from 'koa';
 import type { ProviderConfig } from './config.ts';
-
-const secureOptions = {
-  minVersion: 'TLSv1.2',
-  // A resumed session would skip the check of the certificate.
-  secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
-} as const;
 
 /**
  * HTTPS that asks every client for a certificate. A connection without one, or with one that the CA did not issue, is served all the
@@ -23,7 +17,7 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
       ca: readFileSync(tls.clientCa),
       requestCert: true,
       rejectUnauthorized: false,
-      ...secureOptions,
+      ...secureServerOptions,
       handshakeTimeout: 20_000,
       headersTimeout: 20_000,
       requestTimeout: 30_000,
@@ -43,7 +37,12 @@ export function followFiles(server: Server, tls: ProviderConfig['tls'], onError:
     try {
       const cert = readFileSync(tls.certificate, 'utf8');
       if (cert === inUse) return;
-      server.setSecureContext({ ...secureOptions, cert, key: readFileSync(tls.key), ca: readFileSync(tls.clientCa) });
+      server.setSecureContext({
+        ...secureServerOptions,
+        cert,
+        key: readFileSync(tls.key),
+        ca: readFileSync(tls.clientCa),
+      });
       inUse = cert;
     } catch (error) {
       onError(error);

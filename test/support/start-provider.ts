@@ -50,7 +50,7 @@ export async function startProvider(
   const log: Record<string, unknown>[] = [];
   const server = createProvider({
     config: { domain: parseDomainName('catalog'), tls },
-    engine: authority.engine({ catalog: rules }),
+    engine: authority.engine({ catalog: rules }, { domains: ['catalog'] }),
     ask: async (question) => {
       questions.push(question);
       const granted = answer(question);

@@ -1,9 +1,9 @@
-import { constants } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
+import { secureServerOptions } from '@signet/policy-engine/http';
 
 /** PEM files of the server's certificate (chain), its key, and the CAs of client certificates. */
 export interface TlsFiles {
@@ -39,11 +39,9 @@ function secureOptions(files: TlsFiles) {
     cert: readFileSync(files.certificate),
     key: readFileSync(files.key),
     ca: readFileSync(files.clientCa),
-    minVersion: 'TLSv1.2',
+    ...secureServerOptions,
     ciphers,
     honorCipherOrder: true,
-    // A resumed session would stay "authorized" past the end of the client's certificate: there are no tickets to resume with.
-    secureOptions: constants.SSL_OP_NO_TICKET | constants.SSL_OP_NO_RENEGOTIATION,
   } as const;
 }
 
