@@ -27,6 +27,7 @@ export interface ProviderRequest {
 
 /** The example provider over real TLS, with policy in memory and a token server that is a function. It ends with the test. */
 export interface TestProvider {
+  readonly url: string;
   readonly authority: TestAuthority;
   /** What the token server was asked. */
   readonly questions: readonly AccessQuestion[];
@@ -62,7 +63,7 @@ export async function startProvider(
   });
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
   t.teardown(() => drain(server, 100));
-  return { authority, questions, log, send: (each) => send(url, authority, each) };
+  return { url, authority, questions, log, send: (each) => send(url, authority, each) };
 }
 
 const rules = [
