@@ -154,6 +154,8 @@ export type StoreRefusal =
   | 'corrupt'
   | 'newer-schema'
   | 'older-schema'
+  | 'foreign-schema'
+  | 'seal'
   | 'missing';
 
 /** The store is not fit to be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */

@@ -1,8 +1,9 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { backUpStore } from '../store/sqlite/backup.ts';
+import { ensureSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { action, configPathOf, print } from './run.ts';
 
 /** `signet backup`: a copy of the store, also while it is served. */
@@ -12,9 +13,10 @@ export function backupCommand(): Command {
     .argument('<file>', 'the new file')
     .option('--json', 'print JSON')
     .action(
-      action((file: string, options: { json?: boolean }, command: Command) => {
-        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-        print({ file: resolve(file), digest: backUpStore(storeFile, resolve(file)) }, options.json);
+      action(async (file: string, options: { json?: boolean }, command: Command) => {
+        const { storeFile, keysDir } = loadConfig(configPathOf(command), processEnvironment());
+        const sealKey = ensureSealKey(join(keysDir, sealKeyName));
+        print({ file: resolve(file), digest: await backUpStore(storeFile, resolve(file), sealKey) }, options.json);
       }),
     );
 }

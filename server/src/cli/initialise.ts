@@ -21,6 +21,7 @@ import { keyFilesIn } from '../keys/key-files.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import { ensureSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { UsageError } from './run.ts';
 
 export interface InitialiseOptions {
@@ -116,6 +117,7 @@ async function makeStore(dataDir: string, clock: Clock): Promise<void> {
   try {
     const files = keyFilesIn(join(dataDir, 'keys'));
     await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), files, clock });
+    ensureSealKey(join(dataDir, 'keys', sealKeyName));
   } finally {
     await store.close();
   }

@@ -1,13 +1,15 @@
-import { resolve } from 'node:path';
+import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { restoreStore } from '../store/sqlite/restore.ts';
+import { type BackupProof, restoreStore } from '../store/sqlite/restore.ts';
+import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { localUser } from './local-user.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface RestoreOptions {
+  readonly digest?: string;
   readonly reason?: string;
   readonly json?: boolean;
 }
@@ -17,18 +19,26 @@ export function restoreCommand(): Command {
   return new Command('restore')
     .description('put a backup in the place of the store, under a new epoch; stop the servers first')
     .argument('<file>', 'what `signet backup` wrote')
+    .option('--digest <hex>', 'what `signet backup` printed, for a backup that was sealed elsewhere', parseDigest)
     .option('--reason <text>', 'why, for the audit log')
     .option('--json', 'print JSON')
     .action(action(restore));
 }
 
+function parseDigest(text: string): string {
+  if (!/^[0-9a-f]{64}$/i.test(text)) throw new InvalidArgumentError('must be 64 hexadecimal digits');
+  return text;
+}
+
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
-  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+  const { storeFile, keysDir } = loadConfig(configPathOf(command), processEnvironment());
   const context = {
     actor: `local:${localUser()}`,
     ...(options.reason !== undefined && { reason: options.reason }),
   };
-  const restored = await restoreStore(storeFile, resolve(file), { clock: systemClock, context });
+  const proof: BackupProof =
+    options.digest === undefined ? { sealKey: readSealKey(join(keysDir, sealKeyName)) } : { digest: options.digest };
+  const restored = await restoreStore(storeFile, resolve(file), { clock: systemClock, context, proof });
   if (options.json === true) return print(restored, true);
   const { kept, ...rest } = restored;
   const { lost, ...rows } = kept ?? { lost: ['everything'] };

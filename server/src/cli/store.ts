@@ -1,7 +1,10 @@
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { checkStore } from '../store/sqlite/check.ts';
+import { checkStore, type StoreCheck } from '../store/sqlite/check.ts';
+import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
 /** `signet store check`. */
@@ -14,8 +17,7 @@ export function storeCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (file: string | undefined, options: { json?: boolean }, command: Command) => {
-        const checked = file ?? loadConfig(configPathOf(command), processEnvironment()).storeFile;
-        const { faults, ...found } = await checkStore(checked);
+        const { faults, ...found } = await check(file, configPathOf(command));
         if (options.json === true) print({ ...found, faults }, true);
         else {
           print(found, false);
@@ -25,4 +27,11 @@ export function storeCommand(): Command {
       }),
     );
   return store;
+}
+
+/** A backup may be looked at where no server is configured: its seal is then one of another key. */
+async function check(file: string | undefined, configFile: string): Promise<StoreCheck> {
+  if (file !== undefined && !existsSync(configFile)) return checkStore(file);
+  const { storeFile, keysDir } = loadConfig(configFile, processEnvironment());
+  return checkStore(file ?? storeFile, readSealKey(join(keysDir, sealKeyName)));
 }

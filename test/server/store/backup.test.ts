@@ -10,6 +10,8 @@ import Database from 'better-sqlite3';
 import { plainRecord } from '#support/plain-domains';
 import { temporaryFolder } from '#support/temp';
 
+const sealKey = Buffer.alloc(32, 7);
+
 const save = (store: Store, name: string) =>
   store.change({ actor: 'local:jane' }, (change) => change.saveDomain(plainRecord({ name, roles: { r: [] } }, 0)));
 
@@ -25,19 +27,19 @@ async function openWorld(t: ExecutionContext) {
 
 test('a backup of a store in use has every row, and only its owner reads it', async (t) => {
   const { file, store, backup } = await openWorld(t);
-  const digest = backUpStore(file, backup);
+  const digest = await backUpStore(file, backup, sealKey);
   t.is(statSync(backup).mode & 0o777, 0o600);
   t.is(digest, (await checkStore(file)).digest);
   await save(store, 'three');
   t.not(digest, (await checkStore(file)).digest);
-  t.throws(() => backUpStore(file, backup), { instanceOf: ConflictError });
+  await t.throwsAsync(backUpStore(file, backup, sealKey), { instanceOf: ConflictError });
 });
 
 test('a backup under changes is the store at one instant', async (t) => {
   const { file, store, backup } = await openWorld(t);
   const changes = Array.from({ length: 40 }, (_, index) => save(store, `more${index}`));
   await changes[5];
-  backUpStore(file, backup);
+  await backUpStore(file, backup, sealKey);
   await Promise.all(changes);
   const { counter, domains, auditRecords, faults } = await checkStore(backup);
   t.deepEqual(faults, []);
@@ -46,11 +48,13 @@ test('a backup under changes is the store at one instant', async (t) => {
 
 test('a store whose place cannot be written refuses its backup, with nothing left behind', async (t) => {
   const { folder, file } = await openWorld(t);
-  t.throws(() => backUpStore(file, join(folder, 'none', 'backup')), { instanceOf: StoreUnavailableError });
+  await t.throwsAsync(backUpStore(file, join(folder, 'none', 'backup'), sealKey), {
+    instanceOf: StoreUnavailableError,
+  });
   if (process.getuid?.() === 0) return;
   const closed = temporaryFolder(t);
   chmodSync(closed, 0o500);
-  t.throws(() => backUpStore(file, join(closed, 'backup')), { instanceOf: StoreUnavailableError });
+  await t.throwsAsync(backUpStore(file, join(closed, 'backup'), sealKey), { instanceOf: StoreUnavailableError });
   chmodSync(closed, 0o700);
 });
 
@@ -76,8 +80,9 @@ test('check finds a list whose members were changed without their number', async
 
 test('check finds a backup that was changed', async (t) => {
   const { file, backup } = await openWorld(t);
-  backUpStore(file, backup);
-  t.deepEqual((await checkStore(backup)).faults, []);
+  await backUpStore(file, backup, sealKey);
+  t.like(await checkStore(backup, sealKey), { faults: [], seal: 'valid' });
+  t.like(await checkStore(backup, Buffer.alloc(32, 8)), { faults: [], seal: 'other-key' });
   const database = new Database(backup);
   database.exec("update domains set description = 'x'");
   database.close();

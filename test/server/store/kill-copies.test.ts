@@ -16,6 +16,7 @@ import { temporaryFolder } from '#support/temp';
 
 const points = Number(process.env['SIGNET_KILLS'] ?? 6);
 const by = { actor: 'test' };
+const sealKey = Buffer.alloc(32, 7);
 
 /** Runs `code` as a module of its own, with what it imports by the names of packages. */
 function run(
@@ -48,7 +49,7 @@ const backUp = `
   import { backUpStore } from '@signet/server/store/sqlite/backup';
   const [, , file, target] = process.argv;
   process.stdout.write('begins\\n');
-  process.stdout.write(backUpStore(file, target) + '\\n');
+  process.stdout.write((await backUpStore(file, target, Buffer.alloc(32, 7))) + '\\n');
 `;
 
 const restore = `
@@ -56,7 +57,7 @@ const restore = `
   import { restoreStore } from '@signet/server/store/sqlite/restore';
   const [, , file, backup] = process.argv;
   process.stdout.write('begins\\n');
-  await restoreStore(file, backup, { clock: systemClock, context: { actor: 'test' } });
+  await restoreStore(file, backup, { clock: systemClock, context: { actor: 'test' }, proof: { sealKey: Buffer.alloc(32, 7) } });
 `;
 
 async function bigStore(t: ExecutionContext): Promise<{ readonly folder: string; readonly file: string }> {
@@ -102,18 +103,18 @@ test('a backup that is killed leaves no file of its name, or a whole one', async
   }
   t.log(`${points} kills, ${whole} after the end`);
   rmSync(target, { force: true });
-  t.is(backUpStore(file, target), digest);
+  t.is(await backUpStore(file, target, sealKey), digest);
 });
 
 test('a restore that is killed leaves the old store or the new one', async (t) => {
   const { folder, file } = await bigStore(t);
   const backup = join(folder, 'backup');
-  backUpStore(file, backup);
+  await backUpStore(file, backup, sealKey);
   const store = await openSqliteStore(file);
   await store.change(by, (change) => change.saveDomain(domainContent('later')));
   await store.close();
   const kept = join(folder, 'kept');
-  backUpStore(file, kept);
+  await backUpStore(file, kept, sealKey);
   const longest = await lasting(run(t, folder, 'restore', restore, file, backup));
   let replaced = 0;
   for (let point = 0; point < points; point += 1) {

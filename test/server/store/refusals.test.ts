@@ -3,6 +3,7 @@ import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSy
 import { join } from 'node:path';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { ensureSealKey, sealKeyName } from '@signet/server/store/sqlite/seal-key';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
@@ -103,6 +104,18 @@ const conditions: readonly (readonly [
     78,
   ],
   [
+    'holds a trigger',
+    (file) => {
+      const database = new Database(file);
+      database.exec(`create trigger evil after insert on audit begin delete from roles; end`);
+      database.close();
+      return undefined;
+    },
+    [...reading, ...changing, 'backup copy'],
+    /^signet: store `.*` holds trigger evil, which no version of this program makes: restore a backup, or undo it .*\n$/,
+    78,
+  ],
+  [
     'is locked as a whole',
     (file) => {
       const database = new Database(file);
@@ -118,7 +131,7 @@ const conditions: readonly (readonly [
 for (const [note, spoil, commands, said, status] of conditions) {
   test(`a store that ${note} is refused by each command in one line`, async (t) => {
     const { folder, file, run } = await openWorld(t);
-    backUpStore(file, join(folder, 'good'));
+    await backUpStore(file, join(folder, 'good'), ensureSealKey(join(folder, 'data/keys', sealKeyName)));
     const release = spoil(file);
     const results = await run(commands);
     release?.();
@@ -131,7 +144,7 @@ for (const [note, spoil, commands, said, status] of conditions) {
 
 test('a folder that cannot be written is said by each command in one line', async (t) => {
   const { folder, file, run } = await openWorld(t);
-  backUpStore(file, join(folder, 'good'));
+  await backUpStore(file, join(folder, 'good'), ensureSealKey(join(folder, 'data/keys', sealKeyName)));
   const isRoot = process.getuid?.() === 0;
   // As root another user has to run the commands, who may not be let into the checkout.
   const reach = isRoot && spawnSync('/bin/ls', [import.meta.dirname], { uid: 65_534, gid: 65_534 });

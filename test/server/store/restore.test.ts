@@ -17,7 +17,8 @@ import { temporaryFolder } from '#support/temp';
 
 const clock = new FakeClock();
 const at = Math.floor(clock.now() / 1000);
-const by = { clock, context: { actor: 'local:jane', reason: 'disk lost' } };
+const sealKey = Buffer.alloc(32, 7);
+const by = { clock, context: { actor: 'local:jane', reason: 'disk lost' }, proof: { sealKey } };
 const operator = parsePrincipalName('sys.auth.operator');
 
 const save = (store: Store, name: string, roles: Readonly<Record<string, readonly string[]>> = {}) =>
@@ -70,7 +71,7 @@ async function dayAfterBackup(t: ExecutionContext) {
     await store.instances.addJoinToken(id, { ...instance(id), expires: at + 9999, createdBy: operator });
   }
   await store.certificates.nextCrlNumber('ca');
-  const digest = backUpStore(file, backup);
+  const digest = await backUpStore(file, backup, sealKey);
 
   await save(store, 'media', { viewer: ['media.player', 'media.guest'] });
   await save(store, 'films');
@@ -140,7 +141,8 @@ test('the store that was replaced is kept as it was, and can be taken back', asy
   const before = await checkStore(file);
   const { replaced = '' } = await restoreStore(file, backup, by);
   t.is((await checkStore(replaced)).digest, before.digest);
-  t.is((await restoreStore(file, replaced, by)).epoch, 3);
+  await t.throwsAsync(restoreStore(file, replaced, by), { instanceOf: StoreRefusedError, message: /has no seal: use/ });
+  t.is((await restoreStore(file, replaced, { ...by, proof: { digest: before.digest } })).epoch, 3);
   const again = await openSqliteStore(file);
   t.deepEqual((await again.domainNames()).map(String), ['films', 'media']);
   t.deepEqual((await again.verifyAudit()).fault, undefined);

@@ -19,9 +19,13 @@ import { monitorEventLoopDelay } from 'node:perf_hooks';
 import { setTimeout as pause } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
+import type { Schema } from '@signet/server/store/schema';
+import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
+import { migrate } from '@signet/server/store/sqlite/migrate';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
 import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
 import { domainContent } from '#support/domains';
 import { temporaryFolder } from '#support/temp';
 
@@ -276,7 +280,9 @@ test('a migration that fails half-way leaves the file as it was, and is done the
   blocked.exec('create table audit (in_the_way text)');
   blocked.close();
   chmodSync(file, 0o600);
-  await t.throwsAsync(openSqliteStore(file));
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(new Database(file), 'changes') });
+  await t.throwsAsync(migrate(db, 0), { message: /audit/ });
+  await db.destroy();
   const looked = new Database(file);
   const tables = looked.prepare(
     `select name from sqlite_master where type = 'table' and name in ('domains', 'signing_keys')`,
@@ -360,10 +366,10 @@ test('a change that cannot be audited is refused, also when SQLite has rolled it
   const file = join(temporaryFolder(t), 'signet.db');
   await filledStore(file);
   // Fails as a full disk does: SQLite rolls the transaction back by itself.
+  const store = await openSqliteStore(file);
   const database = new Database(file);
   database.exec(`create trigger full before insert on audit begin select raise(rollback, 'no audit'); end`);
   database.close();
-  const store = await openSqliteStore(file);
   const attempt = store.change(by, (change) => change.saveDomain(domainContent('x')));
   const error = await t.throwsAsync(attempt);
   t.is(error.message, 'the store cannot be read or written');

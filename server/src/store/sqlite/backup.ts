@@ -4,21 +4,23 @@ import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import { sealBackup } from './backup-seal.ts';
 import { isWriteError, translateError } from './errors.ts';
 import { checkStoreFile } from './file-checks.ts';
+import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /**
- * Copies the store as of one instant into a new file (mode 0600), while others read and write it, and answers the digest over every row
- * of the copy. The file appears whole or not at all. Throws `ConflictError` when it exists, `StoreRefusedError`, `StoreUnavailableError`.
+ * Copies the store as of one instant into a new file (mode 0600), while others read and write it, seals it under the key and answers its
+ * digest. The file appears whole or not at all. Throws `ConflictError` when it exists, `StoreRefusedError`, `StoreUnavailableError`.
  */
-export function backUpStore(storeFile: string, target: string): string {
+export async function backUpStore(storeFile: string, target: string, sealKey: Buffer): Promise<string> {
   checkStoreFile(storeFile);
+  const schemas = await knownSchemas();
   if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
   const partial = `${target}.partial-${process.pid}`;
   try {
     // Nobody else may read the copy at any moment: it is made empty with its mode first.
     closeSync(openSync(partial, 'wx', 0o600));
     copy(storeFile, partial);
-    const digest = finish(partial);
+    const digest = finish(partial, storeFile, schemas, sealKey);
     chmodSync(partial, 0o600);
     syncFile(partial);
     // A link refuses what a rename would overwrite.
@@ -44,13 +46,15 @@ function copy(storeFile: string, partial: string): void {
   }
 }
 
-function finish(file: string): string {
+function finish(file: string, storeFile: string, schemas: KnownSchemas, sealKey: Buffer): string {
   const database = new Database(file, { fileMustExist: true });
   try {
+    database.pragma('trusted_schema = OFF');
+    checkSchema(database, storeFile, schemas, 'older-is-fine');
     if (database.pragma('integrity_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', 'the store is corrupt: its copy is not whole');
     }
-    return sealBackup(database);
+    return sealBackup(database, sealKey);
   } finally {
     database.close();
   }

@@ -1,9 +1,10 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
-import { isSealWhole } from './backup-seal.ts';
-import { digestOfRows } from './digest.ts';
+import { type SealState, sealStateOf } from './backup-seal.ts';
+import { digestOfStore } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
+import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { openSqliteStore, refusalOf } from './open.ts';
 
 /** What a look at every page and row of a store found. */
@@ -12,17 +13,22 @@ export interface StoreCheck {
   readonly counter: number;
   readonly domains: number;
   readonly auditRecords: number;
-  /** Over every row. */
+  /** Over the schema and every row. */
   readonly digest: string;
+  /** Whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
+  readonly seal: SealState;
   readonly faults: readonly string[];
 }
 
 const messages = z.array(z.object({ integrity_check: z.string() }));
 
-/** Checks pages, references, counts of members, the audit chain, and that every domain can be used. Throws `StoreRefusedError` for what is no store. */
-export async function checkStore(file: string): Promise<StoreCheck> {
+/**
+ * Checks schema, pages, references, counts of members, the audit chain, the seal of a backup, and that every domain can be used. Throws
+ * `StoreRefusedError` for what is no store.
+ */
+export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreCheck> {
   checkStoreFile(file);
-  const { faults: inFile, digest } = checkPages(file);
+  const { faults: inFile, digest, seal } = checkPages(file, await knownSchemas(), sealKey);
   const store = await openSqliteStore(file, { readonly: true });
   try {
     const changes = await store.changesSince();
@@ -33,6 +39,7 @@ export async function checkStore(file: string): Promise<StoreCheck> {
       domains: changes.domains.length,
       auditRecords: audit.records,
       digest,
+      seal,
       faults: [
         ...inFile,
         ...checkCounts(file),
@@ -65,27 +72,37 @@ function checkCounts(file: string): string[] {
   }
 }
 
-function checkPages(file: string): ReturnType<typeof checkFile> {
+interface FileCheck {
+  readonly faults: readonly string[];
+  readonly digest: string;
+  readonly seal: SealState;
+}
+
+function checkPages(file: string, schemas: KnownSchemas, sealKey: Buffer | undefined): FileCheck {
   try {
-    return checkFile(file);
+    return checkFile(file, schemas, sealKey);
   } catch (error) {
     throw refusalOf(file, error);
   }
 }
 
-function checkFile(file: string): { readonly faults: readonly string[]; readonly digest: string } {
+function checkFile(file: string, schemas: KnownSchemas, sealKey: Buffer | undefined): FileCheck {
   const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
   try {
+    database.pragma('trusted_schema = OFF');
+    checkSchema(database, file, schemas);
     const pages = messages.parse(database.pragma('integrity_check')).map((row) => row.integrity_check);
-    const digest = digestOfRows(database);
+    const digest = digestOfStore(database);
     const references = z.array(z.unknown()).parse(database.pragma('foreign_key_check'));
+    const seal = sealStateOf(database, digest, sealKey);
     return {
       faults: [
         ...pages.filter((message) => message !== 'ok'),
         ...(references.length === 0 ? [] : [`${references.length} rows refer to what is not there`]),
-        ...(isSealWhole(database, digest) ? [] : ['it was changed after it was made as a backup']),
+        ...(seal === 'broken' ? ['it was changed after it was made as a backup'] : []),
       ],
       digest,
+      seal,
     };
   } finally {
     database.close();

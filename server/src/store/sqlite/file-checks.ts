@@ -36,18 +36,19 @@ export function fileIdentity(file: string): FileIdentity | undefined {
   return stats === undefined ? undefined : { device: stats.dev, inode: stats.ino };
 }
 
-function checkOwnFile(file: string): Stats | undefined {
+/** What is there, if it is the owner's alone. Throws `StoreRefusedError` for everything else. */
+export function checkOwnFile(file: string, kind: 'store' | 'key' = 'store'): Stats | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
-  if (stats.isSymbolicLink()) throw new StoreRefusedError('symlink', `store \`${file}\` is a symbolic link`);
-  if (!stats.isFile()) throw new StoreRefusedError('not-a-file', `store \`${file}\` is not a regular file`);
+  if (stats.isSymbolicLink()) throw new StoreRefusedError('symlink', `${kind} \`${file}\` is a symbolic link`);
+  if (!stats.isFile()) throw new StoreRefusedError('not-a-file', `${kind} \`${file}\` is not a regular file`);
   // Windows knows neither owners nor modes of this kind.
   if (process.getuid === undefined) return stats;
   if (stats.uid !== process.getuid()) {
-    throw new StoreRefusedError('owner', `store \`${file}\` belongs to another user`);
+    throw new StoreRefusedError('owner', `${kind} \`${file}\` belongs to another user`);
   }
   if ((stats.mode & 0o077) !== 0) {
-    throw new StoreRefusedError('mode', `store \`${file}\` can be read by others: its mode must be 0600`);
+    throw new StoreRefusedError('mode', `${kind} \`${file}\` can be read by others: its mode must be 0600`);
   }
   return stats;
 }

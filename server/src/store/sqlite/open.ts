@@ -10,8 +10,9 @@ import { breakSeal } from './backup-seal.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isCorrupt, isReadonly, translateError } from './errors.ts';
 import { checkStoreFile, createStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
+import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { LockPatience } from './lock.ts';
-import { checkSchemaVersion, migrate } from './migrate.ts';
+import { migrate } from './migrate.ts';
 
 export interface SqliteStoreOptions {
   readonly clock?: Clock;
@@ -21,7 +22,8 @@ export interface SqliteStoreOptions {
 
 /**
  * Opens the store in `file`, made with mode 0600 when it is missing, and brings its schema up to date. Throws `StoreRefusedError`
- * (exit status 78) for a file that is not ours alone, corrupt or of a newer program; `StoreUnavailableError` when it is locked.
+ * (exit status 78) for a file that is not ours alone, corrupt, of a newer program or with a schema that no migration made;
+ * `StoreUnavailableError` when it is locked.
  * Reads and changes have a connection each, so neither waits for the other; should the file be replaced, both open the new one.
  */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
@@ -30,7 +32,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
     if (!readonly) createStoreFile(file);
     checkStoreFile(file);
     if (!readonly) await prepareWhenFree(file, clock);
-    const database = new SqliteStoreDatabase(file, readonly);
+    const database = new SqliteStoreDatabase(file, readonly, await knownSchemas());
     await database.open();
     return new KyselyStore(database, clock);
   } catch (error) {
@@ -57,17 +59,20 @@ function isFileError(error: unknown): error is Error & { readonly code: string }
 
 async function prepareWhenFree(file: string, clock: Clock): Promise<void> {
   const patience = new LockPatience();
-  await patience.waitFor(() => prepare(file, clock, patience));
+  const schemas = await knownSchemas();
+  await patience.waitFor(() => prepare(file, clock, patience, schemas));
 }
 
 /** Checks the whole file and brings it up to date. */
-async function prepare(file: string, clock: Clock, patience: LockPatience): Promise<void> {
+async function prepare(file: string, clock: Clock, patience: LockPatience, schemas: KnownSchemas): Promise<void> {
   checkWhole(file);
   const database = openDatabase(file);
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', patience) });
   try {
+    // Before anything is written: a trigger would take part in it.
+    checkSchema(database, file, schemas, 'older-is-fine');
     database.pragma('journal_mode = WAL');
-    await migrate(db, file, clock.now());
+    await migrate(db, clock.now());
     breakSeal(database);
   } finally {
     // Closes the file also when the query layer was never used.
@@ -131,13 +136,15 @@ interface Connections {
 class SqliteStoreDatabase implements StoreDatabase {
   readonly #file: string;
   readonly #readonly: boolean;
+  readonly #schemas: KnownSchemas;
   #connections: Connections | undefined;
   #opening: Promise<Connections> | undefined;
   #closed = false;
 
-  constructor(file: string, readonly: boolean) {
+  constructor(file: string, readonly: boolean, schemas: KnownSchemas) {
     this.#file = file;
     this.#readonly = readonly;
+    this.#schemas = schemas;
   }
 
   async open(): Promise<void> {
@@ -186,7 +193,7 @@ class SqliteStoreDatabase implements StoreDatabase {
     reads.pragma('busy_timeout = 100');
     const reader = new Kysely<Schema>({ dialect: new SignetSqliteDialect(reads, 'reads') });
     try {
-      await checkSchemaVersion(reader, this.#file);
+      checkSchema(reads, this.#file, this.#schemas);
       const writer = this.#readonly ? undefined : openWriter(this.#file);
       this.#connections = { identity, reader, writer };
       return this.#connections;

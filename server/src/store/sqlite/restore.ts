@@ -5,17 +5,18 @@ import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import { auditHash } from '../audit-chain.ts';
 import type { ChangeContext } from '../records.ts';
-import { isSealWhole } from './backup-seal.ts';
+import { isSameDigest, sealStateOf } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
-import { digestOfRows } from './digest.ts';
+import { digestOfStore } from './digest.ts';
 import { isBusy, isCorrupt, isUnreadable, translateError } from './errors.ts';
-import { refuseOtherSchema } from './migrate.ts';
+import { appliedSteps, checkSchema, hasTablesOf, type KnownSchemas, knownSchemas } from './known-schema.ts';
+import { refuseOtherSteps } from './migrate.ts';
 import { openSqliteStore } from './open.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /** What a restore did. */
 export interface Restored {
-  /** Over every row as it came from the backup: that of `signet backup`. */
+  /** Over schema and rows as they came from the backup: that of `signet backup`. */
   readonly digest: string;
   readonly epoch: number;
   /** Where the store that was replaced is now; absent when there was none. */
@@ -24,9 +25,13 @@ export interface Restored {
   readonly kept?: KeptRows;
 }
 
+/** Why a backup is believed: the key that sealed it, or the digest that its making printed, told by an operator. */
+export type BackupProof = { readonly sealKey: Buffer | undefined } | { readonly digest: string };
+
 export interface RestoreOptions {
   readonly clock: Clock;
   readonly context: ChangeContext;
+  readonly proof: BackupProof;
 }
 
 /** More revocation lists than can have been published since any backup. */
@@ -41,25 +46,38 @@ const crlNumbersAhead = 1_000_000;
  */
 export async function restoreStore(storeFile: string, backup: string, options: RestoreOptions): Promise<Restored> {
   const fresh = `${storeFile}.restore-${process.pid}`;
+  const schemas = await knownSchemas();
   try {
-    const digest = await takeBackup(backup, fresh, options.clock);
-    return replace(storeFile, fresh, digest, options);
+    // What a killed restore, or somebody else, left there would be read as a part of the copy.
+    removeCopy(fresh);
+    const digest = await takeBackup(backup, fresh, options, schemas);
+    return replace(storeFile, fresh, digest, options, schemas);
   } catch (error) {
     throw translateError(writeError(error, storeFile));
   } finally {
-    for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${fresh}${suffix}`, { force: true });
+    removeCopy(fresh);
   }
 }
 
+function removeCopy(fresh: string): void {
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${fresh}${suffix}`, { force: true });
+}
+
 /** Copies the backup, checks it as a whole, and brings an older schema up to date. Answers the digest over what came from it. */
-async function takeBackup(backup: string, fresh: string, clock: Clock): Promise<string> {
+async function takeBackup(
+  backup: string,
+  fresh: string,
+  { clock, proof }: RestoreOptions,
+  schemas: KnownSchemas,
+): Promise<string> {
   const stats = lstatSync(backup, { throwIfNoEntry: false });
   if (stats === undefined) throw new StoreRefusedError('missing', `backup \`${backup}\` does not exist`);
   if (!stats.isFile()) throw new StoreRefusedError('not-a-file', `backup \`${backup}\` is not a regular file`);
+  refuseLogs(backup);
   copyFileSync(backup, fresh, constants.COPYFILE_EXCL);
   chmodSync(fresh, 0o600);
   try {
-    const digest = checkCopy(fresh, backup);
+    const digest = checkCopy(fresh, backup, proof, schemas);
     await (await openSqliteStore(fresh, { clock })).close();
     return digest;
   } catch (error) {
@@ -71,29 +89,60 @@ async function takeBackup(backup: string, fresh: string, clock: Clock): Promise<
   }
 }
 
-function checkCopy(fresh: string, backup: string): string {
+/** What `signet store check` reads of a file that is in use is not in the file alone, which is what is taken. */
+function refuseLogs(backup: string): void {
+  const logs = ['-wal', '-journal'].map((suffix) => `${backup}${suffix}`);
+  const log = logs.find((file) => (lstatSync(file, { throwIfNoEntry: false })?.size ?? 0) > 0);
+  if (log === undefined) return;
+  throw new StoreRefusedError('corrupt', `backup \`${backup}\` is not whole: there are changes of it in \`${log}\``);
+}
+
+function checkCopy(fresh: string, backup: string, proof: BackupProof, schemas: KnownSchemas): string {
   const database = new Database(fresh, { fileMustExist: true });
   try {
+    database.pragma('trusted_schema = OFF');
+    checkSchema(database, fresh, schemas, 'older-is-fine');
     if (database.pragma('integrity_check(1)', { simple: true }) !== 'ok') {
       throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`);
     }
-    const digest = digestOfRows(database);
-    if (!isSealWhole(database, digest)) {
-      throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was made`);
-    }
+    const digest = digestOfStore(database);
+    checkProof(database, digest, backup, proof);
     return digest;
   } finally {
     database.close();
   }
 }
 
+/** Anybody who can write the file can also write a digest into it, so that alone proves nothing. */
+function checkProof(database: Database.Database, digest: string, backup: string, proof: BackupProof): void {
+  if ('digest' in proof) {
+    if (isSameDigest(proof.digest, digest)) return;
+    throw new StoreRefusedError('seal', `backup \`${backup}\` has another digest: \`${digest}\``);
+  }
+  const seal = sealStateOf(database, digest, proof.sealKey);
+  if (seal === 'valid') return;
+  if (seal === 'broken') {
+    throw new StoreRefusedError('corrupt', `backup \`${backup}\` was changed after it was made`);
+  }
+  const what = seal === 'none' ? 'has no seal' : 'was sealed under a key that is not here';
+  const help = 'use `--digest` with the digest that `signet backup` printed, or take over the key of the seal';
+  throw new StoreRefusedError('seal', `backup \`${backup}\` ${what}: ${help}`);
+}
+
 /** Everything that changes names happens here, while the old store is locked: no server can begin on it meanwhile. */
-function replace(storeFile: string, fresh: string, digest: string, options: RestoreOptions): Restored {
+function replace(
+  storeFile: string,
+  fresh: string,
+  digest: string,
+  options: RestoreOptions,
+  schemas: KnownSchemas,
+): Restored {
   const database = new Database(fresh, { fileMustExist: true, timeout: 0 });
   try {
+    database.pragma('trusted_schema = OFF');
     database.pragma('main.journal_mode = DELETE');
     const wasThere = existsSync(storeFile);
-    const old = wasThere ? lockReplaced(database, storeFile) : undefined;
+    const old = wasThere ? lockReplaced(database, storeFile, schemas) : undefined;
     const { epoch, kept } = begin(database, digest, old, options);
     syncFile(fresh);
     const replaced = `${storeFile}.replaced-${epoch}`;
@@ -113,24 +162,24 @@ function replace(storeFile: string, fresh: string, digest: string, options: Rest
 const replacedRow = z.object({ epoch: z.int(), next_id: z.int() });
 type ReplacedStore = z.infer<typeof replacedRow>;
 
-const nameRows = z.array(z.object({ name: z.string() }));
-
 /**
  * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one file. Undefined for one
  * that cannot be read. Throws `StoreUnavailableError` when somebody else has it open.
  */
-function lockReplaced(database: Database.Database, storeFile: string): ReplacedStore | undefined {
+function lockReplaced(
+  database: Database.Database,
+  storeFile: string,
+  schemas: KnownSchemas,
+): ReplacedStore | undefined {
   try {
     database.prepare('attach ? as replaced').run(storeFile);
     database.pragma('replaced.locking_mode = EXCLUSIVE');
     database.exec('begin exclusive; rollback');
     database.pragma('replaced.journal_mode = DELETE');
     if (!isStore(database)) return undefined;
-    const applied = nameRows.parse(database.prepare('select name from replaced.kysely_migration').all());
-    refuseOtherSchema(
-      applied.map(({ name }) => name),
-      storeFile,
-    );
+    refuseOtherSteps(appliedSteps(database, 'replaced'), storeFile);
+    // What else there is in it takes no part in reading its tables.
+    if (!hasTablesOf(database, schemas)) return undefined;
     return replacedRow
       .optional()
       .parse(database.prepare('select epoch, next_id from replaced.meta where id = 1').get());

@@ -1,0 +1,117 @@
+import Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { Migrator } from 'kysely/migration';
+import { z } from 'zod';
+import { StoreRefusedError } from '../../errors.ts';
+import { migrations } from '../migrations/index.ts';
+import type { Schema } from '../schema.ts';
+import { sealTableDefinitions } from './backup-seal.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { sealTable } from './digest.ts';
+import { refuseOtherSteps } from './migrate.ts';
+
+/* A trigger, a view or another definition of a table changes what a statement of this program means. So a store holds exactly what the
+   migrations made, and one that holds anything else is not opened, whoever put it there. */
+
+/** Definitions by type and name, e.g. `table roles`. */
+type Definitions = ReadonlyMap<string, string>;
+
+/** What a store holds after its first step, its second, and so on; first of all what it holds before any. */
+export type KnownSchemas = readonly Definitions[];
+
+const objectRows = z.array(
+  z.object({ type: z.string(), name: z.string(), tbl_name: z.string(), sql: z.string().nullable() }),
+);
+const nameRows = z.array(z.object({ name: z.string() }));
+
+let known: Promise<KnownSchemas> | undefined;
+
+/** The schemas that this program makes: those of an empty store, one step after the other. */
+export function knownSchemas(): Promise<KnownSchemas> {
+  known ??= makeSchemas();
+  return known;
+}
+
+async function makeSchemas(): Promise<KnownSchemas> {
+  const database = new Database(':memory:');
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  try {
+    const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+    const schemas: Definitions[] = [];
+    for (const name of Object.keys(migrations)) {
+      const { error } = await migrator.migrateTo(name);
+      if (error !== undefined) throw error;
+      schemas.push(readDefinitions(database));
+    }
+    const before = [...(schemas[0] ?? [])].filter(([, definition]) => definition.startsWith('kysely_migration'));
+    return [new Map(before), ...schemas];
+  } finally {
+    await db.destroy();
+  }
+}
+
+/** Every object of the schema, with the table that it belongs to and its text. Indices that SQLite makes by itself have none. */
+function readDefinitions(database: Database.Database, schema: 'main' | 'replaced' = 'main'): Definitions {
+  const rows = database.prepare(`select type, name, tbl_name, sql from ${schema}.sqlite_schema`).all();
+  return new Map(
+    objectRows.parse(rows).map(({ type, name, tbl_name: table, sql }) => [`${type} ${name}`, `${table}: ${sql ?? ''}`]),
+  );
+}
+
+/**
+ * Refuses a store of a newer program (with `current` also one of an older program), and one whose schema is not the one that its
+ * steps make: another table, index, view or trigger, another definition, one that is missing. Throws `StoreRefusedError`.
+ */
+export function checkSchema(
+  database: Database.Database,
+  file: string,
+  schemas: KnownSchemas,
+  want: 'current' | 'older-is-fine' = 'current',
+): void {
+  // One read: another process may be bringing the schema up to date.
+  const [applied, found] = database.transaction(() => [appliedSteps(database), readDefinitions(database)] as const)();
+  refuseOtherSteps(applied, file, want);
+  const expected = schemas[applied.length] ?? new Map();
+  for (const [object, definition] of found) {
+    if (isSealTable(object, definition)) continue;
+    if (!expected.has(object)) throw foreign(file, `holds ${object}, which no version of this program makes`);
+    if (expected.get(object) !== definition) throw foreign(file, `has another definition of ${object}`);
+  }
+  // A first start makes the tables of the steps one after the other.
+  const missing = applied.length > 0 && [...expected.keys()].find((object) => !found.has(object));
+  if (typeof missing === 'string') throw foreign(file, `lacks ${missing}`);
+  refuseOtherHeader(database, file);
+}
+
+/** Whether the tables of `replaced` are those of this program: the rows of any other mean something else. */
+export function hasTablesOf(database: Database.Database, schemas: KnownSchemas): boolean {
+  const found = readDefinitions(database, 'replaced');
+  const tables = [...(schemas.at(-1) ?? [])].filter(([object]) => object.startsWith('table '));
+  return tables.every(([object, definition]) => found.get(object) === definition);
+}
+
+function isSealTable(object: string, definition: string): boolean {
+  return object === `table ${sealTable}` && sealTableDefinitions.some((sql) => definition === `${sealTable}: ${sql}`);
+}
+
+/** What the header of the file says beside the schema, as SQLite makes it. */
+const header = { user_version: 0, application_id: 0, encoding: 'UTF-8' } as const;
+
+function refuseOtherHeader(database: Database.Database, file: string): void {
+  for (const [name, value] of Object.entries(header)) {
+    if (database.pragma(name, { simple: true }) !== value) throw foreign(file, `has another ${name} than \`${value}\``);
+  }
+}
+
+function foreign(file: string, what: string): StoreRefusedError {
+  const help = 'restore a backup, or undo it with `sqlite3` when you know who did it';
+  return new StoreRefusedError('foreign-schema', `store \`${file}\` ${what}: ${help}`);
+}
+
+/** The steps that a store has seen, in their order. */
+export function appliedSteps(database: Database.Database, schema: 'main' | 'replaced' = 'main'): readonly string[] {
+  const table = database.prepare(`select 1 from ${schema}.sqlite_schema where name = 'kysely_migration'`).get();
+  if (table === undefined) return [];
+  const rows = database.prepare(`select name from ${schema}.kysely_migration order by name`).all();
+  return nameRows.parse(rows).map(({ name }) => name);
+}

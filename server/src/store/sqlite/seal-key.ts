@@ -1,0 +1,43 @@
+import { randomBytes } from 'node:crypto';
+import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { StoreRefusedError } from '../../errors.ts';
+import { checkOwnFile } from './file-checks.ts';
+import { syncFile, syncFolder } from './written-file.ts';
+
+/** The name of the file in the folder of keys. */
+export const sealKeyName = 'backup-seal.key';
+
+const keyBytes = 32;
+const keyText = /^[0-9a-f]{64}\n?$/;
+
+/** The key that seals backups; undefined where none was made. Throws `StoreRefusedError` for one that others may read, or that is none. */
+export function readSealKey(file: string): Buffer | undefined {
+  if (checkOwnFile(file, 'key') === undefined) return undefined;
+  const text = readFileSync(file, 'latin1');
+  if (!keyText.test(text)) throw new StoreRefusedError('seal', `key \`${file}\` is not ${keyBytes} bytes in hex`);
+  return Buffer.from(text.trim(), 'hex');
+}
+
+/** The key that seals backups, made (mode 0600) where there is none. Of several processes that make it at once all get the same. */
+export function ensureSealKey(file: string): Buffer {
+  const present = readSealKey(file);
+  if (present !== undefined) return present;
+  mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
+  const partial = `${file}.partial-${process.pid}`;
+  rmSync(partial, { force: true });
+  try {
+    writeFileSync(partial, `${randomBytes(keyBytes).toString('hex')}\n`, { flag: 'wx', mode: 0o600 });
+    syncFile(partial);
+    // Whole or not at all, and never over one that is there.
+    linkSync(partial, file);
+    syncFolder(file);
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  } finally {
+    rmSync(partial, { force: true });
+  }
+  const made = readSealKey(file);
+  if (made === undefined) throw new StoreRefusedError('missing', `key \`${file}\` does not exist`);
+  return made;
+}
