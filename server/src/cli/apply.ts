@@ -9,7 +9,7 @@ import { type ApplySummary, applyDocuments } from '../management/apply-documents
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { parsePlanFile, plannedState } from '../management/plan-file.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
-import { action, configPathOf, print } from './run.ts';
+import { action, configPathOf, print, warn } from './run.ts';
 
 interface ApplyOptions {
   readonly reason?: string;
@@ -66,7 +66,7 @@ function report(summary: ApplySummary, json: boolean): void {
     print(summary, true);
     return;
   }
-  for (const warning of summary.warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
+  for (const warning of summary.warnings) warn(formatProblem(warning));
   for (const { name, outcome, version } of summary.domains) print(`${name}: ${outcome}, version ${version}`, false);
   print(`${summary.casesPassed} cases passed`, false);
 }

@@ -1,9 +1,9 @@
 import { readFileSync } from 'node:fs';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import writeFileAtomic from 'write-file-atomic';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { action, print, UsageError } from './run.ts';
+import { writeOutput } from './written-output.ts';
 
 interface SshOptions extends ConnectionOptions {
   readonly login: readonly string[];
@@ -28,7 +28,7 @@ async function getSshCertificate(key: string, options: SshOptions): Promise<void
   await using client = openClient(options);
   const issued = await client.ssh.user({ publicKey, logins: options.login });
   const file = options.certOut ?? `${stem}-cert.pub`;
-  await writeFileAtomic(file, `${issued.certificate}\n`, { mode: 0o644 });
+  writeOutput(file, `${issued.certificate}\n`, { force: true, mode: 0o644 });
   const { serial, keyId, principals, notAfter } = issued;
   const shown = { certificate: file, serial: serial.toString(), keyId, logins: principals };
   print({ ...shown, notAfter: formatTimestamp(notAfter) }, options.json);

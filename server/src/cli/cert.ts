@@ -2,10 +2,10 @@ import { readFileSync } from 'node:fs';
 import type { RoleCertificate } from '@signet/client';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
-import writeFileAtomic from 'write-file-atomic';
 import { certSshCommand } from './cert-ssh.ts';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { action, print, UsageError } from './run.ts';
+import { writeOutput } from './written-output.ts';
 
 interface CertOptions extends ConnectionOptions {
   readonly expiresIn?: number;
@@ -86,8 +86,8 @@ function readRequest(file: string): string {
 async function deliver(issued: RoleCertificate, options: CertOptions & { readonly keyOut?: string }): Promise<void> {
   const { certificate, key, notAfter } = issued;
   const { certOut, keyOut } = options;
-  if (keyOut !== undefined && key !== undefined) await writeFileAtomic(keyOut, key, { mode: 0o600 });
-  if (certOut !== undefined) await writeFileAtomic(certOut, certificate, { mode: 0o644 });
+  if (keyOut !== undefined && key !== undefined) writeOutput(keyOut, key, { force: true });
+  if (certOut !== undefined) writeOutput(certOut, certificate, { force: true, mode: 0o644 });
   const shown = {
     ...(certOut === undefined && { certificate }),
     ...(keyOut === undefined && key !== undefined && { key }),

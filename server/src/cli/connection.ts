@@ -5,7 +5,7 @@ import { type Command, Option } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
 import { readDevState } from './dev/state.ts';
-import { configPathOf, UsageError } from './run.ts';
+import { configPath, trusted, UsageError } from './run.ts';
 
 /** Which server a command asks, and as whom. */
 export interface ConnectionOptions {
@@ -38,13 +38,14 @@ export function connectionOptions(command: Command): Command {
     .option('--key <file>', 'its key, PEM')
     .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: those of `npm start`)')
     .option('--url <url>', 'base URL of the server (default: that of `npm start`)')
-    .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPathOf(called)));
+    .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPath(called.optsWithGlobals())));
 }
 
 /** The configuration of `npm start` is in the folder of `npm start`: `--data` follows from it. */
 export function followConfigFolder(command: Command): Command {
   return command.hook('preAction', (_, called) => {
-    if (called.getOptionValueSource('data') === 'default') called.setOptionValue('data', dirname(configPathOf(called)));
+    if (called.getOptionValueSource('data') === 'default')
+      called.setOptionValue('data', dirname(configPath(called.optsWithGlobals())));
   });
 }
 
@@ -55,7 +56,7 @@ export function openClient(options: ConnectionOptions, more: Partial<ClientOptio
 
 /** The files and the address of a client: from the options, else from the configuration, else from `npm start`. */
 export function clientSettings(options: ConnectionOptions): Settings {
-  const configured = options.configFile === undefined ? undefined : readSettings(options.configFile);
+  const configured = isComplete(options) ? undefined : readSettings(options.configFile);
   const own = certificateFiles(options, configured);
   if (options.ca !== undefined && options.url !== undefined) {
     return { ...own, baseUrl: options.url, caBundle: options.ca };
@@ -64,12 +65,19 @@ export function clientSettings(options: ConnectionOptions): Settings {
   return { ...own, baseUrl: options.url ?? known.baseUrl, caBundle: options.ca ?? known.caBundle };
 }
 
+/** Whether nothing is left for a file to say. */
+function isComplete({ cert, key, ca, url }: ConnectionOptions): boolean {
+  return cert !== undefined && key !== undefined && ca !== undefined && url !== undefined;
+}
+
 /** What the file says of a client; undefined when it is not there or is a configuration of something else. */
-function readSettings(file: string): Settings | undefined {
+function readSettings(file: string | undefined): Settings | undefined {
+  if (file === undefined) return undefined;
   let text: string;
   try {
-    text = readFileSync(file, 'utf8');
-  } catch {
+    text = readFileSync(trusted(file), 'utf8');
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
     return undefined;
   }
   const settings = settingsSchema.safeParse(parse(text));

@@ -1,15 +1,16 @@
-import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { ConflictError, UnknownDomainError } from '../errors.ts';
+import { UnknownDomainError } from '../errors.ts';
 import { documentOf, exportDomain } from '../management/export-domain.ts';
 import type { DomainRecord } from '../store/records.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
-import { action, configPathOf, print } from './run.ts';
+import { action, configPathOf, print, printRaw } from './run.ts';
+import { refuseExisting, writeOutput } from './written-output.ts';
 
 interface ExportOptions {
   readonly domain?: string;
@@ -23,7 +24,7 @@ export function exportCommand(): Command {
     .description('write the domains of the store as documents; applied again they change nothing')
     .argument('[dir]', 'folder for <domain>.yaml (default: standard output)')
     .option('--domain <name>', 'only this domain')
-    .option('--force', 'write over files that are there')
+    .option('--force', 'write over files that exist')
     .option('--json', 'print JSON: the documents, or with a folder the files written')
     .action(action(exportDocuments));
 }
@@ -39,7 +40,7 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
     } else if (options.json === true) {
       print(documents.map(documentOf), true);
     } else {
-      process.stdout.write(documents.map(exportDomain).join('---\n'));
+      printRaw(documents.map(exportDomain).join('---\n'));
     }
   } finally {
     await store.close();
@@ -56,12 +57,10 @@ async function documentsOf(store: Store, only: string | undefined): Promise<read
 
 /** Answers the files. */
 function writeDocuments(folder: string, domains: readonly DomainRecord[], force: boolean): string[] {
-  mkdirSync(folder, { recursive: true });
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
   const files = domains.map((domain) => ({ file: join(folder, `${domain.name}.yaml`), text: exportDomain(domain) }));
-  const present = files.find(({ file }) => existsSync(file));
-  if (present !== undefined && !force) {
-    throw new ConflictError(`\`${present.file}\` is there already: --force writes over it`);
-  }
-  for (const { file, text } of files) writeFileSync(file, text);
+  // Before the first one is written.
+  for (const { file } of force ? [] : files) refuseExisting(file);
+  for (const { file, text } of files) writeOutput(file, text, { force });
   return files.map(({ file }) => file);
 }

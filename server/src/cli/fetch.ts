@@ -1,6 +1,6 @@
 import { Command } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
-import { action, CommandFailedError, print } from './run.ts';
+import { action, CommandFailedError, print, printRaw } from './run.ts';
 
 interface FetchOptions extends ConnectionOptions {
   readonly domain: string;
@@ -32,6 +32,7 @@ async function callService(address: string, options: FetchOptions): Promise<void
     ...(body !== undefined && { body }),
   });
   const text = await answer.text();
-  print(options.json === true ? { status: answer.status, body: text } : text, options.json);
+  if (options.json === true) print({ status: answer.status, body: text }, true);
+  else printRaw(`${text}\n`);
   if (!answer.ok) throw new CommandFailedError();
 }

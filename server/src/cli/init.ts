@@ -1,7 +1,9 @@
+import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError } from 'commander';
 import { initialise } from './initialise.ts';
+import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
 import { action, print } from './run.ts';
 
 interface Options {
@@ -26,6 +28,7 @@ export function initCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (folder: string, options: Options) => {
+        refuseOpenPlace(resolve(folder));
         const made = await initialise(
           {
             folder,
@@ -40,6 +43,14 @@ export function initCommand(): Command {
         print(made, options.json);
       }),
     );
+}
+
+/** What is made here is the authority of everybody: no one else may have a hand in it. */
+function refuseOpenPlace(folder: string): void {
+  refuseSwappablePlace(folder);
+  for (const path of [folder, ...['ca', 'data', 'identities'].map((name) => join(folder, name))]) {
+    refuseOthersFolder(path, 'choose another one');
+  }
 }
 
 /** A port from 0 to 65535. */

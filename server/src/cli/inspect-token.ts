@@ -40,8 +40,8 @@ export async function checkSignature(token: string, kid: unknown, keys: readonly
 /** The token as a person reads it: one line a claim, times as text. `now` in milliseconds. */
 export function describeToken(token: DecodedToken, signature: SignatureState, now: number): Record<string, string> {
   const lines: Record<string, string> = {};
-  for (const [name, value] of Object.entries(token.header)) lines[`header ${printable(name)}`] = plain(value);
-  for (const [name, value] of Object.entries(token.claims)) lines[printable(name)] = claim(name, value, now);
+  for (const [name, value] of Object.entries(token.header)) lines[`header ${name}`] = plain(value);
+  for (const [name, value] of Object.entries(token.claims)) lines[name] = claim(name, value, now);
   const about = signature.kind === 'holds' ? `key ${signature.kid}` : signature.reason;
   lines['signature'] = `${signature.kind === 'fails' ? 'DOES NOT HOLD' : signature.kind} (${about})`;
   return lines;
@@ -68,10 +68,5 @@ function span(seconds: number): string {
 }
 
 function plain(value: unknown): string {
-  return printable(typeof value === 'string' ? value : (JSON.stringify(value) ?? '-'));
-}
-
-/** A token is somebody else's text: nothing in it may steer the terminal. */
-function printable(text: string): string {
-  return text.replace(/[\p{Cc}\p{Cf}]/gu, '\u{FFFD}');
+  return typeof value === 'string' ? value : (JSON.stringify(value) ?? '-');
 }

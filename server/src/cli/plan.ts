@@ -1,4 +1,3 @@
-import { writeFileSync } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
 import { loadConfig } from '../config/config.ts';
@@ -10,11 +9,14 @@ import { type Plan, planDocuments } from '../management/plan-documents.ts';
 import { planFileOf } from '../management/plan-file.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import { describeImpact } from './describe-impact.ts';
-import { action, CommandFailedError, configPathOf, print } from './run.ts';
+import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
+import { escapeControls } from './terminal-text.ts';
+import { writeOutput } from './written-output.ts';
 
 interface PlanOptions {
   readonly failOn?: 'gain' | 'loss' | 'any';
   readonly out?: string;
+  readonly force?: boolean;
   readonly allowWildcard?: boolean;
   readonly json?: boolean;
 }
@@ -34,7 +36,8 @@ export function planCommand(): Command {
       ]),
     )
     .option('--allow-wildcard', 'let `*` and prefixes become members')
-    .option('--out <file>', 'write the plan for `signet apply --plan`')
+    .option('--out <file>', 'write the plan for `signet apply --plan` (mode 0600)')
+    .option('--force', 'write over the file of --out')
     .option('--json', 'print JSON')
     .action(action(plan));
 }
@@ -46,7 +49,10 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
   try {
     const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
     const made = await planDocuments(store, documents, systemClock.now(), rules);
-    if (options.out !== undefined) writeFileSync(options.out, `${JSON.stringify(planFileOf(made.state, documents))}\n`);
+    if (options.out !== undefined) {
+      const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;
+      writeOutput(options.out, text, { force: options.force === true });
+    }
     if (options.json === true) print(made, true);
     else describe(made);
     const isUnwanted = options.failOn !== undefined && fails(made.impact, options.failOn);
@@ -65,12 +71,14 @@ function fails(impact: readonly AccessChange[] | undefined, failOn: 'gain' | 'lo
 const signs = { create: '+', change: '~', delete: '-' } as const;
 
 function describe({ changes, impact, warnings, refusals, casesPassed }: Plan): void {
-  for (const warning of warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
+  for (const warning of warnings) warn(formatProblem(warning));
   for (const { change, kind, domain, name } of changes) {
     print(`${signs[change]} ${kind} ${kind === 'domain' ? name : `${domain}: ${name}`}`, false);
   }
   if (changes.length === 0) print('nothing would change', false);
   for (const line of describeImpact(impact)) print(line, false);
   print(`${casesPassed} cases passed`, false);
-  for (const refusal of refusals) process.stderr.write(`signet: would be refused: ${formatProblem(refusal)}\n`);
+  for (const refusal of refusals) {
+    process.stderr.write(`signet: would be refused: ${escapeControls(formatProblem(refusal))}\n`);
+  }
 }

@@ -6,7 +6,7 @@ import { processEnvironment } from '../config/env.ts';
 import { type BackupProof, restoreStore } from '../store/sqlite/restore.ts';
 import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { localUser } from './local-user.ts';
-import { action, configPathOf, print } from './run.ts';
+import { action, configPathOf, print, warn } from './run.ts';
 
 interface RestoreOptions {
   readonly digest?: string;
@@ -44,6 +44,6 @@ async function restore(file: string, options: RestoreOptions, command: Command):
   const { lost, ...rows } = kept ?? { lost: ['everything'] };
   print({ ...rest, ...rows }, false);
   if (restored.replaced !== undefined && lost.length > 0) {
-    process.stderr.write(`signet: warning: of the store that was replaced this was not kept: ${lost.join(', ')}\n`);
+    warn(`of the store that was replaced this was not kept: ${lost.join(', ')}`);
   }
 }

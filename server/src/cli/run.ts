@@ -2,14 +2,14 @@ import { InvalidNameError } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import { DomainError, StoreRefusedError } from '../errors.ts';
+import { refuseOthersFolder } from './own-folder.ts';
+import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
+import { UsageError } from './usage-error.ts';
+
+export { UsageError } from './usage-error.ts';
 
 /** The exit statuses of every command; a store that is refused adds its own (78). */
 export const exitStatus = { done: 0, failed: 1, usage: 2 } as const;
-
-/** The command line was understood and makes no sense: exit status 2. */
-export class UsageError extends Error {
-  override readonly name = 'UsageError';
-}
 
 /** A command that did its work and found a no, or that failed and has already said why: exit status 1, nothing more is printed. */
 export class CommandFailedError extends Error {
@@ -34,17 +34,14 @@ export function exitStatusOf(error: unknown): number {
 
 /** One line for one error (documents have a line for each problem): never a stack trace. */
 export function describeError(error: unknown): string {
-  if (error instanceof DomainError) return visible(error.message, /[^\P{Cc}\n]/gu);
+  if (error instanceof DomainError) return escapeControlsOfLines(error.message);
   const text = error instanceof Error ? error.message : String(error);
-  return visible(text.replace(/\s*\n\s*/g, ' ').trim());
+  return escapeControls(text.replace(/\s*\n\s*/g, ' ').trim());
 }
 
-/** What moves the cursor or turns the direction of writing: a name or a reason that holds it could look like more than one line. */
-const deceiving = /[\p{Cc}\u2028\u2029\u202a-\u202e\u2066-\u2069]/gu;
-
-/** The text with those characters in the notation of JSON. */
-function visible(text: string, hidden: RegExp = deceiving): string {
-  return text.replace(hidden, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`);
+/** Prints a line on standard error that is not the end of the command. */
+export function warn(text: string): void {
+  process.stderr.write(`signet: warning: ${escapeControls(text)}\n`);
 }
 
 /**
@@ -64,29 +61,49 @@ export function action<Arguments extends unknown[]>(
   };
 }
 
+/** The folder of `npm start` in the current directory. */
+export const defaultFolder = '.signet';
+
+const defaultConfig = `${defaultFolder}/signet.yaml`;
+
 /** The configuration file in force: `--config`, else `SIGNET_CONFIG`, else the one that `npm start` writes. */
 export function configPath(options: GlobalOptions, environment: Environment = processEnvironment()): string {
-  return options.config ?? (environment['SIGNET_CONFIG'] || '.signet/signet.yaml');
+  return options.config ?? (environment['SIGNET_CONFIG'] || defaultConfig);
 }
 
-/** The same for commands that read it from where they stand below the program. */
+/** The same for commands that read it from where they stand below the program. Throws `UsageError`. */
 export function configPathOf(command: Command, environment?: Environment): string {
-  return configPath(command.optsWithGlobals<GlobalOptions>(), environment);
+  return trusted(configPath(command.optsWithGlobals<GlobalOptions>(), environment));
+}
+
+/**
+ * The same path, before the file is read. What lies in the current directory was chosen by nobody: it counts only where nobody else can have
+ * put it there. Throws `UsageError`.
+ */
+export function trusted(config: string): string {
+  if (config === defaultConfig) refuseOthersFolder(defaultFolder, 'use `--config` if you trust it');
+  return config;
+}
+
+/** Prints a text that programs read: as it is into a file or a pipe, with what deceives a reader escaped on a terminal. */
+export function printRaw(text: string): void {
+  process.stdout.write(process.stdout.isTTY ? escapeControlsOfLines(text) : text);
 }
 
 /** Prints a value: with `json` as one line of JSON, else as a person reads it. */
 export function print(value: unknown, json: boolean | undefined): void {
-  process.stdout.write(`${json === true ? visible(JSON.stringify(value)) : asText(value)}\n`);
+  process.stdout.write(`${json === true ? escapeControls(JSON.stringify(value)) : asText(value)}\n`);
 }
 
 function asText(value: unknown): string {
-  if (Array.isArray(value)) return value.every(isRecord) ? table(value) : value.map(scalar).join('\n');
-  return isRecord(value) ? columns(Object.entries(value).map(([key, each]) => [key, cell(each)])) : scalar(value);
+  if (Array.isArray(value)) return value.every(isRecord) ? table(value) : value.map(cell).join('\n');
+  if (isRecord(value)) return columns(Object.entries(value).map(([key, each]) => [escapeControls(key), cell(each)]));
+  return escapeControlsOfLines(scalar(value));
 }
 
 function table(rows: readonly Record<string, unknown>[]): string {
   const keys = [...new Set(rows.flatMap((row) => Object.keys(row)))];
-  return columns([keys, ...rows.map((row) => keys.map((key) => cell(row[key])))]);
+  return columns([keys.map(escapeControls), ...rows.map((row) => keys.map((key) => cell(row[key])))]);
 }
 
 function columns(rows: readonly (readonly string[])[]): string {
@@ -104,7 +121,7 @@ function columns(rows: readonly (readonly string[])[]): string {
 
 /** A value that stands beside others on a line. */
 function cell(value: unknown): string {
-  return visible(scalar(value));
+  return escapeControls(scalar(value));
 }
 
 function scalar(value: unknown): string {

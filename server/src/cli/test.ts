@@ -6,7 +6,7 @@ import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { type CaseFailure, runCases } from '../management/run-cases.ts';
 import { noStore } from '../management/stored-world.ts';
-import { action, CommandFailedError, print, UsageError } from './run.ts';
+import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
 
 interface TestOptions {
   /** True without a number. */
@@ -34,7 +34,7 @@ function test(folder: string, options: TestOptions): void {
   if (options.json === true) {
     print({ passed, failed: failures.length, failures, warnings, ...(coverage !== undefined && { coverage }) }, true);
   } else {
-    for (const warning of warnings) process.stderr.write(`signet: warning: ${formatProblem(warning)}\n`);
+    for (const warning of warnings) warn(formatProblem(warning));
     for (const failure of failures) print(describe(failure), false);
     for (const problem of coverage?.uncovered ?? []) print(formatProblem(problem), false);
     print(`${passed} passed, ${failures.length} failed`, false);

@@ -1,5 +1,6 @@
 import { chmodSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
+import { refuseOthersFolder } from '../own-folder.ts';
 import { UsageError } from '../run.ts';
 
 /** The files of a world of `signet dev`, all below one folder; absolute paths. */
@@ -52,6 +53,8 @@ export function worldPaths(folder: string): WorldPaths {
 export function openDataFolder(paths: WorldPaths): void {
   mkdirSync(paths.folder, { recursive: true, mode: 0o700 });
   const found = readdirSync(paths.folder);
+  // In an empty one there is nothing that somebody else can have prepared; a folder of somebody else cannot be closed to him.
+  if (found.length > 0) refuseOthersFolder(paths.folder, 'use `--data` with a folder of your own');
   if (found.length > 0 && !found.some((name) => name === 'dev.lock' || name === 'signet.yaml')) {
     throw new UsageError(`folder \`${paths.folder}\` holds files of something else`);
   }

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { z } from 'zod';
+import { refuseOthersFolder } from '../own-folder.ts';
 import { UsageError } from '../run.ts';
 
 /** What `signet dev` tells programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates PEM chains. */
@@ -20,6 +21,7 @@ export type DevState = z.output<typeof schema>;
 
 /** Reads the `dev.json` of a world. Throws `UsageError` when there is none. */
 export function readDevState(folder: string): DevState {
+  refuseOthersFolder(folder, 'use `--data` with a folder of your own');
   const file = join(folder, 'dev.json');
   let value: unknown;
   try {

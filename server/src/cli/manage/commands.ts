@@ -4,7 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
 import { describeImpact } from '../describe-impact.ts';
-import { print, UsageError } from '../run.ts';
+import { print, UsageError, warn } from '../run.ts';
 import { type ManagementRequest, manage, manageAll } from './management-client.ts';
 
 export interface ReadOptions extends ConnectionOptions {
@@ -68,7 +68,7 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
 /** What the server says of a dry run; read with its types, as it is of the same release or refused. */
 function describePreview(answer: unknown): void {
   const { changes, impact, warnings = [] } = previewSchema.parse(answer);
-  for (const warning of warnings) process.stderr.write(`signet: warning: ${warning}\n`);
+  for (const warning of warnings) warn(warning);
   for (const { change, kind, domain, name } of changes) print(`${change} ${kind} ${domain}: ${name}`, false);
   for (const line of describeImpact(impact ?? undefined)) print(line, false);
 }

@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
 import { type ConnectionOptions, clientSettings } from '../connection.ts';
+import { warn } from '../run.ts';
 
 /** The server did not do what it was asked to; the message is its own. */
 export class ManagementRefusedError extends Error {
@@ -70,7 +71,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
     (response) => {
       const { statusCode: status = 0, headers } = response;
       const warning = headers['signet-warning'];
-      if (warning !== undefined) process.stderr.write(`signet: warning: ${String(warning)}\n`);
+      if (warning !== undefined) warn(String(warning));
       text(response).then((answer) => resolve({ status, text: answer, tag: headers.etag }), reject);
     },
   );

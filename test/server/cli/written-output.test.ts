@@ -1,0 +1,64 @@
+import {
+  chmodSync,
+  chownSync,
+  lstatSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs';
+import { join } from 'node:path';
+import { writeOutput } from '@signet/server/cli/written-output';
+import { ConflictError } from '@signet/server/errors';
+import test from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+const exists = { instanceOf: ConflictError, message: /exists: use `--force` to write over it$/ };
+const modeOf = (file: string) => statSync(file).mode & 0o777;
+
+test('what a command writes is for its owner, and is not written over without being told', (t) => {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'out');
+  writeOutput(file, 'one', { force: false });
+  t.deepEqual([readFileSync(file, 'utf8'), modeOf(file)], ['one', 0o600]);
+  t.throws(() => writeOutput(file, 'two', { force: false }), exists);
+  t.is(readFileSync(file, 'utf8'), 'one');
+  chmodSync(file, 0o666);
+  writeOutput(file, 'two', { force: true });
+  t.deepEqual([readFileSync(file, 'utf8'), modeOf(file)], ['two', 0o600]);
+  writeOutput(file, 'three', { force: true, mode: 0o644 });
+  t.is(modeOf(file), 0o644);
+  t.deepEqual(readdirSync(folder), ['out']);
+});
+
+test('no link is followed, also one that leads nowhere', (t) => {
+  const folder = temporaryFolder(t);
+  const [file, target, nowhere] = [join(folder, 'out'), join(folder, 'target'), join(folder, 'nowhere')];
+  writeFileSync(target, 'precious');
+  for (const to of [target, nowhere]) {
+    symlinkSync(to, file);
+    t.throws(() => writeOutput(file, 'new', { force: false }), exists);
+    writeOutput(file, 'new', { force: true });
+    t.true(lstatSync(file).isFile());
+    t.is(readFileSync(target, 'utf8'), 'precious');
+    t.deepEqual(readdirSync(folder).toSorted(), ['out', 'target']);
+    rmSync(file);
+  }
+});
+
+test('what cannot be replaced leaves nothing behind', (t) => {
+  const folder = temporaryFolder(t);
+  t.throws(() => writeOutput(folder, 'x', { force: true }));
+  t.throws(() => writeOutput(join(folder, 'none', 'x'), 'x', { force: true }));
+  t.deepEqual(readdirSync(folder), []);
+});
+
+(process.getuid?.() === 0 ? test : test.skip)('a key is not given to who made the file before', (t) => {
+  const file = join(temporaryFolder(t), 'key.pem');
+  writeFileSync(file, '');
+  chownSync(file, 65_534, 65_534);
+  writeOutput(file, 'secret', { force: true });
+  t.deepEqual([statSync(file).uid, modeOf(file)], [0, 0o600]);
+});
