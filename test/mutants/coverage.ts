@@ -1,0 +1,64 @@
+import { globSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+interface Range {
+  readonly startOffset: number;
+  readonly endOffset: number;
+  readonly count: number;
+}
+
+/** What V8 writes for a process (`NODE_V8_COVERAGE`). Positions are those of the source: types are blanked out in place. */
+interface Report {
+  readonly result: readonly {
+    readonly url: string;
+    readonly functions: readonly { readonly ranges: readonly Range[] }[];
+  }[];
+}
+
+/** What one process ran of a source. */
+export interface SourceRanges {
+  readonly url: string;
+  readonly ranges: readonly Range[];
+}
+
+/** Which places of the sources a run reached. */
+export class Coverage {
+  readonly #byUrl: ReadonlyMap<string, readonly SourceRanges[]>;
+
+  private constructor(found: readonly SourceRanges[]) {
+    this.#byUrl = Map.groupBy(found, ({ url }) => url);
+  }
+
+  static of(found: readonly SourceRanges[]): Coverage {
+    return new Coverage(found);
+  }
+
+  /** Reads what the processes of a run wrote into this folder, of the sources that count. */
+  static read(folder: string, counts: (url: string) => boolean): Coverage {
+    const found = globSync('coverage-*.json', { cwd: folder }).flatMap((name) => {
+      const report: Report = JSON.parse(readFileSync(join(folder, name), 'utf8'));
+      const ours = report.result.filter(({ url }) => counts(url));
+      return ours.map(({ url, functions }) => ({ url, ranges: functions.flatMap(({ ranges }) => ranges) }));
+    });
+    return new Coverage(found);
+  }
+
+  toRanges(): SourceRanges[] {
+    return [...this.#byUrl.values()].flat();
+  }
+
+  /** Whether the character at this place was run: in some process the innermost range that holds it was. */
+  reaches(url: string, offset: number): boolean {
+    return (this.#byUrl.get(url) ?? []).some(({ ranges }) => (innermost(ranges, offset)?.count ?? 0) > 0);
+  }
+}
+
+function innermost(ranges: readonly Range[], offset: number): Range | undefined {
+  let found: Range | undefined;
+  for (const range of ranges) {
+    if (offset < range.startOffset || offset >= range.endOffset) continue;
+    const size = range.endOffset - range.startOffset;
+    if (found === undefined || size <= found.endOffset - found.startOffset) found = range;
+  }
+  return found;
+}

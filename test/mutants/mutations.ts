@@ -1,0 +1,162 @@
+import { stripTypeScriptTypes } from 'node:module';
+import { type AnyNode, type BinaryExpression, type CallExpression, type Comment, type Expression, parse } from 'acorn';
+import { full } from 'acorn-walk';
+
+/** One change of a source text: the characters from `start` to `end` become `replacement`. */
+export interface Mutation {
+  readonly start: number;
+  readonly end: number;
+  readonly replacement: string;
+  /** What kind of change it is. */
+  readonly kind: MutationKind;
+}
+
+export type MutationKind =
+  | 'dropped guard'
+  | 'constant condition'
+  | 'flipped comparison'
+  | 'moved boundary'
+  | 'swapped && and ||'
+  | 'dropped negation'
+  | 'dropped operand'
+  | 'swapped some and every'
+  | 'flipped answer';
+
+const comparisons: Readonly<Record<string, readonly [kind: MutationKind, becomes: string][]>> = {
+  '===': [['flipped comparison', '!==']],
+  '!==': [['flipped comparison', '===']],
+  '<': [
+    ['flipped comparison', '>='],
+    ['moved boundary', '<='],
+  ],
+  '<=': [
+    ['flipped comparison', '>'],
+    ['moved boundary', '<'],
+  ],
+  '>': [
+    ['flipped comparison', '<='],
+    ['moved boundary', '>='],
+  ],
+  '>=': [
+    ['flipped comparison', '<'],
+    ['moved boundary', '>'],
+  ],
+};
+
+/** Functions that are called for what they refuse: the call is the guard. */
+const guardName =
+  /^(require|check|assert|refuse|reject|verify|ensure|forbid|guard|demand|authorize|must|deny)([A-Z]|$)/;
+
+/**
+ * Every mutation of a TypeScript source that a security rule should notice, by position. Types are blanked out in place
+ * first, so that positions are those of the text given.
+ */
+export function findMutations(code: string): Mutation[] {
+  const plain = stripTypeScriptTypes(code, { mode: 'strip' });
+  if (plain.length !== code.length) throw new Error('the types could not be blanked out in place');
+  const comments: Comment[] = [];
+  const program = parse(plain, { ecmaVersion: 'latest', sourceType: 'module', onComment: comments });
+  const bare = comments.reduce((text, { start, end }) => blank(text, start, end), plain);
+  const found: Mutation[] = [];
+  full(program, (node) => {
+    found.push(...mutationsOf(node as AnyNode, bare));
+  });
+  return found.sort((a, b) => a.start - b.start || a.end - b.end || (a.replacement < b.replacement ? -1 : 1));
+}
+
+/** The text with one mutation in it. */
+export function applyMutation(code: string, { start, end, replacement }: Mutation): string {
+  return code.slice(0, start) + replacement + code.slice(end);
+}
+
+function mutationsOf(node: AnyNode, bare: string): Mutation[] {
+  switch (node.type) {
+    case 'IfStatement':
+      return endsHere(node.consequent) ? [never(node.test, 'dropped guard')] : bothWays(node.test);
+    case 'ConditionalExpression':
+      return bothWays(node.test);
+    case 'ExpressionStatement':
+      return guardCallName(node.expression).match(guardName) === null
+        ? []
+        : [{ start: node.start, end: node.end, replacement: ';', kind: 'dropped guard' }];
+    case 'BinaryExpression':
+      return comparisonsOf(node, bare);
+    case 'LogicalExpression':
+      return node.operator === '??' ? [] : logicOf(node.left, node.operator, node.right, bare);
+    case 'UnaryExpression':
+      return node.operator === '!' ? [change(node.start, node.start + 1, '', 'dropped negation')] : [];
+    case 'CallExpression':
+      return quantifiersOf(node);
+    case 'ReturnStatement':
+      return answersOf(node.argument);
+    case 'ArrowFunctionExpression':
+      return answersOf(node.body);
+    default:
+      return [];
+  }
+}
+
+function blank(text: string, start: number, end: number): string {
+  return text.slice(0, start) + ' '.repeat(end - start) + text.slice(end);
+}
+
+function change(start: number, end: number, replacement: string, kind: MutationKind): Mutation {
+  return { start, end, replacement, kind };
+}
+
+/** A condition that never holds: a refusal that is gone. */
+function never({ start, end }: Expression, kind: MutationKind): Mutation {
+  return change(start, end, 'false', kind);
+}
+
+function bothWays(test: Expression): Mutation[] {
+  return [never(test, 'constant condition'), change(test.start, test.end, 'true', 'constant condition')];
+}
+
+/** The branch leaves: it throws, returns or goes on with the next turn. */
+function endsHere(node: AnyNode): boolean {
+  if (node.type === 'BlockStatement') return node.body.some(endsHere);
+  return ['ThrowStatement', 'ReturnStatement', 'ContinueStatement', 'BreakStatement'].includes(node.type);
+}
+
+function guardCallName(node: Expression): string {
+  const call = node.type === 'AwaitExpression' ? node.argument : node;
+  if (call.type !== 'CallExpression') return '';
+  const { callee } = call;
+  if (callee.type === 'Identifier') return callee.name;
+  const property = callee.type === 'MemberExpression' ? callee.property : undefined;
+  return property?.type === 'Identifier' || property?.type === 'PrivateIdentifier' ? property.name : '';
+}
+
+/** An answer that is written out, turned round. */
+function answersOf(node: AnyNode | null | undefined): Mutation[] {
+  if (node?.type !== 'Literal' || typeof node.value !== 'boolean') return [];
+  return [change(node.start, node.end, String(!node.value), 'flipped answer')];
+}
+
+/** Where an operator stands between two operands; parentheses may surround it. */
+function operatorAt(bare: string, left: AnyNode, right: AnyNode, operator: string): number {
+  return left.end + bare.slice(left.end, right.start).lastIndexOf(operator);
+}
+
+function comparisonsOf({ left, operator, right }: BinaryExpression, bare: string): Mutation[] {
+  const at = operatorAt(bare, left, right, operator);
+  return (comparisons[operator] ?? []).map(([kind, becomes]) => change(at, at + operator.length, becomes, kind));
+}
+
+function logicOf(left: Expression, operator: '&&' | '||', right: Expression, bare: string): Mutation[] {
+  const at = operatorAt(bare, left, right, operator);
+  const neutral = operator === '&&' ? 'true' : 'false';
+  return [
+    change(at, at + 2, operator === '&&' ? '||' : '&&', 'swapped && and ||'),
+    change(left.start, left.end, neutral, 'dropped operand'),
+    change(right.start, right.end, neutral, 'dropped operand'),
+  ];
+}
+
+function quantifiersOf({ callee }: CallExpression): Mutation[] {
+  if (callee.type !== 'MemberExpression' || callee.property.type !== 'Identifier') return [];
+  const { name, start, end } = callee.property;
+  if (name !== 'some' && name !== 'every') return [];
+  return [change(start, end, name === 'some' ? 'every' : 'some', 'swapped some and every')];
+}

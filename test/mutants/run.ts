@@ -1,0 +1,96 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { equivalent } from './equivalent.ts';
+import { isSame, mutantsOf, type NamedMutant, shuffle } from './mutant.ts';
+import { nearestTests, securitySources } from './nearest-tests.ts';
+import { type Options, parseOptions } from './options.ts';
+import { TestRuns } from './test-runs.ts';
+
+const top = fileURLToPath(new URL('../..', import.meta.url));
+/** The share of the mutants that the tests must kill. */
+const goal = 0.95;
+/** How many test files that reach a mutant may try to kill it. */
+const maxTests = 6;
+
+type Fate = 'killed' | 'timed out' | 'survived' | 'not reached';
+
+interface Tried {
+  readonly mutant: NamedMutant;
+  readonly fate: Fate;
+  /** The tests that were run on it. */
+  readonly tests: readonly string[];
+}
+
+async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
+  const tests: string[] = [];
+  for (const test of nearestTests(top, mutant.file)) {
+    if (tests.length === maxTests) break;
+    const { coverage } = await runs.baseline(test);
+    if (!coverage.reaches(mutant.url, mutant.offset)) continue;
+    tests.push(test);
+    const verdict = await runs.tryMutant(mutant, [test]);
+    if (verdict !== 'passed') return { mutant, fate: verdict === 'failed' ? 'killed' : 'timed out', tests };
+  }
+  return { mutant, fate: tests.length === 0 ? 'not reached' : 'survived', tests };
+}
+
+async function tryAll(options: Options, sample: readonly NamedMutant[]): Promise<Tried[]> {
+  const folder = mkdtempSync(join(tmpdir(), 'signet-mutants-'));
+  const end = performance.now() + options.minutes * 60_000;
+  const tried: Tried[] = [];
+  try {
+    const runs = new TestRuns(top, folder, join(top, 'node_modules/.cache/signet-mutants'));
+    for (const mutant of sample) {
+      if (performance.now() > end) break;
+      const result = await tryMutant(runs, mutant);
+      tried.push(result);
+      console.log(`${result.fate.padEnd(11)} ${describe(mutant)} [${result.tests.at(-1) ?? 'no test'}]`);
+    }
+  } finally {
+    rmSync(folder, { recursive: true, force: true, maxRetries: 3 });
+  }
+  return tried;
+}
+
+function describe({ file, line, kind }: NamedMutant): string {
+  return `${file}:${line} ${kind}`;
+}
+
+function difference({ from, to }: NamedMutant): string {
+  const mark = (sign: string, text: string) => text.replace(/^/gm, `  ${sign} `);
+  return `${mark('-', from)}\n${mark('+', to)}`;
+}
+
+/** The report; answers whether the goal is met. */
+function report(tried: readonly Tried[], left: number): boolean {
+  const survivors = tried.filter(({ fate }) => fate === 'survived' || fate === 'not reached');
+  for (const { mutant, fate, tests } of survivors) {
+    console.log(`\n${fate}: ${describe(mutant)} (${tests.length} test files)\n${difference(mutant)}`);
+  }
+  const killed = tried.length - survivors.length;
+  const share = tried.length === 0 ? 1 : killed / tried.length;
+  console.log(`\n${killed} of ${tried.length} mutants killed (${(share * 100).toFixed(1)} %), ${left} not tried`);
+  return share >= goal;
+}
+
+async function main(options: Options): Promise<void> {
+  const all = securitySources(top, options.files).flatMap((file) => mutantsOf(top, file));
+  const stale = equivalent.filter(
+    (known) => options.files.length === 0 && !all.some((mutant) => isSame(mutant, known)),
+  );
+  for (const { file, from } of stale)
+    console.log(`equivalent.ts: no mutation of ${file} is like this any more: ${from}`);
+  const counted = all.filter((mutant) => !equivalent.some((known) => isSame(mutant, known)));
+  const sample = shuffle(counted, options.seed).slice(0, options.sample);
+  console.log(`${all.length} mutants, ${all.length - counted.length} of them equivalent; sample of ${sample.length}`);
+  if (options.list) {
+    for (const mutant of sample) console.log(`${describe(mutant)}\n${difference(mutant)}`);
+    return;
+  }
+  const tried = await tryAll(options, sample);
+  process.exitCode = report(tried, sample.length - tried.length) ? 0 : 1;
+}
+
+await main(parseOptions(process.argv.slice(2)));

@@ -1,0 +1,133 @@
+import { spawn } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { globSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { Coverage, type SourceRanges } from './coverage.ts';
+import { type Mutant, mutantVariable } from './load-mutant.ts';
+import type { NamedMutant } from './mutant.ts';
+
+const loader = fileURLToPath(new URL('./load-mutant.ts', import.meta.url));
+/** A mutant may loop for ever: its tests get so many times what they take without it, and never less than this. */
+const slowness = 5;
+const shortestTimeoutMs = 30_000;
+/** What the tests may take without a mutant, which is never long. */
+const longestTimeoutMs = 300_000;
+
+export type Verdict = 'passed' | 'failed' | 'timed out';
+
+/** What a test file does without a mutant. */
+interface Baseline {
+  readonly ms: number;
+  readonly coverage: Coverage;
+}
+
+/** Runs test files, each in a process group of its own, and remembers what they reach. */
+export class TestRuns {
+  readonly #top: string;
+  readonly #folder: string;
+  readonly #cache: string;
+  readonly #sources: string;
+  readonly #baselines = new Map<string, Baseline>();
+
+  /** `folder` is temporary, `cache` is not: what a test reaches is kept there as long as no source changes. */
+  constructor(top: string, folder: string, cache: string) {
+    this.#top = top;
+    this.#folder = folder;
+    this.#cache = cache;
+    this.#sources = digest(
+      globSync(['*/src/**/*.ts', 'test/support/**/*.ts'], { cwd: top }).map((file) => join(top, file)),
+    );
+    mkdirSync(cache, { recursive: true });
+  }
+
+  /** What a test file reaches. Throws when it fails without any mutant: then it proves nothing. */
+  async baseline(test: string): Promise<Baseline> {
+    const known = this.#baselines.get(test) ?? this.#fromCache(test);
+    if (known !== undefined) {
+      this.#baselines.set(test, known);
+      return known;
+    }
+    const folder = mkdtempSync(join(this.#folder, 'coverage-'));
+    const begin = performance.now();
+    const verdict = await this.#run([test], { NODE_V8_COVERAGE: folder }, longestTimeoutMs);
+    if (verdict !== 'passed') throw new Error(`${test} ${verdict} without a mutant`);
+    const found = { ms: performance.now() - begin, coverage: Coverage.read(folder, (url) => this.#counts(url)) };
+    rmSync(folder, { recursive: true });
+    this.#baselines.set(test, found);
+    writeFileSync(this.#cacheFile(test), JSON.stringify({ ms: found.ms, ranges: found.coverage.toRanges() }));
+    return found;
+  }
+
+  /** What these tests say of a mutant. */
+  async tryMutant({ url, source }: NamedMutant, tests: readonly string[]): Promise<Verdict> {
+    const file = join(this.#folder, 'mutant.json');
+    writeFileSync(file, JSON.stringify({ url, source } satisfies Mutant));
+    const usual = tests.reduce((sum, test) => sum + (this.#baselines.get(test)?.ms ?? 0), 0);
+    const environment = { [mutantVariable]: file, NODE_OPTIONS: `--import=${pathToFileURL(loader).href}` };
+    return await this.#run(tests, environment, Math.max(shortestTimeoutMs, slowness * usual));
+  }
+
+  #counts(url: string): boolean {
+    return (
+      url.startsWith(pathToFileURL(`${this.#top}/`).href) &&
+      /\/src\/.*\.ts$/.test(url) &&
+      !url.includes('/node_modules/')
+    );
+  }
+
+  #cacheFile(test: string): string {
+    const name = createHash('sha256').update(this.#sources).update(test);
+    return join(this.#cache, `${name.update(digest([join(this.#top, 'test', test)])).digest('hex')}.json`);
+  }
+
+  #fromCache(test: string): Baseline | undefined {
+    try {
+      const kept: { ms: number; ranges: SourceRanges[] } = JSON.parse(readFileSync(this.#cacheFile(test), 'utf8'));
+      return { ms: kept.ms, coverage: Coverage.of(kept.ranges) };
+    } catch {
+      return undefined;
+    }
+  }
+
+  #run(tests: readonly string[], environment: Record<string, string>, timeoutMs: number): Promise<Verdict> {
+    const temporary = mkdtempSync(join(this.#folder, 'tests-'));
+    return new Promise((resolve, reject) => {
+      const ava = join(this.#top, 'node_modules/ava/entrypoints/cli.js');
+      const child = spawn(process.execPath, [ava, '--fail-fast', '--concurrency=1', ...tests], {
+        cwd: join(this.#top, 'test'),
+        env: { ...process.env, TMPDIR: temporary, ...environment },
+        stdio: 'ignore',
+        detached: true,
+      });
+      let isLate = false;
+      const timer = setTimeout(() => {
+        isLate = true;
+        endGroup(child.pid);
+      }, timeoutMs);
+      child.once('error', reject);
+      child.once('close', (status) => {
+        clearTimeout(timer);
+        endGroup(child.pid);
+        rmSync(temporary, { recursive: true, force: true, maxRetries: 3 });
+        resolve(isLate ? 'timed out' : status === 0 ? 'passed' : 'failed');
+      });
+    });
+  }
+}
+
+/** Ends what is left of a process group. */
+function endGroup(leader: number | undefined): void {
+  if (leader === undefined) return;
+  try {
+    process.kill(-leader, 'SIGKILL');
+  } catch {
+    // nothing of it is left
+  }
+}
+
+function digest(files: readonly string[]): string {
+  const hash = createHash('sha256');
+  for (const file of [...files].sort()) hash.update(file).update(readFileSync(file));
+  return hash.digest('hex');
+}
