@@ -4,7 +4,8 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import { parse } from 'yaml';
 import { z } from 'zod';
 
-const schema = z.strictObject({
+/** Every option of the example provider. */
+export const configSchema = z.strictObject({
   listen: z.strictObject({
     host: z.string().min(1).default('127.0.0.1'),
     /** 0: a free port. */
@@ -39,12 +40,12 @@ const schema = z.strictObject({
 });
 
 /** The configuration: checked, complete, with absolute paths. */
-export type ProviderConfig = Readonly<z.output<typeof schema>>;
+export type ProviderConfig = Readonly<z.output<typeof configSchema>>;
 
 /** Reads `provider.yaml`; relative paths are relative to it. Throws an `Error` that names every field that is wrong. */
 export function loadProviderConfig(file: string): ProviderConfig {
   const path = resolve(file);
-  const parsed = schema.safeParse(parse(readFileSync(path, 'utf8')));
+  const parsed = configSchema.safeParse(parse(readFileSync(path, 'utf8')));
   if (!parsed.success) {
     const problems = parsed.error.issues.map((issue) => `${issue.path.join('.') || 'the file'}: ${issue.message}`);
     throw new Error(`configuration \`${path}\` cannot be used: ${problems.join('; ')}`);

@@ -4,7 +4,8 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 
 const text = z.string().min(1);
 const member = text.exactOptional();
-const keysFileSchema = z.object({
+/** What `keys.json` holds. */
+export const keysFileSchema = z.object({
   issuer: text,
   keys: z.array(
     z.object({

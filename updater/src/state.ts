@@ -5,7 +5,8 @@ import { z } from 'zod';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 
 const number = z.int().min(0);
-const stateSchema = z.object({
+/** What the file of the state holds. */
+export const stateSchema = z.object({
   floors: z.record(z.string(), z.object({ epoch: number, version: number })),
   tags: z.record(z.string(), z.object({ etag: z.string(), sha256: z.string() })).default({}),
 });

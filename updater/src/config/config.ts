@@ -21,7 +21,8 @@ const milliseconds = z.int().min(1).max(600_000);
 /** How much is logged, from least to most, and `silent`. */
 export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
 
-const configSchema = z.strictObject({
+/** Every option of the updater. */
+export const configSchema = z.strictObject({
   baseUrl: z.url({ protocol: /^https$/, error: 'not an https URL' }),
   caBundle: path,
   certificate: path,

@@ -13,7 +13,7 @@ export interface JwtIssuerOptions extends JwtIssuer {
   readonly keysUrl?: string | undefined;
 }
 
-const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
+export const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.string() })).min(1) });
 
 /** Asked again for an unknown key, but not more often than this. */
 const cooldownMs = 30_000;

@@ -72,7 +72,7 @@ const caseShape = {
   at: z.string().optional(),
   context: contextSchema.optional(),
 };
-const caseFileSchema = z.array(z.strictObject(caseShape, { error: unknownKeyMessage(caseShape) }));
+export const caseFileSchema = z.array(z.strictObject(caseShape, { error: unknownKeyMessage(caseShape) }));
 type CaseShape = z.output<typeof caseFileSchema>[number];
 
 /** Reads `<domain>.cases.yaml`: a list. A case that names no domain is about that of the file's name. */
