@@ -36,8 +36,7 @@ export class Coverage {
   /** Reads what the processes of a run wrote into this folder, of the sources that count. */
   static read(folder: string, counts: (url: string) => boolean): Coverage {
     const found = globSync('coverage-*.json', { cwd: folder }).flatMap((name) => {
-      const report: Report = JSON.parse(readFileSync(join(folder, name), 'utf8'));
-      const ours = report.result.filter(({ url }) => counts(url));
+      const ours = resultsOf(readFileSync(join(folder, name), 'utf8')).filter(({ url }) => counts(url));
       return ours.map(({ url, functions }) => ({ url, ranges: functions.flatMap(({ ranges }) => ranges) }));
     });
     return new Coverage(found);
@@ -50,6 +49,16 @@ export class Coverage {
   /** Whether the character at this place was run: in some process the innermost range that holds it was. */
   reaches(url: string, offset: number): boolean {
     return (this.#byUrl.get(url) ?? []).some(({ ranges }) => (innermost(ranges, offset)?.count ?? 0) > 0);
+  }
+}
+
+/** What a process wrote; nothing where it was ended while it wrote. */
+function resultsOf(text: string): Report['result'] {
+  try {
+    const report: Report = JSON.parse(text);
+    return report.result;
+  } catch {
+    return [];
   }
 }
 

@@ -15,6 +15,9 @@ export const securityRules: readonly string[] = [
   'client/src/{tokens,http,middleware}/**/*.ts',
 ];
 
+/** Not rules: what tells people why, and what only makes a test or a record. */
+const notRules = /\/(explain|explanation|search|steps|index)\.ts$/;
+
 /**
  * Tests that come near a source besides those of the folder that mirrors its own, by the longest beginning of its path.
  * Which of them reach a mutation is measured, not written down.
@@ -40,7 +43,9 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
 
 /** The sources to mutate that lie below one of these places; all for none. Relative to the top. */
 export function securitySources(top: string, places: readonly string[]): string[] {
-  const all = [...new Set(securityRules.flatMap((rule) => globSync(rule, { cwd: top })))].sort();
+  const all = [...new Set(securityRules.flatMap((rule) => globSync(rule, { cwd: top })))]
+    .filter((file) => !notRules.test(file))
+    .sort();
   return places.length === 0 ? all : all.filter((file) => places.some((place) => file.startsWith(place)));
 }
 
