@@ -1,5 +1,13 @@
 import { stripTypeScriptTypes } from 'node:module';
-import { type AnyNode, type BinaryExpression, type CallExpression, type Comment, type Expression, parse } from 'acorn';
+import {
+  type AnyNode,
+  type BinaryExpression,
+  type CallExpression,
+  type Comment,
+  type ConditionalExpression,
+  type Expression,
+  parse,
+} from 'acorn';
 import { full } from 'acorn-walk';
 
 /** One change of a source text: the characters from `start` to `end` become `replacement`. */
@@ -43,6 +51,11 @@ const comparisons: Readonly<Record<string, readonly [kind: MutationKind, becomes
   ],
 };
 
+/** `a < b ? -1 : 1`: the order of a list is no rule. */
+function isOrder({ consequent, alternate }: ConditionalExpression): boolean {
+  return consequent.type === 'UnaryExpression' && consequent.operator === '-' && alternate.type !== 'Identifier';
+}
+
 /** Functions that are called for what they refuse: the call is the guard. */
 const guardName =
   /^(require|check|assert|refuse|reject|verify|ensure|forbid|guard|demand|authorize|must|deny)([A-Z]|$)/;
@@ -58,10 +71,14 @@ export function findMutations(code: string): Mutation[] {
   const program = parse(plain, { ecmaVersion: 'latest', sourceType: 'module', onComment: comments });
   const bare = comments.reduce((text, { start, end }) => blank(text, start, end), plain);
   const found: Mutation[] = [];
+  const orders: Expression[] = [];
   full(program, (node) => {
-    found.push(...mutationsOf(node as AnyNode, bare));
+    const known = node as AnyNode;
+    if (known.type === 'ConditionalExpression' && isOrder(known)) orders.push(known);
+    found.push(...mutationsOf(known, bare));
   });
-  return found.sort((a, b) => a.start - b.start || a.end - b.end || (a.replacement < b.replacement ? -1 : 1));
+  const rules = found.filter(({ start, end }) => !orders.some((order) => order.start <= start && end <= order.end));
+  return rules.sort((a, b) => a.start - b.start || a.end - b.end || (a.replacement < b.replacement ? -1 : 1));
 }
 
 /** The text with one mutation in it. */

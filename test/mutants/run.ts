@@ -25,7 +25,7 @@ interface Tried {
 
 async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
   const tests: string[] = [];
-  for (const test of nearestTests(top, mutant.file)) {
+  for (const test of testsFor(mutant)) {
     if (tests.length === maxTests) break;
     const { coverage } = await runs.baseline(test);
     if (!coverage.reaches(mutant.url, mutant.offset)) continue;
@@ -34,6 +34,12 @@ async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
     if (verdict !== 'passed') return { mutant, fate: verdict === 'failed' ? 'killed' : 'timed out', tests };
   }
   return { mutant, fate: tests.length === 0 ? 'not reached' : 'survived', tests };
+}
+
+/** The nearest tests; for a boundary the table of limits too. */
+function testsFor({ file, kind }: NamedMutant): readonly string[] {
+  const near = nearestTests(top, file);
+  return kind === 'moved boundary' ? [...near.slice(0, 1), 'limits/constants.test.ts', ...near.slice(1)] : near;
 }
 
 async function tryAll(options: Options, sample: readonly NamedMutant[]): Promise<Tried[]> {

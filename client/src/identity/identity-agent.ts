@@ -49,6 +49,11 @@ export interface IdentityAgent {
 /** The longest sleep of `run`: a clock that is set, or a file that is removed, is noticed by then. */
 const maxSleepMs = 60_000;
 
+/** How long `run` sleeps before the next step, in milliseconds. */
+export function sleepMs(nextAt: number, now: number): number {
+  return Math.min(maxSleepMs, Math.max(100, nextAt - now));
+}
+
 interface Known {
   readonly texts: IdentityTexts;
   /** Of the certificate, in milliseconds since the epoch. */
@@ -93,8 +98,7 @@ class Agent implements IdentityAgent {
       const outcome = await this.step({ signal });
       if (signal.aborted) return;
       await onOutcome(outcome);
-      const sleep = Math.min(maxSleepMs, Math.max(100, outcome.nextAt - this.#clock.now()));
-      await pause(sleep, undefined, { signal }).catch(() => undefined);
+      await pause(sleepMs(outcome.nextAt, this.#clock.now()), undefined, { signal }).catch(() => undefined);
     }
   }
 

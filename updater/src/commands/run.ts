@@ -45,7 +45,7 @@ interface DaemonDeps {
 const longestPause = 86_400_000;
 
 /** Runs that are left out while the server does not want to be asked, and that never reject. */
-function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (signal: AbortSignal) => Promise<void> {
+export function daemonWork({ updater, logger, onReport, now }: DaemonDeps): (signal: AbortSignal) => Promise<void> {
   let notBefore: number | undefined;
   return async (signal) => {
     const wait = (notBefore ?? 0) - now();

@@ -3,7 +3,7 @@ import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import { Agent, type Dispatcher, request as send } from 'undici';
+import { Agent, request as send } from 'undici';
 import { z } from 'zod';
 import { ForbiddenError } from '../../errors.ts';
 import type { AddressPolicy } from './addresses.ts';
@@ -192,7 +192,8 @@ async function within<T>(signal: AbortSignal, work: Promise<T>): Promise<T> {
   }
 }
 
-async function readBounded(body: Dispatcher.ResponseData['body']): Promise<string> {
+/** The text of an answer. Throws when it is too long. */
+export async function readBounded(body: AsyncIterable<Uint8Array>): Promise<string> {
   const chunks: Buffer[] = [];
   let size = 0;
   for await (const chunk of body) {

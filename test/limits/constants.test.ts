@@ -1,0 +1,37 @@
+import test from 'ava';
+import { limitConstants } from './constants.ts';
+import type { Row } from './row.ts';
+import { rows } from './rows/index.ts';
+
+/* Every constant that bounds something, exactly kept and exceeded by one (what has no row: `test/house/limits.test.ts`). */
+
+const values = new Map(limitConstants().map(({ file, name, value }) => [`${file} ${name}`, value]));
+
+async function accepts(work: () => unknown): Promise<boolean> {
+  try {
+    return (await work()) !== false;
+  } catch {
+    return false;
+  }
+}
+
+for (const row of rows) {
+  const name = `${row.file} ${row.constant}`;
+  const bound = values.get(name);
+  if (bound === undefined || row.kind === 'elsewhere' || row.kind === 'inner') continue;
+  // one after the other: one of them stops the timers, and large inputs take the time of others
+  test.serial(`${name} = ${bound}`, async (t) => {
+    if (row.kind === 'same') {
+      t.true(await accepts(() => row.holds(bound, t)), 'at the bound');
+      t.true(await accepts(() => row.holds(bound + 1, t)), 'past the bound');
+      return;
+    }
+    await tryBound(row, bound);
+
+    async function tryBound({ kind, isAccepted }: Extract<Row, { kind: 'most' | 'least' }>, size: number) {
+      t.true(await accepts(() => isAccepted(size, t)), `${size} is not accepted`);
+      const beyond = kind === 'most' ? size + 1 : size - 1;
+      t.false(await accepts(() => isAccepted(beyond, t)), `${beyond} is accepted`);
+    }
+  });
+}

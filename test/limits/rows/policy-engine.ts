@@ -1,0 +1,151 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine';
+import { verifyBundle } from '@signet/policy-engine/bundle';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { verifyAccessToken } from '@signet/policy-engine/token';
+import { temporaryFolder } from '#support/temp';
+import { inner, internals, most, type Row, refusal, same } from '../row.ts';
+
+const noKeys = staticKeys({ keys: [] });
+const clock = { now: () => 1_000_000 };
+
+const { kty, crv, x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+const keySet = { keys: [{ kty, crv, x, y, kid: 'k', alg: 'ES256', use: 'sig', purpose: 'token' }] };
+
+/** A file of this size of JSON and blanks. */
+function padded(folder: string, name: string, json: unknown, size: number): string {
+  const path = join(folder, name);
+  writeFileSync(path, JSON.stringify(json).padEnd(size));
+  return path;
+}
+
+/** As many rules as `size`, each for a role and an action of its own, all on one resource. */
+function onOneResource(size: number, roleOf: (index: number) => string, actionOf: (index: number) => string) {
+  const assertions = Array.from({ length: size }, (_, index) => ({
+    effect: 'ALLOW' as const,
+    role: roleOf(index),
+    action: actionOf(index),
+    resource: 'thing',
+  }));
+  const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] }, {});
+  const status = (role: string, action: string) =>
+    engine.decideRoles({ domain: 'd', roles: [role], action, resource: 'thing' }).status;
+  return assertions.every(
+    ({ role, action }) =>
+      status(role, action) === 'ALLOW' &&
+      status(role, `${action}x`) !== 'ALLOW' &&
+      status(`${role}x`, action) !== 'ALLOW',
+  );
+}
+
+const claims = { iss: 'i', sub: 's.s', aud: 'd', exp: 2000, iat: 1, nbf: 1, jti: 'j', scp: ['r'], client_id: 's.s' };
+
+async function readClaims(changed: object): Promise<boolean> {
+  const { readClaims: read } = await internals<{
+    readClaims(claims: object, kid: string, rules: object): object | string;
+  }>('policy-engine/src/token/claims.ts');
+  const rules = { issuers: new Set(['i']), audiences: undefined, now: 1_000_000, skewSeconds: 0 };
+  return typeof read({ ...claims, ...changed }, 'k', rules) === 'object';
+}
+
+export const engineRows: readonly Row[] = [
+  most('policy-engine/src/bundle/verify.ts', 'maxBundleBytes', async (size) => {
+    const text = Buffer.alloc(size, ' ');
+    const message = await refusal(() => verifyBundle(text, { domain: parseDomainName('d'), keys: noKeys, now: 0 }));
+    return message !== '' && !message.includes('larger than');
+  }),
+  most('policy-engine/src/json/strict-json.ts', 'deepest', async (levels) => {
+    const { parseStrictJson } = await internals<{ parseStrictJson(text: string): unknown }>(
+      'policy-engine/src/json/strict-json.ts',
+    );
+    parseStrictJson('['.repeat(levels) + ']'.repeat(levels));
+  }),
+  most('policy-engine/src/keys/remote-keys.ts', 'maxKeysBytes', async (size, t) => {
+    const { openRemoteKeys } = await internals<{
+      openRemoteKeys(remote: object, clock: object): Promise<{ close(): void }>;
+    }>('policy-engine/src/keys/remote-keys.ts');
+    const answer = async () => new Response(JSON.stringify(keySet).padEnd(size));
+    const keys = await openRemoteKeys({ url: 'https://keys.test/', fetch: answer }, clock);
+    t.teardown(() => keys.close());
+  }),
+  most('policy-engine/src/loader/decode-floors.ts', 'maxFloorsBytes', async (size, t) => {
+    const { Floors } = await internals<{
+      Floors: new (folder: string) => { refresh(): Promise<void>; of(domain: string): unknown };
+    }>('policy-engine/src/loader/floors.ts');
+    const folder = temporaryFolder(t);
+    padded(folder, 'state.json', { floors: { d: { epoch: 1, version: 2 } } }, size);
+    const floors = new Floors(folder);
+    await floors.refresh();
+    return floors.of('d') !== undefined;
+  }),
+  most('policy-engine/src/loader/directory-keys.ts', 'maxKeysBytes', async (size, t) => {
+    const { DirectoryKeys } = await internals<{
+      DirectoryKeys: new (folder: string) => KeySource & { refresh(): Promise<void>; error?: Error };
+    }>('policy-engine/src/loader/directory-keys.ts');
+    const folder = temporaryFolder(t);
+    padded(folder, 'keys.json', { issuer: 'i', keys: [] }, size);
+    const keys = new DirectoryKeys(folder);
+    await keys.refresh();
+    return keys.error === undefined;
+  }),
+  most('policy-engine/src/loader/open-keys.ts', 'maxKeysBytes', async (size, t) => {
+    const { openKeys } = await internals<{
+      openKeys(path: string, clock: object): Promise<{ close?: () => unknown; source?: unknown }>;
+    }>('policy-engine/src/loader/open-keys.ts');
+    const opened = await openKeys(padded(temporaryFolder(t), 'k.json', keySet, size), clock);
+    t.teardown(() => void opened.close?.());
+  }),
+  most('policy-engine/src/names/names.ts', 'maxNameLength', (size) => parseDomainName('a'.repeat(size))),
+  most('policy-engine/src/policy/explain.ts', 'maxNearMisses', async (size) => {
+    const assertions = Array.from({ length: size }, (_, index) => ({
+      effect: 'ALLOW' as const,
+      role: `r${index}`,
+      action: 'read',
+      resource: 'thing',
+    }));
+    const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] }, {});
+    const request = { domain: 'd', roles: ['none'], action: 'read', resource: 'thing' };
+    const found = JSON.stringify(engine.explainRoles(request)).match(/"misses"/g) ?? [];
+    return found.length === size;
+  }),
+  inner(
+    'policy-engine/src/policy/explain.ts',
+    'widest',
+    'the breadth of an assertion is 5 at most; it only spaces out a list',
+  ),
+  same('policy-engine/src/policy/index-rules.ts', 'longestChain', (size) =>
+    onOneResource(
+      size,
+      (index) => `r${index}`,
+      (index) => `a${index}`,
+    ),
+  ),
+  same('policy-engine/src/policy/index-rules.ts', 'longestChainOfRole', (size) =>
+    onOneResource(
+      size,
+      (index) => `r${index % 2}`,
+      (index) => `a${index}`,
+    ),
+  ),
+  most('policy-engine/src/steady-clock.ts', 'longestStep', async (ms) => {
+    const { steadyClock } = await internals<{
+      steadyClock(clock: object, monotonic: () => number): { now(): number; setBackMs: number };
+    }>('policy-engine/src/steady-clock.ts');
+    let now = 10_000_000;
+    const steady = steadyClock({ now: () => now }, () => 0);
+    steady.now();
+    now -= ms;
+    return steady.now() === 10_000_000 && steady.setBackMs === ms;
+  }),
+  most('policy-engine/src/token/claims.ts', 'latestTime', (exp) => readClaims({ exp })),
+  most('policy-engine/src/token/claims.ts', 'maxRoles', (count) =>
+    readClaims({ scp: Array.from({ length: count }, (_, index) => `r${index}`) }),
+  ),
+  most('policy-engine/src/token/verify.ts', 'maxTokenLength', async (size) => {
+    const options = { keys: noKeys, issuers: ['i'], audiences: undefined, now: 0 };
+    const outcome = await verifyAccessToken('x'.repeat(size), options as never);
+    return outcome.kind === 'invalid' && outcome.fault !== 'too-large';
+  }),
+];

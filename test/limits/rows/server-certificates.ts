@@ -1,0 +1,152 @@
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
+import { createAuthorities, issueIdentity } from '@signet/server/certificates/authority';
+import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import { grantServiceNames } from '@signet/server/certificates/csr-rules';
+import { checkDer, DerReader } from '@signet/server/certificates/der-reader';
+import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/certificates/der-writer';
+import { readName, relativeName } from '@signet/server/certificates/distinguished-name';
+import { openIssuers } from '@signet/server/certificates/issuers';
+import { suffixesOf } from '@signet/server/certificates/naming';
+import { oids } from '@signet/server/certificates/oids';
+import { parseSubjectKey } from '@signet/server/certificates/public-key';
+import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
+import { hostProfile, type SshRules, userProfile } from '@signet/server/certificates/ssh/profile';
+import { parseSshPublicKey } from '@signet/server/certificates/ssh/public-key';
+import { parseSshCsr, requestSchema } from '@signet/server/certificates/ssh/ssh-csr';
+import { writeMpint, writeString } from '@signet/server/certificates/ssh/wire';
+import { readAltNames, writeAltNames } from '@signet/server/certificates/subject-alt-names';
+import { openClientTrust } from '@signet/server/http/client-trust';
+import { makeAuthority } from '#support/authority';
+import { issueChain } from '#support/chain';
+import { ecPair, requestPem } from '#support/requests';
+import { temporaryFolder } from '#support/temp';
+import { least, most, type Row, refusal } from '../row.ts';
+
+/** An odd number of so many bits, big-endian. */
+function modulus(bits: number): Buffer {
+  const bytes = Buffer.alloc(Math.ceil(bits / 8));
+  bytes[0] = 1 << ((bits - 1) % 8);
+  bytes[bytes.length - 1] = (bytes.at(-1) ?? 0) | 1;
+  return bytes;
+}
+
+const exponent = Buffer.of(1, 0, 1);
+
+function rsaSubjectKey(bits: number): unknown {
+  const algorithm = sequence(oid('1.2.840.113549.1.1.1'), derNull);
+  return parseSubjectKey(sequence(algorithm, bitString(sequence(unsigned(modulus(bits)), unsigned(exponent)))));
+}
+
+function rsaSshKey(bits: number): unknown {
+  const blob = Buffer.concat([writeString('ssh-rsa'), writeMpint(exponent), writeMpint(modulus(bits))]);
+  return parseSshPublicKey(`ssh-rsa ${blob.toString('base64')}`);
+}
+
+const ed25519 = (() => {
+  const { x = '' } = generateKeyPairSync('ed25519').publicKey.export({ format: 'jwk' });
+  const blob = Buffer.concat([writeString('ssh-ed25519'), writeString(Buffer.from(x, 'base64url'))]);
+  return `ssh-ed25519 ${blob.toString('base64')}`;
+})();
+
+const subject = { keyId: 'k', principals: ['p'], serial: 1n };
+const ssh = { extensions: [], sourceAddresses: [] } as unknown as SshRules;
+const wireRequest = {
+  certRequestData: { principals: ['p'], publicKey: ed25519 },
+  certRequestMeta: { requestor: 'media.player', certType: 'user' },
+};
+
+const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+
+export const certificateRows: readonly Row[] = [
+  most('server/src/certificates/authority.ts', 'maxCommonName', async (length) => {
+    const { intermediate } = await createAuthorities(systemClock);
+    const identity = { domain: parseDomainName('d'), service: parseServiceName('s'.repeat(length - 2)) };
+    await issueIdentity(intermediate, { ...identity, trustDomain: 'signet.test' }, 1, systemClock);
+  }),
+  most('server/src/certificates/csr.ts', 'maxPemLength', async (length) => {
+    const message = await refusal(() => parseCertificateRequest('x'.repeat(length)));
+    return message !== '' && !message.includes('too long');
+  }),
+  most('server/src/certificates/der-reader.ts', 'maxDepth', (levels) => {
+    let der: Buffer = derNull;
+    for (let level = 0; level < levels; level += 1) der = sequence(der);
+    checkDer(der);
+  }),
+  most('server/src/certificates/distinguished-name.ts', 'maxRelativeNames', (count) => {
+    const names = Array.from({ length: count }, () => relativeName(oids.commonName, 'x'));
+    return readName(new DerReader(sequence(...names))).length === count;
+  }),
+  most(
+    'server/src/certificates/naming.ts',
+    'maxLabels',
+    (labels) => suffixesOf(Array.from({ length: labels }, () => 'x').join('.')).length === labels - 1,
+  ),
+  most('server/src/certificates/profile.ts', 'maxCommonNameLength', (length) => {
+    const domain = parseDomainName('d');
+    const service = parseServiceName('s'.repeat(length - 2));
+    const request = parseCertificateRequest(requestPem(ecPair(), { commonNames: ['d.s'] }));
+    const asked = { ...request, commonName: `${domain}.${service}` };
+    grantServiceNames(asked, { domain, service }, naming, { mayUseSuffix: () => false });
+  }),
+  least('server/src/certificates/profile.ts', 'minLifetimeSeconds', async (seconds, t) => {
+    const folder = temporaryFolder(t);
+    const { certificatePem, keyPem, rootPem } = await makeAuthority(folder);
+    const at = (name: string) => join(folder, name);
+    for (const [name, text] of Object.entries({ 'c.pem': certificatePem, 'k.pem': keyPem, 'r.pem': rootPem })) {
+      writeFileSync(at(name), text);
+    }
+    const issuers = await openIssuers({
+      sources: [{ certificate: at('c.pem'), key: at('k.pem'), state: 'active' }],
+      roots: at('r.pem'),
+      reloadIntervalMs: 3_600_000,
+      onError: () => undefined,
+    });
+    t.teardown(() => issuers.close());
+    issuers.signing((issuers.current().active[0]?.notAfter ?? 0) - seconds);
+  }),
+  least('server/src/certificates/public-key.ts', 'minRsaBits', rsaSubjectKey),
+  most('server/src/certificates/public-key.ts', 'maxRsaBits', rsaSubjectKey),
+  most('server/src/certificates/ssh/inspect.ts', 'maxCertificateLength', async (length) => {
+    const message = await refusal(() => readSshCertificate(Buffer.alloc(length)));
+    return message !== '' && !message.includes('too long');
+  }),
+  most('server/src/certificates/ssh/profile.ts', 'maxHostLifetimeSeconds', (seconds) => {
+    return hostProfile(subject, { ...ssh, hostExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
+  }),
+  most('server/src/certificates/ssh/profile.ts', 'maxUserLifetimeSeconds', (seconds) => {
+    return userProfile(subject, { ...ssh, userExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
+  }),
+  most('server/src/certificates/ssh/profile.ts', 'maxPrincipals', (count) => {
+    const principals = Array.from({ length: count }, (_, index) => `p${index}`);
+    return hostProfile({ ...subject, principals }, { ...ssh, hostExpirySeconds: 60 }, 0).principals.length === count;
+  }),
+  least('server/src/certificates/ssh/public-key.ts', 'minRsaBits', rsaSshKey),
+  most('server/src/certificates/ssh/public-key.ts', 'maxRsaBits', rsaSshKey),
+  most('server/src/certificates/ssh/public-key.ts', 'maxKeyLineLength', (length) =>
+    parseSshPublicKey(`${ed25519} `.padEnd(length, 'x')),
+  ),
+  most('server/src/certificates/ssh/ssh-csr.ts', 'maxSshCsrLength', (length) =>
+    parseSshCsr(JSON.stringify(wireRequest).padEnd(length)),
+  ),
+  most('server/src/certificates/ssh/ssh-csr.ts', 'maxNameLength', (length) => {
+    const certRequestData = { ...wireRequest.certRequestData, principals: ['p'.repeat(length)] };
+    return requestSchema.safeParse({ ...wireRequest, certRequestData }).success;
+  }),
+  most('server/src/certificates/subject-alt-names.ts', 'maxAltNames', (count) => {
+    const names = Array.from({ length: count }, (_, index) => ({ kind: 'dns' as const, value: `n${index}` }));
+    return readAltNames(writeAltNames(names)).length === count;
+  }),
+  most('server/src/certificates/subject-alt-names.ts', 'maxAltNameLength', (length) =>
+    readAltNames(writeAltNames([{ kind: 'uri', value: 'x'.repeat(length) }])),
+  ),
+  most('server/src/http/client-trust.ts', 'maxChain', async (length, t) => {
+    const { root, intermediates, leaf } = await issueChain(length);
+    const file = join(temporaryFolder(t), 'ca.pem');
+    writeFileSync(file, root);
+    return openClientTrust(file, () => intermediates.join('')).trusts(new X509Certificate(leaf));
+  }),
+];

@@ -1,0 +1,285 @@
+import { request as httpsRequest } from 'node:https';
+import { join } from 'node:path';
+import { PassThrough } from 'node:stream';
+import { mock } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
+import { runShell } from '@signet/server/cli/identity/run-shell';
+import { UnauthenticatedError } from '@signet/server/errors';
+import { lingeringAnswer } from '@signet/server/http/lingering-answer';
+import { answerOutcome, changeRequestOf, pageRequestOf } from '@signet/server/http/management/request';
+import { parseParameters } from '@signet/server/http/parameters';
+import { contextClasses } from '@signet/server/impact/contexts';
+import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
+import { createCallOut, readBounded } from '@signet/server/instances/attestation/call-out';
+import { confirmationSchema } from '@signet/server/instances/attestation/confirmation';
+import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
+import { expiryTimeSchema } from '@signet/server/instances/instance-request';
+import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
+import { parseYaml } from '@signet/server/management/documents/yaml-source';
+import { parseScope } from '@signet/server/oauth/scope';
+import { verifyPrincipalToken } from '@signet/server/principal-token';
+import { LayeredMap } from '@signet/server/snapshot/layered-map';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { ExecutionContext } from 'ava';
+import Database from 'better-sqlite3';
+import { type DomainSketch, domainContent } from '#support/domains';
+import { plainSnapshot } from '#support/plain-domains';
+import { startServer } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
+import { elsewhere, inner, most, type Row, refusal, same } from '../row.ts';
+
+const list = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
+
+/** What a route sees of a request of `media.boss` with this query. */
+function context(querystring: string): never {
+  const principal = { kind: 'identity', name: parsePrincipalName('media.boss') };
+  return { querystring, path: '/x', get: () => '', req: { headers: {} }, state: { principal } } as never;
+}
+
+/** Whether an answer goes on reading after this. */
+async function readsOn(act: (body: PassThrough) => unknown): Promise<boolean> {
+  const body = new PassThrough();
+  const answer = lingeringAnswer('no', body as never);
+  let ended = false;
+  answer.on('end', () => {
+    ended = true;
+  });
+  answer.resume();
+  while (body.listenerCount('data') === 0) await turn();
+  await act(body);
+  for (let i = 0; i < 100 && !ended; i += 1) await turn();
+  const goesOn = !ended;
+  body.destroy();
+  while (!ended) await turn();
+  return goesOn;
+}
+
+const attestation = {
+  operation: 'register',
+  provider: parsePrincipalName('prov.cloud'),
+  domain: parseDomainName('media'),
+  service: parseServiceName('player'),
+  instanceId: parsePathElement('i'),
+  attestationData: '',
+  altNames: [],
+  clientAddress: '127.0.0.1',
+} as const;
+
+/** Of so many calls at once, how the last one is refused. */
+async function lastOf(calls: number): Promise<unknown> {
+  const callOut = createCallOut({
+    addresses: { allows: () => false } as never,
+    identity: () => new Promise(() => undefined),
+    clock: { now: () => 0 },
+    timeoutMs: 1000,
+    isOwnName: () => false,
+  });
+  const provider = callOut.provider(parsePrincipalName('prov.cloud'), 'https://prov.test:1/');
+  const attempts = Array.from({ length: calls }, () => provider.attest(attestation).catch((error: unknown) => error));
+  return await attempts.at(-1);
+}
+
+/** Why a principal token is refused that ends so many seconds from now. */
+function refusalOfToken(change: (token: string) => string): string {
+  const token = change('v=S1;d=media;n=player;t=1000;e=1001;k=0;s=AAAA');
+  try {
+    verifyPrincipalToken(token, plainSnapshot([], 0), 1_000_000);
+    return '';
+  } catch (error) {
+    return error instanceof UnauthenticatedError ? JSON.stringify(error.detail) : String(error);
+  }
+}
+
+/** Whether the changes of domain `a` are told one by one after these saves, of which the first is known already. */
+async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[]): Promise<boolean> {
+  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
+  t.teardown(() => store.close());
+  let known = 0;
+  for (const [index, sketch] of saves.entries()) {
+    await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', sketch)));
+    if (index === 0) known = (await store.state()).counter;
+  }
+  return (await store.changesSince(known, () => 1)).patches !== undefined;
+}
+
+/** How many characters the audit records hold of a change from no members to this one. */
+async function recordedCharacters(t: ExecutionContext, saves: readonly DomainSketch[]): Promise<number> {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  for (const sketch of saves) {
+    await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', sketch)));
+  }
+  await store.close();
+  const database = new Database(file, { readonly: true });
+  const sum = `select length(coalesce(before, '')) + length(coalesce(after, '')) from audit order by id desc limit 1`;
+  const found = Number(database.prepare(sum).pluck().get());
+  database.close();
+  return found;
+}
+
+const member = (length: number): DomainSketch[] => [
+  { roles: { r: [] } },
+  { roles: { r: [`m.${'x'.repeat(length)}`] } },
+];
+
+export const serverRows: readonly Row[] = [
+  most('server/src/bundles/select-policies.ts', 'maxSelections', (count) =>
+    parsePolicyVersions('d', Object.fromEntries(list(count, 'p').map((name) => [name, '0']))),
+  ),
+  most('server/src/cli/identity/run-shell.ts', 'maxOutputBytes', async (size) => {
+    const { output } = await runShell(`head -c ${size} /dev/zero | tr '\\0' x`, { environment: {}, timeoutMs: 60_000 });
+    return output.length === size;
+  }),
+  most('server/src/http/app.ts', 'maxHeaderLines', async (lines, t) => {
+    const server = await startServer(t);
+    const headers = ['Host', new URL(server.baseUrl).host, 'Connection', 'close'];
+    for (let line = 2; line < lines; line += 1) headers.push('X', 'y');
+    const url = new URL('/healthz', server.baseUrl);
+    const status = await new Promise((resolve, reject) => {
+      const sent = httpsRequest(url, { headers, ca: server.pki.bundle }, (answer) => {
+        answer.resume();
+        resolve(answer.statusCode);
+      });
+      sent.on('error', reject).end();
+    });
+    return status !== 431;
+  }),
+  most('server/src/http/lingering-answer.ts', 'mostBytes', (bytes) =>
+    readsOn((body) => body.write(Buffer.alloc(bytes))),
+  ),
+  most('server/src/http/lingering-answer.ts', 'mostMs', async (ms) => {
+    mock.timers.enable({ apis: ['setTimeout'] });
+    try {
+      return await readsOn(() => mock.timers.tick(ms - 1));
+    } finally {
+      mock.timers.reset();
+    }
+  }),
+  most('server/src/http/management/request.ts', 'maxReason', (length) =>
+    changeRequestOf(context(`reason=${'x'.repeat(length)}`)),
+  ),
+  most('server/src/http/management/request.ts', 'maxWarnings', (count) => {
+    const told = new Map<string, string>();
+    const ctx = { set: (name: string, value: string) => told.set(name, value) };
+    const warnings = list(count, 'w');
+    answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
+    return told.get('Signet-Warning') === warnings.join('; ');
+  }),
+  most(
+    'server/src/http/management/request.ts',
+    'maxLimit',
+    (limit) => pageRequestOf(context(''), new Map([['limit', String(limit)]])).limit === limit,
+  ),
+  most('server/src/http/parameters.ts', 'maxParameters', (count) =>
+    parseParameters(
+      list(count, 'p')
+        .map((name) => `${name}=1`)
+        .join('&'),
+      'query',
+    ),
+  ),
+  most('server/src/impact/contexts.ts', 'maxClasses', (classes) => {
+    const conditions = [[{ key: 'instances', values: list(classes - 2, 'i') }]];
+    return contextClasses([{ conditions }] as never).length === classes;
+  }),
+  most('server/src/instances/attestation/call-out.ts', 'maxAnswerBytes', async (size) => {
+    return (await readBounded(new PassThrough().end(Buffer.alloc(size, 'x')))).length === size;
+  }),
+  elsewhere(
+    'server/src/instances/attestation/call-out.ts',
+    'failuresUntilOpen',
+    'server/instances/call-out.test.ts',
+    'a provider that does not answer costs the others nothing, and after five failures itself nothing',
+  ),
+  most('server/src/instances/attestation/call-out.ts', 'maxInFlight', async (calls) => {
+    const error = await lastOf(calls);
+    return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('circuit'));
+  }),
+  most('server/src/instances/attestation/confirmation.ts', 'maxAttributes', (count) => {
+    const attributes = Object.fromEntries(list(count, 'a').map((name) => [name, '']));
+    return confirmationSchema.safeParse({ provider: 'p', domain: 'd', service: 's', attributes }).success;
+  }),
+  most('server/src/instances/attestation/signed-jwt.ts', 'maxLength', async (length) => {
+    const issuer = { issuer: 'i', audience: 'a', subject: 's', claims: {}, maxAgeSeconds: 1 };
+    const keys = () => Promise.reject(new Error('none'));
+    const provider = signedJwtProvider({ issuer: issuer as never, keys, clock: { now: () => 0 } });
+    const message = await refusal(() => provider.attest({ ...attestation, attestationData: 'x'.repeat(length) }));
+    return message !== '' && !message.includes('too long');
+  }),
+  most('server/src/instances/instance-request.ts', 'maxExpiry', (expiry) => expiryTimeSchema.safeParse(expiry).success),
+  elsewhere(
+    'server/src/logger.ts',
+    'waitingBytes',
+    'server/log/unwritable.test.ts',
+    'a log that cannot be written costs lines, which are counted, and nothing else',
+  ),
+  most('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
+    const text = `domain: d\nservices:\n  ${'s'.repeat(length - 2)}: {}\n`;
+    return parseDomainDocument('d.yaml', text).kind === 'ok';
+  }),
+  most(
+    'server/src/management/documents/yaml-source.ts',
+    'maxCharacters',
+    (length) => parseYaml('d.yaml', `a: 1 #${'x'.repeat(length - 6)}`).kind === 'ok',
+  ),
+  most('server/src/management/documents/yaml-source.ts', 'maxProblems', (count) => {
+    const text = list(count + 1, '')
+      .map(() => 'a: 1\n')
+      .join('');
+    const result = parseYaml('d.yaml', text);
+    return result.kind === 'bad' && result.problems.length === count;
+  }),
+  most('server/src/oauth/scope.ts', 'maxItems', (count) =>
+    parseScope(
+      list(count, 'r')
+        .map((role) => `d:role.${role}`)
+        .join(' '),
+    ),
+  ),
+  most('server/src/principal-token.ts', 'maxLifeSeconds', (seconds) => {
+    // the clocks of two hosts may differ by five minutes
+    const reason = refusalOfToken((token) => token.replace('e=1001', `e=${1000 + seconds + 300}`));
+    return reason !== '' && !reason.includes('lives too long');
+  }),
+  most('server/src/principal-token.ts', 'maxTokenLength', (length) => {
+    const reason = refusalOfToken((token) => token.replace(';s=', `;h=${'x'.repeat(length - token.length - 3)};s=`));
+    return reason !== '' && !reason.includes('malformed');
+  }),
+  same('server/src/snapshot/layered-map.ts', 'leastLayer', (count) => {
+    const base = LayeredMap.of(new Map(list(2 * count, 'k').map((key) => [key, { old: key }])));
+    const changed = base.with(list(count, 'k').map((key) => [key, undefined]));
+    return changed.size === count && !changed.has('k0') && changed.get(`k${count}`)?.old === `k${count}`;
+  }),
+  inner('server/src/snapshot/steps.ts', 'longestSlice', 'it says when others have their turn, not what comes out'),
+  most('server/src/store/domain-changes.ts', 'mostVersions', (versions, t) =>
+    toldOneByOne(
+      t,
+      list(versions + 1, 'm.s').map((name) => ({ roles: { r: [name] } })),
+    ),
+  ),
+  most('server/src/store/domain-changes.ts', 'mostNames', (names, t) =>
+    toldOneByOne(t, [{ roles: { r: [] } }, { roles: { r: list(names, 'm.s') } }]),
+  ),
+  most('server/src/store/domain-changes.ts', 'mostCharacters', async (characters, t) => {
+    const rest = (await recordedCharacters(t, member(1))) - 1;
+    t.is(await recordedCharacters(t, member(characters - rest)), characters);
+    return await toldOneByOne(t, member(characters - rest));
+  }),
+  same('server/src/store/guarded-database.ts', 'maxShared', async (count, t) => {
+    const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
+    t.teardown(() => store.close());
+    const saves = list(count, 'd').map((name) =>
+      store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent(name))),
+    );
+    const outcomes = await Promise.all(saves);
+    return outcomes.every(({ kind }) => kind === 'created') && (await store.state()).counter >= count;
+  }),
+  elsewhere(
+    'server/src/store/read-changes.ts',
+    'mostPatches',
+    'server/store/excerpts.test.ts',
+    'many changed domains are told whole',
+  ),
+];
