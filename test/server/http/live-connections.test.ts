@@ -1,0 +1,100 @@
+import { once } from 'node:events';
+import { renameSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { connect, type TLSSocket } from 'node:tls';
+import test, { type ExecutionContext } from 'ava';
+import { createPki } from '#support/pki';
+import { startServer, type TestServer } from '#support/start-server';
+
+/* What is taken away counts at the next request of a connection that goes on: each of these tests uses one socket from start to end. */
+
+interface Connection {
+  /** Sends a request; the status of its answer and its body. */
+  ask(path: string): Promise<{ status: number; body: unknown }>;
+}
+
+type Version = 'TLSv1.2' | 'TLSv1.3';
+
+async function open(t: ExecutionContext, server: TestServer, name: string, version: Version): Promise<Connection> {
+  const { certificate: cert, key } = await server.pki.identity(name);
+  const base = new URL(server.baseUrl);
+  const socket = connect({
+    host: base.hostname,
+    port: Number(base.port),
+    servername: 'localhost',
+    ca: server.pki.bundle,
+    cert,
+    key,
+    minVersion: version,
+    maxVersion: version,
+  });
+  t.teardown(() => socket.destroy());
+  await once(socket, 'secureConnect');
+  return {
+    ask: async (path) => {
+      socket.write(`GET ${base.pathname}${path} HTTP/1.1\r\nHost: ${base.host}\r\n\r\n`);
+      const text = await answerOn(socket);
+      const body: unknown = JSON.parse(text.slice(text.indexOf('\r\n\r\n') + 4));
+      return { status: Number(text.split(' ')[1]), body };
+    },
+  };
+}
+
+/** The text of the next answer: its head, and as many bytes as it announces. */
+async function answerOn(socket: TLSSocket): Promise<string> {
+  let text = '';
+  for (;;) {
+    const [chunk] = await once(socket, 'data');
+    text += String(chunk);
+    const head = text.indexOf('\r\n\r\n');
+    const length = /\r\ncontent-length: (\d+)\r\n/i.exec(text)?.[1];
+    if (head >= 0 && text.length >= head + 4 + Number(length)) return text;
+  }
+}
+
+/** Replaces the authorities of clients in one step, and has the server take them. */
+function trust(server: TestServer, bundle: string): void {
+  const file = join(server.folder, 'bundle.pem');
+  writeFileSync(`${file}.new`, bundle);
+  renameSync(`${file}.new`, file);
+  server.running.reload();
+}
+
+const domains = [
+  { name: 'catalog', roles: { reader: ['media.player'] }, policies: { p: [['ALLOW', 'reader', 'read', 'movie']] } },
+  { name: 'media', services: { player: {}, guest: {} } },
+] as const;
+const own = '/access/read?resource=catalog:movie';
+const granted = { status: 200, body: { granted: true } };
+
+for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
+  test(`an authority that is withdrawn counts no more on a live connection: ${version}`, async (t) => {
+    const server = await startServer(t, { domains });
+    const next = await createPki();
+    const asked = await open(t, server, 'media.player', version);
+    const silent = await open(t, server, 'media.player', version);
+    t.deepEqual(await asked.ask(own), granted);
+    trust(server, server.pki.bundle + next.bundle);
+    t.deepEqual(await asked.ask(own), granted, 'one more authority takes nothing away');
+    trust(server, next.bundle);
+    const refused = { status: 401, body: { code: 401, message: 'client certificate is not valid' } };
+    t.deepEqual(await asked.ask(own), refused, 'on a connection that has asked before');
+    t.deepEqual(await asked.ask(own), refused, 'and stays so');
+    t.deepEqual(await silent.ask(own), refused, 'on a connection that has asked nothing yet');
+    trust(server, server.pki.bundle);
+    t.deepEqual(await asked.ask(own), granted, 'until it is trusted again');
+  });
+
+  test(`a service that is disabled, and a role that is taken away, count no more on a live connection: ${version}`, async (t) => {
+    const server = await startServer(t, { domains });
+    const connection = await open(t, server, 'media.player', version);
+    t.deepEqual(await connection.ask(own), granted);
+    await server.save({ ...domains[0], roles: { reader: [] } });
+    t.deepEqual(await connection.ask(own), { status: 200, body: { granted: false } });
+    await server.save(domains[0]);
+    t.deepEqual(await connection.ask(own), granted);
+    await server.save({ name: 'media', services: { player: false, guest: {} } });
+    const refused = { status: 401, body: { code: 401, message: 'client certificate names no enabled service' } };
+    t.deepEqual(await connection.ask(own), refused);
+  });
+}
