@@ -2,9 +2,8 @@
  * The part of the engine that needs no Node: names, policies, decisions and their explanation, the verification of bundles
  * and tokens. It runs wherever WebCrypto is, a browser included.
  */
+export { type BundleFloor, type BundleVersion, isOlder } from './bundle/succession.ts';
 export {
-  type BundleVersion,
-  isOlder,
   type VerifiedBundle,
   type VerifyBundleOptions,
   verifyBundle,

@@ -1,7 +1,10 @@
 import { execFileSync } from 'node:child_process';
 import { lstatSync, mkdirSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkBundle, localKeys } from '@signet/updater/check-bundle';
 import type { UpdaterConfig } from '@signet/updater/config/config';
+import { State } from '@signet/updater/state';
+import { policyDirectory } from '@signet/updater/updater';
 import test from 'ava';
 import { answer } from '../client/support/tls-server.ts';
 import { kinds, makeSigningKey, serve, type UpdaterWorld, updaterWorld } from './support/world.ts';
@@ -79,6 +82,48 @@ const refusals: readonly Refusal[] = [
     note: 'an older epoch with a higher version',
     serve: async (world) => JSON.stringify(await world.sign({ epoch: 0, version: 99 })),
     reason: 'bundle-rollback',
+  },
+  {
+    note: 'other policies under the version that was accepted',
+    serve: async (world) => JSON.stringify(await world.sign({ version: 5, entity: 'series' })),
+    reason: 'bundle-equivocation',
+  },
+  {
+    note: 'other policies under the version that was accepted, with the member `header` of the older operation or without',
+    serve: async (world) => {
+      const { header: _, ...bundle } = await world.sign({
+        version: 5,
+        entity: 'series',
+        issued: world.clock.now() + 1,
+      });
+      return JSON.stringify(bundle);
+    },
+    reason: 'bundle-equivocation',
+  },
+  {
+    note: 'an issue before the last one',
+    serve: async (world) => JSON.stringify(await world.sign({ version: 5, issued: world.clock.now() - 60_001 })),
+    reason: 'bundle-issued-earlier',
+  },
+  {
+    note: 'a newer version that was issued before the last one',
+    serve: async (world) => JSON.stringify(await world.sign({ version: 6, issued: world.clock.now() - 60_001 })),
+    reason: 'bundle-issued-earlier',
+  },
+  {
+    note: 'a version that would shut out every honest one',
+    serve: async (world) => JSON.stringify(await world.sign({ version: Number.MAX_SAFE_INTEGER })),
+    reason: 'bundle-version-jump',
+  },
+  {
+    note: 'an epoch that would shut out every honest one',
+    serve: async (world) => JSON.stringify(await world.sign({ epoch: Number.MAX_SAFE_INTEGER })),
+    reason: 'bundle-version-jump',
+  },
+  {
+    note: 'a life of more than 90 days',
+    serve: async (world) => JSON.stringify(await world.sign({ version: 6, expires: world.clock.now() + 90 * day + 1 })),
+    reason: 'bundle-lifetime',
   },
   {
     note: "another domain's bundle",
@@ -159,6 +204,55 @@ for (const { note, serve: make, change, reason } of refusals) {
     t.deepEqual(kinds(await world.runOnce()), { catalog: 'unchanged', media: 'unchanged' });
   });
 }
+
+test('a renewal, a new signing key and a time of change are no other policies', async (t) => {
+  const world = await updaterWorld(t);
+  const next = makeSigningKey('bundle-2');
+  world.published.push(next.jwk);
+  await world.publish({ version: 5 });
+  await world.runOnce();
+  const held = () => JSON.parse(world.read('state.json') ?? '').floors.catalog;
+  const { digest } = held();
+  world.clock.advance(6 * day);
+  const renewed = JSON.stringify(await world.sign({ version: 5, key: next, expires: world.clock.now() + 90 * day }));
+  world.answers.set('catalog', serve(renewed, '"renewed"'));
+  t.deepEqual(kinds(await world.runOnce()), { catalog: 'updated' });
+  t.is(world.read('catalog.pol'), renewed);
+  t.deepEqual(held(), { epoch: 1, version: 5, digest, issued: '2026-01-07T00:00:00.000Z' });
+});
+
+test('a state of an earlier program, without times and digests, is taken over', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 5 });
+  await world.runOnce();
+  const state = JSON.parse(world.read('state.json') ?? '');
+  const whole = state.floors.catalog;
+  writeFileSync(
+    join(world.policyDir, 'state.json'),
+    JSON.stringify({ ...state, floors: { catalog: { epoch: 1, version: 5 } } }),
+  );
+  world.answers.set('catalog', serve(JSON.stringify(await world.sign({ version: 5 })), '"again"'));
+  t.like(await world.runOnce(), { exitStatus: 0 });
+  t.deepEqual(JSON.parse(world.read('state.json') ?? '').floors.catalog, whole);
+});
+
+test('a bundle put in the place of the accepted one under the same version is bad, and replaced', async (t) => {
+  const world = await updaterWorld(t);
+  const served = await world.publish({ version: 5 });
+  await world.runOnce();
+  writeFileSync(
+    join(world.policyDir, 'catalog.pol'),
+    JSON.stringify(await world.sign({ version: 5, entity: 'series' })),
+  );
+  const directory = policyDirectory(world.config);
+  const [keys, state] = [await localKeys(directory), await State.load(directory)];
+  const [domain = never()] = world.config.domains;
+  const check = () => checkBundle({ directory, keys, state, maxBundleBytes: 1 << 20 }, domain, world.clock.now());
+  t.like(await check(), { state: 'bad', reason: 'bundle-equivocation' });
+  t.deepEqual(kinds(await world.runOnce()), { catalog: 'updated' });
+  t.is(world.read('catalog.pol'), served);
+  t.like(await check(), { state: 'good' });
+});
 
 const floors: readonly { note: string; tamper: (world: UpdaterWorld) => void }[] = [
   { note: 'after a restart', tamper: () => undefined },

@@ -13,7 +13,7 @@ export const exitStatus = {
   unreachable: 3,
   /** The disk refused, or another updater holds the policy directory. */
   storage: 4,
-  /** A bundle is not acceptable: signature, key, domain, expiry, form, or older than one accepted before. */
+  /** A bundle is not acceptable: signature, key, domain, life, form, or one that may not follow what was accepted. */
   rejected: 5,
 } as const;
 

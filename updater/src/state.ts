@@ -1,13 +1,27 @@
 import { createHash } from 'node:crypto';
-import { type BundleVersion, isOlder } from '@signet/policy-engine/bundle';
+import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '@signet/policy-engine/bundle';
+import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 
 const number = z.int().min(0);
+const time = z.string().transform((text, context): number => {
+  const milliseconds = parseTimestamp(text);
+  if (milliseconds !== undefined) return milliseconds;
+  context.addIssue({ code: 'custom', message: 'not a time' });
+  return z.NEVER;
+});
+/** Floors of earlier programs have neither time nor digest. */
+const floor = z.object({
+  epoch: number,
+  version: number,
+  issued: time.exactOptional(),
+  digest: z.string().exactOptional(),
+});
 /** What the file of the state holds. */
 export const stateSchema = z.object({
-  floors: z.record(z.string(), z.object({ epoch: number, version: number })),
+  floors: z.record(z.string(), floor),
   tags: z.record(z.string(), z.object({ etag: z.string(), sha256: z.string() })).default({}),
 });
 
@@ -18,10 +32,10 @@ export function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 
-/** What the updater remembers over restarts: the newest version ever accepted of each domain, and entity tags. */
+/** What the updater remembers over restarts: the floor of each domain, and entity tags. */
 export class State {
   readonly #directory: PolicyDirectory;
-  readonly #floors: Map<string, BundleVersion>;
+  readonly #floors: Map<string, BundleFloor>;
   readonly #tags: Map<string, { etag: string; sha256: string }>;
   #changed = false;
   /** Why the file on disk was not used. The floors of the bundles on disk still hold. */
@@ -44,11 +58,12 @@ export class State {
     }
   }
 
-  /** The oldest version that is acceptable: the newer of the remembered one and `onDisk`. */
-  floor(domain: DomainName, onDisk: BundleVersion | undefined): BundleVersion | undefined {
+  /** What the next bundle must be able to follow: the remembered floor, raised to the bundle `onDisk`. */
+  floor(domain: DomainName, onDisk: Required<BundleFloor> | undefined): BundleFloor | undefined {
     const remembered = this.#floors.get(domain);
-    if (remembered === undefined || onDisk === undefined) return remembered ?? onDisk;
-    return isOlder(remembered, onDisk) ? onDisk : remembered;
+    // a bundle that may not follow was put there by somebody else
+    const isForeign = onDisk === undefined || refuseSuccessor(onDisk, remembered) !== undefined;
+    return isForeign ? remembered : raiseFloor(remembered, onDisk);
   }
 
   /** The entity tag under which exactly these bytes were served. */
@@ -58,11 +73,11 @@ export class State {
   }
 
   /** Remembers an accepted bundle; a floor never falls. */
-  accept(domain: DomainName, version: BundleVersion, etag: string | undefined, bytes: Uint8Array): void {
-    const floor = this.floor(domain, version) ?? version;
+  accept(domain: DomainName, bundle: Required<BundleFloor>, etag: string | undefined, bytes: Uint8Array): void {
     const known = this.#floors.get(domain);
-    if (known === undefined || isOlder(known, floor)) {
-      this.#floors.set(domain, { epoch: floor.epoch, version: floor.version });
+    const raised = raiseFloor(known, bundle);
+    if (!isSameFloor(known, raised)) {
+      this.#floors.set(domain, raised);
       this.#changed = true;
     }
     if (etag === undefined || this.etag(domain, bytes) === etag) return;
@@ -73,7 +88,11 @@ export class State {
   /** Writes the file, when something changed since the last time. */
   async save(): Promise<void> {
     if (!this.#changed) return;
-    const content = { floors: Object.fromEntries(this.#floors), tags: Object.fromEntries(this.#tags) };
+    const floors = [...this.#floors].map(([domain, { issued, ...floor }]) => [
+      domain,
+      { ...floor, ...(issued !== undefined && { issued: formatTimestamp(issued) }) },
+    ]);
+    const content = { floors: Object.fromEntries(floors), tags: Object.fromEntries(this.#tags) };
     await this.#directory.write(fileNames.state, Buffer.from(`${JSON.stringify(content, null, 2)}\n`));
     this.#changed = false;
   }

@@ -1,5 +1,11 @@
 import { type BundleAnswer, type SignetClient, SignetClientError } from '@signet/client';
-import { type KeySource, PolicyEngineError, type VerifiedBundle, verifyBundle } from '@signet/policy-engine/bundle';
+import {
+  type KeySource,
+  PolicyEngineError,
+  refuseSuccessor,
+  type VerifiedBundle,
+  verifyBundle,
+} from '@signet/policy-engine/bundle';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { UpdaterError } from './errors.ts';
@@ -33,7 +39,7 @@ export function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedB
 
 /**
  * Brings one domain's bundle up to date: asks the server whether there is another than the one on disk, verifies it
- * (signature, domain, times, not older than any accepted before) and replaces the file in one step. Everything that is
+ * (signature, domain, times, what was accepted before) and replaces the file in one step. Everything that is
  * expected to fail is an `Outcome`; the file on disk changes only with `updated`.
  */
 export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, signal?: AbortSignal): Promise<Outcome> {
@@ -77,9 +83,8 @@ function usableTag(deps: UpdateDomainDeps, domain: DomainName, present: Present)
   const { issued, expires } = present.bundle;
   const age = deps.clock.now() - issued;
   const floor = deps.state.floor(domain, undefined);
-  // a file older than what was accepted before was put there by somebody else
-  const isCurrent =
-    floor === undefined || (present.bundle.epoch === floor.epoch && present.bundle.version >= floor.version);
+  // a file that may not follow what was accepted before was put there by somebody else
+  const isCurrent = refuseSuccessor(present.bundle, floor) === undefined;
   if (!isCurrent || age >= (expires - issued) * freshShare) return undefined;
   return deps.state.etag(domain, present.bytes);
 }

@@ -62,8 +62,9 @@ function decodeAssertion(value: unknown): WireAssertion {
     role: text(json['role'], 'assertion.role'),
     resource: text(json['resource'], 'assertion.resource'),
     action: text(json['action'], 'assertion.action'),
+    // A reader that took a missing effect for ALLOW would grant what another reader denies.
+    effect: effect(json['effect']),
   };
-  if (json['effect'] !== undefined) assertion.effect = effect(json['effect']);
   if (json['id'] !== undefined) assertion.id = counter(json['id'], 'assertion.id');
   if (json['caseSensitive'] !== undefined) {
     assertion.caseSensitive = flag(json['caseSensitive'], 'assertion.caseSensitive');
@@ -92,7 +93,7 @@ function decodeConditions(value: unknown): WireConditions {
 
 function effect(value: unknown): Effect {
   if (value === 'ALLOW' || value === 'DENY') return value;
-  throw malformed('`assertion.effect` is neither ALLOW nor DENY');
+  throw malformed('`assertion.effect` must be ALLOW or DENY');
 }
 
 function object(value: unknown, field: string): Json {

@@ -4,9 +4,17 @@ export { type BundleInput, buildBundle } from './build.ts';
 export type { BundlePayload } from './decode-payload.ts';
 export { type BundleSigningKey, signBundle } from './sign.ts';
 export {
+  type BundleFloor,
   type BundleVersion,
   isOlder,
+  isSameFloor,
+  maxVersionJump,
+  raiseFloor,
+  refuseSuccessor,
+} from './succession.ts';
+export {
   maxBundleBytes,
+  maxBundleLifeMs,
   type VerifiedBundle,
   type VerifyBundleOptions,
   verifyBundle,

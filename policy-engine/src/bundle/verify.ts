@@ -1,21 +1,19 @@
-import { decodeBase64url, decodeBase64urlInSteps } from '../base64url.ts';
+import { decodeBase64url, decodeBase64urlInSteps, encodeBase64url } from '../base64url.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
+import { canonicalForm, canonicalPolicies } from './canonical-policies.ts';
 import { type BundlePayload, decodePayload } from './decode-payload.ts';
-
-/** Which of two bundles is newer: the higher epoch, and within it the higher version. */
-export interface BundleVersion {
-  readonly epoch: number;
-  readonly version: number;
-}
+import { type BundleFloor, refuseSuccessor } from './succession.ts';
 
 /** A bundle that was found good. The times are milliseconds since the epoch. */
 export interface VerifiedBundle extends BundlePayload {
   readonly domain: DomainName;
   /** The key that signed it. */
   readonly kid: string;
+  /** Of the policies alone: the same for a renewal, under another key, and with members that this program does not know. */
+  readonly digest: string;
 }
 
 /** What a bundle is verified against. */
@@ -25,8 +23,8 @@ export interface VerifyBundleOptions {
   keys: KeySource;
   /** Milliseconds since the epoch. */
   now: number;
-  /** The newest bundle ever accepted: an older one is refused. */
-  floor?: BundleVersion;
+  /** The newest bundle ever accepted: what may not follow it is refused. Default: none was accepted yet. */
+  floor?: BundleFloor;
   /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
   acceptExpired?: boolean;
   /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
@@ -42,14 +40,12 @@ const encodeSlice = 262_144;
 /** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
 export const issuedSkew = 300_000;
 
-/** Whether `a` is older than `b`. */
-export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
-  return a.epoch < b.epoch || (a.epoch === b.epoch && a.version < b.version);
-}
+/** The longest life that a bundle may have, from `issued` to `expires`, in milliseconds: 90 days. */
+export const maxBundleLifeMs = 7_776_000_000;
 
 /**
  * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s), key of purpose `bundle`, signature,
- * then domain, times and version. Nothing that stands outside the signed part is used.
+ * then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used.
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
@@ -62,7 +58,15 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   if (payload === undefined) throw malformed('`payload` is no base64url');
   const data = await run(decodePayload(await run(parseJson(decodeText(payload)))));
   checkClaims(data, options);
-  return { ...data, domain: options.domain, kid };
+  const digest = await digestOf(await run(canonicalPolicies(data.domain, data.policies)));
+  const refusal = refuseSuccessor({ ...data, digest }, options.floor);
+  if (refusal !== undefined) throw refusal;
+  return { ...data, domain: options.domain, kid, digest };
+}
+
+async function digestOf(parts: Uint8Array<ArrayBuffer>[]): Promise<string> {
+  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await new Blob(parts).arrayBuffer()));
+  return `${canonicalForm}:${encodeBase64url(hash)}`;
 }
 
 interface Jws {
@@ -177,8 +181,8 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   if (data.issued > options.now + issuedSkew) {
     throw notYetValid();
   }
-  if (options.floor !== undefined && isOlder(data, options.floor)) {
-    throw rollback(data, options.floor);
+  if (data.expires - data.issued > maxBundleLifeMs) {
+    throw new PolicyEngineError('bundle-lifetime', 'bundle lives longer than 90 days from its issue');
   }
   if (options.acceptExpired !== true && data.expires <= options.now) {
     throw new PolicyEngineError('bundle-expired', 'bundle is past its expiry; is the clock of this host right?');
@@ -190,14 +194,6 @@ export function notYetValid(): PolicyEngineError {
   return new PolicyEngineError(
     'bundle-not-yet-valid',
     'bundle was issued in the future; is the clock of this host right?',
-  );
-}
-
-/** The error of a bundle that is older than the floor. */
-export function rollback(found: BundleVersion, { epoch, version }: BundleVersion): PolicyEngineError {
-  return new PolicyEngineError(
-    'bundle-rollback',
-    `bundle is older (epoch ${found.epoch}, version ${found.version}) than one accepted before (epoch ${epoch}, version ${version})`,
   );
 }
 

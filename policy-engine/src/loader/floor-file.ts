@@ -1,18 +1,18 @@
-import { type BundleVersion, isOlder } from '../bundle/index.ts';
+import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '../bundle/index.ts';
 import { PolicyEngineError } from '../errors.ts';
-import { decodeFloors, maxFloorsBytes } from './decode-floors.ts';
+import { decodeFloors, encodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readRegularFile, systemCode } from './read-file.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
- * The newest version of each domain that was ever in force, in a file that outlives the engine. Without a path only in memory.
+ * The floor of each domain that was ever in force, in a file that outlives the engine. Without a path only in memory.
  * A file that cannot be understood is reported and left as it is, so that somebody looks at it; until it is gone the floors
  * hold in memory.
  */
 export class FloorFile {
   readonly #path: string | undefined;
   readonly #onError: (error: PolicyEngineError) => void;
-  readonly #floors = new Map<string, BundleVersion>();
+  readonly #floors = new Map<string, BundleFloor>();
   /** The file that was seen to hold every floor. */
   #complete: string | undefined;
   #saving: Promise<void> = Promise.resolve();
@@ -39,19 +39,20 @@ export class FloorFile {
     return this.#error;
   }
 
-  of(domain: string): BundleVersion | undefined {
+  of(domain: string): BundleFloor | undefined {
     return this.#floors.get(domain);
   }
 
-  /** Takes a version that is not older than the floor, which rises to it; false for an older one. */
-  accept(domain: string, { epoch, version }: BundleVersion): boolean {
+  /** Takes what may follow the floor, which rises to it; answers why something else may not. */
+  accept(domain: string, next: Required<BundleFloor>): PolicyEngineError | undefined {
     const floor = this.#floors.get(domain);
-    if (floor !== undefined && isOlder({ epoch, version }, floor)) return false;
-    if (floor === undefined || isOlder(floor, { epoch, version })) {
-      this.#floors.set(domain, { epoch, version });
-      this.#complete = undefined;
-    }
-    return true;
+    const refusal = refuseSuccessor(next, floor);
+    if (refusal !== undefined) return refusal;
+    const raised = raiseFloor(floor, next);
+    if (isSameFloor(floor, raised)) return undefined;
+    this.#floors.set(domain, raised);
+    this.#complete = undefined;
+    return undefined;
   }
 
   /** Writes the floors that the file does not hold. Resolves when that is done; never throws. */
@@ -66,13 +67,14 @@ export class FloorFile {
     const file = await readFloors(path, this.#complete);
     if (file === 'unchanged') return;
     this.#complete = file.identity;
-    const missing = [...this.#floors].filter(([domain, floor]) => {
+    const raised = [...this.#floors].flatMap(([domain, floor]) => {
       const known = file.floors.get(domain);
-      return known === undefined || isOlder(known, floor);
+      const higher = raiseFloor(known, floor);
+      return isSameFloor(known, higher) ? [] : [[domain, higher] as const];
     });
-    if (missing.length === 0) return;
+    if (raised.length === 0) return;
     this.#complete = undefined;
-    const content = { floors: Object.fromEntries([...file.floors, ...missing]) };
+    const content = { floors: encodeFloors([...file.floors, ...raised]) };
     await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`);
   }
 
@@ -93,7 +95,7 @@ export class FloorFile {
 interface FloorsRead {
   /** `undefined` when there is no file. */
   readonly identity: string | undefined;
-  readonly floors: ReadonlyMap<string, BundleVersion>;
+  readonly floors: ReadonlyMap<string, BundleFloor>;
 }
 
 /** Throws `PolicyEngineError('floor-unavailable')`. */

@@ -1,12 +1,12 @@
 import { join } from 'node:path';
-import { type BundleVersion, isOlder } from '../bundle/index.ts';
+import { type BundleFloor, raiseFloor } from '../bundle/index.ts';
 import { decodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readRegularFile } from './read-file.ts';
 
-/** The newest version of each domain that was ever accepted, by the updater (`state.json`) or by this engine. */
+/** The floor of each domain that was ever accepted, by the updater (`state.json`) or by this engine. */
 export class Floors {
   readonly #path: string;
-  readonly #accepted = new Map<string, BundleVersion>();
+  readonly #accepted = new Map<string, BundleFloor>();
   #identity: string | undefined;
 
   constructor(policyDir: string) {
@@ -18,17 +18,14 @@ export class Floors {
     const file = await readRegularFile(this.#path, maxFloorsBytes, this.#identity);
     if (file.kind !== 'read') return;
     this.#identity = file.identity;
-    for (const [domain, version] of decodeFloors(file.bytes) ?? []) this.accept(domain, version);
+    for (const [domain, floor] of decodeFloors(file.bytes) ?? []) this.accept(domain, floor);
   }
 
-  of(domain: string): BundleVersion | undefined {
+  of(domain: string): BundleFloor | undefined {
     return this.#accepted.get(domain);
   }
 
-  accept(domain: string, version: BundleVersion): void {
-    const known = this.#accepted.get(domain);
-    if (known === undefined || isOlder(known, version)) {
-      this.#accepted.set(domain, { epoch: version.epoch, version: version.version });
-    }
+  accept(domain: string, floor: BundleFloor): void {
+    this.#accepted.set(domain, raiseFloor(this.#accepted.get(domain), floor));
   }
 }

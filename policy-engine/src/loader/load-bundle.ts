@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
+import { type BundleFloor, type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
 import type { LoadedDomain } from '../engine/policy-set.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
@@ -8,6 +8,8 @@ import { compileInSteps } from '../policy/index.ts';
 /** A bundle that is in force. The times are milliseconds since the epoch. */
 export interface LoadedBundle extends LoadedDomain {
   readonly version: BundleVersion;
+  /** What is remembered of it when it is gone. */
+  readonly floor: Required<BundleFloor>;
   readonly kid: string;
   readonly issued: number;
   readonly loaded: number;
@@ -17,7 +19,7 @@ export interface LoadBundleOptions {
   readonly domain: DomainName;
   readonly keys: KeySource;
   readonly now: number;
-  readonly floor: BundleVersion | undefined;
+  readonly floor: BundleFloor | undefined;
 }
 
 /**
@@ -35,11 +37,15 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
     pause,
     ...(floor !== undefined && { floor }),
   });
-  const { epoch, version, kid, issued, expires } = bundle;
-  const steps = compileInSteps(domain, bundle.policies, { revision: { epoch, version } });
+  const { epoch, version, kid, issued, expires, digest } = bundle;
+  const active = bundle.policies.filter((policy) => policy.active !== false);
+  const steps = compileInSteps(domain, active, { revision: { epoch, version } });
   for (;;) {
     const step = steps.next();
-    if (step.done) return { policy: step.value, version: { epoch, version }, kid, issued, expires, loaded: now };
+    if (step.done) {
+      const facts = { version: { epoch, version }, floor: { epoch, version, issued, digest } };
+      return { policy: step.value, ...facts, kid, issued, expires, loaded: now };
+    }
     await pause();
   }
 }

@@ -1,11 +1,10 @@
-import { rollback } from '../bundle/verify.ts';
 import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { KeyPurpose } from '../wire/index.ts';
 import { FloorFile } from './floor-file.ts';
 import type { LoadedBundle } from './load-bundle.ts';
-import { type DirectoryOptions, type FileError, PolicyDirectory, reportFault } from './policy-directory.ts';
+import { type DirectoryOptions, type FileError, lags, PolicyDirectory, reportFault } from './policy-directory.ts';
 
 /** Options of an engine that reads signed policy from the file system. */
 export interface DirectoriesOptions extends Omit<DirectoryOptions, 'policyDir'> {
@@ -15,8 +14,8 @@ export interface DirectoriesOptions extends Omit<DirectoryOptions, 'policyDir'> 
    */
   policyDir: string | readonly string[];
   /**
-   * A file that keeps the newest version of each domain that was ever in force, so that an older bundle is refused also after a
-   * restart. For directories that something else than the updater fills: its `state.json` does the same. The folder must exist
+   * A file that keeps epoch, version, time of issue and digest of the newest bundle of each domain that was ever in force, so that
+   * what may not follow it is refused also after a restart. For directories that something else than the updater fills: its `state.json` does the same. The folder must exist
    * and be writable. Engines with the same `policyDir` may share the file. Default: none.
    */
   floorFile?: string;
@@ -86,7 +85,7 @@ export class PolicyDirectories {
     const floors = await FloorFile.open(floorFile, (error) => reportFault(options, error, floorFile ?? ''));
     const opened: PolicyDirectory[] = [];
     try {
-      for (const policyDir of paths) opened.push(await PolicyDirectory.open({ ...options, policyDir }, keys));
+      for (const policyDir of paths) opened.push(await PolicyDirectory.open({ ...options, policyDir }, keys, floors));
       const directories = new PolicyDirectories(opened, floors, options);
       if (keys === undefined && new Set(opened.flatMap(({ issuers }) => issuers)).size > 1) {
         throw new PolicyEngineError('invalid-options', 'the policy directories are of several issuers: give `keys`');
@@ -151,22 +150,25 @@ export class PolicyDirectories {
 
   #merge(): ReadonlyMap<string, LoadedBundle> {
     const merged = new Map<string, LoadedBundle>();
-    const older = new Map<string, LoadedBundle>();
+    const refusals: [domain: string, refusal: PolicyEngineError][] = [];
     for (const { bundles } of this.#directories) {
       for (const [domain, bundle] of bundles) {
-        (this.#floors.accept(domain, bundle.version) ? merged : older).set(domain, bundle);
+        const refusal = this.#floors.accept(domain, bundle.floor);
+        if (refusal === undefined) merged.set(domain, bundle);
+        else refusals.push([domain, refusal]);
       }
     }
     const refused = new Map<string, FileError>();
-    for (const [domain, bundle] of older) if (!merged.has(domain)) refused.set(...this.#refuse(domain, bundle));
+    for (const [domain, refusal] of refusals) {
+      if (!merged.has(domain) || !lags.has(refusal.code)) refused.set(...this.#refuse(domain, refusal));
+    }
     this.#refused = refused;
     return merged;
   }
 
-  /** What is to be told of a bundle that is older than the floor; the same fault is told once. */
-  #refuse(domain: string, { version }: LoadedBundle): [file: string, FileError] {
+  /** What is to be told of a bundle that may not follow the floor; the same fault is told once. */
+  #refuse(domain: string, error: PolicyEngineError): [file: string, FileError] {
     const file = `${domain}.pol`;
-    const error = rollback(version, this.#floors.of(domain) ?? version);
     const known = this.#refused.get(file);
     if (known?.error.message === error.message) return [file, known];
     reportFault(this.#options, error, file);

@@ -1,12 +1,13 @@
 import { readdir } from 'node:fs/promises';
 import { join } from 'node:path';
-import { maxBundleBytes } from '../bundle/index.ts';
+import { maxBundleBytes, refuseSuccessor } from '../bundle/index.ts';
 import type { Clock } from '../clock.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
 import type { KeySource } from '../keys/index.ts';
 import { type DomainName, parseDomainName } from '../names/index.ts';
 import { DirectoryKeys } from './directory-keys.ts';
+import type { FloorFile } from './floor-file.ts';
 import { Floors } from './floors.ts';
 import { type LoadedBundle, loadBundle } from './load-bundle.ts';
 import { readRegularFile } from './read-file.ts';
@@ -46,6 +47,9 @@ const mayPass: ReadonlySet<PolicyEngineErrorCode> = new Set([
   'keys-unavailable',
 ]);
 
+/** A directory may lag behind another one: its bundle is kept and not in force, as long as a newer one is. */
+export const lags: ReadonlySet<PolicyEngineErrorCode> = new Set(['bundle-rollback', 'bundle-issued-earlier']);
+
 /** Keeps a policy set equal to a directory of bundles. A bad file never replaces a good one, a removed one is gone. */
 export class PolicyDirectory {
   readonly #options: DirectoryOptions;
@@ -53,6 +57,8 @@ export class PolicyDirectory {
   readonly #ownKeys: DirectoryKeys;
   readonly #keys: KeySource;
   readonly #floors: Floors;
+  /** Of all directories, over restarts. */
+  readonly #commonFloors: Pick<FloorFile, 'of'>;
   readonly #files = new Map<string, FileState>();
   readonly #listeners = new Set<(set: PolicySet) => void>();
   readonly #issuerListeners = new Set<() => void>();
@@ -63,20 +69,26 @@ export class PolicyDirectory {
   #scanned: number | undefined;
   #error: PolicyEngineError | undefined;
 
-  private constructor(options: DirectoryOptions & { clock: Clock }, keys: KeySource | undefined) {
+  private constructor(
+    options: DirectoryOptions & { clock: Clock },
+    keys: KeySource | undefined,
+    commonFloors: Pick<FloorFile, 'of'>,
+  ) {
     this.#options = options;
     this.#clock = options.clock;
     this.#ownKeys = new DirectoryKeys(options.policyDir);
     this.#keys = keys ?? this.#ownKeys;
     this.#floors = new Floors(options.policyDir);
+    this.#commonFloors = commonFloors;
   }
 
   /** Loads what is there and follows the directory. Throws `keys-unavailable` when no keys are given and none are there. */
   static async open(
     options: DirectoryOptions & { clock: Clock },
     keys: KeySource | undefined,
+    commonFloors: Pick<FloorFile, 'of'>,
   ): Promise<PolicyDirectory> {
-    const directory = new PolicyDirectory(options, keys);
+    const directory = new PolicyDirectory(options, keys, commonFloors);
     await directory.#ownKeys.refresh();
     if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
     directory.#watch = await Watch.start(options.policyDir, {
@@ -217,8 +229,10 @@ export class PolicyDirectory {
       state.identity = read.identity;
       const floor = this.#floors.of(domain);
       const bundle = await loadBundle(read.bytes, { domain, keys: this.#keys, now, floor });
+      const refusal = refuseSuccessor(bundle.floor, this.#commonFloors.of(domain));
+      if (refusal !== undefined && !lags.has(refusal.code)) throw refusal;
       if (isWorse(bundle, next.get(domain), now)) throw expired();
-      this.#floors.accept(domain, bundle.version);
+      this.#floors.accept(domain, bundle.floor);
       next.set(domain, bundle);
       state.error = undefined;
       return true;

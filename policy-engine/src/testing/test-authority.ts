@@ -130,7 +130,7 @@ export class TestAuthority {
       policies: input.policies.map(({ name, assertions }) => ({
         name,
         modified: '2026-01-01T00:00:00.000Z',
-        assertions: [...assertions],
+        assertions: assertions.map((assertion) => ({ effect: 'ALLOW', ...assertion })),
       })),
     });
     return signBundle(data, { kid: this.#bundleKey.jwk.kid, privateKey: this.#bundleKey.privateKey });

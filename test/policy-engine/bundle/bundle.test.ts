@@ -1,7 +1,10 @@
-import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
+import { createHash, generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import {
   type BundleInput,
   buildBundle,
+  maxBundleBytes,
+  maxBundleLifeMs,
+  maxVersionJump,
   PolicyEngineError,
   signBundle,
   staticKeys,
@@ -69,7 +72,9 @@ function signed(payload: string | Uint8Array, header = '{"kid":"k1","alg":"ES256
 test('what was signed is read back', async (t) => {
   const jws = await signBundle(buildBundle(input), key);
   t.is(Buffer.from(jws.protected, 'base64url').toString(), '{"kid":"k1","alg":"ES256"}');
-  t.deepEqual(await verifyBundle(JSON.stringify(jws), { domain, keys, now }), { ...input, domain, kid: 'k1' });
+  const { digest, ...read } = await verifyBundle(JSON.stringify(jws), { domain, keys, now });
+  t.deepEqual(read, { ...input, domain, kid: 'k1' });
+  t.regex(digest, /^policies-1:[\w-]{43}$/);
 });
 
 test('other readers of the standard verify it too', async (t) => {
@@ -156,6 +161,7 @@ const payloads: [note: string, payload: object, code: string][] = [
   ['a negative version', { ...payload, version: -1 }, 'bundle-malformed'],
   ['a version beyond exact numbers', { ...payload, version: 2 ** 53 }, 'bundle-malformed'],
   ['no epoch', { ...payload, epoch: undefined }, 'bundle-malformed'],
+  ['no effect', withAssertion({ effect: undefined }), 'bundle-malformed'],
   ['an effect in lower case', withAssertion({ effect: 'deny' }), 'bundle-malformed'],
   ['an effect that is null', withAssertion({ effect: null }), 'bundle-malformed'],
   ['a role that is a list', withAssertion({ role: ['a'] }), 'bundle-malformed'],
@@ -193,6 +199,22 @@ const clocks: [note: string, options: Partial<VerifyBundleOptions>, code: string
   ['an older version', { floor: { epoch: 1, version: 8 } }, 'bundle-rollback'],
   ['a lower version of a higher epoch', { floor: { epoch: 0, version: 900 } }, 'good'],
   ['a lower epoch', { floor: { epoch: 2, version: 0 } }, 'bundle-rollback'],
+  ['the same time of issue', { floor: { epoch: 1, version: 7, issued: now - 1000 } }, 'good'],
+  [
+    'an earlier issue than the last one',
+    { floor: { epoch: 1, version: 7, issued: now - 999 } },
+    'bundle-issued-earlier',
+  ],
+  [
+    'an earlier issue of a newer version',
+    { floor: { epoch: 1, version: 6, issued: now - 999 } },
+    'bundle-issued-earlier',
+  ],
+  ['an earlier issue under a new epoch', { floor: { epoch: 0, version: 9, issued: now - 999 } }, 'good'],
+  ['a digest of another form', { floor: { epoch: 1, version: 7, digest: 'policies-2:x' } }, 'good'],
+  ['another digest', { floor: { epoch: 1, version: 7, digest: 'policies-1:x' } }, 'bundle-equivocation'],
+  ['another digest of an older version', { floor: { epoch: 1, version: 6, digest: 'policies-1:x' } }, 'good'],
+  ['another digest of an older epoch', { floor: { epoch: 0, version: 7, digest: 'policies-1:x' } }, 'good'],
 ];
 for (const [note, options, code] of clocks) {
   test(`time and version: ${note}`, async (t) => t.is(await codeOf(JSON.stringify(good), options), code));
@@ -203,12 +225,12 @@ test('bytes: every truncation is refused, and none is an error of ours', async (
   for (let length = 0; length < bytes.length; length += 7) {
     t.is(await codeOf(bytes.subarray(0, length)), 'bundle-malformed');
   }
-  t.is(await codeOf(new Uint8Array(33_554_433)), 'bundle-malformed');
 });
 
 test('a large bundle lets others run', async (t) => {
   const assertions = Array.from({ length: 20_000 }, (_, id) => ({
     id,
+    effect: 'ALLOW' as const,
     role: `catalog:role.r${id % 100}`,
     resource: `catalog:item.${id}`,
     action: 'read',
@@ -262,3 +284,219 @@ test('a signed choice of policy versions is never taken for what is in force', a
   const preview = await signBundle({ ...buildBundle(input), policyVersions: { readers: '1' } }, key);
   t.is(await codeOf(JSON.stringify(preview)), 'bundle-malformed');
 });
+
+test('bytes: a bundle of exactly 32 MiB is read, one byte more is not looked at', async (t) => {
+  const bundle = JSON.stringify(good);
+  const exact = bundle.padEnd(maxBundleBytes, ' ');
+  for (const text of [exact, new TextEncoder().encode(exact)]) t.is(await codeOf(text), 'good');
+  const more = bundle.padEnd(maxBundleBytes + 1, ' ');
+  for (const text of [more, new TextEncoder().encode(more)]) {
+    const error = await t.throwsAsync(verifyBundle(text, { domain, keys, now }), { instanceOf: PolicyEngineError });
+    t.is(error.message, 'bundle is malformed: it is larger than 32 MiB');
+  }
+});
+
+async function codeOfInput(change: Partial<BundleInput>, options: Partial<VerifyBundleOptions> = {}): Promise<string> {
+  return codeOf(JSON.stringify(await signBundle(buildBundle({ ...input, ...change }), key)), options);
+}
+
+test('a life of 90 days is the longest', async (t) => {
+  t.is(maxBundleLifeMs, 90 * 86_400_000);
+  const longest = { issued: now, expires: now + maxBundleLifeMs };
+  t.is(await codeOfInput(longest), 'good');
+  t.is(await codeOfInput({ ...longest, expires: longest.expires + 1 }), 'bundle-lifetime');
+  t.is(await codeOfInput({ ...longest, expires: longest.expires + 1 }, { acceptExpired: true }), 'bundle-lifetime');
+});
+
+const floors: [note: string, floor: VerifyBundleOptions['floor'], base: { epoch: number; version: number }][] = [
+  ['at the first contact', undefined, { epoch: 0, version: 0 }],
+  ['within an epoch', { epoch: 3, version: 7 }, { epoch: 3, version: 7 }],
+  ['after a version that is high already', { epoch: 0, version: 2 ** 33 }, { epoch: 0, version: 2 ** 33 }],
+];
+for (const [note, floor, { epoch, version }] of floors) {
+  test(`version and epoch jump by 2^32 at most: ${note}`, async (t) => {
+    const options = floor === undefined ? {} : { floor };
+    t.is(maxVersionJump, 4_294_967_296);
+    t.is(await codeOfInput({ epoch, version: version + 2 ** 32 }, options), 'good');
+    t.is(await codeOfInput({ epoch, version: version + 2 ** 32 + 1 }, options), 'bundle-version-jump');
+    t.is(await codeOfInput({ epoch: epoch + 1, version: version + 2 ** 32 + 1 }, options), 'bundle-version-jump');
+    t.is(await codeOfInput({ epoch: epoch + 1, version: 0 }, options), 'good');
+    t.is(await codeOfInput({ epoch, version: Number.MAX_SAFE_INTEGER }, options), 'bundle-version-jump');
+    t.is(await codeOfInput({ epoch: epoch + 2 ** 32, version }, options), 'good');
+    t.is(await codeOfInput({ epoch: epoch + 2 ** 32 + 1, version }, options), 'bundle-version-jump');
+  });
+}
+
+/** The digest of a payload as it is written, signed by any key. */
+async function digestOf(body: object, by = key): Promise<string> {
+  const jws = signed(JSON.stringify(body), `{"kid":"${by.kid}","alg":"ES256"}`, by.privateKey);
+  const bytes = JSON.stringify({ ...JSON.parse(jws), header: { kid: by.kid } });
+  const options = { domain, keys: staticKeys({ keys: [by.jwk] }), now, acceptExpired: true };
+  return (await verifyBundle(bytes, options)).digest;
+}
+
+const condition = { conditionsMap: { instances: { operator: 'EQUALS', value: 'a' } } };
+const rich = {
+  ...payload,
+  policyData: {
+    domain: 'catalog',
+    policies: [
+      {
+        name: 'catalog:policy.b',
+        modified: '2026-01-01T00:00:00.000Z',
+        assertions: [
+          { role: 'catalog:role.r', resource: 'catalog:x', action: 'read', effect: 'ALLOW' },
+          {
+            ...{ role: 'catalog:role.r', resource: 'catalog:x', action: 'read', effect: 'DENY' },
+            conditions: { conditionsList: [condition, { conditionsMap: {} }] },
+          },
+        ],
+      },
+      { name: 'catalog:policy.a', modified: '2026-01-01T00:00:00.000Z', assertions: [] },
+    ],
+  },
+};
+type Rich = typeof rich;
+const changed = (change: (copy: Rich) => void): Rich => {
+  const copy = structuredClone(rich);
+  change(copy);
+  return copy;
+};
+const [first, second] = rich.policyData.policies;
+const [allow, deny] = first?.assertions ?? [];
+
+test('the digest is the one of its definition', async (t) => {
+  const text = [
+    '["policies-1","catalog"]',
+    '["catalog:policy.a","0",true,false]',
+    '["catalog:policy.b","0",true,false]',
+    '["ALLOW","catalog:role.r","read","catalog:x",false,[]]',
+    '["DENY","catalog:role.r","read","catalog:x",false,[[["instances","EQUALS","a"]],[]]]',
+  ];
+  const hash = createHash('sha256')
+    .update(text.map((line) => `${line}\n`).join(''))
+    .digest('base64url');
+  t.is(await digestOf(rich), `policies-1:${hash}`);
+});
+
+const withoutWeight: [note: string, body: object, by?: ReturnType<typeof keyPair>][] = [
+  ['a renewal', { ...rich, issued: rich.expires, expires: '2026-02-01T00:00:00.000Z' }],
+  ['another time of change', { ...rich, modified: rich.expires }],
+  ['another epoch and version', { ...rich, epoch: 5, version: 9 }],
+  ['a new signing key', rich, keyPair('k7')],
+  [
+    'times of change of policies',
+    changed(({ policyData }) => {
+      for (const policy of policyData.policies) policy.modified = '';
+    }),
+  ],
+  [
+    'numbers of rows',
+    changed(({ policyData }) => Object.assign(policyData.policies[0]?.assertions[0] ?? {}, { id: 9 })),
+  ],
+  [
+    'members of a newer program at every level',
+    changed((copy) => {
+      const [policy] = copy.policyData.policies;
+      const rule = policy?.assertions[1];
+      const conditionsList = [{ ...condition, id: 3, later: 1 }, { conditionsMap: {} }];
+      Object.assign(copy, { later: { a: 1 } });
+      Object.assign(copy.policyData, { owner: 'x' });
+      Object.assign(policy ?? {}, { description: 'x' });
+      Object.assign(rule ?? {}, { tags: [], conditions: { conditionsList, later: 1 } });
+    }),
+  ],
+  [
+    'defaults that are written',
+    changed(({ policyData }) => {
+      for (const policy of policyData.policies)
+        Object.assign(policy, { version: '0', active: true, caseSensitive: false });
+      Object.assign(policyData.policies[0]?.assertions[0] ?? {}, {
+        caseSensitive: false,
+        conditions: { conditionsList: [] },
+      });
+    }),
+  ],
+  [
+    'another order of policies, rules and conditions',
+    {
+      ...rich,
+      policyData: {
+        domain: 'catalog',
+        policies: [
+          second,
+          {
+            ...first,
+            assertions: [{ ...deny, conditions: { conditionsList: [{ conditionsMap: {} }, condition] } }, allow],
+          },
+        ],
+      },
+    },
+  ],
+];
+for (const [note, body, by] of withoutWeight) {
+  test(`the same policies have the same digest: ${note}`, async (t) =>
+    t.is(await digestOf(body, by), await digestOf(rich)));
+}
+
+const otherPolicies: [note: string, change: (copy: Rich) => void][] = [
+  ['no rule', ({ policyData }) => policyData.policies[0]?.assertions.pop()],
+  ['a rule twice', ({ policyData }) => policyData.policies[0]?.assertions.push({ ...(allow ?? never()) })],
+  [
+    'a rule in another policy',
+    ({ policyData: { policies } }) => policies[1]?.assertions.push({ ...(policies[0]?.assertions.pop() ?? never()) }),
+  ],
+  ...(['role', 'resource', 'action'] as const).map((member): [string, (copy: Rich) => void] => [
+    `another ${member}`,
+    ({ policyData }) => Object.assign(policyData.policies[0]?.assertions[0] ?? {}, { [member]: 'catalog:role.z' }),
+  ]),
+  [
+    'another effect',
+    ({ policyData }) => Object.assign(policyData.policies[0]?.assertions[0] ?? {}, { effect: 'DENY' }),
+  ],
+  [
+    'case that counts',
+    ({ policyData }) => Object.assign(policyData.policies[0]?.assertions[0] ?? {}, { caseSensitive: true }),
+  ],
+  [
+    'case that counts in a policy',
+    ({ policyData }) => Object.assign(policyData.policies[0] ?? {}, { caseSensitive: true }),
+  ],
+  ['a policy that is not active', ({ policyData }) => Object.assign(policyData.policies[0] ?? {}, { active: false })],
+  [
+    'another name of a policy',
+    ({ policyData }) => Object.assign(policyData.policies[1] ?? {}, { name: 'catalog:policy.c' }),
+  ],
+  [
+    'conditions',
+    ({ policyData }) =>
+      Object.assign(policyData.policies[0]?.assertions[0] ?? {}, { conditions: { conditionsList: [condition] } }),
+  ],
+  [
+    'no conditions',
+    ({ policyData }) => Object.assign(policyData.policies[0]?.assertions[1] ?? {}, { conditions: undefined }),
+  ],
+];
+for (const [note, change] of otherPolicies) {
+  test(`other policies have another digest: ${note}`, async (t) =>
+    t.not(await digestOf(changed(change)), await digestOf(rich)));
+}
+
+test('the digest of a large bundle does not depend on the order either', async (t) => {
+  const rules = Array.from({ length: 5000 }, (_, id) => ({
+    ...{ role: `catalog:role.r${(id * 7919) % 5000}`, resource: 'catalog:x', action: 'read', effect: 'ALLOW' },
+  }));
+  const of = (assertions: object[]) => ({
+    ...payload,
+    policyData: { domain: 'catalog', policies: [{ name: 'catalog:policy.p', assertions }] },
+  });
+  const sorted = rules.map((rule) => JSON.stringify(['ALLOW', rule.role, 'read', 'catalog:x', false, []])).sort();
+  const text = ['["policies-1","catalog"]', '["catalog:policy.p","0",true,false]', ...sorted, ''].join('\n');
+  const digest = `policies-1:${createHash('sha256').update(text).digest('base64url')}`;
+  t.is(await digestOf(of(rules)), digest);
+  t.is(await digestOf(of(rules.toReversed())), digest);
+});
+
+function never(): never {
+  throw new Error('the bundle has no such rule');
+}

@@ -33,7 +33,15 @@ async function world(t: ExecutionContext) {
     reported,
     open,
     put: (version: number, epoch = 0, policyDir = dir) => authority.writeBundle(policyDir, reading(version, epoch)),
-    floor: (): unknown => JSON.parse(readFileSync(floorFile, 'utf8')).floors.catalog,
+    floor: (): unknown => {
+      const { epoch, version } = JSON.parse(readFileSync(floorFile, 'utf8')).floors.catalog;
+      return { epoch, version };
+    },
+    floorText: (): Record<string, unknown> => JSON.parse(readFileSync(floorFile, 'utf8')).floors.catalog,
+    /** A bundle with other policies, whatever its version. */
+    putOther: (version: number, policyDir = dir) =>
+      authority.writeBundle(policyDir, { ...reading(version), policies: [] }),
+    clock: authority.clock,
   };
 }
 
@@ -61,6 +69,82 @@ test('an older bundle is refused after a restart, and a newer one taken', async 
   await engine.refresh();
   t.is(status(engine), 'ALLOW');
   t.true(engine.health().ok);
+});
+
+test('other policies under one version are refused, while the engine runs and after a restart', async (t) => {
+  const w = await world(t);
+  await w.put(5);
+  const engine = await w.open();
+  const held = w.floorText();
+  t.deepEqual(Object.keys(held), ['epoch', 'version', 'issued', 'digest']);
+  await w.putOther(5);
+  await engine.refresh();
+  t.is(status(engine), 'ALLOW');
+  t.like(engine.health(), { ok: false, domains: [{ state: 'fresh', error: { code: 'bundle-equivocation' } }] });
+  await engine.close();
+  const restarted = await w.open();
+  t.is(status(restarted), 'DENY_DOMAIN_NOT_FOUND');
+  t.deepEqual(w.reported, ['catalog.pol bundle-equivocation', 'catalog.pol bundle-equivocation']);
+  t.deepEqual(w.floorText(), held);
+  await w.put(5);
+  await restarted.refresh();
+  t.true(restarted.health().ok);
+});
+
+test('an issue before the last one is refused after a restart; a renewal moves only the time of the floor', async (t) => {
+  const w = await world(t);
+  await w.put(5);
+  const early = readFileSync(join(w.dir, 'catalog.pol'));
+  await (await w.open()).close();
+  const { digest } = w.floorText();
+  w.clock.advance(86_400_000);
+  await w.put(5);
+  await (await w.open()).close();
+  t.deepEqual(w.floorText(), { epoch: 0, version: 5, issued: '2026-01-02T00:00:00.000Z', digest });
+  writeFileSync(join(w.dir, 'catalog.pol'), early);
+  t.like((await w.open()).health(), { ok: false, domains: [{ error: { code: 'bundle-issued-earlier' } }] });
+});
+
+test('a floor of an earlier program, without time and digest, is taken over', async (t) => {
+  const w = await world(t);
+  await w.put(5);
+  writeFileSync(w.floorFile, JSON.stringify({ floors: { catalog: { epoch: 0, version: 5 } } }));
+  const engine = await w.open();
+  t.is(status(engine), 'ALLOW');
+  t.deepEqual(Object.keys(w.floorText()), ['epoch', 'version', 'issued', 'digest']);
+  await w.putOther(5);
+  await engine.refresh();
+  t.like(engine.health(), { domains: [{ error: { code: 'bundle-equivocation' } }] });
+});
+
+test('two directories that disagree about one version are told, whichever comes first', async (t) => {
+  const w = await world(t);
+  const other = temporaryFolder(t);
+  await w.put(5);
+  await w.putOther(5, other);
+  const engine = await w.open({ policyDir: [w.dir, other] });
+  t.is(status(engine), 'ALLOW');
+  t.like(engine.health(), { ok: false, domains: [{ state: 'fresh', error: { code: 'bundle-equivocation' } }] });
+  t.deepEqual(w.reported, ['catalog.pol bundle-equivocation']);
+  const late = await w.open({ policyDir: [other, w.dir] });
+  t.is(status(late), 'ALLOW');
+  t.like(late.health(), { ok: false, domains: [{ error: { code: 'bundle-equivocation' } }] });
+});
+
+test('of two directories one may have an earlier issue', async (t) => {
+  const w = await world(t);
+  const renewed = temporaryFolder(t);
+  await w.put(5);
+  w.clock.advance(1000);
+  await w.put(5, 0, renewed);
+  for (const policyDir of [
+    [w.dir, renewed],
+    [renewed, w.dir],
+  ]) {
+    const engine = await w.open({ policyDir });
+    t.like(engine.health(), { ok: true, domains: [{ issued: w.clock.now() }] });
+    await engine.close();
+  }
 });
 
 test('without the file a restart forgets: nothing else here remembers', async (t) => {
@@ -114,6 +198,8 @@ const damages = [
   '{"floors":{"catalog":{"epoch":0,"version":-1}}}',
   '\u0000',
   '{"floors":{"catalog":5}}',
+  '{"floors":{"catalog":{"epoch":0,"version":1,"issued":"yesterday"}}}',
+  '{"floors":{"catalog":{"epoch":0,"version":1,"digest":7}}}',
 ];
 for (const damage of damages) {
   test(`a damaged file is told and left as it is, and decisions go on: ${JSON.stringify(damage)}`, async (t) => {
@@ -161,9 +247,9 @@ test('engines share a file: what another wrote stays, and a floor that another l
     JSON.stringify({ floors: { catalog: { epoch: 0, version: 3 }, media: { epoch: 1, version: 9 } } }),
   );
   await engine.refresh();
-  t.deepEqual(JSON.parse(readFileSync(w.floorFile, 'utf8')), {
-    floors: { catalog: { epoch: 0, version: 5 }, media: { epoch: 1, version: 9 } },
-  });
+  const { floors } = JSON.parse(readFileSync(w.floorFile, 'utf8'));
+  t.deepEqual(Object.keys(floors), ['catalog', 'media']);
+  t.like(floors, { catalog: { epoch: 0, version: 5 }, media: { epoch: 1, version: 9 } });
   // a higher floor of another one counts from the next start on: what is in force here stays
   writeFileSync(w.floorFile, JSON.stringify({ floors: { catalog: { epoch: 0, version: 6 } } }));
   await engine.refresh();

@@ -1,4 +1,5 @@
 import { execFileSync } from 'node:child_process';
+import { generateKeyPairSync } from 'node:crypto';
 import {
   mkdirSync,
   readFileSync,
@@ -11,6 +12,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import { type OpenOptions, PolicyEngine, PolicyEngineError, type Status } from '@signet/policy-engine';
+import { buildBundle, signBundle } from '@signet/policy-engine/bundle';
 import { createTestAuthority, type TestAuthority, type TestBundleInput } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -118,8 +120,36 @@ test('without events, the slow look comes by itself', async (t) => {
   t.pass();
 });
 
+/** A bundle of `catalog` that was issued as many milliseconds from now. */
+async function issuedIn(w: World, milliseconds: number, input: TestBundleInput): Promise<string> {
+  w.authority.clock.advance(milliseconds);
+  const bytes = await w.bytes(input);
+  w.authority.clock.advance(-milliseconds);
+  return bytes;
+}
+
 const badFiles: [note: string, put: (w: World) => Promise<void>, code: string][] = [
   ['an older version', async (w) => writeFileSync(w.file, await w.bytes(reading('series', 4))), 'bundle-rollback'],
+  [
+    'other policies under the same version',
+    async (w) => writeFileSync(w.file, await w.bytes(reading('series', 5))),
+    'bundle-equivocation',
+  ],
+  [
+    'an issue before the last one',
+    async (w) => writeFileSync(w.file, await issuedIn(w, -1, reading('series', 6))),
+    'bundle-issued-earlier',
+  ],
+  [
+    'a version that no honest one reaches',
+    async (w) => writeFileSync(w.file, await w.bytes(reading('series', Number.MAX_SAFE_INTEGER))),
+    'bundle-version-jump',
+  ],
+  [
+    'a life of more than 90 days',
+    async (w) => writeFileSync(w.file, await w.bytes(reading('series', 6, { expiresIn: 90 * 86_400_000 + 1 }))),
+    'bundle-lifetime',
+  ],
   [
     'another domain inside',
     async (w) => writeFileSync(w.file, await w.bytes(reading('series', 6, { domain: 'media' }))),
@@ -203,7 +233,7 @@ for (const [note, put, code] of badFiles) {
 }
 
 for (const [note, put, code] of badFiles.filter(
-  ([, , code]) => !['bundle-rollback', 'bundle-expired'].includes(code),
+  ([, , code]) => !['bundle-rollback', 'bundle-expired', 'bundle-equivocation', 'bundle-issued-earlier'].includes(code),
 )) {
   test(`at the start a bad file denies, is told, and hinders no other: ${note}`, async (t) => {
     const w = await world(t);
@@ -273,6 +303,45 @@ test('the floors of state.json hold after a restart, and in memory when the file
   writeFileSync(w.file, await w.bytes(reading('movie', 1, { epoch: 1 })));
   await restarted.refresh();
   t.like(restarted.health().domains, [{ epoch: 1, version: 1, state: 'fresh' }]);
+});
+
+test('a renewal and a new signing key are the same policies', async (t) => {
+  const w = await world(t, { watch: false });
+  w.authority.clock.advance(86_400_000);
+  await w.authority.writeBundle(w.dir, reading('movie', 5));
+  await w.engine.refresh();
+  t.is(w.engine.health().domains[0]?.issued, w.authority.clock.now());
+  const successor = await createTestAuthority({ clock: w.authority.clock });
+  await successor.writeBundle(w.dir, reading('movie', 5));
+  await w.engine.refresh();
+  t.true(w.engine.health().ok);
+  t.is(w.inForce(), 'movie');
+});
+
+test('a policy that is not active grants nothing, whoever put it into a bundle', async (t) => {
+  const w = await world(t, { watch: false });
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const { x = '', y = '' } = publicKey.export({ format: 'jwk' });
+  const now = w.authority.clock.now();
+  const assertions = [{ effect: 'ALLOW' as const, role: 'reader', action: 'read', resource: 'series' }];
+  const policies = [{ name: 'catalog:policy.off', modified: '', active: false, assertions }];
+  const times = { modified: now, issued: now, expires: now + 1000 };
+  const data = buildBundle({ domain: 'catalog', epoch: 0, version: 6, ...times, policies });
+  const jwk = { kty: 'EC', crv: 'P-256', alg: 'ES256', use: 'sig', kid: 'own', x, y };
+  writeFileSync(join(w.dir, 'keys.json'), JSON.stringify({ issuer: w.authority.issuer, keys: [jwk] }));
+  writeFileSync(w.file, JSON.stringify(await signBundle(data, { kid: 'own', privateKey })));
+  await w.engine.refresh();
+  t.like(w.engine.health(), { ok: true, domains: [{ version: 6, assertions: 0 }] });
+  t.is(w.inForce(), 'DENY_DOMAIN_EMPTY');
+});
+
+test('the digest of state.json holds after a restart', async (t) => {
+  const w = await world(t, { watch: false });
+  const floor = { epoch: 0, version: 5, issued: '2026-01-01T00:00:00.000Z', digest: 'policies-1:another' };
+  writeFileSync(join(w.dir, 'state.json'), JSON.stringify({ floors: { catalog: floor } }));
+  const restarted = await PolicyEngine.open({ policyDir: w.dir, clock: w.authority.clock, watch: false });
+  t.teardown(() => restarted.close());
+  t.like(restarted.health().domains, [{ state: 'missing', error: { code: 'bundle-equivocation' } }]);
 });
 
 test('keys.json is followed: a new key verifies, what a withdrawn key signed is gone', async (t) => {

@@ -38,6 +38,8 @@ export interface BundleSpec {
   readonly issued?: number;
   readonly expires?: number;
   readonly key?: TestSigningKey;
+  /** What the only rule lets be read: other policies. */
+  readonly entity?: string;
   /** Bytes of policy, to make it large. */
   readonly padding?: number;
 }
@@ -113,7 +115,8 @@ export async function updaterWorld(
     const { domain = 'catalog', version = 1, epoch = 1, padding = 0 } = spec;
     const issued = spec.issued ?? clock.now();
     const modified = formatPolicyTime;
-    const assertions = [{ role: `${domain}:role.reader`, action: 'read', resource: `${domain}:movie` }];
+    const resource = `${domain}:${spec.entity ?? 'movie'}`;
+    const assertions = [{ effect: 'ALLOW' as const, role: `${domain}:role.reader`, action: 'read', resource }];
     const policies = [
       { name: `${domain}:policy.base`, modified, assertions },
       ...(padding > 0 ? [{ name: `${domain}:policy.${'p'.repeat(padding)}`, modified, assertions }] : []),

@@ -1,0 +1,94 @@
+import type { WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
+
+/** Name of the canonical form below. Digests of different forms are never compared. */
+export const canonicalForm = 'policies-1';
+
+/** Lines between two yields. */
+const sliceLength = 1024;
+
+/**
+ * The policies of a domain as text that is the same for the same policies, whoever wrote the bundle and in what order
+ * (`docs/decisions/019`). UTF-8 lines, each ended by a line feed, each JSON as `JSON.stringify` writes it: the name of the form
+ * and the domain; then for each policy a line with its name, version and flags, followed by its assertions. Assertions are
+ * sorted by their text within a policy, policies by the text of all their lines (by UTF-16 code units). An absent
+ * member is written as its default. Numbers of rows, times of change and members that are not known are no part of it.
+ */
+export function* canonicalPolicies(
+  domain: string,
+  policies: readonly WirePolicy[],
+): Generator<void, Uint8Array<ArrayBuffer>[]> {
+  const texts: string[] = [];
+  for (const policy of policies) texts.push(yield* canonicalPolicy(policy));
+  return yield* encodeLines([line([canonicalForm, domain]), ...(yield* sortInSteps(texts))]);
+}
+
+function* canonicalPolicy({ name, version, active, caseSensitive, assertions }: WirePolicy): Generator<void, string> {
+  const lines: string[] = [];
+  for (const assertion of assertions) {
+    lines.push(line(canonicalAssertion(assertion)));
+    if (lines.length % sliceLength === 0) yield;
+  }
+  const head = line([name, version ?? '0', active ?? true, caseSensitive ?? false]);
+  return [head, ...(yield* sortInSteps(lines))].join('');
+}
+
+function canonicalAssertion({ effect, role, action, resource, caseSensitive, conditions }: WireAssertion): unknown[] {
+  return [effect, role, action, resource, caseSensitive ?? false, canonicalConditions(conditions)];
+}
+
+/** Sets and the conditions of a set in the order of their text; no conditions and an empty list are the same. */
+function canonicalConditions(conditions: WireConditions | undefined): unknown[] {
+  const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
+    Object.entries(conditionsMap)
+      .map(([key, { operator, value }]) => [key, operator, value])
+      .sort(byText),
+  );
+  return sets.sort(byText);
+}
+
+function byText(one: unknown, other: unknown): number {
+  return JSON.stringify(one) < JSON.stringify(other) ? -1 : 1;
+}
+
+function line(value: unknown): string {
+  return `${JSON.stringify(value)}\n`;
+}
+
+/** Sorts by code units: runs first, then each two neighbours become one. */
+function* sortInSteps(lines: readonly string[]): Generator<void, readonly string[]> {
+  let runs: (readonly string[])[] = [];
+  for (let from = 0; from < lines.length; from += sliceLength) {
+    runs.push(lines.slice(from, from + sliceLength).sort());
+    yield;
+  }
+  while (runs.length > 1) {
+    const merged: (readonly string[])[] = [];
+    for (let at = 0; at < runs.length; at += 2) merged.push(yield* mergeInSteps(runs[at] ?? [], runs[at + 1] ?? []));
+    runs = merged;
+  }
+  return runs[0] ?? [];
+}
+
+function* mergeInSteps(left: readonly string[], right: readonly string[]): Generator<void, readonly string[]> {
+  const merged: string[] = [];
+  let [atLeft, atRight] = [0, 0];
+  while (atLeft < left.length || atRight < right.length) {
+    const [one, other] = [left[atLeft], right[atRight]];
+    const takesLeft = other === undefined || (one !== undefined && one <= other);
+    merged.push((takesLeft ? one : other) ?? '');
+    if (takesLeft) atLeft += 1;
+    else atRight += 1;
+    if (merged.length % sliceLength === 0) yield;
+  }
+  return merged;
+}
+
+function* encodeLines(lines: readonly string[]): Generator<void, Uint8Array<ArrayBuffer>[]> {
+  const encoder = new TextEncoder();
+  const parts: Uint8Array<ArrayBuffer>[] = [];
+  for (let from = 0; from < lines.length; from += sliceLength) {
+    parts.push(encoder.encode(lines.slice(from, from + sliceLength).join('')));
+    yield;
+  }
+  return parts;
+}

@@ -1,0 +1,101 @@
+import { PolicyEngineError } from '../errors.ts';
+
+/** Which of two bundles is newer: the higher epoch, and within it the higher version. */
+export interface BundleVersion {
+  readonly epoch: number;
+  readonly version: number;
+}
+
+/** What is remembered of the newest bundle of a domain that was ever accepted. */
+export interface BundleFloor extends BundleVersion {
+  /** When it was issued, in milliseconds since the epoch; unknown in floors of earlier programs. */
+  readonly issued?: number;
+  /** Digest of its policies; unknown in floors of earlier programs. */
+  readonly digest?: string;
+}
+
+/** How far epoch and version may be ahead of the newest known ones: more are used up by nobody who counts them one by one. */
+export const maxVersionJump = 2 ** 32;
+
+/** Whether `a` is older than `b`. */
+export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
+  return a.epoch < b.epoch || (a.epoch === b.epoch && a.version < b.version);
+}
+
+/**
+ * Why a bundle may not follow those that were accepted before (decision 29), undefined when it may: it is older; it has other
+ * policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so far ahead
+ * that it would shut out every honest one. Without a floor the jump is one from nought. What a floor does not know is not compared.
+ */
+export function refuseSuccessor(
+  next: Required<BundleFloor>,
+  floor: BundleFloor | undefined,
+): PolicyEngineError | undefined {
+  if (floor !== undefined && isOlder(next, floor)) return rollback(next, floor);
+  if (next.epoch - (floor?.epoch ?? 0) > maxVersionJump || next.version - (floor?.version ?? 0) > maxVersionJump) {
+    return new PolicyEngineError(
+      'bundle-version-jump',
+      `epoch or version of the bundle (${inWords(next)}) is more than 2^32 ahead of ${floor === undefined ? 'nought' : `those accepted before (${inWords(floor)})`}`,
+    );
+  }
+  if (floor === undefined || next.epoch !== floor.epoch) return undefined;
+  if (next.version === floor.version && isOtherDigest(next.digest, floor.digest)) return equivocation(next);
+  if (floor.issued !== undefined && next.issued < floor.issued) {
+    return new PolicyEngineError(
+      'bundle-issued-earlier',
+      `bundle (${inWords(next)}) was issued before the one accepted last`,
+    );
+  }
+  return undefined;
+}
+
+/** The floor after a bundle that was accepted, or after another floor for the same domain: it never falls, and what it knows stays. */
+export function raiseFloor(floor: BundleFloor | undefined, next: BundleFloor): BundleFloor {
+  if (floor === undefined || isOlder(floor, next)) return floorOf(next);
+  if (isOlder(next, floor) || isOtherDigest(next.digest, floor.digest)) return floor;
+  const digest = next.digest ?? floor.digest;
+  const issued = Math.max(floor.issued ?? 0, next.issued ?? 0);
+  return floorOf({ ...floor, ...(digest !== undefined && { digest }), ...(issued > 0 && { issued }) });
+}
+
+/** Whether two floors are the same in everything. */
+export function isSameFloor(one: BundleFloor | undefined, other: BundleFloor): boolean {
+  return (
+    one?.epoch === other.epoch &&
+    one.version === other.version &&
+    one.issued === other.issued &&
+    one.digest === other.digest
+  );
+}
+
+/** Only what a floor remembers, of a bundle that knows more. */
+function floorOf({ epoch, version, issued, digest }: BundleFloor): BundleFloor {
+  return { epoch, version, ...(issued !== undefined && { issued }), ...(digest !== undefined && { digest }) };
+}
+
+/** Digests of different forms say nothing of each other: a program of another version made one of them. */
+function isOtherDigest(one: string | undefined, other: string | undefined): boolean {
+  return one !== undefined && other !== undefined && formOf(one) === formOf(other) && one !== other;
+}
+
+function formOf(digest: string): string {
+  return digest.slice(0, digest.indexOf(':'));
+}
+
+function rollback(found: BundleVersion, floor: BundleVersion): PolicyEngineError {
+  return new PolicyEngineError(
+    'bundle-rollback',
+    `bundle is older (${inWords(found)}) than one accepted before (${inWords(floor)})`,
+  );
+}
+
+function equivocation(found: BundleVersion): PolicyEngineError {
+  return new PolicyEngineError(
+    'bundle-equivocation',
+    `bundle has other policies than one accepted before under the same epoch and version (${inWords(found)})`,
+  );
+}
+
+function inWords({ epoch, version }: BundleVersion): string {
+  return `epoch ${epoch}, version ${version}`;
+}
