@@ -7,6 +7,7 @@ import { Certificates } from './certificates.ts';
 import { SignetClientError } from './errors.ts';
 import { Agents } from './http/agents.ts';
 import { Http } from './http/http.ts';
+import { serverCheck } from './http/server-check.ts';
 import { Servers } from './http/servers.ts';
 import { Instances } from './instances.ts';
 import { createKeyResolver, type KeyResolver } from './key-resolver.ts';
@@ -26,6 +27,11 @@ export interface ClientOptions {
   readonly key: string;
   /** The CA certificates that the server's certificate must chain to, and no others: a file name, or PEM text. */
   readonly caBundle: string;
+  /**
+   * Who the server must be by its certificate, as services get certificates of the same authority: a principal in any trust domain,
+   * a SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`. The host name is checked in any case.
+   */
+  readonly serverIdentity?: string;
   /** Default 30,000. */
   readonly connectTimeoutMs?: number;
   /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
@@ -139,6 +145,7 @@ function openAgents(options: ClientOptions, clock: Clock): { agents: Agents; tim
     ...timeouts,
     reloadIntervalMs: wholeNumber(options.reloadIntervalMs ?? 1000, 'reloadIntervalMs', 0, day),
     maxConnections: wholeNumber(options.maxConnections ?? 32, 'maxConnections', 1, 10_000),
+    isServer: serverCheck(options.serverIdentity),
     ...parseProxy(options.proxy),
     ...(options.noProxy === undefined ? {} : { noProxy: options.noProxy }),
   });

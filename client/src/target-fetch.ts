@@ -77,7 +77,7 @@ async function send(deps: TargetFetchDeps, url: URL, request: TargetRequest, tok
       body: request.body ?? null,
       signal: request.signal ?? null,
       redirect: 'manual',
-      dispatcher: deps.agents.dispatcher,
+      dispatcher: deps.agents.targets,
     });
   } catch (error) {
     if (!request.signal?.aborted) throw transportError(error, url.host);

@@ -23,7 +23,12 @@ export const configSchema = z.strictObject({
   /** Where the updater writes policy. */
   policyDir: z.string().min(1),
   /** The token server, for the two centralized patterns. */
-  server: z.strictObject({ baseUrl: z.url({ protocol: /^https$/ }), caBundle: z.string().min(1) }),
+  server: z.strictObject({
+    baseUrl: z.url({ protocol: /^https$/ }),
+    caBundle: z.string().min(1),
+    /** Who it must be by its certificate, as for `createClient`. */
+    serverIdentity: z.string().min(1).exactOptional(),
+  }),
   /** Makes this service a provider of instances: it vouches for these machines. */
   attestation: z
     .strictObject({
@@ -56,6 +61,6 @@ export function loadProviderConfig(file: string): ProviderConfig {
     ...rest,
     policyDir: at(policyDir),
     tls: { certificate: at(tls.certificate), key: at(tls.key), clientCa: at(tls.clientCa) },
-    server: { baseUrl: server.baseUrl, caBundle: at(server.caBundle) },
+    server: { ...server, caBundle: at(server.caBundle) },
   };
 }

@@ -34,7 +34,8 @@ export interface Pki {
   readonly issuer: CertificateAndKey;
   /** A proper service certificate with its chain. */
   identity(name: string, days?: number): Promise<CertificateAndKey>;
-  server(): Promise<CertificateAndKey>;
+  /** A certificate for this machine, of the token server or of another service. */
+  server(name?: string): Promise<CertificateAndKey>;
   /** A certificate that is wrong in some way, with its chain. */
   odd(certificate: OddCertificate): Promise<CertificateAndKey>;
 }
@@ -46,8 +47,8 @@ export async function createPki(clock: Clock = systemClock): Promise<Pki> {
     bundle: root.certificate,
     issuer: { certificate: intermediate.certificate, key: intermediate.key },
     identity: (name, days = 30) => issueIdentity(intermediate, identityOf(name), days, clock),
-    server: () =>
-      issueServerCertificate(intermediate, identityOf('sys.auth.server'), ['localhost', '127.0.0.1', '::1'], 30, clock),
+    server: (name = 'sys.auth.server') =>
+      issueServerCertificate(intermediate, identityOf(name), ['localhost', '127.0.0.1', '::1'], 30, clock),
     odd: (certificate) => issueOdd(intermediate, certificate, clock),
   };
 }

@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:https';
 import { dirname, join } from 'node:path';
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
@@ -9,10 +10,11 @@ import { openUpdater } from '@signet/updater/updater';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
 import type { DomainSketch } from '#support/domain-sketch';
-import { startServer } from '#support/start-server';
+import { startServer, type TestServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
-import { kinds } from './support/world.ts';
+import { answer } from '../client/support/tls-server.ts';
+import { kinds, makeSigningKey } from './support/world.ts';
 
 const catalog: DomainSketch = {
   name: 'catalog',
@@ -71,6 +73,40 @@ test('policy travels from the server through the updater to a decision, and so d
   await server.save({ ...catalog, policies: { base: [['DENY', 'reader', 'read', 'movie']] } });
   t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'unchanged' });
   await until('the engine has taken up the change', async () => (await decide('read')) === 'DENY');
+});
+
+/** What an instance of `catalog.api` on this host can do with a certificate for it: answer in the place of the token server. */
+async function startImpostor(t: ExecutionContext, server: TestServer) {
+  const { certificate: cert, key } = await server.pki.server('catalog.api');
+  const own = makeSigningKey('impostor');
+  const asked: string[] = [];
+  const impostor = createServer({ cert, key, ca: server.pki.bundle, requestCert: true }, (request, response) => {
+    asked.push(request.url ?? '');
+    const isKeys = request.url?.includes('keys') === true;
+    answer(response, 200, isKeys ? { keys: [own.jwk] } : { issuer: 'https://impostor.example' });
+  });
+  impostor.on('tlsClientError', () => undefined);
+  t.teardown(() => impostor.close());
+  await new Promise<void>((resolve) => impostor.listen(0, '127.0.0.1', resolve));
+  const address = impostor.address();
+  return { asked, baseUrl: `https://localhost:${typeof address === 'object' ? address?.port : 0}/v1` };
+}
+
+test('an instance that answers in the place of the server gives the updater neither keys nor an issuer', async (t) => {
+  const { server, config, updater } = await realWorld(t);
+  await updater.run();
+  await updater.close();
+  const held = () => readFileSync(join(config.policyDir, 'keys.json'), 'utf8');
+  const genuine = held();
+  const { asked, baseUrl } = await startImpostor(t, server);
+  const misled = await openUpdater({ config: { ...config, baseUrl }, clock: systemClock });
+  t.teardown(() => misled.close());
+  const report = await misled.run();
+  t.is(report.exitStatus, 3);
+  t.deepEqual(kinds(report), { catalog: 'unreachable', media: 'unreachable' });
+  t.regex(report.status.keys.error ?? '', /is of `spiffe:.*catalog\.api`, not of the token server `sys\.auth\.server`/);
+  t.deepEqual(asked, []);
+  t.is(held(), genuine);
 });
 
 test('every operation of the client, against the server', async (t) => {

@@ -1,4 +1,10 @@
-import { type KeySource, PolicyEngineError, staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
+import {
+  type KeySource,
+  PolicyEngineError,
+  refuseSuccessor,
+  staticKeys,
+  verifyBundle,
+} from '@signet/policy-engine/bundle';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { UpdaterError } from './errors.ts';
@@ -27,16 +33,18 @@ export interface CheckBundleDeps {
   readonly maxBundleBytes: number;
 }
 
-/** Verifies the bundle on disk as the policy engine does: signature, domain, expiry, version floor. */
+/** Verifies the bundle on disk as the policy engine does: signature, domain, expiry, floor. */
 export async function checkBundle(deps: CheckBundleDeps, domain: DomainName, now: number): Promise<BundleCheck> {
   try {
     await deps.directory.checkFile(bundleName(domain));
     const bytes = await deps.directory.read(bundleName(domain), deps.maxBundleBytes);
     if (bytes === undefined) return { state: 'missing', message: 'no bundle on disk' };
-    const floor = deps.state.floor(domain, undefined);
-    const options = { domain, keys: deps.keys, now, acceptExpired: true, ...(floor === undefined ? {} : { floor }) };
-    const { epoch, version, issued, expires, kid } = await verifyBundle(bytes, options);
+    const bundle = await verifyBundle(bytes, { domain, keys: deps.keys, now, acceptExpired: true });
+    const { epoch, version, issued, expires, kid } = bundle;
     const state = expires <= now ? 'expired' : 'good';
+    // what is expired allows nothing, whatever came before it
+    const refusal = state === 'good' ? refuseSuccessor(bundle, deps.state.floor(domain, undefined)) : undefined;
+    if (refusal !== undefined) throw refusal;
     return { state, epoch, version, issued: formatTimestamp(issued), expires: formatTimestamp(expires), kid };
   } catch (error) {
     if (!(error instanceof PolicyEngineError) && !(error instanceof UpdaterError)) throw error;

@@ -1,4 +1,5 @@
 import type { Clock } from '@signet/policy-engine/clock';
+import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { SignetClientError } from '../errors.ts';
 import { type Identity, type IdentitySource, identityStamp, readIdentity, readIdentitySync } from './identity.ts';
@@ -15,13 +16,33 @@ export interface AgentOptions {
   readonly proxy?: string;
   /** Hosts that are reached without the proxy, as in the environment variable `NO_PROXY`. */
   readonly noProxy?: string;
+  /** Whether a certificate is the token server's. */
+  readonly isServer: ServerCheck;
+}
+
+/** Connections to the token server, and to protected services, which are known by their host names. */
+interface Pools {
+  readonly server: Dispatcher;
+  readonly targets: Dispatcher;
 }
 
 /** A server may close an idle connection earlier and says so (`Keep-Alive: timeout=…`). */
 const keepAliveMs = 120_000;
 
-function createDispatcher(identity: Identity, options: AgentOptions): Dispatcher {
+function createPools(identity: Identity, options: AgentOptions): Pools {
+  return {
+    server: createDispatcher(identity, options, { checkServerIdentity: options.isServer }),
+    targets: createDispatcher(identity, options, {}),
+  };
+}
+
+function createDispatcher(
+  identity: Identity,
+  options: AgentOptions,
+  check: { readonly checkServerIdentity?: ServerCheck },
+): Dispatcher {
   const tls = {
+    ...check,
     cert: identity.certificate,
     key: identity.key,
     ca: identity.caBundle,
@@ -56,7 +77,7 @@ function createDispatcher(identity: Identity, options: AgentOptions): Dispatcher
 export class Agents {
   readonly #options: AgentOptions;
   #identity: Identity;
-  #dispatcher: Dispatcher;
+  #pools: Pools;
   #stamp: string | undefined;
   #lookedAt: number;
   #looking: Promise<void> | undefined;
@@ -67,7 +88,7 @@ export class Agents {
   constructor(options: AgentOptions) {
     this.#options = options;
     this.#identity = readIdentitySync(options.source);
-    this.#dispatcher = createDispatcher(this.#identity, options);
+    this.#pools = createPools(this.#identity, options);
     this.#lookedAt = Number.NEGATIVE_INFINITY;
   }
 
@@ -86,10 +107,19 @@ export class Agents {
     return this.#closing.signal;
   }
 
-  /** The pool to send on. INVARIANT: the request is dispatched before anything else is awaited. */
-  get dispatcher(): Dispatcher {
+  /** The pool for the token server. INVARIANT: the request is dispatched before anything else is awaited. */
+  get server(): Dispatcher {
+    return this.#open.server;
+  }
+
+  /** The pool for protected services, with the same invariant. */
+  get targets(): Dispatcher {
+    return this.#open.targets;
+  }
+
+  get #open(): Pools {
     if (this.closed.aborted) throw new SignetClientError('closed', 'the client is closed');
-    return this.#dispatcher;
+    return this.#pools;
   }
 
   /** Takes up changed files, when it is time to look. */
@@ -126,18 +156,19 @@ export class Agents {
     const same =
       identity.certificate === old.certificate && identity.key === old.key && identity.caBundle === old.caBundle;
     if (this.closed.aborted || same) return;
-    const retired = this.#dispatcher;
-    this.#dispatcher = createDispatcher(identity, this.#options);
+    const retired = this.#pools;
+    this.#pools = createPools(identity, this.#options);
     this.#identity = identity;
-    const retiring = retired.close().finally(() => this.#retiring.delete(retiring));
-    this.#retiring.add(retiring);
+    for (const pool of [retired.server, retired.targets]) {
+      const retiring = pool.close().finally(() => this.#retiring.delete(retiring));
+      this.#retiring.add(retiring);
+    }
   }
 
   /** Ends every connection; requests in flight end with `closed`. */
   async close(): Promise<void> {
     if (this.closed.aborted) return;
     this.#closing.abort();
-    await this.#dispatcher.destroy();
-    await Promise.all(this.#retiring);
+    await Promise.all([this.#pools.server.destroy(), this.#pools.targets.destroy(), ...this.#retiring]);
   }
 }

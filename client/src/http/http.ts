@@ -114,7 +114,7 @@ export class Http {
     let timer = setTimeout(expire, connectTimeoutMs + readTimeoutMs);
     try {
       const signal = request.signal ? AbortSignal.any([request.signal, deadline.signal]) : deadline.signal;
-      const response = await this.#options.agents.dispatcher.request(undiciRequest(baseUrl, request, signal));
+      const response = await this.#options.agents.server.request(undiciRequest(baseUrl, request, signal));
       clearTimeout(timer);
       timer = setTimeout(expire, readTimeoutMs);
       return await this.#read(response, request);

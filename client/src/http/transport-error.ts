@@ -1,3 +1,4 @@
+import { serverIdentityCode } from '@signet/policy-engine/server-identity';
 import { SignetClientError } from '../errors.ts';
 
 const timeOuts = new Set(['UND_ERR_HEADERS_TIMEOUT', 'UND_ERR_BODY_TIMEOUT']);
@@ -9,13 +10,18 @@ const tlsCode =
 /** A connection that ended under the request: one that was kept alive may have been closed by the server in that moment. */
 const brokenCodes = new Set(['UND_ERR_SOCKET', 'ECONNRESET', 'EPIPE']);
 
-function codesOf(error: unknown): string[] {
-  const codes: string[] = [];
+/** An error and what led to it, the outermost first. */
+function causesOf(error: unknown): Error[] {
+  const causes: Error[] = [];
   for (let at: unknown = error, depth = 0; at instanceof Error && depth < 5; at = at.cause, depth += 1) {
-    if ('code' in at && typeof at.code === 'string') codes.push(at.code);
-    if (at instanceof AggregateError) codes.push(...at.errors.flatMap((each) => codesOf(each)));
+    causes.push(at);
+    if (at instanceof AggregateError) causes.push(...at.errors.flatMap((each) => causesOf(each)));
   }
-  return codes;
+  return causes;
+}
+
+function codesOf(error: unknown): string[] {
+  return causesOf(error).flatMap((each) => ('code' in each && typeof each.code === 'string' ? [each.code] : []));
 }
 
 /** Whether the same request may succeed at once on a new connection. */
@@ -36,6 +42,8 @@ export function transportError(error: unknown, host: string): SignetClientError 
   if (codes.some((each) => timeOuts.has(each))) {
     return new SignetClientError('timed-out', `no whole answer from \`${host}\` in time`, options);
   }
+  const impostor = causesOf(error).find((each) => 'code' in each && each.code === serverIdentityCode);
+  if (impostor !== undefined) return new SignetClientError('tls', impostor.message, options);
   if (codes.some((each) => tlsCode.test(each))) {
     return new SignetClientError('tls', `no trusted connection to \`${host}\` (${code})`, options);
   }

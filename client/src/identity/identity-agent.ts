@@ -12,6 +12,8 @@ export interface IdentityAgentOptions {
   readonly baseUrl: string | readonly string[];
   /** File of the CA certificates that the server's certificate must chain to. */
   readonly caBundle: string;
+  /** Who the server must be by its certificate, as for `createClient`. Default `sys.auth.server`. */
+  readonly serverIdentity?: string | undefined;
   readonly instance: InstanceName;
   /** Where certificate, key and issuers are kept: `cert.pem`, `key.pem`, `issuers.pem`. */
   readonly folder: string;

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { SignetClientError, type SignetClientErrorCode } from '../errors.ts';
+import { serverCheck } from '../http/server-check.ts';
 import type { IdentityTexts } from './identity-files.ts';
 import { type InstanceName, type ReceivedIdentity, refreshInstance, registerInstance } from './instance-requests.ts';
 
@@ -15,21 +16,26 @@ export interface HttpTransportOptions {
   readonly caBundle: string;
   readonly instance: InstanceName;
   readonly timeoutMs?: number | undefined;
+  readonly serverIdentity?: string | undefined;
 }
 
 /** What another server may do better. A refusal is the same everywhere. */
 const passing: ReadonlySet<SignetClientErrorCode> = new Set(['unreachable', 'timed-out', 'tls', 'server-error']);
 
-/** Asks one server after the other until one answers; fails as the first one did, which is the one that is preferred. */
+/**
+ * Asks one server after the other until one answers; fails as the first one did, which is the one that is preferred. Throws
+ * `invalid-argument` for a `serverIdentity` that is none.
+ */
 export function httpTransport(options: HttpTransportOptions): IdentityTransport {
   const { baseUrls, instance, timeoutMs = 30_000 } = options;
+  const isServer = serverCheck(options.serverIdentity);
   type Peer = Parameters<typeof registerInstance>[0];
   const ask = async (call: (peer: Peer) => Promise<ReceivedIdentity>): Promise<ReceivedIdentity> => {
     const caBundle = await readFile(options.caBundle, 'utf8');
     let failure: unknown;
     for (const baseUrl of baseUrls) {
       try {
-        return await call({ baseUrl, caBundle, timeoutMs });
+        return await call({ baseUrl, caBundle, timeoutMs, isServer });
       } catch (error) {
         if (!(error instanceof SignetClientError) || !passing.has(error.code)) throw error;
         failure ??= error;

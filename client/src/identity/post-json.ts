@@ -1,4 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
+import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, request } from 'undici';
 import { decodeObject, type JsonObject } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
@@ -13,6 +14,8 @@ export interface Peer {
   readonly caBundle: string;
   readonly identity?: { readonly certificate: string; readonly key: string } | undefined;
   readonly timeoutMs: number;
+  /** Whether a certificate is the token server's. */
+  readonly isServer: ServerCheck;
 }
 
 const maxAnswerBytes = 1 << 20;
@@ -28,6 +31,7 @@ export async function postJson(
   const agent = new Agent({
     connect: {
       ca: peer.caBundle,
+      checkServerIdentity: peer.isServer,
       minVersion: 'TLSv1.2',
       timeout: peer.timeoutMs,
       ...(certificate !== undefined && key !== undefined && { cert: certificate, key }),

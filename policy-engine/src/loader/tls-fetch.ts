@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { KeysFetch, KeysResponse } from '../keys/index.ts';
+import { checkServerIs } from '../server-identity.ts';
 
 /** PEM texts, as `node:tls` takes them. */
 export interface KeysTls {
@@ -10,17 +11,23 @@ export interface KeysTls {
   cert?: string;
   /** The private key of `cert`. */
   key?: string;
+  /**
+   * Who the server must be by its certificate, as services get certificates of the same authority: a principal, a SPIFFE id, or
+   * `host-name` for a server with a public certificate. Default `sys.auth.server`.
+   */
+  serverIdentity?: string;
 }
 
-/** A `fetch` over HTTPS with own certificates; redirects are answers like any other. */
+/** A `fetch` over HTTPS with own certificates, from the token server only; redirects are answers like any other. */
 export function fetchWithTls(tls: KeysTls | (() => KeysTls)): KeysFetch {
   return (url, { headers, signal }) => {
     const { promise, resolve, reject } = Promise.withResolvers<KeysResponse>();
-    const { ca, cert, key } = typeof tls === 'function' ? tls() : tls;
+    const { ca, cert, key, serverIdentity } = typeof tls === 'function' ? tls() : tls;
     const asked = request(url, {
       headers,
       signal,
       agent: false,
+      checkServerIdentity: checkServerIs(serverIdentity),
       ...(ca !== undefined && { ca: typeof ca === 'string' ? ca : [...ca] }),
       ...(cert !== undefined && { cert }),
       ...(key !== undefined && { key }),

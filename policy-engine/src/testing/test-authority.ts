@@ -88,7 +88,7 @@ export class TestAuthority {
     return new TestAuthority(options, await signingKey('token'), await signingKey('bundle'));
   }
 
-  /** A client certificate, or a role certificate for a name such as `catalog:role.reader`. */
+  /** A certificate of a service, of the token server for `sys.auth.server`, or a role certificate for a name such as `catalog:role.reader`. */
   certificate(commonName: string, lifetime = 86_400_000): TestCertificate {
     return this.#issue(commonName, lifetime);
   }

@@ -1,5 +1,6 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { formatTimestamp } from '../clock.ts';
+import { defaultServerIdentity } from '../server-identity.ts';
 import { certificateThumbprint } from '../token/thumbprint.ts';
 import { bitString, der, integer, oid, sequence, utf8 } from './der.ts';
 
@@ -16,7 +17,7 @@ export interface TestCertificate {
 }
 
 export interface TestCertificateInput {
-  /** Subject common name, e.g. `media.player`, or `catalog:role.reader` for a role certificate; `''` for none. */
+  /** Subject common name, e.g. `media.player`, `sys.auth.server` for the token server, or `catalog:role.reader` for a role certificate; `''` for none. */
   commonName: string;
   /** Milliseconds since the epoch, both. */
   notBefore: number;
@@ -57,7 +58,7 @@ export function makeCertificate(
     sequence(utcTime(input.notBefore), utcTime(input.notAfter)),
     distinguishedName(input.commonName),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(...(issuer === undefined ? authorityExtensions() : leafExtensions()))),
+    der(0xa3, sequence(...(issuer === undefined ? authorityExtensions() : leafExtensions(input.commonName)))),
   );
   const raw = sequence(toBeSigned, algorithm, bitString(sign('sha256', toBeSigned, signer.privateKey)));
   const certificate = {
@@ -91,12 +92,16 @@ function authorityExtensions(): Uint8Array[] {
   ];
 }
 
-function leafExtensions(): Uint8Array[] {
+function leafExtensions(commonName: string): Uint8Array[] {
+  // what its clients know the token server by
+  const isServer = commonName === defaultServerIdentity;
+  const uris = isServer ? [utf8(0x86, `spiffe://signet.test/ns/default/sa/${commonName}`)] : [];
+  const hosts = [utf8(0x82, 'localhost'), der(0x87, Uint8Array.of(127, 0, 0, 1))];
   return [
     extension(oids.basicConstraints, sequence(), true),
     extension(oids.keyUsage, der(0x03, Uint8Array.of(7, 0x80)), true),
     extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth), oid(oids.clientAuth)), false),
-    extension(oids.subjectAltName, sequence(utf8(0x82, 'localhost'), der(0x87, Uint8Array.of(127, 0, 0, 1))), false),
+    extension(oids.subjectAltName, sequence(...uris, ...hosts), false),
   ];
 }
 

@@ -15,6 +15,7 @@ export interface ConnectionOptions {
   readonly key?: string;
   readonly ca?: string;
   readonly url?: string;
+  readonly serverIdentity?: string;
   /** The configuration file in force, set before the command runs. */
   readonly configFile?: string;
 }
@@ -25,9 +26,10 @@ const settingsSchema = z.object({
   certificate: z.string(),
   key: z.string(),
   caBundle: z.string(),
+  serverIdentity: z.string().exactOptional(),
 });
 
-type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundle'>;
+type Settings = Pick<ClientOptions, 'baseUrl' | 'certificate' | 'key' | 'caBundle' | 'serverIdentity'>;
 
 /** Gives a command the options that say which server it asks, and as whom. */
 export function connectionOptions(command: Command): Command {
@@ -38,6 +40,10 @@ export function connectionOptions(command: Command): Command {
     .option('--key <file>', 'its key, PEM')
     .option('--ca <file>', 'CA certificates that the server is checked against, PEM (default: those of `npm start`)')
     .option('--url <url>', 'base URL of the server (default: that of `npm start`)')
+    .option(
+      '--server-identity <name>',
+      'who the server must be by its certificate: a service, a SPIFFE id, or `host-name` (default: sys.auth.server)',
+    )
     .hook('preAction', (_, called) => void called.setOptionValue('configFile', configPath(called.optsWithGlobals())));
 }
 
@@ -57,7 +63,8 @@ export function openClient(options: ConnectionOptions, more: Partial<ClientOptio
 /** The files and the address of a client: from the options, else from the configuration, else from `npm start`. */
 export function clientSettings(options: ConnectionOptions): Settings {
   const configured = isComplete(options) ? undefined : readSettings(options.configFile);
-  const own = certificateFiles(options, configured);
+  const serverIdentity = options.serverIdentity ?? configured?.serverIdentity;
+  const own = { ...certificateFiles(options, configured), ...(serverIdentity !== undefined && { serverIdentity }) };
   if (options.ca !== undefined && options.url !== undefined) {
     return { ...own, baseUrl: options.url, caBundle: options.ca };
   }
@@ -83,8 +90,8 @@ function readSettings(file: string | undefined): Settings | undefined {
   const settings = settingsSchema.safeParse(parse(text));
   if (!settings.success) return undefined;
   const at = (path: string) => resolve(dirname(file), path);
-  const { baseUrl, certificate, key, caBundle } = settings.data;
-  return { baseUrl, certificate: at(certificate), key: at(key), caBundle: at(caBundle) };
+  const { certificate, key, caBundle, ...rest } = settings.data;
+  return { ...rest, certificate: at(certificate), key: at(key), caBundle: at(caBundle) };
 }
 
 function certificateFiles(

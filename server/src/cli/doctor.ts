@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { createClient, SignetClientError } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
+import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { Command } from 'commander';
 import { type ConnectionOptions, clientSettings, connectionOptions } from './connection.ts';
 import { readDevState } from './dev/state.ts';
@@ -30,8 +31,8 @@ export function doctorCommand(): Command {
 }
 
 async function examine(options: DoctorOptions): Promise<void> {
-  const { certificate, key, caBundle, baseUrl } = clientSettings(options);
-  const texts = { certificate: readText(certificate), key: readText(key), caBundle: readText(caBundle) };
+  const { certificate, key, caBundle, baseUrl, ...server } = clientSettings(options);
+  const texts = { certificate: readText(certificate), key: readText(key), caBundle: readText(caBundle), ...server };
   const now = systemClock.now();
   const urls = typeof baseUrl === 'string' ? [baseUrl] : baseUrl;
   const findings = [...checkCertificate(texts, now)];
@@ -43,10 +44,15 @@ async function examine(options: DoctorOptions): Promise<void> {
   if (findings.some(({ state }) => state === 'failed')) throw new CommandFailedError();
 }
 
-async function checkOneServer(baseUrl: string, texts: IdentityTexts, isNamed: boolean): Promise<readonly Finding[]> {
+async function checkOneServer(
+  baseUrl: string,
+  texts: IdentityTexts & { readonly serverIdentity?: string },
+  isNamed: boolean,
+): Promise<readonly Finding[]> {
   const name = (finding: Finding): Finding =>
     isNamed ? { ...finding, found: `${new URL(baseUrl).host}: ${finding.found}` } : finding;
-  const greeting = await greet(baseUrl, texts.caBundle, timeoutMs);
+  const checkServerIdentity = checkServerIs(texts.serverIdentity);
+  const greeting = await greet(baseUrl, { ...texts, checkServerIdentity }, timeoutMs);
   const ofConnection = greeting === undefined ? [] : checkGreeting(greeting, systemClock.now());
   try {
     const timeouts = { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs };

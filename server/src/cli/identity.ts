@@ -20,6 +20,7 @@ import { stopSignal } from './stop-signal.ts';
 interface IdentityOptions {
   readonly url?: readonly string[];
   readonly ca?: string;
+  readonly serverIdentity?: string;
   readonly data: string;
   readonly name: string;
   readonly provider: string;
@@ -68,6 +69,10 @@ function instanceOptions(command: Command): Command {
   return followConfigFolder(command)
     .option('--url <url...>', 'base URLs of the token servers, the preferred one first (default: that of `npm start`)')
     .option('--ca <file>', 'CA certificates that the server must chain to (default: those of `npm start`)')
+    .option(
+      '--server-identity <name>',
+      'who the server must be by its certificate: a service, a SPIFFE id, or `host-name` (default: sys.auth.server)',
+    )
     .option('--data <folder>', 'folder of `npm start`', '.signet')
     .requiredOption('--name <domain.service>', 'the service that this is an instance of')
     .requiredOption('--instance-id <id>', 'id of the instance, unique for its provider')
@@ -106,6 +111,7 @@ function agentOptions(options: IdentityOptions): IdentityAgentOptions {
   return {
     baseUrl: urls.map((url) => url.replace(/\/+$/, '')),
     caBundle: options.ca ?? state?.caBundle ?? '',
+    serverIdentity: options.serverIdentity,
     folder: options.dir,
     instance: {
       ...parts,

@@ -238,7 +238,7 @@ test('a certificate that is not the one that was asked for does not replace the 
   const pki = await makePki(folder);
   const other = await world.pki.identity('media.player');
   const server = await startTlsServer(t, {
-    identity: await pki.issue('server', ['localhost']),
+    identity: await pki.issue('sys.auth.server', ['localhost']),
     ca: world.pki.bundle,
     respond: () => undefined,
   });

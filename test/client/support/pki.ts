@@ -17,8 +17,11 @@ export interface TestIdentity {
 export interface TestPki {
   readonly caFile: string;
   readonly ca: string;
-  /** Issues a certificate for a subject; `names` are DNS names or IP addresses (`IP:127.0.0.1`). */
-  issue(commonName: string, names?: readonly string[]): Promise<TestIdentity>;
+  /**
+   * Issues a certificate for a subject; `names` are DNS names or others (`IP:127.0.0.1`), `uris` by default the SPIFFE id of a service
+   * for a certificate that has names.
+   */
+  issue(commonName: string, names?: readonly string[], uris?: readonly string[]): Promise<TestIdentity>;
 }
 
 const config = `[req]
@@ -34,6 +37,11 @@ async function must(folder: string, ...args: readonly string[]): Promise<void> {
   if (!ok) throw new Error(`openssl ${args[0]}: ${output}`);
 }
 
+function defaultUris(commonName: string, names: readonly string[]): readonly string[] {
+  if (names.length === 0 || names.some((name) => name.startsWith('URI:'))) return [];
+  return [`spiffe://signet.test/ns/default/sa/${commonName}`];
+}
+
 /** Makes an authority whose files are named after `name` in `folder`. */
 export async function makePki(folder: string, name = 'ca'): Promise<TestPki> {
   const at = (file: string) => join(folder, file);
@@ -47,10 +55,11 @@ export async function makePki(folder: string, name = 'ca'): Promise<TestPki> {
   return {
     caFile: at(`${name}.pem`),
     ca: readFileSync(at(`${name}.pem`), 'utf8'),
-    async issue(commonName, names = []) {
+    async issue(commonName, names = [], uris = defaultUris(commonName, names)) {
       serial += 1;
       const file = `${name}.${serial}`;
-      const alternatives = names.map((each) => (each.includes(':') ? each : `DNS:${each}`));
+      const named = names.map((each) => (each.includes(':') ? each : `DNS:${each}`));
+      const alternatives = [...uris.map((uri) => `URI:${uri}`), ...named];
       if (alternatives.length > 0) writeFileSync(at(`${file}.ext`), `subjectAltName = ${alternatives.join(', ')}\n`);
       const csr = ['-out', `${file}.csr`, '-subj', `/CN=${commonName}`];
       await must(folder, 'req', '-new', ...common, `${file}.key.pem`, ...csr);

@@ -137,7 +137,7 @@ test('a file that cannot be written is reported, and the keys count', async (t) 
 
 test('mutual TLS with own certificates', async (t) => {
   const authority = await createTestAuthority({ clock: new TestClock(performance.timeOrigin) });
-  const { pem: cert, key } = authority.certificate('tokens.example');
+  const { pem: cert, key } = authority.certificate('sys.auth.server');
   const server = createServer({ cert, key, ca: authority.ca.pem, requestCert: true }, (_request, answer) => {
     answer.end(JSON.stringify(authority.keys));
   });
@@ -151,6 +151,17 @@ test('mutual TLS with own certificates', async (t) => {
     verifierOptions(authority, { url: place, tls: () => tls, timeoutMs: 60_000 }),
   );
   t.is((await verifier.verify({ token: await token(authority) })).kind, 'valid');
+  for (const [serverIdentity, isTaken] of [
+    ['sys.auth.server', true],
+    ['spiffe://signet.test/ns/default/sa/sys.auth.server', true],
+    ['host-name', true],
+    ['catalog.api', false],
+  ] as const) {
+    const keys = { url: place, tls: { ...tls, serverIdentity }, timeoutMs: 60_000 };
+    const opening = TokenVerifier.open(verifierOptions(authority, keys));
+    if (isTaken) (await opening).close();
+    else await t.throwsAsync(opening, { code: 'keys-unavailable' }, serverIdentity);
+  }
   await t.throwsAsync(
     TokenVerifier.open(verifierOptions(authority, { url: place, tls: { ca: tls.ca }, timeoutMs: 60_000 })),
     {
@@ -160,6 +171,28 @@ test('mutual TLS with own certificates', async (t) => {
   await t.throwsAsync(TokenVerifier.open(verifierOptions(authority, { url: place, timeoutMs: 60_000 })), {
     code: 'keys-unavailable',
   });
+});
+
+test('another service of the authority on the host of the token server is not asked for keys', async (t) => {
+  const authority = await createTestAuthority({ clock: new TestClock(performance.timeOrigin) });
+  const { pem: cert, key } = authority.certificate('catalog.api');
+  let asked = 0;
+  const server = createServer({ cert, key }, (_request, answer) => {
+    asked += 1;
+    answer.end(JSON.stringify(authority.keys));
+  });
+  t.teardown(() => server.close());
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const place = `https://localhost:${typeof address === 'object' ? address?.port : 0}/keys`;
+  const open = (serverIdentity?: string) => {
+    const tls = { ca: authority.ca.pem, ...(serverIdentity !== undefined && { serverIdentity }) };
+    return TokenVerifier.open(verifierOptions(authority, { url: place, tls, timeoutMs: 60_000 }));
+  };
+  await t.throwsAsync(open(), { code: 'keys-unavailable' });
+  t.is(asked, 0);
+  (await open('host-name')).close();
+  t.is(asked, 1);
 });
 
 test('a key file by path and by address, and its replacement', async (t) => {

@@ -45,7 +45,7 @@ for (const [note, program] of programs) {
     await authority.writeBundle(dir, { domain: 'catalog', policies: [] });
     const file = join(temporaryFolder(t), 'jwks.json');
     writeFileSync(file, JSON.stringify(authority.keys));
-    const { pem: cert, key } = authority.certificate('tokens.example');
+    const { pem: cert, key } = authority.certificate('sys.auth.server');
     const server = createServer({ cert, key }, (_request, answer) => answer.end(JSON.stringify(authority.keys)));
     t.teardown(() => {
       server.closeAllConnections();

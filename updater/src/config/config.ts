@@ -27,6 +27,7 @@ export const configSchema = z.strictObject({
   caBundle: path,
   certificate: path,
   key: path,
+  serverIdentity: z.string().min(1).optional(),
   policyDir: path,
   domains: z
     .array(domainName)

@@ -3,6 +3,7 @@ export const variables = {
   config: 'SIGNET_UPDATER_CONFIG',
   baseUrl: 'SIGNET_UPDATER_BASE_URL',
   caBundle: 'SIGNET_UPDATER_CA_BUNDLE',
+  serverIdentity: 'SIGNET_UPDATER_SERVER_IDENTITY',
   certificate: 'SIGNET_UPDATER_CERTIFICATE',
   key: 'SIGNET_UPDATER_KEY',
   policyDir: 'SIGNET_UPDATER_POLICY_DIR',

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
 import type { WorldPaths } from './data-folder.ts';
@@ -19,7 +20,8 @@ export async function waitUntilKnown(
   deps: { readonly paths: WorldPaths; readonly baseUrl: string; readonly signal: AbortSignal },
   counter: number,
 ): Promise<void> {
-  const agent = new Agent({ connect: { ca: readFileSync(deps.paths.caBundle, 'utf8') } });
+  const ca = readFileSync(deps.paths.caBundle, 'utf8');
+  const agent = new Agent({ connect: { ca, checkServerIdentity: checkServerIs() } });
   try {
     for (let left = deadlineMs / intervalMs; left > 0 && !deps.signal.aborted; left -= 1) {
       const { body } = await request(`${deps.baseUrl}/readyz`, { dispatcher: agent, signal: deps.signal });

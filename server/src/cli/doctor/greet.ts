@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { TLSSocket } from 'node:tls';
 import { parseHttpDate } from '@signet/client';
+import type { ServerCheck } from '@signet/policy-engine/server-identity';
 
 /** What a server says of itself before anything is asked. Milliseconds since the epoch. */
 export interface Greeting {
@@ -11,10 +12,14 @@ export interface Greeting {
 }
 
 /** Asks `/healthz` without a certificate of ours. Undefined when there is no answer: another check says why. */
-export function greet(baseUrl: string, caBundle: string, timeoutMs: number): Promise<Greeting | undefined> {
+export function greet(
+  baseUrl: string,
+  { caBundle, checkServerIdentity }: { readonly caBundle: string; readonly checkServerIdentity: ServerCheck },
+  timeoutMs: number,
+): Promise<Greeting | undefined> {
   const { promise, resolve } = Promise.withResolvers<Greeting | undefined>();
   const signal = AbortSignal.timeout(timeoutMs);
-  const asked = request(`${baseUrl}/healthz`, { ca: caBundle, agent: false, signal }, (answer) => {
+  const asked = request(`${baseUrl}/healthz`, { ca: caBundle, checkServerIdentity, agent: false, signal }, (answer) => {
     const certificate = answer.socket instanceof TLSSocket ? answer.socket.getPeerX509Certificate() : undefined;
     const date = parseHttpDate(answer.headers.date ?? '');
     answer.resume();

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { type ConnectionOptions, clientSettings } from '../connection.ts';
 import { warn } from '../run.ts';
 
@@ -59,6 +60,7 @@ export async function manageTagged(options: ConnectionOptions, asked: Management
       key: readFileSync(settings.key),
       ca: readFileSync(settings.caBundle),
       agent: false,
+      checkServerIdentity: checkServerIs(settings.serverIdentity),
       signal: AbortSignal.timeout(timeoutMs),
       headers: {
         ...(asked.ifMatch !== undefined && { 'if-match': asked.ifMatch }),
