@@ -1,5 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
+import { sharesKey } from '@signet/policy-engine/token';
 import type { Jwk } from '@signet/policy-engine/wire';
 import { SignetClientError } from './errors.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -22,20 +23,25 @@ const quietMs = 30_000;
 
 /**
  * A key source for `jose`: keeps the published token keys as long as the server allows and asks again for a `kid` that it
- * does not know, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. Throws `unknown-key`.
+ * does not know, at most every 30 seconds. Only keys for tokens, only the algorithm of the key. A key set that has none in common with the
+ * one before is not taken: a new client takes it. Throws `unknown-key`.
  */
 export function createKeyResolver({ fetchKeys, clock }: KeyResolverDeps): KeyResolver {
   const flights = new SharedFlights<void>();
+  let last: PublishedKeys | undefined;
   let keys: ReadonlyMap<string, Jwk> = new Map();
   let askedAt = Number.NEGATIVE_INFINITY;
   let freshUntil = Number.NEGATIVE_INFINITY;
+  let isReplaced = false;
 
   async function ask(signal: AbortSignal): Promise<void> {
     askedAt = clock.now();
     const published = await fetchKeys(signal);
+    freshUntil = clock.now() + ageOf(published);
+    isReplaced = last !== undefined && last.keys.length > 0 && !sharesKey(last, published);
+    if (isReplaced) return;
+    last = published;
     keys = new Map(published.keys.flatMap((key) => (key.purpose === 'bundle' ? [] : [[key.kid, key]])));
-    const age = published.maxAgeSeconds === undefined ? usualAgeMs : published.maxAgeSeconds * 1000;
-    freshUntil = clock.now() + Math.min(age, longestAgeMs);
   }
 
   return async ({ kid, alg }) => {
@@ -44,7 +50,20 @@ export function createKeyResolver({ fetchKeys, clock }: KeyResolverDeps): KeyRes
     const isMissing = !keys.has(kid) && now - askedAt >= quietMs;
     if (now >= freshUntil || isMissing) await flights.run('keys', ask);
     const jwk = keys.get(kid);
-    if (jwk === undefined || jwk.alg !== alg) throw new SignetClientError('unknown-key', 'the key is not published');
+    if (jwk === undefined || jwk.alg !== alg) throw unknownKey(isReplaced);
     return createPublicKey({ key: { ...jwk }, format: 'jwk' });
   };
+}
+
+function ageOf({ maxAgeSeconds }: PublishedKeys): number {
+  return Math.min(maxAgeSeconds === undefined ? usualAgeMs : maxAgeSeconds * 1000, longestAgeMs);
+}
+
+function unknownKey(isReplaced: boolean): SignetClientError {
+  return new SignetClientError(
+    'unknown-key',
+    isReplaced
+      ? 'none of the keys that the server publishes was known before; a new client takes them, if they were replaced on purpose'
+      : 'the key is not published',
+  );
 }

@@ -17,7 +17,8 @@ export type PolicyEngineErrorCode =
   | 'bundle-unreadable'
   | 'floor-unavailable'
   | 'keys-malformed'
-  | 'keys-unavailable';
+  | 'keys-unavailable'
+  | 'keys-replaced';
 
 /** Base of every error that this package throws. `code` is stable, `message` may be shown to anyone. */
 export class PolicyEngineError extends Error {

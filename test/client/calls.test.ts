@@ -169,6 +169,32 @@ test('jose verifies tokens with the key resolver, which asks seldom', async (t) 
   t.is((await failure(client.keyResolver({ kid: 'k1', alg: 'HS256' })))['code'], 'unknown-key');
 });
 
+test('the key resolver does not take keys that share none with those before', async (t) => {
+  const pairs = await Promise.all([generateKeyPair('ES256'), generateKeyPair('ES256')]);
+  const [old, other] = await Promise.all(
+    pairs.map(async ({ publicKey }) => ({ ...(await exportJWK(publicKey)), kid: 'k1', alg: 'ES256', use: 'sig' })),
+  );
+  let keys: object[] = [old ?? {}];
+  const { client, clock } = await clientWorld(t, (_, response) => answer(response, 200, { keys }));
+  const sign = (by: number, kid = 'k1') =>
+    new SignJWT({ a: 1 }).setProtectedHeader({ alg: 'ES256', kid }).sign(pairs[by]?.privateKey ?? never());
+  await jwtVerify(await sign(0), client.keyResolver);
+  // the same name over another key, as an impostor would publish it
+  keys = [other ?? {}, { ...other, kid: 'k2' }];
+  clock.advance(3_600_001);
+  await jwtVerify(await sign(0), client.keyResolver);
+  await t.throwsAsync(jwtVerify(await sign(1), client.keyResolver), { code: 'ERR_JWS_SIGNATURE_VERIFICATION_FAILED' });
+  clock.advance(30_000);
+  t.regex(String((await failure(jwtVerify(await sign(1, 'k2'), client.keyResolver)))['message']), /was known before/);
+  keys.push(old ?? {});
+  clock.advance(30_000);
+  await jwtVerify(await sign(1, 'k2'), client.keyResolver);
+});
+
+function never(): never {
+  throw new Error('there is no such key');
+}
+
 test('tokens in a file serve the next client, with mode 0600 and by the same rule', async (t) => {
   const world = await clientWorld(t, tokenEndpoint().respond);
   const tokenCacheFile = join(world.folder, 'tokens.json');

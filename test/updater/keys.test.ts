@@ -1,3 +1,5 @@
+import { rmSync } from 'node:fs';
+import { join } from 'node:path';
 import test from 'ava';
 import { kinds, makeSigningKey, type UpdaterWorld, updaterWorld } from './support/world.ts';
 
@@ -79,4 +81,48 @@ test('the configured issuer goes before the published one', async (t) => {
   await world.runOnce(undefined, { issuer: 'https://configured.example' });
   t.is(JSON.parse(world.read('keys.json') ?? '').issuer, 'https://configured.example');
   t.false(world.server.requests.some(({ url }) => url.includes('well-known')));
+});
+
+test('keys that share none with the known ones are refused with their issuer, until the operator removes the file', async (t) => {
+  const world = await updaterWorld(t);
+  const served = await world.publish({ version: 1 });
+  const updater = await world.open();
+  await updater.run();
+  const genuine = world.read('keys.json');
+  const [stranger, renamed] = [makeSigningKey('stranger'), makeSigningKey('bundle-1')];
+  for (const keys of [[stranger.jwk], [renamed.jwk]]) {
+    world.published.splice(0, world.published.length, ...keys);
+    await world.publish({ version: 2, key: stranger });
+    world.clock.advance(60_000);
+    const report = await updater.run();
+    t.is(report.exitStatus, 5);
+    t.like([...report.outcomes.values()][0], { kind: 'rejected', reason: 'bundle-key-unknown' });
+    t.regex(report.status.keys.error ?? '', /none of the keys .* remove `keys\.json`/);
+    t.deepEqual([world.read('keys.json'), world.read('catalog.pol')], [genuine, served]);
+  }
+  await updater.close();
+  // a restart asks nobody anew, and neither does a server that has nothing new
+  await world.publish({ version: 1 });
+  t.like(await world.runOnce(), { exitStatus: 5 });
+  t.is(world.read('keys.json'), genuine);
+
+  const again = await world.open();
+  world.published.splice(0, world.published.length, stranger.jwk);
+  const replaced = await world.publish({ version: 2, key: stranger });
+  t.like(await again.run(), { exitStatus: 5 });
+  rmSync(join(world.policyDir, 'keys.json'));
+  world.clock.advance(60_000);
+  t.like(await again.run(), { exitStatus: 0 });
+  t.is(world.read('catalog.pol'), replaced);
+  t.true(world.read('keys.json')?.includes('stranger'));
+});
+
+test('one key in common is enough, whatever it is for', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  await world.runOnce();
+  const next = makeSigningKey('bundle-2');
+  world.published.splice(0, 1, next.jwk);
+  await world.publish({ version: 2, key: next });
+  t.like(await world.runOnce(), { exitStatus: 0 });
 });

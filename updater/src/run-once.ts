@@ -53,11 +53,12 @@ export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunR
   const status = await buildStatus(deps, outcomes);
   await noteProblem(problems, () => writeStatus(directory, status));
   const own = problems.length > 0 || keys.problem instanceof UpdaterError ? exitStatus.storage : exitStatus.ok;
+  const ofKeys = keys.problem?.code === 'keys-replaced' ? exitStatus.rejected : exitStatus.ok;
   return {
     outcomes,
     status,
     problems,
-    exitStatus: worst([own, ...[...outcomes.values()].map(statusOfOutcome)]),
+    exitStatus: worst([own, ofKeys, ...[...outcomes.values()].map(statusOfOutcome)]),
     notBefore: earliestReturn(outcomes, clock.now()),
   };
 }

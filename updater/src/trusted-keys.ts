@@ -1,9 +1,9 @@
 import { type SignetClient, SignetClientError } from '@signet/client';
-import { type KeySource, PolicyEngineError, staticKeys } from '@signet/policy-engine/bundle';
+import { type KeySource, PolicyEngineError, sharesKey, staticKeys } from '@signet/policy-engine/bundle';
 import type { Clock } from '@signet/policy-engine/clock';
-import type { KeyPurpose } from '@signet/policy-engine/wire';
+import type { JwkList, KeyPurpose } from '@signet/policy-engine/wire';
 import { UpdaterError } from './errors.ts';
-import type { PolicyDirectory } from './files/policy-directory.ts';
+import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
 
 /** What `TrustedKeys` works with. */
@@ -38,7 +38,7 @@ export class TrustedKeys implements KeySource {
   #file: string | undefined;
   #issuer: string | undefined;
   #known: KeySource = noKeys;
-  #kids: readonly string[] = [];
+  #keys: KeysFile['keys'] = [];
   #issuerAskedAt: number | undefined;
   #fetchedAt: number | undefined;
   #attemptedAt: number | undefined;
@@ -70,7 +70,7 @@ export class TrustedKeys implements KeySource {
 
   #use(content: KeysFile): void {
     this.#known = staticKeys({ keys: content.keys });
-    this.#kids = content.keys.map((key) => key.kid);
+    this.#keys = content.keys;
     this.#issuer = this.#deps.issuer ?? content.issuer;
   }
 
@@ -85,7 +85,7 @@ export class TrustedKeys implements KeySource {
     readonly fetchedAt: number | undefined;
     readonly error: string | undefined;
   } {
-    return { kids: this.#kids, fetchedAt: this.#fetchedAt, error: this.#problem?.message };
+    return { kids: this.#keys.map((key) => key.kid), fetchedAt: this.#fetchedAt, error: this.#problem?.message };
   }
 
   /** Why the last attempt to fetch failed. */
@@ -117,9 +117,10 @@ export class TrustedKeys implements KeySource {
     this.#attemptedAt = clock.now();
     try {
       const { keys, maxAgeSeconds } = await client.keys(call);
-      const issuer = this.#deps.issuer ?? (await this.#askIssuer(call));
       // an answer without keys would make every host refuse everything
       if (keys.length === 0) throw new PolicyEngineError('keys-unavailable', 'the server publishes no usable key');
+      await this.#requireShared({ keys });
+      const issuer = this.#deps.issuer ?? (await this.#askIssuer(call));
       this.#use({ issuer, keys });
       await this.#store({ issuer, keys });
       this.#fetchedAt = this.#attemptedAt;
@@ -134,6 +135,18 @@ export class TrustedKeys implements KeySource {
         this.#problem = error;
       } else throw error;
     }
+  }
+
+  /** Keys of somebody else are not taken in the place of those that are known, unless the operator removed the file of these. */
+  async #requireShared(next: JwkList): Promise<void> {
+    const { directory } = this.#deps;
+    if (this.#keys.length === 0 || sharesKey({ keys: this.#keys }, next)) return;
+    if (!(await directory.has(fileNames.keys))) return;
+    throw new PolicyEngineError(
+      'keys-replaced',
+      'none of the keys that the server publishes was known before: they are not taken; if the keys of the server were replaced ' +
+        `on purpose, remove \`${fileNames.keys}\` in \`${directory.path}\``,
+    );
   }
 
   /** A server that does not say its name now has not changed it. */

@@ -1,5 +1,5 @@
 export { PolicyEngineError } from '../errors.ts';
-export { type KeySource, staticKeys } from '../keys/index.ts';
+export { type KeySource, sharesKey, staticKeys } from '../keys/index.ts';
 export { type BundleInput, buildBundle } from './build.ts';
 export type { BundlePayload } from './decode-payload.ts';
 export { type BundleSigningKey, signBundle } from './sign.ts';

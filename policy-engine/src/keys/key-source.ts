@@ -55,6 +55,19 @@ export function staticKeys(list: JwkList): KeySource {
   };
 }
 
+/**
+ * Whether two key sets have a key in common: the same name over the same material. Rotation publishes a key before it signs and keeps
+ * one until its last signature ends, so that the sets of one issuer always do; a set that shares none is of somebody else.
+ */
+export function sharesKey(before: JwkList, after: JwkList): boolean {
+  const known = new Set(decodeJwkList(before).keys.map(materialOf));
+  return decodeJwkList(after).keys.some((jwk) => known.has(materialOf(jwk)));
+}
+
+function materialOf({ kid, kty, crv, x, y, n, e }: Jwk): string {
+  return JSON.stringify([kid, kty, crv, x, y, n, e]);
+}
+
 type KeyMembers = Pick<Jwk, 'kid' | 'use' | 'purpose'>;
 
 /** Reads a JWK list from parsed JSON. Entries of unknown key types are left out. Throws `keys-malformed`. */

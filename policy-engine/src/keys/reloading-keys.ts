@@ -3,7 +3,7 @@ import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 import type { JwkList, KeyPurpose } from '../wire/index.ts';
-import { decodeJwkList, type KeySource, staticKeys } from './key-source.ts';
+import { decodeJwkList, type KeySource, sharesKey, staticKeys } from './key-source.ts';
 
 export interface ReloadOptions {
   /** Gets the text of the key set; what it does after the signal is of no interest. */
@@ -19,11 +19,14 @@ export interface ReloadOptions {
   timeoutMs: number;
   /** Keys of an earlier run, for the case that the first look fails. */
   kept?: JwkList | undefined;
+  /** Refuse keys that have none in common with those before. A place that only the operator changes needs no such care. */
+  mustShareKey?: boolean;
   /** Keeps the keys of a good look for the next run. */
   keep?: ((keys: JwkList) => Promise<void>) | undefined;
 }
 
 interface Known {
+  readonly list: JwkList;
   readonly source: KeySource;
   /** Each key as text, by its name: to see which ones were withdrawn. */
   readonly texts: ReadonlyMap<string, string>;
@@ -31,7 +34,8 @@ interface Known {
 
 /**
  * Keys that are looked for again now and then, and when an unknown name turns up: one look at a time, and for unknown names
- * one in `pauseMs`, whatever is thrown at it. A look that fails, or that finds no key, leaves the known keys in force.
+ * one in `pauseMs`, whatever is thrown at it. A look that fails, or that finds no key, or keys of somebody else, leaves the known
+ * keys in force.
  */
 export class ReloadingKeys implements KeySource {
   readonly #options: ReloadOptions;
@@ -104,6 +108,7 @@ export class ReloadingKeys implements KeySource {
       const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(timeoutMs)]);
       const list = decodeJwkList(parseStrictJson(await Promise.race([load(signal), ended(signal)])));
       if (list.keys.length === 0) throw new PolicyEngineError('keys-malformed', 'key set holds no usable key');
+      this.#requireShared(list);
       this.#take(knownOf(list));
       this.#error = undefined;
       await keep?.(list);
@@ -114,6 +119,14 @@ export class ReloadingKeys implements KeySource {
         cause,
       );
     }
+  }
+
+  #requireShared(list: JwkList): void {
+    if (this.#options.mustShareKey !== true || this.#known === undefined || sharesKey(this.#known.list, list)) return;
+    throw new PolicyEngineError(
+      'keys-replaced',
+      'none of the keys was known before; if they were replaced on purpose, remove what is kept of the old ones and start anew',
+    );
   }
 
   #take(next: Known): void {
@@ -131,11 +144,13 @@ function ended(signal: AbortSignal): Promise<never> {
 }
 
 function knownOf(list: JwkList): Known {
-  return { source: staticKeys(list), texts: new Map(list.keys.map((jwk) => [jwk.kid, JSON.stringify(jwk)])) };
+  return { list, source: staticKeys(list), texts: new Map(list.keys.map((jwk) => [jwk.kid, JSON.stringify(jwk)])) };
 }
 
 function failure(place: string, problem: string, cause?: unknown): PolicyEngineError {
-  return new PolicyEngineError('keys-unavailable', `keys of ${place} cannot be had: ${problem}`, { cause });
+  const code = cause instanceof PolicyEngineError && cause.code === 'keys-replaced' ? cause.code : 'keys-unavailable';
+  const verb = code === 'keys-replaced' ? 'are refused' : 'cannot be had';
+  return new PolicyEngineError(code, `keys of ${place} ${verb}: ${problem}`, { cause });
 }
 
 /** Timers of Node keep the process alive unless told otherwise; those of browsers are numbers. */

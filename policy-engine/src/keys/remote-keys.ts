@@ -50,7 +50,7 @@ const maxKeysBytes = 1_048_576;
 
 /**
  * Fetches the keys, and fetches them again now and then. A name that is unknown leads to a fetch, at most once in 30 s and
- * one at a time. While the address does not answer the last keys count. Throws `PolicyEngineError`: `invalid-options` for an
+ * one at a time. While the address does not answer, or answers keys that share none with the last ones, the last keys count. Throws `PolicyEngineError`: `invalid-options` for an
  * address that is not `https:`, `keys-unavailable` when neither the address nor the store has keys.
  */
 export async function openRemoteKeys(remote: RemoteKeys, clock: Clock): Promise<ReloadingKeys> {
@@ -65,6 +65,7 @@ export async function openRemoteKeys(remote: RemoteKeys, clock: Clock): Promise<
     pauseMs,
     refreshIntervalMs: remote.refreshIntervalMs ?? 300_000,
     timeoutMs: remote.timeoutMs ?? 5000,
+    mustShareKey: true,
     kept: store && (await readKept(store, url)),
     keep: store && (({ keys }) => keep(store, url, keys)),
   });

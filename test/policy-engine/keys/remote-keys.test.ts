@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readFileSync, unlinkSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:https';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -72,10 +72,43 @@ test('a new key is found at once, and a withdrawn one refuses tokens that were v
   using verifier = await TokenVerifier.open(verifierOptions(before, { url, fetch: server.fetch }));
   const [old, fresh] = [await token(before), await token(after)];
   t.is((await verifier.verify({ token: old })).kind, 'valid');
-  server.answer = () => after.keys;
+  // the key for bundles stays
+  const kept = before.keys.keys.filter(({ purpose }) => purpose === 'bundle');
+  server.answer = () => ({ keys: [...after.keys.keys, ...kept] });
   clock.advance(30_000);
   t.is((await verifier.verify({ token: fresh })).kind, 'valid');
   t.deepEqual(await verifier.verify({ token: old }), { kind: 'invalid', fault: 'unknown-key' });
+});
+
+test('keys that share none with those before are refused and told, also after a restart, until the kept ones are removed', async (t) => {
+  const clock = new TestClock();
+  const [genuine, other] = [await createTestAuthority({ clock }), await createTestAuthority({ clock })];
+  const cacheFile = join(temporaryFolder(t), 'keys.cache.json');
+  const server = keyServer(() => genuine.keys);
+  const open = () => TokenVerifier.open(verifierOptions(genuine, { url, fetch: server.fetch, cacheFile }));
+  const [old, fresh] = [await token(genuine), await token(other)];
+  const kinds = async (verifier: TokenVerifier) =>
+    [(await verifier.verify({ token: old })).kind, (await verifier.verify({ token: fresh })).kind] as const;
+  // the same names over other keys are no common keys
+  const renamed = other.keys.keys.map((jwk, index) => ({ ...jwk, kid: genuine.keys.keys[index]?.kid ?? '' }));
+  for (const keys of [other.keys.keys, renamed]) {
+    server.answer = () => genuine.keys;
+    using verifier = await open();
+    server.answer = () => ({ keys });
+    clock.advance(30_000);
+    t.deepEqual(await kinds(verifier), ['valid', 'invalid']);
+    t.is(verifier.keysError?.code, 'keys-replaced');
+  }
+  server.answer = () => other.keys;
+  {
+    using restarted = await open();
+    t.deepEqual(await kinds(restarted), ['valid', 'invalid']);
+    t.is(restarted.keysError?.code, 'keys-replaced');
+  }
+  unlinkSync(cacheFile);
+  using accepted = await open();
+  t.deepEqual(await kinds(accepted), ['invalid', 'valid']);
+  t.is(accepted.keysError, undefined);
 });
 
 const outages: [note: string, answer: () => unknown][] = [

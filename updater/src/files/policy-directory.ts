@@ -50,6 +50,11 @@ export class PolicyDirectory {
     }
   }
 
+  /** Whether there is something of that name. */
+  async has(name: string): Promise<boolean> {
+    return (await this.#guard('look at', () => this.#files.facts(join(this.path, name)))) !== undefined;
+  }
+
   /** Throws `unsafe-file` when there is something of that name that is no plain file. */
   async checkFile(name: string): Promise<void> {
     if (!(await this.#isOdd(name))) return;
