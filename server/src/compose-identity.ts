@@ -8,6 +8,7 @@ import { type Issuers, openIssuers } from './certificates/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
 import type { NamingRules } from './certificates/naming.ts';
 import { createOwnIdentity } from './certificates/own-identity.ts';
+import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
 import { type IssueSshDeps, issueHostCertificate } from './certificates/ssh/issue-ssh.ts';
 import { parseSshCsr } from './certificates/ssh/ssh-csr.ts';
 import type { ServerConfig } from './config/config.ts';
@@ -18,18 +19,17 @@ import { createCallOut } from './instances/attestation/call-out.ts';
 import { joinTokenProvider } from './instances/attestation/join-token.ts';
 import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
 import { providerFinder } from './instances/find-provider.ts';
+import { foreignRefreshAlarm } from './instances/foreign-refresh.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
 import type { Logger } from './logger.ts';
 import type { Peers } from './peers.ts';
-import type { Snapshot } from './snapshot/snapshot.ts';
 import type { Store } from './store/store.ts';
 
-export interface IdentityParts {
+export interface IdentityParts extends DecideAgainDeps {
   readonly config: ServerConfig;
   readonly store: Store;
   readonly clock: Clock;
   readonly logger: Logger;
-  readonly snapshot: () => Snapshot;
   /** Absent: instances get no SSH certificates. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
@@ -85,7 +85,7 @@ async function identityRoutes(
   issuers: Issuers,
   revocations: LiveRevocations,
 ): Promise<HttpServerDeps['identity']> {
-  const { config, store, clock, snapshot } = parts;
+  const { config, store, clock, logger, snapshot, snapshotAt } = parts;
   const { certificates, instances } = store;
   const { trustDomain, dnsSuffix } = config.certificates;
   const rules: NamingRules = { trustDomain, dnsSuffix, athenz: config.profile.name === 'athenz' };
@@ -95,13 +95,14 @@ async function identityRoutes(
     clock,
     randomBytes: (size: number) => randomBytes(size),
   } satisfies IssueDeps;
-  const common = { ...issuing, snapshot, rules, limits: limitsOf(config) };
+  const common = { ...issuing, snapshot, snapshotAt, rules, limits: limitsOf(config) };
   const deps: InstanceDeps = {
     ...common,
     instances,
     store,
-    findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers),
+    findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers, revocations),
     readHostRequest: hostRequests(parts.ssh),
+    noteForeignRefresh: foreignRefreshAlarm({ store, logger, clock }),
     onRevoked: async () => {
       await Promise.all([revocations.refresh(), parts.peers?.refresh()]);
     },
@@ -132,11 +133,8 @@ function hostRequests(ssh: IssueSshDeps | undefined): InstanceDeps['readHostRequ
   if (ssh?.authorities.host === undefined) return undefined;
   return (csr) => {
     const request = parseSshCsr(csr);
-    return (instance, names, maxSeconds) => {
-      const service = servicePrincipal(instance.domain, instance.service);
-      const { provider, instanceId } = instance;
-      return issueHostCertificate(ssh, { service, provider, instanceId, names, maxSeconds }, request);
-    };
+    return ({ provider, domain, service, instanceId }, host) =>
+      issueHostCertificate(ssh, { ...host, service: servicePrincipal(domain, service), provider, instanceId }, request);
   };
 }
 
@@ -153,18 +151,21 @@ async function findProviders(
   { config, store, clock }: IdentityParts,
   own: Parameters<typeof createOwnIdentity>[0],
   issuers: Issuers,
+  revocations: LiveRevocations,
 ): Promise<InstanceDeps['findProvider']> {
   const builtIn = new Map<PrincipalName, AttestationProvider>();
   const join = joinTokenProvider({ instances: store.instances, clock });
   builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), join);
   for (const issuer of config.instances.jwtIssuers) {
-    builtIn.set(parsePrincipalName(issuer.provider), await openJwtProvider(issuer, clock));
+    const jwt = await openJwtProvider(issuer, { clock, instances: store.instances });
+    builtIn.set(parsePrincipalName(issuer.provider), jwt);
   }
   const identity = createOwnIdentity(own);
   const callOut = createCallOut({
     addresses: parseAddressPolicy(config.instances.callOut.allow),
     identity: async () => ({ ...(await identity()), roots: issuers.current().rootsPem }),
     clock,
+    isRevoked: revocations.has,
     timeoutMs: config.instances.callOut.timeoutMs,
     isOwnName: (name) => name.endsWith(`.${config.certificates.dnsSuffix}`),
   });

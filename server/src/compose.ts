@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
+import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
 import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
 import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
@@ -52,13 +53,14 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const live = await openSnapshot(config, store, { logger, clock });
   cleanup.defer(() => live.close());
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
-  const ssh = sshDeps(config, store, () => live.current(), clock);
+  const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
+  const ssh = sshDeps(config, store, decideAgain, clock);
   const identity = await openIdentity({
     config,
     store,
     clock,
     logger,
-    snapshot: () => live.current(),
+    ...decideAgain,
     ssh: ssh.issue,
     peers,
   });
@@ -90,7 +92,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     isRevokedThumbprint: identity.isRevokedThumbprint,
     identity: identity.routes,
     ssh,
-    cloud: cloud?.cache,
+    cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
   });
   cleanup.defer(() => http.close());
   const { certificate, key, clientCa } = config.tls;
@@ -143,10 +145,15 @@ function openCloud({ cloud }: ServerConfig, clock: Clock): { cache: CredentialsC
   return { cache: new CredentialsCache(sts.assumeRole, clock), close: sts.close };
 }
 
-function sshDeps(config: ServerConfig, store: Store, snapshot: () => Snapshot, clock: Clock): HttpServerDeps['ssh'] {
-  const { certificates } = store;
+function sshDeps(
+  config: ServerConfig,
+  store: Store,
+  decideAgain: DecideAgainDeps,
+  clock: Clock,
+): HttpServerDeps['ssh'] {
+  const { certificates, instances } = store;
   const issue = {
-    snapshot,
+    ...decideAgain,
     clock,
     authorities: openSshAuthorities(config.ssh),
     rules: config.ssh,
@@ -154,5 +161,5 @@ function sshDeps(config: ServerConfig, store: Store, snapshot: () => Snapshot, c
     log: certificateLogIn(certificates, clock),
     randomBytes: (length: number) => randomBytes(length),
   };
-  return { issue, certificates, store };
+  return { issue, certificates, instances, store };
 }

@@ -138,3 +138,9 @@ export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolea
   const state = principalState(snapshot, name);
   return state === 'active' || (state === 'unknown' && /^user\.[^.]+$/.test(name));
 }
+
+/** Asked again where something is about to be handed out to who was known when it asked. Throws `UnauthenticatedError`. */
+export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot): void {
+  if (isKnownIdentity(name, snapshot)) return;
+  throw new UnauthenticatedError('client certificate names no enabled service', { detail: { claimed: name } });
+}

@@ -15,7 +15,7 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { readCertificate } from '@signet/server/certificates/certificate-reader';
 import { openIdentity } from '@signet/server/compose-identity';
 import { loadConfig } from '@signet/server/config/config';
-import { createJoinToken } from '@signet/server/instances/attestation/join-token';
+import { createRegisterToken } from '@signet/server/instances/create-register-token';
 import type { InstanceIdentity } from '@signet/server/instances/instance-deps';
 import type { InstanceKey } from '@signet/server/instances/instance-store';
 import { refreshInstance } from '@signet/server/instances/refresh-instance';
@@ -58,7 +58,8 @@ instances: { joinTokens: { lifetimeSeconds: 60 } }
   });
   const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: hour });
   const logger = createLogger('silent', { write: () => undefined });
-  const identity = await openIdentity({ config, store, clock, logger, snapshot: () => live.current() });
+  const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
+  const identity = await openIdentity({ config, store, clock, logger, ...decideAgain });
   t.teardown(async () => {
     await identity.close();
     await live.close();
@@ -117,7 +118,7 @@ function transport(server: Server, key: InstanceKey, life: number, isUp: () => b
       }
       const caller = {
         principal: parsePrincipalName('media.player'),
-        certificate: { serial, der },
+        certificate: { serial, der, notAfter: notAfter * 1000 },
         address: '127.0.0.1',
         requestId: 'day',
       };
@@ -158,7 +159,8 @@ test('a day of a thousand instances, with the server away for two hours: every o
         },
         attestation: async (operation) =>
           operation === 'register'
-            ? createJoinToken(server.registerTokens, parsePrincipalName('media.admin'), key)
+            ? (await createRegisterToken(server.registerTokens, { principal: parsePrincipalName('media.admin') }, key))
+                .attestationData
             : undefined,
         clock,
       },

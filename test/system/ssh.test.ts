@@ -51,6 +51,7 @@ function makeWorld(t: ExecutionContext, kind: 'ed25519' | 'p256') {
       keyId: shape.keyId ?? `${usual}:media.test`,
       principals: shape.principals ?? (usual === 'user' ? [login] : [hostName]),
       serial: shape.serial ?? 1n,
+      notAfter: now() + 365 * 86_400,
     };
     const build = (shape.kind ?? usual) === 'user' ? userProfile : hostProfile;
     const profile = build(subject, { ...rules, ...shape.rules }, now() + (shape.at ?? 0));

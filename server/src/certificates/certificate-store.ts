@@ -1,4 +1,5 @@
-import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { SnapshotSource } from '../store/snapshot-source.ts';
 import type { RevocationReason, RevokedCertificate } from './crl.ts';
 import type { CertificateKind } from './profile.ts';
 
@@ -11,11 +12,13 @@ export interface CertificateRow {
   readonly kind: CertificateKind;
   /** The common name: `domain.service` or `domain:role.name`. */
   readonly subject: string;
-  /** Who asked for it: for a role certificate the principal that holds the role. */
+  /** Whose it is: the subject, and for a role certificate the principal that holds the role. */
   readonly holder: PrincipalName;
   /** For an instance's certificate. */
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
+  /** For a service's certificate: the registered key that vouched for it, with which it ends. */
+  readonly vouchedKey?: KeyId | undefined;
   readonly notBefore: number;
   readonly notAfter: number;
 }
@@ -48,14 +51,28 @@ export interface Revocation {
 }
 
 /**
+ * What must hold in the transaction that records a certificate as issued. It is asked there, not before: a right that was taken away by
+ * then, by whichever server, gives nothing.
+ */
+export interface RecordingConditions {
+  /** The serial number of the certificate that asked; one that is revoked by then gives nothing. */
+  readonly presented?: string | undefined;
+  /** Throws when the right is not there as `source` reads the store. */
+  readonly decide: (source: SnapshotSource) => Promise<unknown>;
+}
+
+/**
  * What the issuing of certificates keeps. A certificate is signed only after its intent is on disk, so there is none without a row.
  * Every method throws `StoreUnavailableError` when the store cannot be written or read.
  */
 export interface CertificateStore {
   /** Records that a certificate with this serial number is about to be signed. Throws `ConflictError` when the serial exists. */
   intend(row: CertificateRow, at: number): Promise<void>;
-  /** Records that it was signed. */
-  confirm(serial: string, fingerprint: string): Promise<void>;
+  /**
+   * Records that it was signed; the last step before it is handed out. Throws what the conditions throw, and `ForbiddenError` when it
+   * was revoked meanwhile: then it must not be handed out.
+   */
+  confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void>;
   find(serial: string): Promise<CertificateRecord | undefined>;
   /** Revocations after `sequence` of certificates that have not ended at `now` (seconds), in their order. */
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;

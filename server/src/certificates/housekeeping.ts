@@ -6,7 +6,7 @@ import { watchSteadiness } from './steadiness.ts';
 
 export interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
-  readonly instances: Pick<InstanceStore, 'pruneJoinTokens'>;
+  readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneAttestationTokens'>;
   /** Absent when nothing is issued. */
   readonly crls?: Pick<CrlPublisher, 'renew'> | undefined;
   readonly clock: Clock;
@@ -14,6 +14,9 @@ export interface HousekeepingDeps {
 
 /** Rows that ended are kept this long, for those who look into what happened. */
 export const keptSeconds = 30 * 86_400;
+
+/** What is refused for its own end anyhow: kept for a day more, for clocks that are set back. */
+export const attestationTokensKeptSeconds = 86_400;
 
 /** One write holds others up for a few milliseconds, also in a store of millions; a run ends, whatever has piled up. */
 const batchRows = 100;
@@ -23,10 +26,12 @@ const intervalMs = 60_000;
 
 /** Forgets what ended long ago, in bounded batches. Throws `StoreUnavailableError`. */
 export async function forgetEnded({ certificates, instances, clock }: HousekeepingDeps): Promise<void> {
-  const before = epochSeconds(clock) - keptSeconds;
+  const now = epochSeconds(clock);
+  const before = now - keptSeconds;
   for (const prune of [
     () => certificates.prune(before, batchRows),
     () => instances.pruneJoinTokens(before, batchRows),
+    () => instances.pruneAttestationTokens(now - attestationTokensKeptSeconds, batchRows),
   ]) {
     for (let batch = 0; batch < batchesARun; batch += 1) if ((await prune()) < batchRows) break;
   }

@@ -1,6 +1,6 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
 import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
 import { certificateToPem } from './certificate-reader.ts';
 import type { CertificateStore } from './certificate-store.ts';
@@ -31,10 +31,11 @@ export interface CertificateOrder {
   readonly requestedSeconds?: number | undefined;
   readonly defaultSeconds: number;
   readonly maxSeconds: readonly (number | undefined)[];
-  /** Who asked for it. */
+  /** Whose it is. */
   readonly holder: PrincipalName;
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
+  readonly vouchedKey?: KeyId | undefined;
 }
 
 /** A certificate that was signed and checked. Its row says `intended` until the caller confirms it. */
@@ -64,8 +65,9 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
   const serialOctets = serialFrom(now, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
-  const { kind, holder, provider, instanceId } = order;
-  const row = { serial, issuer: issuer.id, kind, subject: commonName, holder, provider, instanceId, ...life };
+  const { kind, holder, provider, instanceId, vouchedKey } = order;
+  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey };
+  const row = { serial, issuer: issuer.id, kind, ...whose, ...life };
   await deps.certificates.intend(row, now);
 
   const der = signCertificate(buildTbsCertificate(profile, order.subjectKey, issuer, serialOctets), issuer);

@@ -7,6 +7,7 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
+import { requireKnownIdentity } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CertificateStore } from './certificate-store.ts';
@@ -14,9 +15,9 @@ import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
 import { type IssueDeps, type SignedCertificate, signOrder } from './issue-certificate.ts';
 import type { NamingRules } from './naming.ts';
+import { type DecideAgainDeps, decidedAgain } from './recording-conditions.ts';
 
-export interface RoleCertificateDeps extends IssueDeps {
-  readonly snapshot: () => Snapshot;
+export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
   readonly certificates: CertificateStore;
   readonly limits: { readonly roleDefaultSeconds: number; readonly roleMaxSeconds: number };
@@ -27,6 +28,8 @@ export interface RoleCertificateInput {
   /** From the path; without them the common name of the request says which role is meant. */
   readonly role?: { readonly domain: DomainName; readonly name: RoleName } | undefined;
   readonly requestedSeconds?: number | undefined;
+  /** The serial number of the certificate that the caller presented. */
+  readonly presented?: string | undefined;
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
 }
@@ -44,14 +47,14 @@ function roleOf(request: CertificateRequest): { readonly domain: DomainName; rea
 
 /* The name is compared exactly: a role whose name only ends like the one asked for is another role. */
 function heldRole(
-  deps: RoleCertificateDeps,
+  { clock }: Pick<RoleCertificateDeps, 'clock'>,
+  snapshot: Snapshot,
   principal: PrincipalName,
   asked: { readonly domain: DomainName; readonly name: RoleName },
 ): { readonly role: RoleSnapshot; readonly domainLimit: number | undefined } {
-  const snapshot = deps.snapshot();
   const domain = snapshot.domain(asked.domain);
   if (domain === undefined) throw new UnknownDomainError(asked.domain);
-  const role = grantedRoles(snapshot, domain, principal, deps.clock.now()).find(({ name }) => name === asked.name);
+  const role = grantedRoles(snapshot, domain, principal, clock.now()).find(({ name }) => name === asked.name);
   if (role === undefined) throw new NoGrantedRolesError(asked.domain, { detail: { principal, role: asked.name } });
   return { role, domainLimit: domain.limits.roleCertExpirySeconds };
 }
@@ -69,7 +72,7 @@ export async function issueRoleCertificate(
   const asked = input.role ?? roleOf(request);
   const subject = { domain: asked.domain, role: asked.name, principal };
   const names = grantRoleNames(request, subject, deps.rules, input.heldDnsNames);
-  const { role, domainLimit } = heldRole(deps, principal, asked);
+  const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
   const signed = await signOrder(deps, {
     kind: 'role',
     names,
@@ -80,6 +83,10 @@ export async function issueRoleCertificate(
     maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds],
     holder: principal,
   });
-  await deps.certificates.confirm(signed.serial, signed.fingerprint);
+  const conditions = decidedAgain(deps, input.presented, (snapshot) => {
+    requireKnownIdentity(principal, snapshot);
+    heldRole(deps, snapshot, principal, asked);
+  });
+  await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;
 }

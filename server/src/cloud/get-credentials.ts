@@ -2,7 +2,9 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain } from '@signet/policy-engine/policy';
 import { authorityAction } from '../access/authority.ts';
-import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
+import { ForbiddenError, InvalidRequestError, UnauthenticatedError, UnknownDomainError } from '../errors.ts';
+import { requireKnownIdentity } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CredentialsCache } from './credentials-cache.ts';
@@ -11,32 +13,63 @@ import { roleSession, type TemporaryCredentials } from './role-session.ts';
 
 export interface GetCredentialsDeps {
   readonly snapshot: () => Snapshot;
+  /** The snapshot as of what the store says now. */
+  readonly latest: () => Promise<Snapshot>;
+  readonly certificates: Pick<CertificateStore, 'find'>;
   readonly clock: Clock;
   readonly cache: CredentialsCache;
+}
+
+/** Who asks for credentials. */
+export interface CredentialsCaller {
+  readonly principal: PrincipalName;
+  /** The serial number of the certificate that was presented. */
+  readonly presented?: string | undefined;
 }
 
 const action = authorityAction('assume_aws_role');
 
 /**
- * Temporary credentials of the cloud role. The right is checked on every call, before the cache and before the cloud
- * is asked. Throws `UnknownDomainError`, `ForbiddenError`, `InvalidRequestError` (no account, or the cloud's refusal)
- * and `ServiceUnavailableError`.
+ * Temporary credentials of the cloud role. The right is checked on every call, before the cache and before the cloud is asked, and once
+ * more as the store says it before they are answered, since the cloud takes its time. Throws `UnknownDomainError`, `ForbiddenError`,
+ * `UnauthenticatedError`, `InvalidRequestError` (no account, or the cloud's refusal) and `ServiceUnavailableError`.
  */
 export async function getCredentials(
   deps: GetCredentialsDeps,
-  principal: PrincipalName,
+  caller: CredentialsCaller,
   request: CredentialsRequest,
 ): Promise<TemporaryCredentials> {
-  const snapshot = deps.snapshot();
+  const account = accountFor(deps.snapshot(), deps.clock.now(), caller.principal, request);
+  const credentials = await deps.cache.get(roleSession(account, caller.principal, request));
+  await requireStillHeld(deps, caller, request, account);
+  return credentials;
+}
+
+/** The cloud account of the domain, for who may assume the role. */
+function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, request: CredentialsRequest): string {
   const domain = snapshot.domain(request.domain);
   if (domain === undefined) throw new UnknownDomainError(request.domain);
-  const roles = grantedRoles(snapshot, domain, principal, deps.clock.now()).map((role) => role.name);
+  const roles = grantedRoles(snapshot, domain, principal, now).map((role) => role.name);
   if (!mayAssume(domain, roles, request.role)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);
   }
   if (domain.awsAccount === undefined)
     throw new InvalidRequestError(`domain \`${request.domain}\` has no cloud account`);
-  return deps.cache.get(roleSession(domain.awsAccount, principal, request));
+  return domain.awsAccount;
+}
+
+async function requireStillHeld(
+  { latest, certificates, clock }: GetCredentialsDeps,
+  { principal, presented }: CredentialsCaller,
+  request: CredentialsRequest,
+  account: string,
+): Promise<void> {
+  const record = presented === undefined ? undefined : await certificates.find(presented);
+  if (record?.revoked !== undefined) throw new UnauthenticatedError('client certificate was revoked');
+  const snapshot = await latest();
+  requireKnownIdentity(principal, snapshot);
+  if (accountFor(snapshot, clock.now(), principal, request) === account) return;
+  throw new ForbiddenError(`the cloud account of domain \`${request.domain}\` was changed meanwhile, ask again`);
 }
 
 /**

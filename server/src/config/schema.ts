@@ -20,6 +20,25 @@ const stsAddress = z.string().refine((text) => {
   return url?.protocol === 'https:' || isLocal;
 }, 'must be an https address');
 
+/* What no name of a domain or service holds, or the dot, which no service's name holds. */
+const tellsApart = /[^a-z0-9_.-]/i;
+
+/**
+ * What `sub` must be. Without the names of both, a token for one service would attest another one; side by side without a character that
+ * names do not hold, `a-b` and `c` would be `a` and `b-c`.
+ */
+const subjectTemplate = z
+  .string()
+  .min(1)
+  .refine((text) => text.includes('{domain}') && text.includes('{service}'), 'must hold `{domain}` and `{service}`')
+  .refine((text) => {
+    const between = [...text.matchAll(/\{(domain|service)\}([^{]*)(?=\{(domain|service)\})/g)];
+    return between.every(([, first, separator = '', second]) => {
+      const isPrincipal = first === 'domain' && second === 'service' && separator === '.';
+      return isPrincipal || tellsApart.test(separator);
+    });
+  }, 'must part `{domain}` and `{service}` by a character that no name holds, e.g. `:`, or as `{domain}.{service}`');
+
 /** Every option of the server, with its default where it has one. Paths are relative to the file that names them. */
 export const configSchema = z.strictObject({
   /** `signet` follows the interface document, `athenz` its unmodified clients. */
@@ -105,7 +124,7 @@ export const configSchema = z.strictObject({
             issuer: z.string().min(1),
             audience: z.string().min(1),
             /** What `sub` must be, with `{domain}`, `{service}` and `{instanceId}`. */
-            subject: z.string().min(1),
+            subject: subjectTemplate,
             claims: z.record(z.string().min(1), z.string()).default({}),
             /** A JWK set. */
             keysFile: z.string().min(1).optional(),

@@ -3,7 +3,7 @@ import { readFileSync } from 'node:fs';
 import type { Server } from 'node:https';
 import type { Clock } from '@signet/policy-engine/clock';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
-import type { CredentialsCache } from '../cloud/credentials-cache.ts';
+import type { GetCredentialsDeps } from '../cloud/get-credentials.ts';
 import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
@@ -37,7 +37,7 @@ export interface HttpServerDeps {
   /** The management API; absent when it is switched off. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
   /** Sessions of cloud roles; absent when no cloud is configured. */
-  readonly cloud?: CredentialsCache | undefined;
+  readonly cloud?: Omit<GetCredentialsDeps, 'snapshot' | 'clock'> | undefined;
 }
 
 /** A server that answers. */
@@ -126,7 +126,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
     readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, ...state, crls: deps.identity?.crls },
     ssh: deps.ssh,
-    cloud: deps.cloud && { snapshot, clock, cache: deps.cloud },
+    cloud: deps.cloud && { snapshot, clock, ...deps.cloud },
   };
   return createApp({
     profile: config.profile,

@@ -1,7 +1,8 @@
-import { servicePrincipal } from '@signet/policy-engine/names';
+import { type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import type { CertificateRequest } from '../certificates/csr.ts';
 import { type GrantedNames, grantInstanceNames, type ServiceGrants } from '../certificates/csr-rules.ts';
 import { type CertificateOrder, type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
+import type { AskingCertificate } from '../certificates/ssh/issue-ssh.ts';
 import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
@@ -79,8 +80,7 @@ export interface AttestInput {
 export async function attest(deps: InstanceDeps, input: AttestInput): Promise<Attested> {
   const snapshot = deps.snapshot();
   const provider = deps.findProvider(snapshot, input.key.provider);
-  if (provider === undefined)
-    throw new InvalidRequestError(`provider \`${input.key.provider}\` has no endpoint to ask`);
+  if (provider === undefined) throw noEndpoint(input.key.provider);
   const request: AttestationRequest = {
     ...input.key,
     operation: input.operation,
@@ -93,6 +93,21 @@ export async function attest(deps: InstanceDeps, input: AttestInput): Promise<At
     awsAccount: snapshot.domain(input.key.domain)?.awsAccount,
   };
   return provider.attest(request);
+}
+
+/** The same use case as of another snapshot: what was decided before the provider was asked is decided again with it. */
+export function asOf(deps: InstanceDeps, snapshot: Snapshot): InstanceDeps {
+  return { ...deps, snapshot: () => snapshot };
+}
+
+/** Whether the provider that vouched is one that still could be asked. Throws `InvalidRequestError`. */
+export function requireProvider(deps: InstanceDeps, provider: PrincipalName): void {
+  if (deps.findProvider(deps.snapshot(), provider) !== undefined) return;
+  throw noEndpoint(provider);
+}
+
+function noEndpoint(provider: PrincipalName): InvalidRequestError {
+  return new InvalidRequestError(`provider \`${provider}\` has no endpoint to ask`);
 }
 
 /** Signs the certificate of an attested instance; its row waits to be confirmed. */
@@ -129,21 +144,28 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
 }
 
 /**
- * The host certificate that was asked for, when the provider says that the instance may have one. Names that only the provider states
- * count as far as policy lets it vouch for them.
+ * The host certificate that was asked for, when the provider says that the instance may have one, no longer than the X.509 certificate
+ * beside it, or without one than that which asked. Names that only the provider states count as far as policy lets it vouch for them.
+ * `authorize` throws when the instance may have nothing.
  */
 export async function hostCertificate(
-  deps: Pick<InstanceDeps, 'snapshot' | 'clock'>,
+  deps: Pick<InstanceDeps, 'clock'>,
   issue: IssueHostCertificate | undefined,
   input: AttestInput,
   attested: Attested,
+  asking: AskingCertificate,
+  authorize: (snapshot: Snapshot) => unknown,
 ): Promise<SshHostCertificate | undefined> {
   if (issue === undefined || !attested.ssh) return undefined;
   const { hostname } = input.information;
   const dns = input.names.altNames.filter(({ kind, value }) => kind === 'dns' && !value.startsWith('*'));
   const names = [...dns.map(({ value }) => value), ...(hostname === undefined ? [] : [hostname])];
-  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
   const stated = attested.sshPrincipals ?? [];
-  const vouched = stated.filter((name) => mayVouchForHost(snapshot, input.key.provider, name.toLowerCase(), now));
-  return issue(input.key, [...names, ...vouched], attested.maxSeconds);
+  const { key } = input;
+  const namesAt = (snapshot: Snapshot) => {
+    authorize(snapshot);
+    const now = deps.clock.now();
+    return [...names, ...stated.filter((name) => mayVouchForHost(snapshot, key.provider, name.toLowerCase(), now))];
+  };
+  return issue(key, { asking, namesAt, maxSeconds: attested.maxSeconds });
 }

@@ -5,6 +5,8 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 export interface PresentedCertificate {
   /** Lower-case hexadecimal. */
   readonly serial: string;
+  /** Milliseconds since the epoch. */
+  readonly notAfter: number;
   readonly der: Buffer;
 }
 

@@ -1,7 +1,10 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
+import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { requireKnownIdentity } from '../principal.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { findTenant } from './attest-instance.ts';
 import { createJoinToken, type JoinTokenDeps } from './attestation/join-token.ts';
 import type { InstanceDeps } from './instance-deps.ts';
@@ -16,12 +19,19 @@ export interface InstanceRegisterToken {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-export interface RegisterTokenDeps extends JoinTokenDeps, Pick<InstanceDeps, 'snapshot' | 'clock'> {
+export interface RegisterTokenDeps extends JoinTokenDeps, Pick<InstanceDeps, 'snapshot' | 'snapshotAt' | 'clock'> {
   /** The provider whose instances register with join tokens. */
   readonly joinTokenProvider: PrincipalName;
 }
 
 const action = authorityAction('update');
+
+/** Who asks for a token. */
+export interface TokenCaller {
+  readonly principal: PrincipalName;
+  /** The serial number of the certificate that was presented. */
+  readonly presented?: string | undefined;
+}
 
 /**
  * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a one-time token for one instance, to who holds `update` on
@@ -29,19 +39,31 @@ const action = authorityAction('update');
  */
 export async function createRegisterToken(
   deps: RegisterTokenDeps,
-  caller: PrincipalName,
+  { principal, presented }: TokenCaller,
   key: InstanceKey,
 ): Promise<InstanceRegisterToken> {
-  const snapshot = deps.snapshot();
-  findTenant(snapshot, key);
+  findTenant(deps.snapshot(), key);
   if (key.provider !== deps.joinTokenProvider) {
     throw new InvalidRequestError(`provider \`${key.provider}\` gives no registration tokens`);
   }
-  const resource = `${key.domain}:service.${key.service}`;
-  if (!checkAccess(snapshot, { principal: caller, action, resource }, deps.clock.now()).granted) {
-    throw new ForbiddenError(`principal \`${caller}\` may not register instances of \`${key.domain}.${key.service}\``);
-  }
-  const attestationData = await createJoinToken(deps, caller, key);
+  requireRight(deps, deps.snapshot(), principal, key);
+  const conditions = decidedAgain(deps, presented, (snapshot) => {
+    requireKnownIdentity(principal, snapshot);
+    findTenant(snapshot, key);
+    requireRight(deps, snapshot, principal, key);
+  });
+  const attestationData = await createJoinToken(deps, principal, key, conditions);
   const { provider, domain, service, instanceId } = key;
   return { provider, domain, service, attestationData, attributes: { instanceId } };
+}
+
+function requireRight(
+  { clock }: Pick<InstanceDeps, 'clock'>,
+  snapshot: Snapshot,
+  principal: PrincipalName,
+  { domain, service }: Pick<InstanceKey, 'domain' | 'service'>,
+): void {
+  const resource = `${domain}:service.${service}`;
+  if (checkAccess(snapshot, { principal, action, resource }, clock.now()).granted) return;
+  throw new ForbiddenError(`principal \`${principal}\` may not register instances of \`${domain}.${service}\``);
 }

@@ -4,9 +4,12 @@ import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { IssueDeps, SignedCertificate } from '../certificates/issue-certificate.ts';
 import type { Issuers } from '../certificates/issuers.ts';
 import type { NamingRules } from '../certificates/naming.ts';
+import type { DecideAgainDeps } from '../certificates/recording-conditions.ts';
+import type { SshHost } from '../certificates/ssh/issue-ssh.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { Store } from '../store/store.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
+import type { NoteForeignRefresh } from './foreign-refresh.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 
 /** The provider of that name: built in, or one that is called at its endpoint. */
@@ -18,16 +21,14 @@ export interface SshHostCertificate {
   readonly signer: string;
 }
 
-/** Issues the certificate of a request that was read, for the names that were found to be the instance's own. */
+/** Issues the certificate of a request that was read, for the names that are found to be the instance's own. */
 export type IssueHostCertificate = (
   instance: InstanceKey,
-  names: readonly string[],
-  maxSeconds: number | undefined,
+  host: Pick<SshHost, 'asking' | 'namesAt' | 'maxSeconds'>,
 ) => Promise<SshHostCertificate>;
 
 /** Everything that the life of an instance needs. */
-export interface InstanceDeps extends IssueDeps {
-  readonly snapshot: () => Snapshot;
+export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly clock: Clock;
   readonly rules: NamingRules;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
@@ -39,6 +40,7 @@ export interface InstanceDeps extends IssueDeps {
   /** Reads a request for an SSH host certificate. Absent when there is no authority for hosts. Throws `InvalidRequestError`. */
   readonly readHostRequest?: ((csr: string) => IssueHostCertificate) | undefined;
   readonly limits: CertificateLimits;
+  readonly noteForeignRefresh: NoteForeignRefresh;
   /** Called after certificates were taken back, so that this server refuses them from its next request on. */
   readonly onRevoked: () => Promise<void>;
 }

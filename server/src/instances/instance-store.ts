@@ -1,4 +1,5 @@
 import type { DomainName, PathElement, PrincipalName, ServiceName } from '@signet/policy-engine/names';
+import type { RecordingConditions } from '../certificates/certificate-store.ts';
 
 /** What names an instance: its id is unique for its provider and service. */
 export interface InstanceKey {
@@ -13,9 +14,13 @@ export interface InstanceRecord extends InstanceKey {
   readonly currentSerial: string;
   /** The one before, for an instance that never got the answer which carried the current one. */
   readonly previousSerial?: string | undefined;
+  /** Whether the previous one was accepted once; it is not accepted again. */
+  readonly previousUsed: boolean;
   readonly revoked: boolean;
   /** Whether its certificates are for clients only, also after a refresh. */
   readonly clientOnly: boolean;
+  /** Whether its provider, when it was last asked, allowed it SSH host certificates. */
+  readonly sshAllowed: boolean;
   readonly hostname?: string | undefined;
   /** Seconds since the epoch. */
   readonly registeredAt: number;
@@ -33,7 +38,17 @@ export interface GivenCertificate {
 
 export interface InstanceDetails {
   readonly clientOnly: boolean;
+  /** Absent: no. */
+  readonly sshAllowed?: boolean | undefined;
   readonly hostname?: string | undefined;
+  /** The digest of the join token that attested it: one that ended since registers nothing. */
+  readonly joinToken?: string | undefined;
+}
+
+/** The certificate of a refresh, and what the provider said beside it. */
+export interface RefreshedCertificate extends GivenCertificate {
+  /** Absent: no. */
+  readonly sshAllowed?: boolean | undefined;
 }
 
 /** How a presented serial number stands to an instance's lineage. */
@@ -43,6 +58,7 @@ export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked'
 export interface Standing {
   readonly lineage: Lineage;
   readonly clientOnly: boolean;
+  readonly sshAllowed: boolean;
 }
 
 /** `moved`, or how the presented serial number stood when it could not be exchanged. */
@@ -54,6 +70,9 @@ export interface JoinToken extends InstanceKey {
   readonly expires: number;
   readonly createdBy: PrincipalName;
 }
+
+/** How often an attestation token was used: never, by this very instance, or by another one. */
+export type TokenUse = 'first' | 'again' | 'foreign';
 
 /** Which instances are listed. */
 export interface InstanceQuery {
@@ -73,17 +92,41 @@ export interface InstanceStore {
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
   /** How the holder of the certificate with this serial number stands to the instance; undefined when it is none of its certificates. */
   standing(key: InstanceKey, presented: string): Promise<Standing | undefined>;
-  /** Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. */
-  register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void>;
+  /**
+   * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
+   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has ended.
+   */
+  register(
+    key: InstanceKey,
+    given: GivenCertificate,
+    details: InstanceDetails,
+    at: number,
+    conditions?: RecordingConditions,
+  ): Promise<void>;
   /**
    * Confirms the certificate and moves the lineage on, when the presented serial is the current one (which becomes the previous) or
-   * the previous one (which stays). Otherwise nothing changes.
+   * the previous one for the first time (which stays). Otherwise nothing changes. Throws as `CertificateStore.confirm` does.
    */
-  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Rotation>;
-  /** Keeps a join token by the digest of its text. */
-  addJoinToken(digest: string, token: JoinToken): Promise<void>;
+  rotate(
+    key: InstanceKey,
+    presented: string,
+    given: RefreshedCertificate,
+    at: number,
+    conditions?: RecordingConditions,
+  ): Promise<Rotation>;
+  /** Remembers what the provider says of SSH where no certificate is recorded with it. */
+  allowSsh(key: InstanceKey, allowed: boolean): Promise<void>;
+  /** Keeps a join token by the digest of its text. Throws what the conditions throw. */
+  addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void>;
   /** Spends a token for this instance: of any number of calls at once, exactly one is answered true. */
   spendJoinToken(digest: string, key: InstanceKey, at: number): Promise<boolean>;
   /** Forgets at most `limit` join tokens, spent or not, that ended before; answers how many. */
   pruneJoinTokens(endedBefore: number, limit: number): Promise<number>;
+  /**
+   * Remembers that an attestation token counted for this instance: of any number of calls at once, exactly one is answered `first`.
+   * After that `again` for the same instance, and `foreign` for another one.
+   */
+  spendAttestationToken(digest: string, key: InstanceKey, expires: number): Promise<TokenUse>;
+  /** Forgets at most `limit` attestation tokens that expired before; answers how many. */
+  pruneAttestationTokens(expiredBefore: number, limit: number): Promise<number>;
 }

@@ -1,16 +1,20 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { servicePrincipal } from '@signet/policy-engine/names';
-import { type CertificateRequest, parseCertificateRequest } from '../certificates/csr.ts';
+import { parseCertificateRequest } from '../certificates/csr.ts';
 import type { SignedCertificate } from '../certificates/issue-certificate.ts';
+import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError } from '../errors.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import {
   type AttestInput,
+  asOf,
   attest,
   authorizeProvider,
   findTenant,
   hostCertificate,
   namesFor,
   readHostRequest,
+  requireProvider,
   signInstance,
 } from './attest-instance.ts';
 import type { Attested } from './attestation/attestation.ts';
@@ -19,16 +23,21 @@ import { type InstanceDeps, type InstanceIdentity, presentedChain } from './inst
 import type { RefreshInformation } from './instance-request.ts';
 import type { InstanceKey, Lineage, Standing } from './instance-store.ts';
 
-/* The certificate must be one of this very instance: a neighbour's would otherwise count as a foreign serial, and revoke it. */
+/*
+ * The certificate must be one of this very instance: a neighbour's would otherwise count as a foreign serial, and revoke it. It raises an
+ * alarm.
+ */
 async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: InstanceKey): Promise<Standing> {
   if (caller.principal !== servicePrincipal(key.domain, key.service)) {
+    await deps.noteForeignRefresh(caller, key);
     throw new ForbiddenError(
       `principal \`${caller.principal}\` may not refresh an instance of \`${key.domain}.${key.service}\``,
     );
   }
   const standing = await deps.instances.standing(key, caller.certificate.serial);
-  if (standing === undefined) throw new ForbiddenError('the certificate is not one of this instance');
-  return standing;
+  if (standing !== undefined) return standing;
+  await deps.noteForeignRefresh(caller, key);
+  throw new ForbiddenError('the certificate is not one of this instance');
 }
 
 /*
@@ -57,24 +66,30 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
   throw new ForbiddenError('the instance is revoked, it must register anew');
 }
 
-async function signAndRotate(
+/*
+ * INVARIANT: lineage and rights are compared again in the transaction that records the certificate; both may have moved while the provider
+ * was asked.
+ */
+async function recordRefresh(
   deps: InstanceDeps,
   caller: Caller,
-  input: AttestInput,
-  request: CertificateRequest,
+  key: InstanceKey,
+  signed: SignedCertificate,
   attested: Attested,
-  clientOnly: boolean,
-): Promise<SignedCertificate> {
-  const signed = await signInstance(deps, input, request, attested, clientOnly);
-  if (!attested.recorded) {
-    await deps.certificates.confirm(signed.serial, signed.fingerprint);
-    return signed;
-  }
+  authorize: (snapshot: Snapshot) => unknown,
+): Promise<void> {
   const { serial } = caller.certificate;
-  // INVARIANT: compared again where it is changed, the lineage may have moved while the provider was asked.
-  const rotation = await deps.instances.rotate(input.key, serial, signed, epochSeconds(deps.clock));
-  if (rotation !== 'moved') await refuseForeign(deps, caller, input.key, rotation);
-  return signed;
+  const conditions = decidedAgain(deps, serial, (snapshot) => {
+    authorize(snapshot);
+    requireProvider(asOf(deps, snapshot), key.provider);
+  });
+  if (!attested.recorded) {
+    await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
+    return;
+  }
+  const given = { ...signed, sshAllowed: attested.ssh };
+  const rotation = await deps.instances.rotate(key, serial, given, epochSeconds(deps.clock), conditions);
+  if (rotation !== 'moved') await refuseForeign(deps, caller, key, rotation);
 }
 
 /**
@@ -89,18 +104,27 @@ export async function refreshInstance(
 ): Promise<InstanceIdentity> {
   const request = information.csr === undefined ? undefined : parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
+  const authorize = (snapshot: Snapshot) => {
+    const at = asOf(deps, snapshot);
+    findTenant(snapshot, key);
+    authorizeProvider(at, key, information);
+    return request === undefined ? noNames : namesFor(at, request, key, information, caller.address);
+  };
   findTenant(deps.snapshot(), key);
-  const { lineage, clientOnly } = await requireOwnCertificate(deps, caller, key);
-  authorizeProvider(deps, key, information);
-  const names = request === undefined ? noNames : namesFor(deps, request, key, information, caller.address);
+  const { lineage, clientOnly, sshAllowed } = await requireOwnCertificate(deps, caller, key);
+  const names = authorize(deps.snapshot());
   if (lineage !== 'missing') await refuseForeign(deps, caller, key, lineage);
   const { principal, address } = caller;
   const input: AttestInput = { operation: 'refresh', key, information, names, principal, address };
 
   const attested = await attest(deps, input);
   if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
-  const signed = request && (await signAndRotate(deps, caller, input, request, attested, clientOnly));
-  const ssh = await hostCertificate(deps, issueHost, input, attested);
+  const signed = request && (await signInstance(deps, input, request, attested, clientOnly));
+  const presentedEnd = Math.floor(caller.certificate.notAfter / 1000);
+  const asking = { serial: caller.certificate.serial, notAfter: signed?.notAfter ?? presentedEnd };
+  const ssh = await hostCertificate(deps, issueHost, input, attested, asking, authorize);
+  if (signed !== undefined) await recordRefresh(deps, caller, key, signed, attested, authorize);
+  else if (attested.recorded && attested.ssh !== sshAllowed) await deps.instances.allowSsh(key, attested.ssh);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {
     provider: key.provider,

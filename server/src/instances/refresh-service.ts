@@ -2,12 +2,16 @@ import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from 
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../certificates/certificate-reader.ts';
+import type { CertificateRecord } from '../certificates/certificate-store.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../certificates/csr.ts';
 import { grantServiceNames } from '../certificates/csr-rules.ts';
+import { carriesInstanceId } from '../certificates/instance-id.ts';
 import { type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
+import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { requireKnownIdentity } from '../principal.ts';
 import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
-import { findTenant } from './attest-instance.ts';
+import { asOf, findTenant } from './attest-instance.ts';
 import { addressOctets, type Caller } from './caller.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
@@ -30,9 +34,19 @@ export interface ServiceRefresh {
 
 const update = authorityAction('update');
 
+/** What is known of who asks before any right is looked at. */
+interface Asking {
+  readonly caller: Caller;
+  readonly own: ReadCertificate;
+  /** What is recorded of the presented certificate. */
+  readonly row: CertificateRecord | undefined;
+  /** Whether the service asks for itself, and no operator for it. */
+  readonly isSelf: boolean;
+}
+
 /** Whether the caller is the service itself, or may act for it with a registered key. Throws `ForbiddenError`. */
-function requireRight(deps: InstanceDeps, caller: Caller, asked: ServiceRefresh): void {
-  if (caller.principal === servicePrincipal(asked.domain, asked.service)) return;
+function requireRight(deps: InstanceDeps, { caller, isSelf }: Asking, asked: ServiceRefresh): void {
+  if (isSelf) return;
   const right = { principal: caller.principal, action: update, resource: `${asked.domain}:service` };
   if (asked.keyId !== undefined && checkAccess(deps.snapshot(), right, deps.clock.now()).granted) return;
   throw new ForbiddenError(`principal \`${caller.principal}\` may not refresh \`${asked.domain}.${asked.service}\``);
@@ -60,18 +74,52 @@ function requireKnownKey(
   }
 }
 
+/**
+ * The registered key that vouches for the new certificate, and with which it ends: the one that is named, else the one that vouched for
+ * the presented certificate, else a registered one that is the key of the request. Undefined: a certificate that an operator brought
+ * here, whose key is registered nowhere. Throws `ForbiddenError` when the key of the presented certificate was withdrawn.
+ */
+function vouchingKey(
+  request: CertificateRequest,
+  asked: ServiceRefresh,
+  service: ServiceSnapshot,
+  { row }: Asking,
+): KeyId | undefined {
+  if (asked.keyId !== undefined) return asked.keyId;
+  const { key } = request.subjectKey;
+  if (row?.vouchedKey === undefined)
+    return [...service.publicKeys].find(([, registered]) => registered.equals(key))?.[0];
+  if (service.publicKeys.get(row.vouchedKey)?.equals(key) === true) return row.vouchedKey;
+  throw new ForbiddenError(`the key \`${row.vouchedKey}\` that vouched for the certificate is not registered any more`);
+}
+
+/** Decides whether the service gets a certificate. Answers the key that vouches for it. Throws what the checks throw. */
+function authorizeService(
+  deps: InstanceDeps,
+  asking: Asking,
+  asked: ServiceRefresh,
+  request: CertificateRequest,
+): KeyId | undefined {
+  const tenant = findTenant(deps.snapshot(), asked);
+  requireRight(deps, asking, asked);
+  const service = tenant.services.get(asked.service);
+  if (service === undefined) return undefined;
+  requireKnownKey(request, asked, service, asking.own);
+  return asking.row?.kind === 'instance' && asking.isSelf ? undefined : vouchingKey(request, asked, service, asking);
+}
+
 function dnsNamesOf(certificate: ReadCertificate): ReadonlySet<string> {
   return new Set(altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
 }
 
 async function signService(
   deps: InstanceDeps,
-  caller: Caller,
+  asking: Asking,
   asked: ServiceRefresh,
   request: CertificateRequest,
-  own: ReadCertificate,
+  vouchedKey: KeyId | undefined,
 ): Promise<SignedCertificate> {
-  const isSelf = caller.principal === servicePrincipal(asked.domain, asked.service);
+  const { caller, own, isSelf } = asking;
   const names = grantServiceNames(request, asked, deps.rules, {
     mayUseSuffix: () => false,
     heldDnsNames: isSelf ? dnsNamesOf(own) : new Set(),
@@ -86,22 +134,30 @@ async function signService(
     requestedSeconds: asked.requestedSeconds,
     defaultSeconds: deps.limits.serviceDefaultSeconds,
     maxSeconds: [deps.limits.serviceMaxSeconds, domainLimit],
-    holder: caller.principal,
+    holder: servicePrincipal(asked.domain, asked.service),
+    vouchedKey,
   });
-  await deps.certificates.confirm(signed.serial, signed.fingerprint);
+  const conditions = decidedAgain(deps, caller.certificate.serial, (snapshot) => {
+    requireKnownIdentity(caller.principal, snapshot);
+    authorizeService(asOf(deps, snapshot), asking, asked, request);
+  });
+  await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;
 }
 
 /*
- * An instance's certificate keeps to its lineage here as well: otherwise whoever copied one could go on with it for ever beside the
- * instance, and past its deletion.
+ * An instance's certificate keeps to its lineage here as well, whatever key is named: otherwise whoever copied one could go on with it for
+ * ever beside the instance, and past its deletion.
  */
 async function refreshAsInstance(
   deps: InstanceDeps,
-  caller: Caller,
+  { caller, own, row, isSelf }: Asking,
   asked: ServiceRefresh,
 ): Promise<Identity | undefined> {
-  const row = await deps.certificates.find(caller.certificate.serial);
+  if (!isSelf) return undefined;
+  if (row === undefined && carriesInstanceId(own)) {
+    throw new ForbiddenError('the certificate of an instance is not known here, it must register anew');
+  }
   if (row?.kind !== 'instance' || row.provider === undefined || row.instanceId === undefined) return undefined;
   const { domain, service, csr, requestedSeconds } = asked;
   const key = { provider: row.provider, domain, service, instanceId: row.instanceId };
@@ -117,14 +173,14 @@ async function refreshAsInstance(
  */
 export async function refreshService(deps: InstanceDeps, caller: Caller, asked: ServiceRefresh): Promise<Identity> {
   const request = parseCertificateRequest(asked.csr);
-  const tenant = findTenant(deps.snapshot(), asked);
-  requireRight(deps, caller, asked);
   const own = readCertificate(caller.certificate.der);
-  const service = tenant.services.get(asked.service);
-  if (service !== undefined) requireKnownKey(request, asked, service, own);
-  const asInstance = asked.keyId === undefined ? await refreshAsInstance(deps, caller, asked) : undefined;
+  const row = await deps.certificates.find(caller.certificate.serial);
+  const isSelf = caller.principal === servicePrincipal(asked.domain, asked.service);
+  const asking = { caller, own, row, isSelf };
+  const vouchedKey = authorizeService(deps, asking, asked, request);
+  const asInstance = await refreshAsInstance(deps, asking, asked);
   if (asInstance !== undefined) return asInstance;
-  const signed = await signService(deps, caller, asked, request, own);
+  const signed = await signService(deps, asking, asked, request, vouchedKey);
   const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
   return { name: `${asked.domain}.${asked.service}`, certificate: chain, caCertBundle: signer };
 }

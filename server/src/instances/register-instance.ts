@@ -1,12 +1,16 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseCertificateRequest } from '../certificates/csr.ts';
+import { decidedAgain } from '../certificates/recording-conditions.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import {
+  asOf,
   attest,
   authorizeProvider,
   findTenant,
   hostCertificate,
   namesFor,
   readHostRequest,
+  requireProvider,
   signInstance,
 } from './attest-instance.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
@@ -30,23 +34,37 @@ export async function registerInstance(
 ): Promise<InstanceIdentity> {
   const request = parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
-  findTenant(deps.snapshot(), information);
-  authorizeProvider(deps, information, information);
   const { provider, domain, service } = information;
   const asked = { provider, domain, service, instanceId: deps.rules.athenz ? information.instanceId : undefined };
-  const { instanceId, ...names } = namesFor(deps, request, asked, information, registrant.address);
+  const authorize = (snapshot: Snapshot) => {
+    const at = asOf(deps, snapshot);
+    findTenant(snapshot, information);
+    authorizeProvider(at, information, information);
+    return namesFor(at, request, asked, information, registrant.address);
+  };
+  const { instanceId, ...names } = authorize(deps.snapshot());
   const key: InstanceKey = { provider, domain, service, instanceId };
   const input = { operation: 'register', key, information, names, ...registrant } as const;
 
   const attested = await attest(deps, input);
-  const ssh = await hostCertificate(deps, issueHost, input, attested);
   const clientOnly = attested.usage === 'client';
   const signed = await signInstance(deps, input, request, attested, clientOnly);
+  const ssh = await hostCertificate(deps, issueHost, input, attested, signed, authorize);
+  // INVARIANT: asked again in the transaction that records it: the provider took its time, and rights may be gone since.
+  const conditions = decidedAgain(deps, undefined, (snapshot) => {
+    authorize(snapshot);
+    requireProvider(asOf(deps, snapshot), provider);
+  });
   if (attested.recorded) {
-    const details = { clientOnly, hostname: information.hostname };
-    await deps.instances.register(key, signed, details, epochSeconds(deps.clock));
+    const details = {
+      clientOnly,
+      sshAllowed: attested.ssh,
+      hostname: information.hostname,
+      joinToken: attested.joinToken,
+    };
+    await deps.instances.register(key, signed, details, epochSeconds(deps.clock), conditions);
   } else {
-    await deps.certificates.confirm(signed.serial, signed.fingerprint);
+    await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   }
   const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
   return {

@@ -1,6 +1,5 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import type { DomainName } from '@signet/policy-engine/names';
-import type { SnapshotSource } from '../store/store.ts';
+import type { SnapshotSource, StoreChanges, StoreState } from '../store/store.ts';
 import { compileInSteps } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 import { runInSlices } from './steps.ts';
@@ -13,9 +12,16 @@ export interface SnapshotStatus {
   readonly error?: string;
 }
 
+/**
+ * The snapshot as of what `source` reads, the store itself or one transaction of it: what a right is asked of that must not be late.
+ * Throws what the source throws.
+ */
+export type SnapshotAt = (source: SnapshotSource) => Promise<Snapshot>;
+
 /** The newest snapshot that could be made. It goes on answering from the last one while the store cannot be read. */
 export interface LiveSnapshot {
   current(): Snapshot;
+  readonly at: SnapshotAt;
   /** Brings the snapshot up to what the store says when this is called. Throws what the store throws. */
   refresh(): Promise<void>;
   status(): SnapshotStatus;
@@ -40,10 +46,34 @@ export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnap
   return new PollingSnapshot(deps, snapshot, problems.length);
 }
 
+/** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
+async function newerThan(
+  old: Snapshot,
+  source: SnapshotSource,
+): Promise<Awaited<ReturnType<typeof compile>> | undefined> {
+  const state = await source.state();
+  if (isAsOf(old, state)) return undefined;
+  // Another epoch, or a counter that went back, is another store: nothing of the old one counts.
+  if (state.epoch !== old.epoch || state.counter < old.counter) {
+    return compile(undefined, await source.changesSince());
+  }
+  return compile(old, await source.changesSince(old.counter, (name) => old.domain(name)?.version));
+}
+
+function isAsOf({ epoch, counter }: Snapshot, state: StoreState): boolean {
+  return state.epoch === epoch && state.counter === counter;
+}
+
+function compile(old: Snapshot | undefined, changes: StoreChanges) {
+  return runInSlices(compileInSteps(old, changes));
+}
+
 class PollingSnapshot implements LiveSnapshot {
   readonly #deps: LiveSnapshotDeps;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
   #current: Snapshot;
+  /** The last one that was made for a transaction which the poll is behind of. */
+  #ahead: Snapshot | undefined;
   #refreshedAt: number;
   #storeError: string | undefined;
   #unusable: number;
@@ -62,6 +92,20 @@ class PollingSnapshot implements LiveSnapshot {
 
   current(): Snapshot {
     return this.#current;
+  }
+
+  /** Made once for all who ask between two polls: with each change of the store, the first of them pays for it. */
+  readonly at: SnapshotAt = async (source) => {
+    const known = this.#newest();
+    const newer = await newerThan(known, source);
+    if (newer === undefined) return known;
+    this.#ahead = newer.snapshot;
+    return newer.snapshot;
+  };
+
+  #newest(): Snapshot {
+    const [current, ahead] = [this.#current, this.#ahead];
+    return ahead?.epoch === current.epoch && ahead.counter > current.counter ? ahead : current;
   }
 
   /** A refresh that runs already may have looked before the caller's change: then another one follows it. */
@@ -123,13 +167,9 @@ class PollingSnapshot implements LiveSnapshot {
   /** True when there is a new snapshot. */
   async #load(): Promise<boolean> {
     const { store, onError } = this.#deps;
-    const [old, state] = [this.#current, await store.state()];
-    if (state.epoch === old.epoch && state.counter === old.counter) return false;
-    // Another epoch, or a counter that went back, is another store: nothing of the old one counts.
-    const continues = state.epoch === old.epoch && state.counter > old.counter;
-    const versionOf = (name: DomainName) => old.domain(name)?.version;
-    const changes = continues ? await store.changesSince(old.counter, versionOf) : await store.changesSince();
-    const { snapshot, problems } = await runInSlices(compileInSteps(continues ? old : undefined, changes));
+    const newer = await newerThan(this.#current, store);
+    if (newer === undefined) return false;
+    const { snapshot, problems } = newer;
     this.#current = snapshot;
     this.#unusable = problems.length;
     for (const problem of problems) onError?.(problem.error);

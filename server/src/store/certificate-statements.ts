@@ -12,6 +12,7 @@ interface NewCertificate {
   readonly holder: string;
   readonly provider: string | null;
   readonly instance_id: string | null;
+  readonly vouched_key: string | null;
   readonly intended_at: number;
   readonly not_before: number;
   readonly not_after: number;
@@ -23,6 +24,7 @@ interface NewInstance extends InstanceColumns {
   readonly at: number;
   readonly not_after: number;
   readonly client_only: number;
+  readonly ssh_allowed: number;
 }
 
 interface NextSerial extends InstanceColumns {
@@ -30,6 +32,7 @@ interface NextSerial extends InstanceColumns {
   readonly presented: string;
   readonly at: number;
   readonly not_after: number;
+  readonly ssh_allowed: number;
 }
 
 interface Held {
@@ -52,6 +55,7 @@ export function certificateStatements() {
           holder: row.at('holder'),
           provider: row.at('provider'),
           instance_id: row.at('instance_id'),
+          vouched_key: row.at('vouched_key'),
           intended_at: row.at('intended_at'),
           not_before: row.at('not_before'),
           not_after: row.at('not_after'),
@@ -61,7 +65,6 @@ export function certificateStatements() {
     find: statement((db, row: Places<{ readonly serial: string }>) =>
       db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
     ),
-    confirm: confirmStatement(),
     /* An instance without any certificate left. One that was revoked stays for as long as anything of it could count. */
     forget: statement((db, key: Places<InstanceColumns>) =>
       atKey(db.deleteFrom('instances'), key).where(({ not, exists, selectFrom }) =>
@@ -78,21 +81,43 @@ export function certificateStatements() {
   };
 }
 
-function confirmStatement() {
-  return statement((db, row: Places<{ readonly serial: string; readonly fingerprint: string }>) =>
-    db
-      .updateTable('certificates')
-      .set({ state: sql.lit('issued'), fingerprint: row.at('fingerprint') })
-      .where('serial', '=', row.at('serial')),
-  );
+/** What is executed in the transaction that records a certificate as issued. */
+export function recordingStatements() {
+  return {
+    confirm: statement((db, row: Places<{ readonly serial: string; readonly fingerprint: string }>) =>
+      db
+        .updateTable('certificates')
+        .set({ state: sql.lit('issued'), fingerprint: row.at('fingerprint') })
+        .where('serial', '=', row.at('serial'))
+        .where('revoked_at', 'is', null),
+    ),
+    revocation: statement((db, row: Places<{ readonly serial: string }>) =>
+      db
+        .selectFrom('certificates')
+        .select('revoked_at')
+        .where('serial', '=', row.at('serial'))
+        .where('revoked_at', 'is not', null),
+    ),
+    state: statement((db, row: Places<{ readonly id: number }>) =>
+      db.selectFrom('meta').select(['epoch', 'counter']).where('id', '=', row.at('id')),
+    ),
+  };
 }
+
+const lineageColumns = [
+  'current_serial',
+  'previous_serial',
+  'previous_used',
+  'revoked',
+  'client_only',
+  'ssh_allowed',
+] as const;
 
 export function instanceStatements() {
   return {
-    confirm: confirmStatement(),
     find: statement((db, key: Places<InstanceColumns>) => atKey(db.selectFrom('instances').selectAll(), key)),
     lineage: statement((db, key: Places<InstanceColumns>) =>
-      atKey(db.selectFrom('instances').select(['current_serial', 'previous_serial', 'revoked', 'client_only']), key),
+      atKey(db.selectFrom('instances').select(lineageColumns), key),
     ),
     isHeld: statement((db, row: Places<Held>) =>
       db
@@ -108,11 +133,13 @@ export function instanceStatements() {
         hostname: row.at('hostname'),
         current_serial: row.at('serial'),
         previous_serial: null,
+        previous_used: 0,
         registered_at: row.at('at'),
         refreshed_at: row.at('at'),
         not_after: row.at('not_after'),
         revoked: 0,
         client_only: row.at('client_only'),
+        ssh_allowed: row.at('ssh_allowed'),
       };
       return db
         .insertInto('instances')
@@ -132,8 +159,11 @@ export function instanceStatements() {
         db.updateTable('instances').set({
           current_serial: row.at('serial'),
           previous_serial: row.at('presented'),
+          // The current one becomes the previous one, unused; the previous one stays, and has been used.
+          previous_used: sql<number>`current_serial <> ${row.at('presented')}`,
           refreshed_at: row.at('at'),
           not_after: row.at('not_after'),
+          ssh_allowed: row.at('ssh_allowed'),
         }),
         row,
       )
@@ -141,7 +171,7 @@ export function instanceStatements() {
         .where((where) =>
           where.or([
             where('current_serial', '=', row.at('presented')),
-            where('previous_serial', '=', row.at('presented')),
+            where.and([where('previous_serial', '=', row.at('presented')), where('previous_used', '=', sql.lit(0))]),
           ]),
         ),
     ),

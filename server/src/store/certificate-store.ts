@@ -5,21 +5,25 @@ import type {
   CertificateRecord,
   CertificateRow,
   CertificateStore,
+  RecordingConditions,
   RevocationRow,
 } from '../certificates/certificate-store.ts';
 import { ConflictError } from '../errors.ts';
 import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
+import type { Recorder } from './recorder.ts';
 import type { CertificatesTable, Schema } from './schema.ts';
 
 /** The certificates of a store over any database of the query layer. */
 export class KyselyCertificateStore implements CertificateStore {
   readonly #database: GuardedDatabase;
+  readonly #recorder: Recorder;
   readonly #statements = certificateStatements();
 
-  constructor(database: GuardedDatabase) {
+  constructor(database: GuardedDatabase, recorder: Recorder) {
     this.#database = database;
+    this.#recorder = recorder;
   }
 
   async intend(row: CertificateRow, at: number): Promise<void> {
@@ -30,8 +34,8 @@ export class KyselyCertificateStore implements CertificateStore {
     if (inserted !== 1n) throw new ConflictError('a certificate with this serial number exists');
   }
 
-  async confirm(serial: string, fingerprint: string): Promise<void> {
-    await this.#database.change((db) => this.#statements.confirm.execute(db, { serial, fingerprint }));
+  async confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void> {
+    await this.#recorder.record(conditions, (db) => this.#recorder.confirm(db, serial, fingerprint));
   }
 
   async find(serial: string): Promise<CertificateRecord | undefined> {

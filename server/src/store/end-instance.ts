@@ -21,10 +21,16 @@ export async function revokeInstance(
   if (record === undefined || record.revoked) return undefined;
   await whereInstance(db.updateTable('instances').set({ revoked: 1 }), instanceColumns(key)).execute();
   const certificates = await revokeCertificates(db, key, revocation);
-  return endOf('revoke-instance', key, record, { revoked: true, reason: revocation.reason, certificates });
+  const joinTokens = await endJoinTokens(db, key, revocation.at);
+  return endOf('revoke-instance', key, record, {
+    revoked: true,
+    reason: revocation.reason,
+    certificates,
+    ...(joinTokens > 0 && { joinTokens }),
+  });
 }
 
-/** The same, and removes the row. Undefined when there was neither a row nor a certificate to take back. */
+/** The same, and removes the row. Undefined when there was no row, no certificate to take back and no join token to end. */
 export async function removeInstance(
   db: Kysely<Schema>,
   key: InstanceKey,
@@ -33,8 +39,30 @@ export async function removeInstance(
   const record = await findInstance(db, key);
   await whereInstance(db.deleteFrom('instances'), instanceColumns(key)).execute();
   const certificates = await revokeCertificates(db, key, revocation);
-  if (record === undefined && certificates.length === 0) return undefined;
-  return endOf('delete-instance', key, record, { reason: revocation.reason, certificates });
+  const joinTokens = await endJoinTokens(db, key, revocation.at);
+  if (record === undefined && certificates.length + joinTokens === 0) return undefined;
+  return endOf('delete-instance', key, record, {
+    reason: revocation.reason,
+    certificates,
+    ...(joinTokens > 0 && { joinTokens }),
+  });
+}
+
+/**
+ * Ends every join token of the instance, also one that was spent and whose registration is under way. Answers how many of them could
+ * have been spent yet.
+ */
+async function endJoinTokens(db: Kysely<Schema>, key: InstanceKey, at: number): Promise<number> {
+  const columns = instanceColumns(key);
+  const unspent = whereInstance(db.selectFrom('join_tokens').select('digest'), columns)
+    .where('spent_at', 'is', null)
+    .where('ended_at', 'is', null)
+    .where('expires', '>', at);
+  const { length } = await unspent.execute();
+  await whereInstance(db.updateTable('join_tokens').set({ ended_at: at }), columns)
+    .where('ended_at', 'is', null)
+    .execute();
+  return length;
 }
 
 function endOf(

@@ -1,4 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
+import type { RecordingConditions } from '../certificates/certificate-store.ts';
+import { ForbiddenError } from '../errors.ts';
 import type {
   GivenCertificate,
   InstanceDetails,
@@ -8,22 +10,28 @@ import type {
   InstanceStore,
   JoinToken,
   Lineage,
+  RefreshedCertificate,
   Rotation,
   Standing,
+  TokenUse,
 } from '../instances/instance-store.ts';
-import { instanceColumns, toInstance } from './certificate-rows.ts';
+import { instanceColumns, toInstance, whereInstance } from './certificate-rows.ts';
 import { instanceStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import { readInstances } from './list-instances.ts';
+import type { Recorder } from './recorder.ts';
+import { flag } from './row-values.ts';
 import type { InstancesTable, Schema } from './schema.ts';
 
 /** The instances of a store over any database of the query layer. */
 export class KyselyInstanceStore implements InstanceStore {
   readonly #database: GuardedDatabase;
+  readonly #recorder: Recorder;
   readonly #statements = instanceStatements();
 
-  constructor(database: GuardedDatabase) {
+  constructor(database: GuardedDatabase, recorder: Recorder) {
     this.#database = database;
+    this.#recorder = recorder;
   }
 
   async find(key: InstanceKey): Promise<InstanceRecord | undefined> {
@@ -46,7 +54,13 @@ export class KyselyInstanceStore implements InstanceStore {
     });
   }
 
-  async register(key: InstanceKey, given: GivenCertificate, details: InstanceDetails, at: number): Promise<void> {
+  async register(
+    key: InstanceKey,
+    given: GivenCertificate,
+    details: InstanceDetails,
+    at: number,
+    conditions?: RecordingConditions,
+  ): Promise<void> {
     const { serial, fingerprint, notAfter } = given;
     const values = {
       ...instanceColumns(key),
@@ -54,32 +68,47 @@ export class KyselyInstanceStore implements InstanceStore {
       serial,
       at,
       not_after: notAfter,
-      client_only: details.clientOnly ? 1 : 0,
+      client_only: flag(details.clientOnly),
+      ssh_allowed: flag(details.sshAllowed === true),
     };
-    await this.#database.change(async (db) => {
-      await this.#statements.confirm.execute(db, { serial, fingerprint });
+    await this.#recorder.record(conditions, async (db) => {
+      if (details.joinToken !== undefined) await requireJoinToken(db, details.joinToken);
+      await this.#recorder.confirm(db, serial, fingerprint);
       await this.#statements.register.execute(db, values);
     });
   }
 
-  rotate(key: InstanceKey, presented: string, given: GivenCertificate, at: number): Promise<Rotation> {
-    const { serial, fingerprint, notAfter } = given;
-    const values = { ...instanceColumns(key), serial, presented, at, not_after: notAfter };
-    return this.#database.change(async (db) => {
+  rotate(
+    key: InstanceKey,
+    presented: string,
+    given: RefreshedCertificate,
+    at: number,
+    conditions?: RecordingConditions,
+  ): Promise<Rotation> {
+    const { serial, fingerprint, notAfter, sshAllowed } = given;
+    const columns = { ...instanceColumns(key), serial, presented, at };
+    const values = { ...columns, not_after: notAfter, ssh_allowed: flag(sshAllowed === true) };
+    return this.#recorder.record(conditions, async (db) => {
       // One statement compares and changes: it is the common case, and needs no look before.
       const { numAffectedRows: moved } = await this.#statements.rotate.execute(db, values);
       if (moved !== 1n) return (await this.#standing(db, key, presented)).lineage;
-      await this.#statements.confirm.execute(db, { serial, fingerprint });
+      await this.#recorder.confirm(db, serial, fingerprint);
       return 'moved';
     });
   }
 
-  async addJoinToken(digest: string, token: JoinToken): Promise<void> {
-    await this.#database.change(async (db) => {
+  async allowSsh(key: InstanceKey, allowed: boolean): Promise<void> {
+    await this.#database.change((db) =>
+      whereInstance(db.updateTable('instances').set({ ssh_allowed: flag(allowed) }), instanceColumns(key)).execute(),
+    );
+  }
+
+  async addJoinToken(digest: string, token: JoinToken, conditions?: RecordingConditions): Promise<void> {
+    await this.#recorder.record(conditions, async (db) => {
       const { expires, createdBy } = token;
       await db
         .insertInto('join_tokens')
-        .values({ digest, ...instanceColumns(token), created_by: createdBy, expires: expires, spent_at: null })
+        .values({ digest, ...instanceColumns(token), created_by: createdBy, expires, spent_at: null, ended_at: null })
         .execute();
     });
   }
@@ -92,6 +121,7 @@ export class KyselyInstanceStore implements InstanceStore {
         .set({ spent_at: at })
         .where('digest', '=', digest)
         .where('spent_at', 'is', null)
+        .where('ended_at', 'is', null)
         .where('expires', '>', at)
         .where('provider', '=', key.provider)
         .where('domain', '=', key.domain)
@@ -112,19 +142,55 @@ export class KyselyInstanceStore implements InstanceStore {
     return digests.length;
   }
 
+  spendAttestationToken(digest: string, key: InstanceKey, expires: number): Promise<TokenUse> {
+    const columns = instanceColumns(key);
+    return this.#database.change(async (db) => {
+      const { numInsertedOrUpdatedRows: inserted } = await db
+        .insertInto('attestation_tokens')
+        .values({ digest, ...columns, expires })
+        .onConflict((conflict) => conflict.doNothing())
+        .executeTakeFirstOrThrow();
+      if (inserted === 1n) return 'first';
+      const own = db.selectFrom('attestation_tokens').select('digest').where('digest', '=', digest);
+      return (await whereInstance(own, columns).executeTakeFirst()) === undefined ? 'foreign' : 'again';
+    });
+  }
+
+  async pruneAttestationTokens(expiredBefore: number, limit: number): Promise<number> {
+    const expired = await this.#database.read((db) =>
+      db.selectFrom('attestation_tokens').select('digest').where('expires', '<', expiredBefore).limit(limit).execute(),
+    );
+    if (expired.length === 0) return 0;
+    const digests = expired.map(({ digest }) => digest);
+    await this.#database.change((db) => db.deleteFrom('attestation_tokens').where('digest', 'in', digests).execute());
+    return digests.length;
+  }
+
   async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<Standing> {
     const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
-    return { lineage: lineageOf(rows[0], presented), clientOnly: rows[0]?.client_only === 1 };
+    const [row] = rows;
+    return {
+      lineage: lineageOf(row, presented),
+      clientOnly: row?.client_only === 1,
+      sshAllowed: row?.ssh_allowed === 1,
+    };
   }
+}
+
+/** One that was spent and whose instance was deleted since registers nothing any more. */
+async function requireJoinToken(db: Kysely<Schema>, digest: string): Promise<void> {
+  const token = db.selectFrom('join_tokens').select('digest').where('digest', '=', digest);
+  const counts = await token.where('ended_at', 'is', null).executeTakeFirst();
+  if (counts === undefined) throw new ForbiddenError('the join token has ended with its instance');
 }
 
 /** How a serial number stands to a row. */
 function lineageOf(
-  row: Pick<Selectable<InstancesTable>, 'revoked' | 'current_serial' | 'previous_serial'> | undefined,
+  row: Pick<Selectable<InstancesTable>, 'revoked' | 'current_serial' | 'previous_serial' | 'previous_used'> | undefined,
   presented: string,
 ): Lineage {
   if (row === undefined) return 'missing';
   if (row.revoked === 1) return 'revoked';
   if (presented === row.current_serial) return 'current';
-  return presented === row.previous_serial ? 'previous' : 'foreign';
+  return presented === row.previous_serial && row.previous_used === 0 ? 'previous' : 'foreign';
 }

@@ -13,6 +13,7 @@ import { guardDatabase } from './guarded-database.ts';
 import { KyselyInstanceStore } from './instance-store.ts';
 import { readChanges, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
+import { createRecorder } from './recorder.ts';
 import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
@@ -30,8 +31,9 @@ export class KyselyStore implements Store {
 
   constructor(database: StoreDatabase, clock: Clock) {
     const guarded = guardDatabase(database);
-    this.certificates = new KyselyCertificateStore(guarded);
-    this.instances = new KyselyInstanceStore(guarded);
+    const recorder = createRecorder(guarded);
+    this.certificates = new KyselyCertificateStore(guarded, recorder);
+    this.instances = new KyselyInstanceStore(guarded, recorder);
     this.#database = database;
     this.#clock = clock;
   }

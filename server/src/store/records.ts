@@ -123,6 +123,7 @@ export type AuditAction =
   | 'revoke-certificate'
   | 'revoke-instance'
   | 'delete-instance'
+  | 'refuse-refresh'
   | 'restore';
 
 export interface AuditRecord extends ChangeContext {

@@ -126,8 +126,12 @@ export interface InstancesTable {
   instance_id: string;
   current_serial: string;
   previous_serial: string | null;
+  /** Whether the previous one has been accepted once. */
+  previous_used: number;
   revoked: number;
   client_only: number;
+  /** What the provider said last. */
+  ssh_allowed: number;
   hostname: string | null;
   registered_at: number;
   refreshed_at: number;
@@ -144,6 +148,18 @@ export interface JoinTokensTable {
   expires: number;
   created_by: string;
   spent_at: number | null;
+  /** When its instance was deleted or revoked. */
+  ended_at: number | null;
+}
+
+/** Signed tokens that attested an instance, until they end by themselves. Times in seconds. */
+export interface AttestationTokensTable {
+  digest: string;
+  provider: string;
+  domain: string;
+  service: string;
+  instance_id: string;
+  expires: number;
 }
 
 /** Times in seconds. */
@@ -157,6 +173,8 @@ export interface CertificatesTable {
   holder: string;
   provider: string | null;
   instance_id: string | null;
+  /** The id of the registered key by which a service's certificate was given. */
+  vouched_key: string | null;
   intended_at: number;
   not_before: number;
   not_after: number;
@@ -223,6 +241,7 @@ export interface Schema {
   service_hosts: ServiceHostsTable;
   instances: InstancesTable;
   join_tokens: JoinTokensTable;
+  attestation_tokens: AttestationTokensTable;
   certificates: CertificatesTable;
   crl_numbers: CrlNumbersTable;
   audit: AuditTable;

@@ -1,4 +1,4 @@
-import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
@@ -15,6 +15,7 @@ import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import type { DomainExcerpt, SaveOutcome, StoreState, StoreTransaction } from './store.ts';
 import { KyselyStoreReader } from './store-reader.ts';
+import { liveCertificatesOf, type WithdrawnKey, withdrawnKeys } from './withdrawn-keys.ts';
 import { writeDomain } from './write-domain.ts';
 
 /** The changes of one transaction of the query layer; the change counter grows by one with the first of them. */
@@ -67,6 +68,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     );
     const action = before === undefined ? 'create' : 'change';
     await this.#audit({ action, subject: content.name, version, ...auditText(before, content, diff) });
+    await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
@@ -77,9 +79,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const version = before.version + 1;
     const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
     const context = { db: this.#db, now: this.#now, version, counter: this.#counter, nextId: () => this.#nextId++ };
-    await writeDomain(context, before, nothing, diffDomains(before, nothing));
+    const diff = diffDomains(before, nothing);
+    await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
     await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) });
+    await this.#endCertificatesOf(name, withdrawnKeys(diff.services));
     return true;
   }
 
@@ -123,8 +127,24 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return this.#ended(await removeInstance(this.#db, key, revocation));
   }
 
+  async recordForeignRefresh(key: InstanceKey, presented: string): Promise<void> {
+    this.#changed = true;
+    const subject = `${key.provider}/${key.domain}/${key.service}/${key.instanceId}`;
+    await this.#audit({ action: 'refuse-refresh', subject, after: JSON.stringify({ presented }) });
+  }
+
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
     return readLiveSshCertificates(this.#db, selection, now);
+  }
+
+  /** A service's certificate ends with the key that vouched for it. */
+  async #endCertificatesOf(domain: DomainName, keys: readonly WithdrawnKey[]): Promise<void> {
+    const at = Math.floor(this.#now / 1000);
+    for (const { service, id } of keys) {
+      const serials = await liveCertificatesOf(this.#db, servicePrincipal(domain, service), id, at);
+      const revocation = { reason: 'cessation-of-operation', at, by: `key ${id} withdrawn` } as const;
+      for (const serial of serials) await this.revokeCertificate(serial, revocation);
+    }
   }
 
   async #ended(end: InstanceEnd | undefined): Promise<boolean> {

@@ -54,7 +54,7 @@ test('nothing is forgotten by a clock that was set a moment ago', async (t) => {
     {
       clock,
       certificates: { prune: note('certificates') },
-      instances: { pruneJoinTokens: note('tokens') },
+      instances: { pruneJoinTokens: note('tokens'), pruneAttestationTokens: note('attestation tokens') },
     },
     (error) => t.fail(String(error)),
     monotonic,
@@ -67,9 +67,10 @@ test('nothing is forgotten by a clock that was set a moment ago', async (t) => {
   t.deepEqual(asked, [], 'it was set back');
   pass(6 * hour);
   await run();
-  const before = Math.floor(clock.now() / 1000) - 30 * 86_400;
-  t.deepEqual(
-    asked,
-    ['certificates', 'tokens'].map((what) => `${what} before ${before}`),
-  );
+  const ended = (days: number) => Math.floor(clock.now() / 1000) - days * 86_400;
+  t.deepEqual(asked, [
+    `certificates before ${ended(30)}`,
+    `tokens before ${ended(30)}`,
+    `attestation tokens before ${ended(1)}`,
+  ]);
 });

@@ -65,6 +65,27 @@ test('every option has its own variable, and is explained', (t) => {
   );
 });
 
+const parted =
+  'must part `{domain}` and `{service}` by a character that no name holds, e.g. `:`, or as `{domain}.{service}`';
+
+function withJwtSubject(subject: string): string {
+  const issuer = `provider: a.b, issuer: 'https://i', audience: a, keysFile: k.json, subject: '${subject}'`;
+  return `${tls}instances: { jwtIssuers: [{ ${issuer} }] }\n`;
+}
+
+function jwtSubjects(cases: readonly (readonly [subject: string, problem: string])[]) {
+  return cases.map(([subject, problem]) => {
+    const problems = [`instances.jwtIssuers.0.subject: ${problem}`];
+    return [`the subject ${subject} of attestation tokens`, withJwtSubject(subject), problems] as const;
+  });
+}
+
+for (const subject of ['system:serviceaccount:{domain}:{service}', '{domain}.{service}', '{service}/{domain}']) {
+  test(`takes the subject ${subject} of attestation tokens`, (t) => {
+    t.is(loadConfig(written(t, withJwtSubject(subject))).instances.jwtIssuers[0]?.subject, subject);
+  });
+}
+
 const refused: readonly (readonly [name: string, text: string, problems: readonly string[]])[] = [
   ['an unknown option', `${tls}worker: 2\n`, ['unknown option `worker`, did you mean `workers`?']],
   [
@@ -94,6 +115,16 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     `${tls}keys: { maxAgeSeconds: 600, prepublishSeconds: 600 }\n`,
     ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
   ],
+  ...jwtSubjects([
+    ['system:serviceaccount:media:player', 'must hold `{domain}` and `{service}`'],
+    ['system:serviceaccount:{domain}:player', 'must hold `{domain}` and `{service}`'],
+    ['system:serviceaccount:media:{service}', 'must hold `{domain}` and `{service}`'],
+    ['{instanceId}', 'must hold `{domain}` and `{service}`'],
+    ['{domain}-{service}', parted],
+    ['{domain}{service}', parted],
+    ['{service}.{domain}', parted],
+    ['{domain}.x.{service}', parted],
+  ]),
   ['no options at all', '', ['tls: expected object, received undefined']],
   ['a list', '- a\n', ['the file must be a mapping of options', 'tls: expected object, received undefined']],
   [

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
@@ -5,6 +6,7 @@ import { ForbiddenError } from '@signet/server/errors';
 import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
+import type { InstanceStore } from '@signet/server/instances/instance-store';
 import test, { type ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { FakeClock } from '#support/clock';
@@ -41,6 +43,19 @@ const jwtOptions = {
   maxAgeSeconds: 3600,
 };
 
+/** What the store remembers of tokens. */
+function tokenUses(): Pick<InstanceStore, 'spendAttestationToken'> {
+  const known = new Map<string, string>();
+  return {
+    spendAttestationToken: async (digest, key) => {
+      const instance = `${key.provider}/${key.domain}/${key.service}/${key.instanceId}`;
+      const before = known.get(digest);
+      known.set(digest, before ?? instance);
+      return before === undefined ? 'first' : before === instance ? 'again' : 'foreign';
+    },
+  };
+}
+
 async function open(t: ExecutionContext, keysUrl?: string) {
   const keysFile = join(temporaryFolder(t), 'keys.json');
   writeFileSync(
@@ -52,7 +67,7 @@ async function open(t: ExecutionContext, keysUrl?: string) {
     claims: { 'kubernetes\\.io.namespace': '{domain}', 'kubernetes\\.io.pod.uid': '{instanceId}' },
     ...(keysUrl === undefined ? { keysFile } : { keysUrl }),
   };
-  return openJwtProvider(options, clock);
+  return openJwtProvider(options, { clock, instances: tokenUses() });
 }
 
 function signed(
@@ -85,9 +100,14 @@ test('keys that the issuer puts into the file count at once, those that it takes
   };
   await write(['k1', pair.publicKey]);
   const own = new FakeClock();
-  const provider = await openJwtProvider({ ...jwtOptions, claims: {}, keysFile }, own);
+  const provider = await openJwtProvider(
+    { ...jwtOptions, claims: {}, keysFile },
+    { clock: own, instances: tokenUses() },
+  );
   const ask = async (kid: string, key: typeof pair.publicKey) => {
-    const attestationData = await new SignJWT(claims).setProtectedHeader({ alg: 'RS256', kid }).sign(key);
+    const attestationData = await new SignJWT({ ...claims, jti: randomUUID() })
+      .setProtectedHeader({ alg: 'RS256', kid })
+      .sign(key);
     return provider.attest({ ...request, attestationData }).then(
       () => true,
       (error: unknown) => (error instanceof ForbiddenError ? false : Promise.reject(error)),

@@ -25,14 +25,20 @@ const rules: SshRules = {
 const now = 1_767_225_600;
 const authorityOf = (kind: 'ed25519' | 'p256') => sshAuthorityOf(createPrivateKey(createSshAuthorityKey(kind)));
 const authorities = { ed25519: authorityOf('ed25519'), p256: authorityOf('p256') };
+/** The end of a certificate that bounds nothing. */
+const notAfter = now + 200 * 365 * 86_400;
 const nonce = Buffer.alloc(32, 7);
 const subject = sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey);
 const user = userProfile(
-  { keyId: 'user:media.operator', principals: ['deploy', 'media:admin'], serial: (1n << 64n) - 1n },
+  { keyId: 'user:media.operator', principals: ['deploy', 'media:admin'], serial: (1n << 64n) - 1n, notAfter },
   rules,
   now,
 );
-const host = hostProfile({ keyId: 'host:media.play:i-1', principals: ['play.media.test'], serial: 42n }, rules, now);
+const host = hostProfile(
+  { keyId: 'host:media.play:i-1', principals: ['play.media.test'], serial: 42n, notAfter },
+  rules,
+  now,
+);
 
 const keys = [
   ['ed25519', ['-t', 'ed25519']],
@@ -135,7 +141,7 @@ test('does not let out what another authority signed, or for another key', (t) =
   t.throws(() => checkIssuedSshCertificate(signed, user, other, authorities.p256), { message: /subject key$/ });
 });
 
-const named = { keyId: 'user:a.b', principals: ['deploy'], serial: 1n };
+const named = { keyId: 'user:a.b', principals: ['deploy'], serial: 1n, notAfter };
 
 for (const { note, principals, message } of [
   { note: 'no principals', principals: [], message: /must not be empty/ },
@@ -182,6 +188,18 @@ for (const { note, build, change, maxSeconds, expect } of [
   test(`life: ${note}`, (t) => {
     const { validAfter, validBefore } = build({ ...named, maxSeconds }, { ...rules, ...change }, now);
     t.deepEqual({ validAfter, validBefore }, { validAfter: now - 300, validBefore: now + expect });
+  });
+}
+
+for (const { note, build, expect } of [
+  { note: 'a login', build: userProfile, expect: 3600 },
+  { note: 'a host', build: hostProfile, expect: rules.hostExpirySeconds },
+]) {
+  test(`life: ${note} ends with the certificate that asked at the latest`, (t) => {
+    const endOf = (end: number) => build({ ...named, notAfter: end }, rules, now).validBefore;
+    t.deepEqual([endOf(now + 1), endOf(now + 120)], [now + 1, now + 120]);
+    t.deepEqual([endOf(now + expect), endOf(now + expect + 1)], [now + expect, now + expect]);
+    t.throws(() => endOf(now), { instanceOf: InvalidRequestError });
   });
 }
 

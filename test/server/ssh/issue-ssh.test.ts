@@ -5,12 +5,10 @@ import {
   parsePathElement,
   parsePrincipalName,
   parseRoleName,
-  parseServiceName,
 } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
 import type { SshCertificateRecord } from '@signet/server/certificates/ssh/certificate-log';
-import { instanceHostCertificates } from '@signet/server/certificates/ssh/host-certificates';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import {
   type IssueSshDeps,
@@ -76,6 +74,7 @@ function world(overrides: Partial<IssueSshDeps> = {}) {
   const records: SshCertificateRecord[] = [];
   const deps: IssueSshDeps = {
     snapshot: () => snapshot,
+    snapshotAt: async () => snapshot,
     clock: new FakeClock(),
     authorities: { host: authority, user: authority },
     rules: { hostExpirySeconds: 86_400, userExpirySeconds: 3600, extensions: ['permit-pty'], sourceAddresses: [] },
@@ -100,10 +99,13 @@ const request = (certType: string, principals: string[], meta: object = {}) =>
     certRequestData: { principals, publicKey: formatSshPublicKey(key) },
     certRequestMeta: { requestor: certType === 'user' ? operator : play, certType, ...meta },
   });
+const asking = { serial: '0a', notAfter: 1_767_225_600 + 365 * 86_400 };
+const user = { principal: operator, asking };
 const host: SshHost = {
   service: play,
   instanceId: parsePathElement('i-1'),
-  names: ['play.media.test', '*.play.media.test'],
+  asking,
+  namesAt: () => ['play.media.test', '*.play.media.test'],
 };
 
 function read(line: string) {
@@ -120,7 +122,7 @@ function read(line: string) {
 
 test('a user certificate: what it says, and what is recorded before it is signed', async (t) => {
   const { deps, events, records } = world();
-  const issued = await issueUserCertificate(deps, operator, request('user', ['deploy', 'Media:admin']));
+  const issued = await issueUserCertificate(deps, user, request('user', ['deploy', 'Media:admin']));
   const serial = 0x0101_0101_0101_0101n;
   t.deepEqual(read(issued.certificate), {
     type: 'ssh-ed25519-cert-v01@openssh.com',
@@ -195,7 +197,10 @@ for (const { note, principals, code, caller, meta } of users) {
   test(`no user certificate: ${note}`, async (t) => {
     const { deps, events } = world();
     const asked = request('user', principals, meta);
-    await t.throwsAsync(issueUserCertificate(deps, parsePrincipalName(caller ?? operator), asked), { code });
+    await t.throwsAsync(
+      issueUserCertificate(deps, { principal: parsePrincipalName(caller ?? operator), asking }, asked),
+      { code },
+    );
     t.deepEqual(events, []);
   });
 }
@@ -221,7 +226,7 @@ for (const { note, names, code, meta } of hosts) {
 
 test('a kind without an authority is not issued', async (t) => {
   const { deps } = world({ authorities: {} });
-  await t.throwsAsync(issueUserCertificate(deps, operator, request('user', ['deploy'])), { code: 'not-found' });
+  await t.throwsAsync(issueUserCertificate(deps, user, request('user', ['deploy'])), { code: 'not-found' });
   await t.throwsAsync(issueHostCertificate(deps, host, request('host', ['play.media.test'])), { code: 'not-found' });
 });
 
@@ -235,14 +240,14 @@ test('nothing is signed when the intent cannot be recorded', async (t) => {
     authorities: { user: watched },
     log: { intend: () => Promise.reject(new StoreUnavailableError('store is locked')), issued: async () => {} },
   });
-  await t.throwsAsync(issueUserCertificate(deps, operator, request('user', ['deploy'])), { code: 'store-unavailable' });
+  await t.throwsAsync(issueUserCertificate(deps, user, request('user', ['deploy'])), { code: 'store-unavailable' });
   t.deepEqual(signed, []);
 });
 
 test('what an authority signed wrongly never leaves', async (t) => {
   const wrong = { ...authority, sign: () => authority.sign(Buffer.from('something else')) };
   const { deps, events } = world({ authorities: { user: wrong } });
-  await t.throwsAsync(issueUserCertificate(deps, operator, request('user', ['deploy'])));
+  await t.throwsAsync(issueUserCertificate(deps, user, request('user', ['deploy'])));
   t.deepEqual(events, ['intend']);
 });
 
@@ -252,22 +257,4 @@ test('a serial number is never 0', (t) => {
     randomSerial(() => drawn.shift() ?? Buffer.alloc(8)),
     255n,
   );
-});
-
-test('an instance gets its host certificate at register, bounded by its provider', async (t) => {
-  const { deps, records } = world();
-  const provider = parsePrincipalName('sys.aws.east');
-  const instance = {
-    provider,
-    domain: parseDomainName('media'),
-    service: parseServiceName('play'),
-    instanceId: parsePathElement('i-1'),
-  };
-  const csr = JSON.stringify({
-    certRequestData: { principals: ['play.media.test'], publicKey: formatSshPublicKey(key) },
-    certRequestMeta: { requestor: 'media.play', certType: 'host', instanceId: 'i-1' },
-  });
-  const issued = await instanceHostCertificates(deps)(csr, instance, ['play.media.test'], { maxSeconds: 60 });
-  t.like(read(issued.certificate), { keyId: 'host:media.play:i-1', validBefore: 1_767_225_660n });
-  t.like(records[0], { provider, instanceId: 'i-1', owner: play });
 });

@@ -30,7 +30,7 @@ function world(t: ExecutionContext): World {
   return {
     folder,
     certificate(name, by, serial, keyId, kind = 'user') {
-      const subject = { keyId, principals: ['deploy'], serial };
+      const subject = { keyId, principals: ['deploy'], serial, notAfter: now + 365 * 86_400 };
       const profile = kind === 'user' ? userProfile(subject, rules, now) : hostProfile(subject, rules, now);
       const blob = signSshCertificate(profile, key, by, Buffer.alloc(32, 1));
       const file = join(folder, `${name}-cert.pub`);

@@ -77,6 +77,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   await save(store, 'films');
   for (const serial of ['b1', 'b2']) await issue(store, serial, 'a2');
   await store.instances.rotate(instance('a2'), 'a2', given('b1'), at + 1);
+  await store.instances.spendAttestationToken('j1', instance('a2'), at + 9999);
   await store.change(by.context, (change) => change.revokeCertificate('b2', revocation));
   await store.change(by.context, (change) => change.removeInstance(instance('a1'), revocation));
   await store.change(by.context, (change) => change.addSigningKey(signingKey('k3')));
@@ -125,6 +126,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
       ['k3', undefined],
     ],
   );
+  t.is(await again.instances.spendAttestationToken('j1', instance('a1'), at), 'foreign', 'a token that counted since');
   const spent = (id: string) => again.instances.spendJoinToken(id, instance(id), at);
   t.deepEqual([await spent('t1'), await spent('t2'), await spent('t3')], [false, true, true]);
   t.true((await again.certificates.nextCrlNumber('ca')) > 2);

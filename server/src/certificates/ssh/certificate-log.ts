@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
-import type { CertificateRow } from '../certificate-store.ts';
+import type { CertificateRow, RecordingConditions } from '../certificate-store.ts';
 import type { SshCertificateKind } from './profile.ts';
 
 /** What is recorded of an SSH certificate, from before it exists. Times in seconds since the epoch. */
@@ -25,8 +25,8 @@ export interface SshCertificateRecord {
 /** The record of what was issued. `intend` is durable before it answers, so that no certificate can exist without a row. */
 export interface CertificateLog {
   intend(record: SshCertificateRecord): Promise<void>;
-  /** The certificate of that number was signed and checked; `blob` is it. */
-  issued(serial: bigint, blob: Uint8Array): Promise<void>;
+  /** The certificate of that number was signed and checked; `blob` is it. Throws what the conditions throw. */
+  issued(serial: bigint, blob: Uint8Array, conditions: RecordingConditions): Promise<void>;
 }
 
 /** A row of an SSH certificate among those of X.509. */
@@ -37,7 +37,7 @@ export interface SshCertificateRow extends Omit<CertificateRow, 'kind'> {
 /** The part of the certificate store that is used here. */
 export interface SshCertificateRows {
   intend(row: SshCertificateRow, at: number): Promise<void>;
-  confirm(serial: string, fingerprint: string): Promise<void>;
+  confirm(serial: string, fingerprint: string, conditions: RecordingConditions): Promise<void>;
 }
 
 /** The serial number as rows hold it: sixteen hexadecimal digits. */
@@ -63,6 +63,7 @@ export function certificateLogIn(rows: SshCertificateRows, clock: Clock): Certif
         },
         epochSeconds(clock),
       ),
-    issued: (serial, blob) => rows.confirm(rowSerial(serial), hash('sha256', blob, 'base64url')),
+    issued: (serial, blob, conditions) =>
+      rows.confirm(rowSerial(serial), hash('sha256', blob, 'base64url'), conditions),
   };
 }

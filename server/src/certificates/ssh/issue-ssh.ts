@@ -1,9 +1,12 @@
-import type { Clock } from '@signet/policy-engine/clock';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { ActionName, DomainName, PathElement, PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { requireKnownIdentity } from '../../principal.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { RecordingConditions } from '../certificate-store.ts';
+import { type DecideAgainDeps, decidedAgain } from '../recording-conditions.ts';
 import type { SshAuthority } from './authority.ts';
 import type { CertificateLog, SshCertificateRecord } from './certificate-log.ts';
 import { checkIssuedSshCertificate } from './inspect.ts';
@@ -11,10 +14,9 @@ import { hostKeyId, hostProfile, type SshProfile, type SshRules, userKeyId, user
 import { formatSshPublicKey } from './public-key.ts';
 import { formatSshCertificate, nonceLength, signSshCertificate } from './sign-certificate.ts';
 import type { SshCertRequest } from './ssh-csr.ts';
-import { loginAction, parseHostName, parseLogin } from './ssh-names.ts';
+import { loginAction, parseHostName, parseLogin, type SshLogin } from './ssh-names.ts';
 
-export interface IssueSshDeps {
-  readonly snapshot: () => Snapshot;
+export interface IssueSshDeps extends DecideAgainDeps {
   readonly clock: Clock;
   /** Those that are configured; a request for the other kind is answered with `NotFoundError`. */
   readonly authorities: { readonly host?: SshAuthority | undefined; readonly user?: SshAuthority | undefined };
@@ -25,13 +27,31 @@ export interface IssueSshDeps {
   readonly randomBytes: (length: number) => Buffer;
 }
 
+/** The X.509 certificate on whose word an SSH certificate is given. */
+export interface AskingCertificate {
+  /** Lower-case hexadecimal: one that is revoked meanwhile gives nothing. */
+  readonly serial: string;
+  /** Seconds since the epoch: nothing that is given on its word outlives it. */
+  readonly notAfter: number;
+}
+
+/** Somebody who asks for a login. */
+export interface SshUser {
+  readonly principal: PrincipalName;
+  readonly asking: AskingCertificate;
+}
+
 /** A host that asks for its certificate: the identity it has shown and the names that were found to be its own. */
 export interface SshHost {
   readonly service: PrincipalName;
   /** Of an instance: whoever vouched for it, and its id. */
   readonly provider?: PrincipalName | undefined;
   readonly instanceId?: PathElement | undefined;
-  readonly names: readonly string[];
+  readonly asking: AskingCertificate;
+  /** The names of this host as a snapshot of the store says it; throws when it may have no certificate. */
+  readonly namesAt: (snapshot: Snapshot) => readonly string[];
+  /** What else must hold when the certificate is recorded. */
+  readonly stillAllowed?: (() => Promise<unknown>) | undefined;
   /** A life in seconds that the certificate must not exceed. */
   readonly maxSeconds?: number | undefined;
 }
@@ -48,30 +68,44 @@ export interface IssuedSshCertificate {
 const action: ActionName = authorityAction(loginAction);
 
 /**
- * A certificate with which `caller` logs in. Every principal asked for must be granted, `ssh_login` on `<domain>:ssh.<login>`; one
+ * A certificate with which the caller logs in. Every principal asked for must be granted, `ssh_login` on `<domain>:ssh.<login>`; one
  * that is not refuses the request as a whole. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `NotFoundError`.
  */
 export async function issueUserCertificate(
   deps: IssueSshDeps,
-  caller: PrincipalName,
+  { principal: caller, asking }: SshUser,
   request: SshCertRequest,
 ): Promise<IssuedSshCertificate> {
   const authority = configured(deps.authorities.user, 'user');
   expectKind(request, 'user');
   const logins = request.principals.map((principal) => parseLogin(principal, deps.loginDomain));
   expectRequestor(request, caller);
-  const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
-  for (const { principal, resource } of logins) {
-    if (checkAccess(snapshot, { principal: caller, action, resource }, now).granted) continue;
-    throw new ForbiddenError(`principal may not log in as \`${principal}\``, { detail: { caller, resource } });
-  }
+  requireLogins(deps, deps.snapshot(), caller, logins);
   const subject = {
     keyId: userKeyId(caller),
     principals: logins.map((login) => login.principal),
     serial: randomSerial(deps.randomBytes),
+    notAfter: asking.notAfter,
   };
-  const profile = userProfile(subject, deps.rules, Math.floor(now / 1000));
-  return issue(deps, authority, profile, request, { owner: caller, provider: undefined, instanceId: undefined });
+  const profile = userProfile(subject, deps.rules, epochSeconds(deps.clock));
+  const whose = { owner: caller, provider: undefined, instanceId: undefined };
+  const conditions = decidedAgain(deps, asking.serial, (snapshot) => {
+    requireKnownIdentity(caller, snapshot);
+    requireLogins(deps, snapshot, caller, logins);
+  });
+  return issue(deps, authority, profile, request, whose, conditions);
+}
+
+function requireLogins(
+  { clock }: Pick<IssueSshDeps, 'clock'>,
+  snapshot: Snapshot,
+  caller: PrincipalName,
+  logins: readonly SshLogin[],
+): void {
+  for (const { principal, resource } of logins) {
+    if (checkAccess(snapshot, { principal: caller, action, resource }, clock.now()).granted) continue;
+    throw new ForbiddenError(`principal may not log in as \`${principal}\``, { detail: { caller, resource } });
+  }
 }
 
 /**
@@ -88,21 +122,31 @@ export async function issueHostCertificate(
   const principals = request.principals.map(parseHostName);
   expectRequestor(request, host.service);
   expectHost(request, host);
-  const held = new Set(host.names.map((name) => name.toLowerCase()));
-  const foreign = principals.find((name) => !held.has(name));
-  if (foreign !== undefined) throw new ForbiddenError(`host name \`${foreign}\` is not the caller's`);
+  requireHostNames(host, deps.snapshot(), principals);
   const subject = {
     keyId: hostKeyId(host.service, host.instanceId),
     principals,
     serial: randomSerial(deps.randomBytes),
     maxSeconds: host.maxSeconds,
+    notAfter: host.asking.notAfter,
   };
-  const profile = hostProfile(subject, deps.rules, Math.floor(deps.clock.now() / 1000));
-  return issue(deps, authority, profile, request, {
-    owner: host.service,
-    provider: host.provider,
-    instanceId: host.instanceId,
+  const profile = hostProfile(subject, deps.rules, epochSeconds(deps.clock));
+  const whose = { owner: host.service, provider: host.provider, instanceId: host.instanceId };
+  const rights = decidedAgain(deps, host.asking.serial, (snapshot) => {
+    requireKnownIdentity(host.service, snapshot);
+    requireHostNames(host, snapshot, principals);
   });
+  const decide: RecordingConditions['decide'] = async (source) => {
+    await rights.decide(source);
+    await host.stillAllowed?.();
+  };
+  return issue(deps, authority, profile, request, whose, { ...rights, decide });
+}
+
+function requireHostNames(host: SshHost, snapshot: Snapshot, principals: readonly string[]): void {
+  const held = new Set(host.namesAt(snapshot).map((name) => name.toLowerCase()));
+  const foreign = principals.find((name) => !held.has(name));
+  if (foreign !== undefined) throw new ForbiddenError(`host name \`${foreign}\` is not the caller's`);
 }
 
 /** 64 random bits that are not all zero. */
@@ -117,6 +161,7 @@ async function issue(
   profile: SshProfile,
   request: SshCertRequest,
   whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId'>,
+  conditions: RecordingConditions,
 ): Promise<IssuedSshCertificate> {
   const { kind, serial, keyId, principals, validAfter, validBefore } = profile;
   const keys = { subjectKey: request.publicKey.fingerprint, authorityKey: authority.publicKey.fingerprint };
@@ -124,7 +169,8 @@ async function issue(
   await deps.log.intend({ kind, serial, keyId, principals, validAfter, validBefore, ...keys, ...whose });
   const blob = signSshCertificate(profile, request.publicKey, authority, deps.randomBytes(nonceLength));
   checkIssuedSshCertificate(blob, profile, request.publicKey, authority);
-  await deps.log.issued(serial, blob);
+  // INVARIANT: the right is asked again in the transaction that records it, so that none is handed out after it was taken away.
+  await deps.log.issued(serial, blob, conditions);
   const certificate = formatSshCertificate(blob, request.publicKey.type, keyId);
   return { serial, keyId, certificate, signer: formatSshPublicKey(authority.publicKey) };
 }

@@ -69,8 +69,10 @@ export interface SshSubject {
   /** Those that the caller was found to hold. */
   readonly principals: readonly string[];
   readonly serial: bigint;
-  /** A life in seconds that this certificate must not exceed, e.g. that of the X.509 certificate beside it. */
+  /** A life in seconds that this certificate must not exceed, e.g. what the provider of an instance said. */
   readonly maxSeconds?: number | undefined;
+  /** The end of the X.509 certificate on whose word it is given, in seconds since the epoch: it never outlives that one. */
+  readonly notAfter: number;
 }
 
 /** A certificate for a login: options and extensions as configured. `now` in seconds. Throws `InvalidRequestError`. */
@@ -81,7 +83,7 @@ export function userProfile(subject: SshSubject, rules: SshRules, now: number): 
   return {
     kind: 'user',
     ...common(subject),
-    ...lifetime([rules.userExpirySeconds, maxUserLifetimeSeconds, subject.maxSeconds], now),
+    ...lifetime([rules.userExpirySeconds, maxUserLifetimeSeconds, subject.maxSeconds, subject.notAfter - now], now),
     criticalOptions: options,
     extensions: [...new Set(rules.extensions)].sort(byBytes),
   };
@@ -92,7 +94,7 @@ export function hostProfile(subject: SshSubject, rules: SshRules, now: number): 
   return {
     kind: 'host',
     ...common(subject),
-    ...lifetime([rules.hostExpirySeconds, maxHostLifetimeSeconds, subject.maxSeconds], now),
+    ...lifetime([rules.hostExpirySeconds, maxHostLifetimeSeconds, subject.maxSeconds, subject.notAfter - now], now),
     criticalOptions: [],
     extensions: [],
   };

@@ -1,37 +1,34 @@
-import { TLSSocket } from 'node:tls';
 import type { RouterMiddleware } from '@koa/router';
-import { altNamesOf, readCertificate } from '../../certificates/certificate-reader.ts';
 import type { CertificateStore } from '../../certificates/certificate-store.ts';
-import {
-  type IssueSshDeps,
-  issueHostCertificate,
-  issueUserCertificate,
-  type SshHost,
-} from '../../certificates/ssh/issue-ssh.ts';
+import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../certificates/ssh/issue-ssh.ts';
 import { parseSshRevocation, revokeSsh } from '../../certificates/ssh/revoke-ssh.ts';
 import { revokedKrl } from '../../certificates/ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../certificates/ssh/ssh-csr.ts';
-import { ForbiddenError } from '../../errors.ts';
-import { type Principal, readClientCertificate } from '../../principal.ts';
+import { callingHost } from '../../instances/calling-host.ts';
+import type { InstanceStore } from '../../instances/instance-store.ts';
 import type { Store } from '../../store/store.ts';
 import { bodyJson } from '../body.ts';
-import { answerJson, type RequestState, type RouteContext, requireIdentity, requirePrincipal } from '../context.ts';
+import { answerJson, type RequestState, requireCaller, requireIdentity, requirePrincipal } from '../context.ts';
 
 export interface SshRouteDeps {
   readonly issue: IssueSshDeps;
   readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter'>;
+  readonly instances: Pick<InstanceStore, 'standing'>;
   readonly store: Pick<Store, 'change'>;
 }
 
-/** `POST /sshcert`: an SSH certificate for the caller, 201 (decision 26). A host asks with the certificate that names it. */
-export function sshCertificateRoute({ issue, certificates }: SshRouteDeps): RouterMiddleware<RequestState> {
+/** `POST /sshcert`: an SSH certificate for the holder of the connection's certificate, which it does not outlive: 201 (decision 26). */
+export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    const caller = requireIdentity(ctx);
+    // INVARIANT: a principal token does not do here, as it may name somebody other than the certificate, whose end and names count.
+    const caller = requireCaller(ctx);
     const request = parseSshCertRequest(bodyJson(ctx));
+    const { serial, notAfter } = caller.certificate;
+    const asking = { serial, notAfter: Math.floor(notAfter / 1000) };
     const issued =
       request.kind === 'user'
-        ? await issueUserCertificate(issue, caller.name, request)
-        : await issueHostCertificate(issue, await callingHost(ctx, caller, certificates), request);
+        ? await issueUserCertificate(deps.issue, { principal: caller.principal, asking }, request)
+        : await issueHostCertificate(deps.issue, await callingHost(deps, caller, asking), request);
     ctx.status = 201;
     ctx.set('Cache-Control', 'no-store');
     answerJson(
@@ -62,28 +59,5 @@ export function sshRevocationsRoute({ issue, certificates }: SshRouteDeps): Rout
     const krl = await revokedKrl({ certificates, authorities, clock: issue.clock });
     ctx.set('Content-Type', 'application/octet-stream');
     ctx.body = krl;
-  };
-}
-
-/** The host names of the connection's certificate and, where the store knows it, the instance and the end of its life. */
-async function callingHost(
-  ctx: RouteContext,
-  caller: Extract<Principal, { kind: 'identity' }>,
-  certificates: SshRouteDeps['certificates'],
-): Promise<SshHost> {
-  const { socket } = ctx.req;
-  const presented = socket instanceof TLSSocket && socket.authorized ? socket.getPeerX509Certificate() : undefined;
-  const identity = presented === undefined ? undefined : readClientCertificate(presented);
-  // A principal token may name somebody other than the connection's certificate, whose host names are then not the caller's.
-  if (presented === undefined || typeof identity !== 'object' || identity.principal.name !== caller.name) {
-    throw new ForbiddenError('a host asks with its own client certificate');
-  }
-  const certificate = readCertificate(presented.raw);
-  const row = await certificates.find(certificate.serial);
-  return {
-    service: caller.name,
-    provider: row?.provider,
-    instanceId: row?.instanceId,
-    names: altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])),
   };
 }

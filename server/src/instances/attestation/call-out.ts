@@ -22,6 +22,8 @@ export interface CallOutDeps {
   readonly addresses: AddressPolicy;
   readonly identity: () => Promise<CallOutIdentity>;
   readonly clock: Clock;
+  /** Whether the certificate with this serial number (lower-case hexadecimal) was revoked. */
+  readonly isRevoked: (serial: string) => boolean;
   /** For the whole exchange: name look-up, connection, request and answer. */
   readonly timeoutMs: number;
   /** DNS names that need nobody to vouch for them. */
@@ -121,14 +123,18 @@ async function locate(deps: CallOutDeps, url: URL, provider: PrincipalName): Pro
 }
 
 /* The protocol identifies the provider by its name, not by its host: any host may run it, nobody else may speak for it. */
-function isProvider(provider: PrincipalName): (host: string, certificate: PeerCertificate) => Error | undefined {
+function isProvider(
+  { isRevoked }: Pick<CallOutDeps, 'isRevoked'>,
+  provider: PrincipalName,
+): (host: string, certificate: PeerCertificate) => Error | undefined {
   return (_host, certificate) => {
     const name: unknown = certificate.subject?.CN;
-    return name === provider ? undefined : new Error('the certificate is of another service');
+    if (name !== provider) return new Error('the certificate is of another service');
+    return isRevoked(certificate.serialNumber.toLowerCase()) ? new Error('the certificate was revoked') : undefined;
   };
 }
 
-function agentFor(target: Target, identity: CallOutIdentity, provider: PrincipalName, timeoutMs: number): Agent {
+function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, provider: PrincipalName): Agent {
   return new Agent({
     connect: {
       ca: identity.roots,
@@ -136,13 +142,13 @@ function agentFor(target: Target, identity: CallOutIdentity, provider: Principal
       key: identity.key,
       minVersion: 'TLSv1.2',
       servername: isIP(target.host) === 0 ? target.host : '',
-      checkServerIdentity: isProvider(provider),
+      checkServerIdentity: isProvider(deps, provider),
       lookup: (_host, options, answer) => {
         const family = isIP(target.address);
         if (options.all === true) answer(null, [{ address: target.address, family }]);
         else answer(null, target.address, family);
       },
-      timeout: timeoutMs,
+      timeout: deps.timeoutMs,
     },
     pipelining: 0,
     maxHeaderSize: 16_384,
@@ -160,7 +166,7 @@ async function exchange(
   let agent: Agent | undefined;
   try {
     const target = await within(signal, locate(deps, url, provider));
-    agent = agentFor(target, await within(signal, deps.identity()), provider, deps.timeoutMs);
+    agent = agentFor(deps, target, await within(signal, deps.identity()), provider);
     const operation = request.operation === 'register' ? 'instance' : 'refresh';
     const answer = await send(`${url.origin}${url.pathname.replace(/\/$/, '')}/${operation}`, {
       method: 'POST',

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
+import type { RecordingConditions } from '../../certificates/certificate-store.ts';
 import { ForbiddenError } from '../../errors.ts';
 import type { InstanceKey, InstanceStore } from '../instance-store.ts';
 import { type AttestationProvider, plainlyAttested } from './attestation.ts';
@@ -19,15 +20,19 @@ export interface JoinTokenDeps {
   readonly joinTokenSeconds: number;
 }
 
-/** Makes a one-time token that registers exactly this instance, within its life. Answers its text, which is kept nowhere. */
+/**
+ * Makes a one-time token that registers exactly this instance, within its life. Answers its text, which is kept nowhere. Throws what the
+ * conditions throw.
+ */
 export async function createJoinToken(
   deps: JoinTokenDeps,
   createdBy: PrincipalName,
   key: InstanceKey,
+  conditions: RecordingConditions,
 ): Promise<string> {
   const text = `${prefix}${deps.randomBytes(32).toString('base64url')}`;
   const expires = epochSeconds(deps.clock) + deps.joinTokenSeconds;
-  await deps.instances.addJoinToken(digestOf(text), { ...key, expires, createdBy });
+  await deps.instances.addJoinToken(digestOf(text), { ...key, expires, createdBy }, conditions);
   return text;
 }
 
@@ -45,10 +50,10 @@ export function joinTokenProvider(deps: {
       const { provider, domain, service, instanceId, attestationData } = request;
       const isToken = attestationData.startsWith(prefix) && attestationData.length <= 128;
       const key = { provider, domain, service, instanceId };
-      const spent =
-        isToken && (await deps.instances.spendJoinToken(digestOf(attestationData), key, epochSeconds(deps.clock)));
+      const joinToken = digestOf(attestationData);
+      const spent = isToken && (await deps.instances.spendJoinToken(joinToken, key, epochSeconds(deps.clock)));
       if (!spent) throw new ForbiddenError('attestationData is no valid join token for this instance');
-      return plainlyAttested;
+      return { ...plainlyAttested, joinToken };
     },
   };
 }

@@ -3,7 +3,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, createLocalJWKSet, createRemoteJWKSet, errors } from 'jose';
 import { z } from 'zod';
 import type { AttestationProvider } from './attestation.ts';
-import { type JwtIssuer, signedJwtProvider } from './signed-jwt.ts';
+import { type JwtIssuer, type SignedJwtDeps, signedJwtProvider } from './signed-jwt.ts';
 
 /** Where the keys of a token issuer come from: exactly one of the two. */
 export interface JwtIssuerOptions extends JwtIssuer {
@@ -60,6 +60,9 @@ async function keysOf(options: JwtIssuerOptions, clock: Clock): Promise<CompactV
 }
 
 /** The provider for the signed tokens of one issuer. Throws when its key file cannot be read. */
-export async function openJwtProvider(options: JwtIssuerOptions, clock: Clock): Promise<AttestationProvider> {
-  return signedJwtProvider({ issuer: options, keys: await keysOf(options, clock), clock });
+export async function openJwtProvider(
+  options: JwtIssuerOptions,
+  deps: Pick<SignedJwtDeps, 'clock' | 'instances'>,
+): Promise<AttestationProvider> {
+  return signedJwtProvider({ ...deps, issuer: options, keys: await keysOf(options, deps.clock) });
 }

@@ -1,6 +1,8 @@
+import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, compactVerify, errors } from 'jose';
 import { ForbiddenError } from '../../errors.ts';
+import type { InstanceStore } from '../instance-store.ts';
 import {
   type AttestationProvider,
   type AttestationRequest,
@@ -61,11 +63,21 @@ async function signedClaims(text: string, keys: CompactVerifyGetKey): Promise<un
   }
 }
 
-/* RFC 7519 §4.1, with every claim that is relied on obligatory: `jose` would take a token without `exp`. */
-function checkClaims(claims: unknown, issuer: JwtIssuer, now: number): object {
+/** The claims that are relied on: every one of them is required, although `jose` would take a token without `exp`. */
+interface CheckedClaims {
+  readonly claims: object;
+  /** When the token ends for us, in seconds since the epoch. */
+  readonly end: number;
+}
+
+/* RFC 7519 §4.1. */
+function checkClaims(claims: unknown, issuer: JwtIssuer, now: number): CheckedClaims {
   const fault = claimsFault(claims, issuer, now);
-  if (fault === undefined && typeof claims === 'object' && claims !== null) return claims;
-  throw new ForbiddenError(`attestationData is a token with ${fault ?? 'no claims'}`);
+  if (fault !== undefined || typeof claims !== 'object' || claims === null) {
+    throw new ForbiddenError(`attestationData is a token with ${fault ?? 'no claims'}`);
+  }
+  const [exp, iat] = [Number(claimAt(claims, ['exp'])), Number(claimAt(claims, ['iat']))];
+  return { claims, end: Math.ceil(Math.min(exp, iat + issuer.maxAgeSeconds)) + toleranceSeconds };
 }
 
 function claimsFault(claims: unknown, issuer: JwtIssuer, now: number): string | undefined {
@@ -79,26 +91,51 @@ function claimsFault(claims: unknown, issuer: JwtIssuer, now: number): string | 
   return undefined;
 }
 
-/** Attests by a signed token: its signature, issuer, audience and age, and that its claims name the service asked for. */
-export function signedJwtProvider(deps: {
+/*
+ * What makes a token this token: its `jti`, else all that is signed of it. The signature itself does not count, since that of an elliptic
+ * curve has a second form for the same content.
+ */
+function digestOf(text: string, claims: object, issuer: JwtIssuer): string {
+  const id = claimAt(claims, ['jti']);
+  if (id !== undefined && typeof id !== 'string') {
+    throw new ForbiddenError('attestationData is a token with a `jti` that is not a string');
+  }
+  const signed = text.slice(0, text.lastIndexOf('.'));
+  return hash(
+    'sha256',
+    JSON.stringify(id === undefined ? ['signed', signed] : ['jti', issuer.issuer, id]),
+    'base64url',
+  );
+}
+
+export interface SignedJwtDeps {
   readonly issuer: JwtIssuer;
   readonly keys: CompactVerifyGetKey;
   readonly clock: Clock;
-}): AttestationProvider {
-  const named = { ...deps.issuer.claims, sub: deps.issuer.subject };
+  readonly instances: Pick<InstanceStore, 'spendAttestationToken'>;
+}
+
+/**
+ * Attests by a signed token: its signature, issuer, audience and age, that its claims name the service asked for, and that it has not
+ * counted before. The instance that it counted for may show it again when it refreshes: its certificate speaks for it then.
+ */
+export function signedJwtProvider({ issuer, keys, clock, instances }: SignedJwtDeps): AttestationProvider {
+  const named = { ...issuer.claims, sub: issuer.subject };
   const rules = Object.entries(named).map(([name, template]) => ({ name, path: pathOf(name), template }));
   return {
     async attest(request) {
-      if (request.attestationData.length > maxLength)
-        throw new ForbiddenError('attestationData is too long for a token');
-      const signed = await signedClaims(request.attestationData, deps.keys);
-      const claims = checkClaims(signed, deps.issuer, epochSeconds(deps.clock));
+      const { attestationData, provider, domain, service, instanceId } = request;
+      if (attestationData.length > maxLength) throw new ForbiddenError('attestationData is too long for a token');
+      const { claims, end } = checkClaims(await signedClaims(attestationData, keys), issuer, epochSeconds(clock));
       for (const { name, path, template } of rules) {
         if (claimAt(claims, path) !== fill(template, request)) {
           throw new ForbiddenError(`attestationData is a token whose claim \`${name}\` names something else`);
         }
       }
-      return plainlyAttested;
+      const digest = digestOf(attestationData, claims, issuer);
+      const use = await instances.spendAttestationToken(digest, { provider, domain, service, instanceId }, end);
+      if (use === 'first' || (use === 'again' && request.operation === 'refresh')) return plainlyAttested;
+      throw new ForbiddenError('attestationData is a token that was used before');
     },
   };
 }

@@ -21,6 +21,7 @@ type Part =
   | 'revocations'
   | 'instances'
   | 'joinTokens'
+  | 'attestationTokens'
   | 'signingKeys'
   | 'crlNumbers'
   | 'versions'
@@ -32,6 +33,7 @@ const parts: readonly (readonly [Part, (database: Database.Database, now: number
   ['revocations', keepRevocations],
   ['instances', keepInstances],
   ['joinTokens', keepJoinTokens],
+  ['attestationTokens', keepAttestationTokens],
   ['signingKeys', keepSigningKeys],
   ['crlNumbers', keepCrlNumbers],
   ['versions', keepVersions],
@@ -114,6 +116,12 @@ function keepJoinTokens(database: Database.Database, now: number): number {
   const spend = 'update main.join_tokens set spent_at = ? where spent_at is null and digest not in';
   database.prepare(`${spend} (select digest from replaced.join_tokens)`).run(now);
   return database.prepare('insert or replace into main.join_tokens select * from replaced.join_tokens').run().changes;
+}
+
+/** One that counted before the restore does not count again. */
+function keepAttestationTokens(database: Database.Database): number {
+  const insert = 'insert or replace into main.attestation_tokens select * from replaced.attestation_tokens';
+  return database.prepare(insert).run().changes;
 }
 
 function keepSigningKeys(database: Database.Database): number {

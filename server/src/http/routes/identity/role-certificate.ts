@@ -32,7 +32,8 @@ async function issue(
   const { certificate } = ctx.state;
   const held = certificate === undefined ? [] : altNamesOf(readCertificate(certificate.der));
   const heldDnsNames = new Set(held.flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
-  return issueRoleCertificate(deps.roles, name, { csr, role, requestedSeconds, heldDnsNames });
+  const asked = { csr, role, requestedSeconds, heldDnsNames, presented: certificate?.serial };
+  return issueRoleCertificate(deps.roles, name, asked);
 }
 
 /** `POST /domain/{domainName}/role/{roleName}/token` */

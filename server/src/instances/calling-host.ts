@@ -1,0 +1,43 @@
+import { splitPrincipal } from '@signet/policy-engine/names';
+import { altNamesOf, readCertificate } from '../certificates/certificate-reader.ts';
+import type { CertificateStore } from '../certificates/certificate-store.ts';
+import { carriesInstanceId } from '../certificates/instance-id.ts';
+import type { AskingCertificate, SshHost } from '../certificates/ssh/issue-ssh.ts';
+import { ForbiddenError } from '../errors.ts';
+import type { Caller } from './caller.ts';
+import type { InstanceKey, InstanceStore } from './instance-store.ts';
+
+export interface CallingHostDeps {
+  readonly certificates: Pick<CertificateStore, 'find'>;
+  readonly instances: Pick<InstanceStore, 'standing'>;
+}
+
+/**
+ * The host that asks for an SSH certificate with its own X.509 certificate, whose DNS names are its names. An instance gets one only
+ * with a certificate of its lineage, and when its provider allowed it. Throws `ForbiddenError`.
+ */
+export async function callingHost(deps: CallingHostDeps, caller: Caller, asking: AskingCertificate): Promise<SshHost> {
+  const certificate = readCertificate(caller.certificate.der);
+  const names = altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : []));
+  const host = { service: caller.principal, asking, namesAt: () => names };
+  const row = await deps.certificates.find(caller.certificate.serial);
+  if (row?.kind === 'service' || (row === undefined && !carriesInstanceId(certificate))) return host;
+  const tenant = splitPrincipal(caller.principal);
+  if (row?.provider === undefined || row.instanceId === undefined || tenant === undefined) {
+    throw new ForbiddenError('the certificate of an instance is not known here, it must register anew');
+  }
+  const { provider, instanceId } = row;
+  const stillAllowed = () => requireSshAllowed(deps, { provider, ...tenant, instanceId }, caller.certificate.serial);
+  await stillAllowed();
+  return { ...host, provider, instanceId, stillAllowed };
+}
+
+async function requireSshAllowed({ instances }: CallingHostDeps, key: InstanceKey, presented: string): Promise<void> {
+  const standing = await instances.standing(key, presented);
+  if (standing?.lineage !== 'current' && standing?.lineage !== 'previous') {
+    throw new ForbiddenError('the certificate is not the current one of a registered instance');
+  }
+  if (!standing.sshAllowed) {
+    throw new ForbiddenError(`provider \`${key.provider}\` does not allow this instance an SSH certificate`);
+  }
+}
