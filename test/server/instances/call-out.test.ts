@@ -1,97 +1,16 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import { createServer, type Server } from 'node:https';
-import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
-import { TLSSocket } from 'node:tls';
 import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
 import { createCircuitBreaker } from '@signet/server/instances/attestation/circuit-breaker';
 import test from 'ava';
-import { domainContent } from '#support/domain-sketch';
-import { field, instanceDomains, instanceNames, instanceWorld, json, keyPem, register } from '#support/instance-world';
-import { createPki, type Pki } from '#support/pki';
-import { ecPair, requestPem } from '#support/requests';
-import type { Ending } from '#support/start-server';
+import { type Answering, confirm, registration, setEndpoint, worldWith } from '#support/called-provider';
+import { field, instanceDomains, json, keyPem, register } from '#support/instance-world';
+import { ecPair } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
-
-interface Call {
-  readonly path: string;
-  readonly body: unknown;
-  readonly caller: string;
-}
-
-type Answering = (call: Call, response: ServerResponse, request: IncomingMessage) => void;
-
-/** A provider on loopback with the certificate of `name`; it ends with the test. */
-async function provider(t: Ending, pki: Pki, name: string, answer: Answering): Promise<{ url: string; calls: Call[] }> {
-  const { certificate, key } = await pki.identity(name);
-  const calls: Call[] = [];
-  const server: Server = createServer(
-    { cert: certificate, key, ca: pki.bundle, requestCert: true, rejectUnauthorized: true },
-    (request, response) => {
-      const chunks: Buffer[] = [];
-      request.on('data', (chunk: Buffer) => chunks.push(chunk));
-      request.on('end', () => {
-        const peer = request.socket instanceof TLSSocket ? request.socket.getPeerX509Certificate() : undefined;
-        const call = {
-          path: request.url ?? '',
-          body: JSON.parse(Buffer.concat(chunks).toString()),
-          caller: peer?.subject ?? '',
-        };
-        calls.push(call);
-        answer(call, response, request);
-      });
-    },
-  );
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  t.teardown(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return { url: `https://127.0.0.1:${(server.address() as AddressInfo).port}/attest`, calls };
-}
-
-const confirm =
-  (attributes: Readonly<Record<string, string>> = {}): Answering =>
-  ({ body }, response) => {
-    response.setHeader('content-type', 'application/json');
-    response.end(JSON.stringify({ ...Object(body), attributes }));
-  };
-
-async function worldWith(
-  t: Ending,
-  answer: Answering,
-  options: Readonly<Record<string, unknown>> = {},
-  as = 'prov.cloud',
-) {
-  const pki = await createPki();
-  const { url, calls } = await provider(t, pki, as, answer);
-  const callOut = { 'instances.callOut.allow': ['127.0.0.1'], 'instances.callOut.timeoutMs': 9000, ...options };
-  const world = await instanceWorld(t, { pki, options: callOut });
-  await setEndpoint(world, url);
-  return { ...world, url, calls };
-}
-
-async function setEndpoint(world: Awaited<ReturnType<typeof instanceWorld>>, url: string): Promise<void> {
-  const content = domainContent(instanceDomains[1]);
-  const services = content.services.map((service) =>
-    service.name === 'cloud' ? { ...service, providerEndpoint: url } : service,
-  );
-  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
-  await world.running.refresh();
-}
-
-function registration(id: string, pair = ecPair()): Record<string, unknown> {
-  const csr = requestPem(pair, {
-    commonNames: ['media.player'],
-    altNames: [...instanceNames(id), ['dns', 'player.media.prov.example.com']],
-  });
-  return { provider: 'prov.cloud', domain: 'media', service: 'player', attestationData: 'signed by the cloud', csr };
-}
 
 test('a provider is asked over mutual TLS, and what it says about the certificate holds', async (t) => {
   const attributes = { certUsage: 'client', certExpiryTime: '10', certSSH: 'true', zone: 'z1' };
