@@ -52,7 +52,7 @@ const ed25519 = (() => {
   return `ssh-ed25519 ${blob.toString('base64')}`;
 })();
 
-const subject = { keyId: 'k', principals: ['p'], serial: 1n };
+const subject = { keyId: 'k', principals: ['p'], serial: 1n, notAfter: Number.MAX_SAFE_INTEGER };
 const ssh = { extensions: [], sourceAddresses: [] } as unknown as SshRules;
 const wireRequest = {
   certRequestData: { principals: ['p'], publicKey: ed25519 },

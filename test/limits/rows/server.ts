@@ -75,6 +75,7 @@ async function lastOf(calls: number): Promise<unknown> {
     clock: { now: () => 0 },
     timeoutMs: 1000,
     isOwnName: () => false,
+    isRevoked: () => false,
   });
   const provider = callOut.provider(parsePrincipalName('prov.cloud'), 'https://prov.test:1/');
   const attempts = Array.from({ length: calls }, () => provider.attest(attestation).catch((error: unknown) => error));
@@ -204,7 +205,12 @@ export const serverRows: readonly Row[] = [
   most('server/src/instances/attestation/signed-jwt.ts', 'maxLength', async (length) => {
     const issuer = { issuer: 'i', audience: 'a', subject: 's', claims: {}, maxAgeSeconds: 1 };
     const keys = () => Promise.reject(new Error('none'));
-    const provider = signedJwtProvider({ issuer: issuer as never, keys, clock: { now: () => 0 } });
+    const provider = signedJwtProvider({
+      issuer: issuer as never,
+      keys,
+      clock: { now: () => 0 },
+      instances: {} as never,
+    });
     const message = await refusal(() => provider.attest({ ...attestation, attestationData: 'x'.repeat(length) }));
     return message !== '' && !message.includes('too long');
   }),
