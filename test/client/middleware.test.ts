@@ -1,8 +1,12 @@
+import { once } from 'node:events';
 import type { RequestListener } from 'node:http';
 import { createServer } from 'node:https';
+import { text } from 'node:stream/consumers';
+import { connect } from 'node:tls';
 import { SignetClientError, secureServerOptions } from '@signet/client';
 import { type AccessChecker, requireGrant as forExpress, type RequireGrantOptions } from '@signet/client/express';
 import { requireGrant as forFastify } from '@signet/client/fastify';
+import { requireGrantUpgrade } from '@signet/client/http';
 import { requireGrant as forKoa } from '@signet/client/koa';
 import { certificateThumbprint } from '@signet/policy-engine/token';
 import test, { type ExecutionContext } from 'ava';
@@ -132,3 +136,47 @@ for (const name of Object.keys(frameworks)) {
     t.deepEqual(await call('/movie', { as: current }), passes);
   });
 }
+
+test('an upgrade passes only when it is granted, and is answered otherwise', async (t) => {
+  const pki = await makePki(temporaryFolder(t));
+  const server = await pki.issue('catalog.api', ['localhost']);
+  const failing = ({ path }: { path: string }) => {
+    if (path === '/fails') throw new Error('secret');
+    return rule({ method: 'GET', path });
+  };
+  const admit = requireGrantUpgrade({ access, by: 'certificate', rule: failing, domains: ['catalog'] });
+  const tls = { cert: server.cert, key: server.key, ca: pki.ca, requestCert: true, rejectUnauthorized: false };
+  const listening = createServer({ ...tls, ...secureServerOptions });
+  listening.on('upgrade', async (seen, socket) => {
+    const listeners = socket.listenerCount('error');
+    if (!(await admit(seen, socket))) return;
+    const kept = socket.listenerCount('error') - listeners;
+    socket.end(`HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\nhello ${kept}`);
+  });
+  listening.listen(0, '127.0.0.1');
+  await once(listening, 'listening');
+  t.teardown(() => listening.close());
+  const address = listening.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const upgrade = async (path: string, as: TestIdentity): Promise<string[]> => {
+    const socket = connect({
+      host: '127.0.0.1',
+      servername: 'localhost',
+      port,
+      ca: pki.ca,
+      cert: as.cert,
+      key: as.key,
+    });
+    await once(socket, 'secureConnect');
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\r\n`);
+    const answer = await text(socket);
+    return [answer.slice(9, 12), answer.split('\r\n\r\n')[1] ?? ''];
+  };
+  const refused = (code: number, message: string) => [String(code), JSON.stringify({ code, message })];
+  const player = await pki.issue('media.player');
+  t.deepEqual(await upgrade('/movie', player), ['101', 'hello 0']);
+  t.deepEqual(await upgrade('/movie', await pki.issue('media.guest')), refused(403, 'access is not granted'));
+  t.deepEqual(await upgrade('/MOVIE', player), refused(400, 'path can be read in more than one way'));
+  t.deepEqual(await upgrade('/other', player), refused(404, 'unknown endpoint'));
+  t.deepEqual(await upgrade('/fails', player), refused(500, 'internal error'));
+});
