@@ -8,6 +8,7 @@ import { formatProblem } from '../errors.ts';
 import { type ApplySummary, applyDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { parsePlanFile, plannedState } from '../management/plan-file.ts';
+import { parseReason } from '../management/require-reason.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
@@ -39,7 +40,7 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
   try {
     const context = {
       actor: `local:${localUser()}`,
-      ...(options.reason === undefined ? {} : { reason: options.reason }),
+      ...(options.reason === undefined ? {} : { reason: parseReason(options.reason) }),
     };
     const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
     const summary = await applyDocuments(store, documents, context, systemClock.now(), {

@@ -3,6 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { parseReason } from '../management/require-reason.ts';
 import { type BackupProof, restoreStore } from '../store/sqlite/restore.ts';
 import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { localUser } from './local-user.ts';
@@ -34,7 +35,7 @@ async function restore(file: string, options: RestoreOptions, command: Command):
   const { storeFile, keysDir } = loadConfig(configPathOf(command), processEnvironment());
   const context = {
     actor: `local:${localUser()}`,
-    ...(options.reason !== undefined && { reason: options.reason }),
+    ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
   };
   const proof: BackupProof =
     options.digest === undefined ? { sealKey: readSealKey(join(keysDir, sealKeyName)) } : { digest: options.digest };

@@ -1,5 +1,14 @@
 import { InvalidRequestError } from '../errors.ts';
 import type { ChangeContext, DomainContent } from '../store/records.ts';
+import { notPlain, plainLine } from './plain-text.ts';
+
+const maxReason = 1024;
+
+/** What an operator says of a change. Throws `InvalidRequestError`. */
+export function parseReason(text: string): string {
+  if (text.length <= maxReason && plainLine.test(text)) return text;
+  throw new InvalidRequestError(`reason: ${notPlain}, and must have at most ${maxReason} characters`);
+}
 
 /** Throws `InvalidRequestError` when the domain wants to know why it is changed. */
 export function requireReason(domain: DomainContent, context: ChangeContext): void {

@@ -26,6 +26,17 @@ test('no text of others makes a line of its own', async (t) => {
   t.is(told, 'one\ntwo\\u001b[2K');
 });
 
+test('every character that turns, hides or moves what is shown is written out, in keys and lists too', async (t) => {
+  const turning = '\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\u200b\u00ad\ufeff\u{e0041}';
+  const codes = [...Array(turning.length)].map((_, at) => `\\u${turning.charCodeAt(at).toString(16).padStart(4, '0')}`);
+  const written = codes.join('');
+  t.is(await printed({ [turning]: turning }), `${written}  ${written}\n`);
+  t.is(await printed([turning, 'b']), `${written}\nb\n`);
+  t.is(await printed(`a${turning}\n\tb\u001b[2K`), `a${written}\n\tb\\u001b[2K\n`);
+  t.is(await printed({ a: turning }, true), `{"a":"${written}"}\n`);
+  t.deepEqual(JSON.parse(await printed({ a: turning }, true)), { a: turning });
+});
+
 test('a text that is the whole answer stays as it is', async (t) => {
   t.is(await printed('-----BEGIN KEY-----\nabc\n'), '-----BEGIN KEY-----\nabc\n\n');
 });

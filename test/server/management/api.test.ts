@@ -332,7 +332,7 @@ test('hostile texts are texts: each is stored as it is or refused, and never mor
     t.true([400, 404].includes((await boss(path === `${domain}/roles/_` ? `${path}%25` : path)).status), text);
     t.is((await boss(`${base}/search?member=${encodeURIComponent(text)}`)).status, 200);
   }
-  for (const text of ['line\nbreak\u0000', '\u001b[31m']) {
+  for (const text of ['line\nbreak\u0000', '\u001b[31m', 'a\u202eb', 'a\u2066b', 'a\u061cb', 'a\u200bb']) {
     t.is((await boss(`${domain}/roles/reader`, send('PUT', { description: text }))).status, 400);
     t.is((await boss(`${domain}/roles/reader?reason=${encodeURIComponent(text)}`, send('PUT', {}))).status, 400);
   }

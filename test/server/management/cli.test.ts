@@ -52,6 +52,11 @@ test('apply writes, says what, and keeps the reason', async (t) => {
     out: 'catalog: created, version 1\n1 cases passed\n',
     err: '',
   });
+  const turned = await run('apply', 'docs', '--reason', 'first\u202eyad');
+  t.deepEqual(
+    [turned.status, turned.err],
+    [1, 'signet: reason: must not hold control or format characters, and must have at most 1024 characters\n'],
+  );
   t.deepEqual(await run('apply', 'docs', '--json'), {
     status: 0,
     out: '{"domains":[{"name":"catalog","outcome":"unchanged","version":1}],"casesPassed":1,"warnings":[]}\n',

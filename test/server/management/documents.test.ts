@@ -186,7 +186,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'a description with NUL',
     'domain: c\ndescription: "a\\0b"\n',
-    '2:14: description: must not hold control characters',
+    '2:14: description: must not hold control or format characters',
   ],
   ['a switch that is a text', 'domain: c\nenabled: maybe\n', '2:10: enabled: must be `true` or `false`'],
   [

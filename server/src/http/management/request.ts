@@ -10,13 +10,13 @@ import {
 } from '../../management/change-domain.ts';
 import { noMembers } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
+import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
 import type { DomainRecord } from '../../store/records.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 
-const maxReason = 1024;
 const maxWarnings = 10;
 const defaultLimit = 100;
 const maxLimit = 1000;
@@ -39,9 +39,6 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
   const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard']);
   const caller = requireIdentity(ctx).name;
   const reason = query.get('reason');
-  if (reason !== undefined && (reason.length > maxReason || /\p{Cc}/u.test(reason))) {
-    throw new InvalidRequestError(`reason must have at most ${maxReason} characters and no control characters`);
-  }
   const { certificate, requestId } = ctx.state;
   const ifMatch = tagsOf(ctx);
   const ifNoneMatch = ctx.get('If-None-Match');
@@ -51,7 +48,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     context: {
       actor: caller,
       requestId,
-      ...(reason !== undefined && { reason }),
+      ...(reason !== undefined && { reason: parseReason(reason) }),
       ...(certificate !== undefined && { certificateSerial: certificate.serial }),
     },
     ...(ifMatch !== undefined && { ifMatch }),

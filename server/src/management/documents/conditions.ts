@@ -9,7 +9,10 @@ import type { FieldPath } from './yaml-source.ts';
 const values = z
   .string()
   .max(1024, 'must have at most 1,024 characters')
-  .regex(/^[^\s,\p{Cc}]+(?:,[^\s,\p{Cc}]+)*$/u, 'must be one value, or several with commas and no blanks between them')
+  .regex(
+    /^[^\s,\p{Cc}\p{Cf}\p{Cs}]+(?:,[^\s,\p{Cc}\p{Cf}\p{Cs}]+)*$/u,
+    'must be one value, or several with commas and no blanks between them',
+  )
   .optional();
 
 const conditionSchema = strict({

@@ -1,27 +1,19 @@
 import { z } from 'zod';
 import type { QuotaKind } from '../../store/records.ts';
+import { notPlain, plainLine, plainLines } from '../plain-text.ts';
 import { conditionsSchema } from './conditions.ts';
 import { strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
 
-const noControls = /^[^\p{Cc}\u2028\u2029]*$/u;
-const description = z
-  .string()
-  .max(1024, 'must have at most 1,024 characters')
-  .regex(/^(?:[^\p{Cc}]|[\n\t])*$/u, 'must not hold control characters')
-  .optional();
+const description = z.string().max(1024, 'must have at most 1,024 characters').regex(plainLines, notPlain).optional();
 const seconds = z
   .int('must be a whole number of seconds')
   .min(1, 'must be at least 1 second')
   .max(2_147_483_647, 'must be at most 2,147,483,647 seconds')
   .optional();
 const text = (max: number) =>
-  z
-    .string()
-    .min(1, 'must not be empty')
-    .max(max, `must have at most ${max} characters`)
-    .regex(noControls, 'must not hold control characters');
+  z.string().min(1, 'must not be empty').max(max, `must have at most ${max} characters`).regex(plainLine, notPlain);
 
 /** What can be said of a member beside its name. */
 export const memberFieldsSchema = strict({
