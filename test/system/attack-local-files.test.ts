@@ -11,7 +11,7 @@ import {
 } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
-import { signetScript } from '#support/dev-world';
+import { signetScript, updaterScript } from '#support/dev-world';
 import { runProgram } from '#support/run-program';
 import { install } from '#support/signet-program';
 import { temporaryFolder } from '#support/temp';
@@ -20,10 +20,13 @@ import { temporaryFolder } from '#support/temp';
 
 const isRoot = process.getuid?.() === 0;
 
-async function signetIn(folder: string, ...args: readonly string[]) {
-  const { SIGNET_CONFIG: _unset, ...env } = process.env;
-  return runProgram(process.execPath, [signetScript, ...args], { cwd: folder, env });
-}
+const { SIGNET_CONFIG: _unset, SIGNET_UPDATER_CONFIG: _neither, ...env } = process.env;
+
+const signetIn = (folder: string, ...args: readonly string[]) =>
+  runProgram(process.execPath, [signetScript, ...args], { cwd: folder, env });
+
+const updaterIn = (folder: string, ...args: readonly string[]) =>
+  runProgram(process.execPath, [updaterScript, ...args], { cwd: folder, env });
 
 /** A `.signet` that names another server and another store. */
 function prepare(t: ExecutionContext): string {
@@ -68,6 +71,9 @@ test('a `.signet` that others may change, or that belongs to somebody else, is n
       t.regex(stderr, said, command.join(' '));
       t.deepEqual([status, stdout], [2, ''], command.join(' '));
     }
+    const updater = await updaterIn(folder, 'status');
+    t.regex(updater.stdout + updater.stderr, /folder `\.signet` (can be changed by others|belongs to another user)/);
+    t.not(updater.status, 0);
     t.deepEqual(readdirSync(join(folder, '.signet')).toSorted(), ['dev.lock', 'signet.yaml']);
     // Chosen by name, it is the operator's word.
     const chosen = await signetIn(folder, 'config', 'check', '--config', '.signet/../.signet/signet.yaml');

@@ -1,4 +1,4 @@
-import { readFileSync } from 'node:fs';
+import { lstatSync, readFileSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
@@ -51,9 +51,30 @@ export type UpdaterConfig = Readonly<z.infer<typeof configSchema>> & {
   readonly noProxy?: string;
 };
 
-/** Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. */
+const defaultFolder = '.signet';
+
+/**
+ * Name of the configuration file: the option, else `SIGNET_UPDATER_CONFIG`, else `.signet/updater.yaml`. What lies in the working directory
+ * was chosen by nobody: it counts only where nobody else can have put it there. Throws `UpdaterError('configuration')`.
+ */
 export function configFile(option: string | undefined, env: Environment): string {
-  return resolve(option ?? env[variables.config] ?? '.signet/updater.yaml');
+  const chosen = option ?? env[variables.config];
+  if (chosen !== undefined) return resolve(chosen);
+  refuseOthersFolder(defaultFolder);
+  return resolve(defaultFolder, 'updater.yaml');
+}
+
+function refuseOthersFolder(folder: string): void {
+  const self = process.getuid?.();
+  const link = lstatSync(folder, { throwIfNoEntry: false });
+  const target = statSync(folder, { throwIfNoEntry: false });
+  if (self === undefined || link === undefined) return;
+  if ([link, target].some((stats) => stats !== undefined && stats.uid !== self)) {
+    throw problem(`folder \`${folder}\` belongs to another user: use \`--config\` if you trust it`);
+  }
+  if (target !== undefined && (target.mode & 0o022) !== 0) {
+    throw problem(`folder \`${folder}\` can be changed by others: its mode must be 0700`);
+  }
 }
 
 function problem(message: string, cause?: unknown): UpdaterError {
