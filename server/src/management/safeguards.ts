@@ -1,6 +1,7 @@
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import { ConflictError, type DomainError, ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { isBelowUser } from '../snapshot/snapshot.ts';
 import type { DomainContent, MemberRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import { noMembers } from './member-scope.ts';
@@ -79,6 +80,7 @@ export function findFaults(
     ...(options.allowWildcard ? [] : wildcardFaults(before, after)),
     ...administratorFaults(before, after, options.now),
     ...systemFaults(before, after),
+    ...userServiceFaults(before, after),
     ...ruleFaults(before, after),
     ...ownGroupFaults(before, after),
   ];
@@ -147,6 +149,16 @@ function systemFaults(before: DomainContent | undefined, after: DomainContent): 
   }
   if (after.name !== systemDomain || after.enabled || before?.enabled === false) return [];
   return [{ error: new ConflictError(`domain \`${systemDomain}\` cannot be disabled`), path: ['enabled'] }];
+}
+
+/** The services of a domain below `user` would be covered by members that mean users. */
+function userServiceFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+  if (!isBelowUser(after.name)) return [];
+  const known = new Set(before?.services.map(({ name }) => name));
+  const text = `domain \`${after.name}\` cannot have services: members such as \`user.*\` mean users`;
+  return after.services
+    .filter(({ name }) => !known.has(name))
+    .map(({ name }) => ({ error: new ConflictError(text), path: ['services', name] }));
 }
 
 /** Every rule needs a role that it can speak of. */

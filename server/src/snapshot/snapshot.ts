@@ -84,8 +84,15 @@ export type PrincipalState = 'active' | 'disabled' | 'unknown';
 export function principalState(snapshot: Snapshot, principal: PrincipalName): PrincipalState {
   const name = splitPrincipal(principal);
   if (name === undefined) return 'unknown';
+  // INVARIANT: a member `user.*` means users, and never services of a domain below `user`.
+  if (isBelowUser(name.domain)) return 'disabled';
   if (snapshot.disabledDomains.has(name.domain)) return 'disabled';
   const service = snapshot.domain(name.domain)?.services.get(name.service);
   if (service === undefined) return 'unknown';
   return service.enabled ? 'active' : 'disabled';
+}
+
+/** Whether the services of a domain would match members such as `user.*`. */
+export function isBelowUser(domain: DomainName): boolean {
+  return domain.startsWith('user.');
 }

@@ -1,7 +1,9 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import test from 'ava';
 import { managementWorld, send, tagOf } from '#support/management-world';
+import { principalToken } from '#support/principal-token';
 
 /* What somebody with a part of the rights tries in order to get more, and what slips through badly written checks. */
 
@@ -307,6 +309,44 @@ test('no service gets the name of a user', async (t) => {
   const made = await operator(`${base}/domains`, send('POST', { domain: 'USER', admins: ['media.boss'] }));
   t.is(made.status, 409, made.text);
   t.is(await server.store.domain(parseDomainName('user')), undefined);
+});
+
+test('no service below `user` is taken for a user, whether it is new or was there before', async (t) => {
+  const domain = await newDomain('user.jane');
+  const lib = await newDomain('lib.for.users');
+  await boss(`${lib}/roles/reader`, send('PUT', {}));
+  for (const member of ['user.*', 'user.j*', '*', 'user.jane.laptop']) {
+    t.is((await boss(`${lib}/roles/reader/members/${member}?allowWildcard=true`, send('PUT', {}))).status, 201);
+  }
+  await boss(`${lib}/policies/p`, send('PUT', [{ action: 'read', resource: 'film', role: 'reader' }]));
+  const put = await boss(`${domain}/services/laptop`, send('PUT', {}));
+  t.deepEqual(put.body, {
+    code: 409,
+    message: 'domain `user.jane` cannot have services: members such as `user.*` mean users',
+  });
+  t.is((await boss(`${domain}/services/laptop?dryRun=true`, send('PUT', {}))).status, 409);
+  // A store of before may have such a service.
+  const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  const spki = pair.publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  await server.save({ name: 'user.jane', roles: { admin: ['media.boss'] }, services: { laptop: { 0: spki } } });
+  const laptop = await as('user.jane.laptop');
+  const path = '/access/read?resource=lib.for.users:film';
+  const refused = await laptop(path);
+  t.deepEqual(
+    [refused.status, refused.body],
+    [401, { code: 401, message: 'client certificate names no enabled service' }],
+  );
+  const token = principalToken({
+    now: systemClock.now(),
+    key: pair.privateKey,
+    fields: { d: 'user.jane', n: 'laptop' },
+  });
+  t.is((await guest(path, { headers: { 'svc-principal-auth': token } })).status, 401);
+  t.deepEqual((await guest(`${path}&principal=user.jane.laptop`)).body, { granted: false });
+  t.deepEqual((await guest(`${path}&principal=user.jane`)).body, { granted: true });
+  t.is((await boss(`${domain}/services/laptop`, send('PUT', { description: 'still there' }))).status, 200);
+  t.is((await boss(`${domain}/services/phone`, send('PUT', {}))).status, 409);
+  t.is((await boss(`${domain}/services/laptop`, send('DELETE'))).status, 204);
 });
 
 test('names are names: folded, decoded once, and nothing else', async (t) => {

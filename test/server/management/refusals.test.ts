@@ -148,6 +148,13 @@ services: { a: {}, b: {}, c: {} }
     ],
   },
   {
+    note: 'services of a domain below `user`',
+    files: { u: 'domain: user.jane\nservices:\n  laptop: {}\n' },
+    problems: [
+      'u.yaml:3:3: services.laptop: domain `user.jane` cannot have services: members such as `user.*` mean users',
+    ],
+  },
+  {
     note: 'a group taken from under a role that has it',
     stored: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\ngroups:\n  h: {}\n' },
     files: { d: 'domain: d\nroles: { a: { members: ["d:group.h"] } }\n' },
