@@ -15,6 +15,7 @@ import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
 import { noPeers, type Peers } from './peers.ts';
+import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { openSqliteStore } from './store/sqlite/open.ts';
@@ -55,15 +56,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
-  const identity = await openIdentity({
-    config,
-    store,
-    clock,
-    logger,
-    ...decideAgain,
-    ssh: ssh.issue,
-    peers,
-  });
+  const identity = await openIdentity({ config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers });
   cleanup.defer(() => identity.close());
   const cloud = openCloud(config, clock);
   cleanup.defer(() => cloud?.close());
@@ -79,6 +72,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     quotas: config.management.quotas,
     pagingSecret: await store.pagingSecret(),
   };
+  const refused = openRefusedCredentials(store, logger);
+  cleanup.defer(() => refused.close());
   const http = await startHttpServer({
     management: config.management.enabled ? management : undefined,
     config,
@@ -90,6 +85,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
     isRevokedThumbprint: identity.isRevokedThumbprint,
+    onRefused: refused.count,
     identity: identity.routes,
     ssh,
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
@@ -135,6 +131,12 @@ function openKeys(
     life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
   });
+}
+
+function openRefusedCredentials(store: Store, logger: Logger): RefusedCredentials {
+  const onError = (error: unknown) =>
+    logger.error({ error: String(error) }, 'the count of refused credentials cannot be written yet');
+  return countRefusedCredentials({ store, actor: 'signet serve', onError });
 }
 
 /** Without a configured region there is no cloud to ask. */

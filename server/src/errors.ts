@@ -61,6 +61,9 @@ export class UnauthenticatedError extends DomainError {
   readonly code = 'unauthenticated';
 }
 
+/** Nothing was presented that could say who is calling. */
+export class MissingCredentialsError extends UnauthenticatedError {}
+
 /** The caller is known and may not do this. */
 export class ForbiddenError extends DomainError {
   override readonly name = 'ForbiddenError';

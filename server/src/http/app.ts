@@ -1,6 +1,7 @@
 import type { IncomingMessage } from 'node:http';
 import Router from '@koa/router';
 import Koa from 'koa';
+import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
@@ -23,6 +24,8 @@ export interface AppDeps extends AuthenticationDeps {
   readonly routes: (router: Router<RequestState>) => void;
   /** Whether the server is stopping: answers then tell clients to open no further request on their connection. */
   readonly isDraining: () => boolean;
+  /** Told of every credential that is refused. */
+  readonly onRefused: (reason: string) => void;
   /** The first part of every request id: unique to this process. */
   readonly idPrefix: string;
 }
@@ -90,6 +93,8 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
 
 function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const answer = errorAnswer(error);
+  const refused = refusedCredential(deps, ctx, error);
+  if (refused !== undefined) deps.onRefused(refused);
   if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.errorDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
@@ -106,6 +111,14 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const lingers = !ctx.req.complete && ctx.res.getHeader('Connection') === 'close';
   ctx.body = lingers ? lingeringAnswer(text, ctx.req) : text;
   if (lingers) ctx.length = Buffer.byteLength(text);
+}
+
+/** Why a credential was refused, in a text of the server's own; undefined when there was none or it was not the reason. */
+function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): string | undefined {
+  if (error instanceof MissingCredentialsError) return undefined;
+  if (error instanceof UnauthenticatedError) return error.message;
+  // Join tokens and attestation data are credentials as well.
+  return error instanceof ForbiddenError && deps.isOptional(ctx.method, ctx.path) ? 'instance not attested' : undefined;
 }
 
 /** What Node's parser lets pass and decision 6 does not. */

@@ -1,7 +1,7 @@
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import { UnauthenticatedError } from '../errors.ts';
+import { MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import {
   type ClientCertificate,
   checkClientCertificate,
@@ -126,7 +126,7 @@ function requireTrust(socket: unknown, trust: ClientTrust): void {
 function readConnection(socket: unknown): ClientCertificate {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   if (!(socket instanceof TLSSocket) || certificate === undefined) {
-    throw new UnauthenticatedError('a client certificate is required');
+    throw new MissingCredentialsError('a client certificate is required');
   }
   if (!socket.authorized) {
     const reason = String(socket.authorizationError);

@@ -1,6 +1,6 @@
 import type { RouterContext } from '@koa/router';
 import type Koa from 'koa';
-import { ForbiddenError, UnauthenticatedError } from '../errors.ts';
+import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
 import type { ClientCertificate, Principal } from '../principal.ts';
 
@@ -22,7 +22,7 @@ export type RouteContext = RouterContext<RequestState>;
 /** Who calls. Throws `UnauthenticatedError` when nobody was authenticated. */
 export function requirePrincipal(ctx: { state: RequestState }): Principal {
   const { principal } = ctx.state;
-  if (principal === undefined) throw new UnauthenticatedError('a client certificate is required');
+  if (principal === undefined) throw new MissingCredentialsError('a client certificate is required');
   return principal;
 }
 

@@ -31,6 +31,8 @@ export interface HttpServerDeps {
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
   readonly isRevokedThumbprint: AccessDeps['isRevokedThumbprint'];
+  /** Told of every credential that is refused. */
+  readonly onRefused: (reason: string) => void;
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
@@ -153,6 +155,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);
     },
     isDraining: state.isDraining,
+    onRefused: deps.onRefused,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 }

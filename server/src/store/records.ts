@@ -124,13 +124,14 @@ export type AuditAction =
   | 'revoke-instance'
   | 'delete-instance'
   | 'refuse-refresh'
-  | 'restore';
+  | 'restore'
+  | 'refuse-credentials';
 
 export interface AuditRecord extends ChangeContext {
   readonly id: number;
   readonly at: number;
   readonly action: AuditAction;
-  /** The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), or `store`. */
+  /** The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), `credentials`, or `store`. */
   readonly subject: string;
   /** The domain's version after the change. */
   readonly version?: number;

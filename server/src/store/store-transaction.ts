@@ -133,6 +133,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#audit({ action: 'refuse-refresh', subject, after: JSON.stringify({ presented }) });
   }
 
+  async noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void> {
+    this.#changed = true;
+    await this.#audit({ action: 'refuse-credentials', subject: 'credentials', after: JSON.stringify(counts) });
+  }
+
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
     return readLiveSshCertificates(this.#db, selection, now);
   }

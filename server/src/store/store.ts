@@ -84,6 +84,8 @@ export interface StoreTransaction extends StoreReader {
   removeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean>;
   /** Writes down that a certificate was presented to refresh an instance that is not its own. Changes nothing else. */
   recordForeignRefresh(key: InstanceKey, presented: string): Promise<void>;
+  /** Writes an audit record that credentials were refused: how many for which reason. */
+  noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void>;
   /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }
