@@ -146,6 +146,8 @@ test('a rule that only may name a right neither gives it nor takes it from who h
   t.is((await put()).status, 403);
   await boss(`${domain}/policies/z`, send('PUT', [{ ...named, role: 'reader' }]));
   t.is((await put()).status, 403);
+  await boss(`${domain}/policies/z`, send('PUT', [{ ...named, conditions: [{ instances: 'h1' }] }]));
+  t.is((await put()).status, 403);
   await boss(`${domain}/policies/z`, send('PUT', [{ ...named, role: 'keep*' }]));
   t.is((await put()).status, 201);
   await boss(`${domain}/policies/z`, send('PUT', [named, { ...named, action: '*', effect: 'deny' }]));
