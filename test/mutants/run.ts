@@ -48,9 +48,17 @@ async function tryAll(options: Options, sample: readonly NamedMutant[]): Promise
   const tried: Tried[] = [];
   try {
     const runs = new TestRuns(top, folder, join(top, 'node_modules/.cache/signet-mutants'));
+    let stopped = false;
+    for (const name of ['SIGINT', 'SIGTERM'] as const) {
+      process.once(name, () => {
+        stopped = true;
+        runs.stop();
+      });
+    }
     for (const mutant of sample) {
       if (performance.now() > end) break;
       const result = await tryMutant(runs, mutant);
+      if (stopped) break;
       tried.push(result);
       console.log(`${result.fate.padEnd(11)} ${describe(mutant)} [${result.tests.at(-1) ?? 'no test'}]`);
     }

@@ -29,6 +29,7 @@ export class TestRuns {
   readonly #cache: string;
   readonly #sources: string;
   readonly #baselines = new Map<string, Baseline>();
+  #leader: number | undefined;
 
   /** `folder` is temporary, `cache` is not: what a test reaches is kept there as long as no source changes. */
   constructor(top: string, folder: string, cache: string) {
@@ -73,6 +74,11 @@ export class TestRuns {
     return await this.#run(tests, environment, Math.max(shortestTimeoutMs, slowness * usual));
   }
 
+  /** Ends the tests that run now; what they would have said is lost. */
+  stop(): void {
+    endGroup(this.#leader);
+  }
+
   #counts(url: string): boolean {
     return (
       url.startsWith(pathToFileURL(`${this.#top}/`).href) &&
@@ -105,6 +111,7 @@ export class TestRuns {
         stdio: 'ignore',
         detached: true,
       });
+      this.#leader = child.pid;
       let isLate = false;
       const timer = setTimeout(() => {
         isLate = true;
