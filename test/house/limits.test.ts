@@ -16,7 +16,7 @@ test('every constant that bounds something has a row in test/limits/rows', (t) =
   t.deepEqual(
     missing,
     [],
-    'add a row to the file of the package in test/limits/rows: `most(file, constant, (size) => …)` with what accepts the bound and refuses one more, or `elsewhere(…)` with the test that does',
+    'add a row to the file of the package in test/limits/rows: `maximum(file, constant, (size) => …)` with what accepts the bound and refuses one more, or `elsewhere(…)` with the test that does',
   );
 });
 

@@ -11,7 +11,7 @@ export type Row = {
   readonly file: string;
   readonly constant: string;
 } & (
-  | { readonly kind: 'most' | 'least'; readonly isAccepted: IsAccepted }
+  | { readonly kind: 'maximum' | 'minimum'; readonly isAccepted: IsAccepted }
   /** A threshold between two ways to the same answer: it holds on both sides. */
   | { readonly kind: 'same'; readonly holds: IsAccepted }
   /** A test elsewhere tries the bound and one past it: its file below `test`, and its title as it is written there. */
@@ -21,13 +21,13 @@ export type Row = {
 );
 
 /** At most so many: the bound is accepted, one more is not. */
-export function most(file: string, constant: string, isAccepted: IsAccepted): Row {
-  return { file, constant, kind: 'most', isAccepted };
+export function maximum(file: string, constant: string, isAccepted: IsAccepted): Row {
+  return { file, constant, kind: 'maximum', isAccepted };
 }
 
 /** At least so many: the bound is accepted, one less is not. */
-export function least(file: string, constant: string, isAccepted: IsAccepted): Row {
-  return { file, constant, kind: 'least', isAccepted };
+export function minimum(file: string, constant: string, isAccepted: IsAccepted): Row {
+  return { file, constant, kind: 'minimum', isAccepted };
 }
 
 export function same(file: string, constant: string, holds: IsAccepted): Row {

@@ -30,8 +30,8 @@ async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
     const { coverage } = await runs.baseline(test);
     if (!coverage.reaches(mutant.url, mutant.offset)) continue;
     tests.push(test);
-    const verdict = await runs.tryMutant(mutant, [test]);
-    if (verdict !== 'passed') return { mutant, fate: verdict === 'failed' ? 'killed' : 'timed out', tests };
+    const outcome = await runs.tryMutant(mutant, [test]);
+    if (outcome !== 'passed') return { mutant, fate: outcome === 'failed' ? 'killed' : 'timed out', tests };
   }
   return { mutant, fate: tests.length === 0 ? 'not reached' : 'survived', tests };
 }

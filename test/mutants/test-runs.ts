@@ -10,11 +10,11 @@ import type { NamedMutant } from './mutant.ts';
 const loader = fileURLToPath(new URL('./load-mutant.ts', import.meta.url));
 /** A mutant may loop for ever: its tests get so many times what they take without it, and never less than this. */
 const slowness = 5;
-const shortestTimeoutMs = 30_000;
+const minTimeoutMs = 30_000;
 /** A test file that takes longer without a mutant is too slow to be run on many. */
-const longestTimeoutMs = 60_000;
+const maxBaselineMs = 60_000;
 
-export type Verdict = 'passed' | 'failed' | 'timed out';
+export type Outcome = 'passed' | 'failed' | 'timed out';
 
 /** What a test file does without a mutant. */
 interface Baseline {
@@ -51,14 +51,14 @@ export class TestRuns {
     }
     const folder = mkdtempSync(join(this.#folder, 'coverage-'));
     const begin = performance.now();
-    const verdict = await this.#run([test], { NODE_V8_COVERAGE: folder }, longestTimeoutMs);
+    const outcome = await this.#run([test], { NODE_V8_COVERAGE: folder }, maxBaselineMs);
     const ms = performance.now() - begin;
-    const coverage = verdict === 'passed' ? Coverage.read(folder, (url) => this.#counts(url)) : Coverage.of([]);
+    const coverage = outcome === 'passed' ? Coverage.read(folder, (url) => this.#counts(url)) : Coverage.of([]);
     const found = { ms, coverage };
     rmSync(folder, { recursive: true });
     this.#baselines.set(test, found);
-    if (verdict !== 'passed') {
-      console.log(`${test} ${verdict} without a mutant and is left out`);
+    if (outcome !== 'passed') {
+      console.log(`${test} ${outcome} without a mutant and is left out`);
       return found;
     }
     writeFileSync(this.#cacheFile(test), JSON.stringify({ ms: found.ms, ranges: found.coverage.toRanges() }));
@@ -66,12 +66,12 @@ export class TestRuns {
   }
 
   /** What these tests say of a mutant. */
-  async tryMutant({ url, source }: NamedMutant, tests: readonly string[]): Promise<Verdict> {
+  async tryMutant({ url, source }: NamedMutant, tests: readonly string[]): Promise<Outcome> {
     const file = join(this.#folder, 'mutant.json');
     writeFileSync(file, JSON.stringify({ url, source } satisfies Mutant));
     const usual = tests.reduce((sum, test) => sum + (this.#baselines.get(test)?.ms ?? 0), 0);
     const environment = { [mutantVariable]: file, NODE_OPTIONS: `--import=${pathToFileURL(loader).href}` };
-    return await this.#run(tests, environment, Math.max(shortestTimeoutMs, slowness * usual));
+    return await this.#run(tests, environment, Math.max(minTimeoutMs, slowness * usual));
   }
 
   /** Ends the tests that run now; what they would have said is lost. */
@@ -101,7 +101,7 @@ export class TestRuns {
     }
   }
 
-  #run(tests: readonly string[], environment: Record<string, string>, timeoutMs: number): Promise<Verdict> {
+  #run(tests: readonly string[], environment: Record<string, string>, timeoutMs: number): Promise<Outcome> {
     const temporary = mkdtempSync(join(this.#folder, 'tests-'));
     return new Promise((resolve, reject) => {
       const ava = join(this.#top, 'node_modules/ava/entrypoints/cli.js');

@@ -7,7 +7,7 @@ import { readJsonObject } from '@signet/example-provider/json-body';
 import { temporaryFolder } from '#support/temp';
 import { makePki } from '../../client/support/pki.ts';
 import { startTlsServer } from '../../client/support/tls-server.ts';
-import { internals, most, type Row } from '../row.ts';
+import { internals, maximum, type Row } from '../row.ts';
 
 const failed = (retryAfterSeconds?: number) =>
   new SignetClientError('server-error', 'no', {
@@ -24,28 +24,28 @@ const doublings = (ms: number, first: number): number => Math.log2(ms / first);
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 export const clientRows: readonly Row[] = [
-  most('client/src/http/answer-error.ts', 'maxText', async (size) => {
+  maximum('client/src/http/answer-error.ts', 'maxText', async (size) => {
     const { answerError } = await internals<{
       answerError(status: number, headers: object, body: Uint8Array, now: number): SignetClientError;
     }>('client/src/http/answer-error.ts');
     const body = Buffer.from(JSON.stringify({ message: 'x'.repeat(size) }));
     return answerError(400, {}, body, 0).serverMessage?.length === size;
   }),
-  most('client/src/http/back-off.ts', 'longestMs', async (ms) => {
+  maximum('client/src/http/back-off.ts', 'longestMs', async (ms) => {
     const { backOff } = await internals<BackOff>('client/src/http/back-off.ts');
     return Math.round(backOff(doublings(ms, 100), failed(), () => 1) ?? 0) === ms;
   }),
-  most('client/src/http/back-off.ts', 'longestRetryAfterSeconds', async (seconds) => {
+  maximum('client/src/http/back-off.ts', 'longestRetryAfterSeconds', async (seconds) => {
     const { backOff } = await internals<BackOff>('client/src/http/back-off.ts');
     return backOff(0, failed(seconds), () => 0) === seconds * 1000;
   }),
-  most('client/src/identity/identity-agent.ts', 'maxSleepMs', async (ms) => {
+  maximum('client/src/identity/identity-agent.ts', 'maxSleepMs', async (ms) => {
     const { sleepMs } = await internals<{ sleepMs(nextAt: number, now: number): number }>(
       'client/src/identity/identity-agent.ts',
     );
     return sleepMs(1000 + ms, 1000) === ms;
   }),
-  most('client/src/identity/post-json.ts', 'maxAnswerBytes', async (size, t) => {
+  maximum('client/src/identity/post-json.ts', 'maxAnswerBytes', async (size, t) => {
     const { postJson } = await internals<{
       postJson(peer: object, path: readonly string[], body: unknown): Promise<{ text: string }>;
     }>('client/src/identity/post-json.ts');
@@ -60,13 +60,13 @@ export const clientRows: readonly Row[] = [
     const peer = { baseUrl, caBundle: pki.ca, identity: { certificate, key }, timeoutMs: 60_000 };
     return (await postJson(peer, ['x'], {})).text.length === size - 11;
   }),
-  most('client/src/identity/renewal.ts', 'maxRetryMs', async (ms) => {
+  maximum('client/src/identity/renewal.ts', 'maxRetryMs', async (ms) => {
     const { retryDelay } = await internals<{ retryDelay(failures: number, left: undefined, random: number): number }>(
       'client/src/identity/renewal.ts',
     );
     return retryDelay(1 + doublings(ms, 10_000), undefined, 1) === ms;
   }),
-  most('client/src/key-resolver.ts', 'longestAgeMs', async (ms) => {
+  maximum('client/src/key-resolver.ts', 'longestAgeMs', async (ms) => {
     const { createKeyResolver } = await internals<{
       createKeyResolver(deps: object): (header: { kid: string; alg: string }) => Promise<unknown>;
     }>('client/src/key-resolver.ts');
@@ -83,10 +83,10 @@ export const clientRows: readonly Row[] = [
     await resolve({ kid: 'k', alg: 'ES256' });
     return asked === 1;
   }),
-  most('client/src/tokens/principal-token.ts', 'maxLifetimeSeconds', (lifetimeSeconds) =>
+  maximum('client/src/tokens/principal-token.ts', 'maxLifetimeSeconds', (lifetimeSeconds) =>
     createPrincipalTokenSource({ domain: 'media', service: 'player', privateKey, keyId: 'k', lifetimeSeconds }).get(),
   ),
-  most('client/src/tokens/token-file.ts', 'maxBytes', async (size, t) => {
+  maximum('client/src/tokens/token-file.ts', 'maxBytes', async (size, t) => {
     const { TokenFile } = await internals<{ TokenFile: new (path: string) => { read(): Promise<unknown> } }>(
       'client/src/tokens/token-file.ts',
     );
@@ -95,7 +95,7 @@ export const clientRows: readonly Row[] = [
     chmodSync(path, 0o600);
     await new TokenFile(path).read();
   }),
-  most('example-provider/src/json-body.ts', 'maxBytes', (size) =>
+  maximum('example-provider/src/json-body.ts', 'maxBytes', (size) =>
     readJsonObject(Readable.from([Buffer.from(`{"a":"${'x'.repeat(size - 8)}"}`)]) as never),
   ),
 ];

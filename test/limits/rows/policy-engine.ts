@@ -6,7 +6,7 @@ import { verifyBundle } from '@signet/policy-engine/bundle';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { verifyAccessToken } from '@signet/policy-engine/token';
 import { temporaryFolder } from '#support/temp';
-import { inner, internals, most, type Row, refusal, same } from '../row.ts';
+import { inner, internals, maximum, type Row, refusal, same } from '../row.ts';
 
 const noKeys = staticKeys({ keys: [] });
 const clock = { now: () => 1_000_000 };
@@ -51,18 +51,18 @@ async function readClaims(changed: object): Promise<boolean> {
 }
 
 export const engineRows: readonly Row[] = [
-  most('policy-engine/src/bundle/verify.ts', 'maxBundleBytes', async (size) => {
+  maximum('policy-engine/src/bundle/verify.ts', 'maxBundleBytes', async (size) => {
     const text = Buffer.alloc(size, ' ');
     const message = await refusal(() => verifyBundle(text, { domain: parseDomainName('d'), keys: noKeys, now: 0 }));
     return message !== '' && !message.includes('larger than');
   }),
-  most('policy-engine/src/json/strict-json.ts', 'deepest', async (levels) => {
+  maximum('policy-engine/src/json/strict-json.ts', 'deepest', async (levels) => {
     const { parseStrictJson } = await internals<{ parseStrictJson(text: string): unknown }>(
       'policy-engine/src/json/strict-json.ts',
     );
     parseStrictJson('['.repeat(levels) + ']'.repeat(levels));
   }),
-  most('policy-engine/src/keys/remote-keys.ts', 'maxKeysBytes', async (size, t) => {
+  maximum('policy-engine/src/keys/remote-keys.ts', 'maxKeysBytes', async (size, t) => {
     const { openRemoteKeys } = await internals<{
       openRemoteKeys(remote: object, clock: object): Promise<{ close(): void }>;
     }>('policy-engine/src/keys/remote-keys.ts');
@@ -70,7 +70,7 @@ export const engineRows: readonly Row[] = [
     const keys = await openRemoteKeys({ url: 'https://keys.test/', fetch: answer }, clock);
     t.teardown(() => keys.close());
   }),
-  most('policy-engine/src/loader/decode-floors.ts', 'maxFloorsBytes', async (size, t) => {
+  maximum('policy-engine/src/loader/decode-floors.ts', 'maxFloorsBytes', async (size, t) => {
     const { Floors } = await internals<{
       Floors: new (folder: string) => { refresh(): Promise<void>; of(domain: string): unknown };
     }>('policy-engine/src/loader/floors.ts');
@@ -80,7 +80,7 @@ export const engineRows: readonly Row[] = [
     await floors.refresh();
     return floors.of('d') !== undefined;
   }),
-  most('policy-engine/src/loader/directory-keys.ts', 'maxKeysBytes', async (size, t) => {
+  maximum('policy-engine/src/loader/directory-keys.ts', 'maxKeysBytes', async (size, t) => {
     const { DirectoryKeys } = await internals<{
       DirectoryKeys: new (folder: string) => KeySource & { refresh(): Promise<void>; error?: Error };
     }>('policy-engine/src/loader/directory-keys.ts');
@@ -90,15 +90,15 @@ export const engineRows: readonly Row[] = [
     await keys.refresh();
     return keys.error === undefined;
   }),
-  most('policy-engine/src/loader/open-keys.ts', 'maxKeysBytes', async (size, t) => {
+  maximum('policy-engine/src/loader/open-keys.ts', 'maxKeysBytes', async (size, t) => {
     const { openKeys } = await internals<{
       openKeys(path: string, clock: object): Promise<{ close?: () => unknown; source?: unknown }>;
     }>('policy-engine/src/loader/open-keys.ts');
     const opened = await openKeys(padded(temporaryFolder(t), 'k.json', keySet, size), clock);
     t.teardown(() => void opened.close?.());
   }),
-  most('policy-engine/src/names/names.ts', 'maxNameLength', (size) => parseDomainName('a'.repeat(size))),
-  most('policy-engine/src/policy/explain.ts', 'maxNearMisses', async (size) => {
+  maximum('policy-engine/src/names/names.ts', 'maxNameLength', (size) => parseDomainName('a'.repeat(size))),
+  maximum('policy-engine/src/policy/explain.ts', 'maxNearMisses', async (size) => {
     const assertions = Array.from({ length: size }, (_, index) => ({
       effect: 'ALLOW' as const,
       role: `r${index}`,
@@ -129,7 +129,7 @@ export const engineRows: readonly Row[] = [
       (index) => `a${index}`,
     ),
   ),
-  most('policy-engine/src/steady-clock.ts', 'longestStep', async (ms) => {
+  maximum('policy-engine/src/steady-clock.ts', 'longestStep', async (ms) => {
     const { steadyClock } = await internals<{
       steadyClock(clock: object, monotonic: () => number): { now(): number; setBackMs: number };
     }>('policy-engine/src/steady-clock.ts');
@@ -139,11 +139,11 @@ export const engineRows: readonly Row[] = [
     now -= ms;
     return steady.now() === 10_000_000 && steady.setBackMs === ms;
   }),
-  most('policy-engine/src/token/claims.ts', 'latestTime', (exp) => readClaims({ exp })),
-  most('policy-engine/src/token/claims.ts', 'maxRoles', (count) =>
+  maximum('policy-engine/src/token/claims.ts', 'latestTime', (exp) => readClaims({ exp })),
+  maximum('policy-engine/src/token/claims.ts', 'maxRoles', (count) =>
     readClaims({ scp: Array.from({ length: count }, (_, index) => `r${index}`) }),
   ),
-  most('policy-engine/src/token/verify.ts', 'maxTokenLength', async (size) => {
+  maximum('policy-engine/src/token/verify.ts', 'maxTokenLength', async (size) => {
     const options = { keys: noKeys, issuers: ['i'], audiences: undefined, now: 0 };
     const outcome = await verifyAccessToken('x'.repeat(size), options as never);
     return outcome.kind === 'invalid' && outcome.fault !== 'too-large';

@@ -24,7 +24,7 @@ import { makeAuthority } from '#support/authority';
 import { issueChain } from '#support/chain';
 import { ecPair, requestPem } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
-import { least, most, type Row, refusal } from '../row.ts';
+import { maximum, minimum, type Row, refusal } from '../row.ts';
 
 /** An odd number of so many bits, big-endian. */
 function modulus(bits: number): Buffer {
@@ -62,37 +62,37 @@ const wireRequest = {
 const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
 
 export const certificateRows: readonly Row[] = [
-  most('server/src/certificates/authority.ts', 'maxCommonName', async (length) => {
+  maximum('server/src/certificates/authority.ts', 'maxCommonName', async (length) => {
     const { intermediate } = await createAuthorities(systemClock);
     const identity = { domain: parseDomainName('d'), service: parseServiceName('s'.repeat(length - 2)) };
     await issueIdentity(intermediate, { ...identity, trustDomain: 'signet.test' }, 1, systemClock);
   }),
-  most('server/src/certificates/csr.ts', 'maxPemLength', async (length) => {
+  maximum('server/src/certificates/csr.ts', 'maxPemLength', async (length) => {
     const message = await refusal(() => parseCertificateRequest('x'.repeat(length)));
     return message !== '' && !message.includes('too long');
   }),
-  most('server/src/certificates/der-reader.ts', 'maxDepth', (levels) => {
+  maximum('server/src/certificates/der-reader.ts', 'maxDepth', (levels) => {
     let der: Buffer = derNull;
     for (let level = 0; level < levels; level += 1) der = sequence(der);
     checkDer(der);
   }),
-  most('server/src/certificates/distinguished-name.ts', 'maxRelativeNames', (count) => {
+  maximum('server/src/certificates/distinguished-name.ts', 'maxRelativeNames', (count) => {
     const names = Array.from({ length: count }, () => relativeName(oids.commonName, 'x'));
     return readName(new DerReader(sequence(...names))).length === count;
   }),
-  most(
+  maximum(
     'server/src/certificates/naming.ts',
     'maxLabels',
     (labels) => suffixesOf(Array.from({ length: labels }, () => 'x').join('.')).length === labels - 1,
   ),
-  most('server/src/certificates/profile.ts', 'maxCommonNameLength', (length) => {
+  maximum('server/src/certificates/profile.ts', 'maxCommonNameLength', (length) => {
     const domain = parseDomainName('d');
     const service = parseServiceName('s'.repeat(length - 2));
     const request = parseCertificateRequest(requestPem(ecPair(), { commonNames: ['d.s'] }));
     const asked = { ...request, commonName: `${domain}.${service}` };
     grantServiceNames(asked, { domain, service }, naming, { mayUseSuffix: () => false });
   }),
-  least('server/src/certificates/profile.ts', 'minLifetimeSeconds', async (seconds, t) => {
+  minimum('server/src/certificates/profile.ts', 'minLifetimeSeconds', async (seconds, t) => {
     const folder = temporaryFolder(t);
     const { certificatePem, keyPem, rootPem } = await makeAuthority(folder);
     const at = (name: string) => join(folder, name);
@@ -108,42 +108,42 @@ export const certificateRows: readonly Row[] = [
     t.teardown(() => issuers.close());
     issuers.signing((issuers.current().active[0]?.notAfter ?? 0) - seconds);
   }),
-  least('server/src/certificates/public-key.ts', 'minRsaBits', rsaSubjectKey),
-  most('server/src/certificates/public-key.ts', 'maxRsaBits', rsaSubjectKey),
-  most('server/src/certificates/ssh/inspect.ts', 'maxCertificateLength', async (length) => {
+  minimum('server/src/certificates/public-key.ts', 'minRsaBits', rsaSubjectKey),
+  maximum('server/src/certificates/public-key.ts', 'maxRsaBits', rsaSubjectKey),
+  maximum('server/src/certificates/ssh/inspect.ts', 'maxCertificateLength', async (length) => {
     const message = await refusal(() => readSshCertificate(Buffer.alloc(length)));
     return message !== '' && !message.includes('too long');
   }),
-  most('server/src/certificates/ssh/profile.ts', 'maxHostLifetimeSeconds', (seconds) => {
+  maximum('server/src/certificates/ssh/profile.ts', 'maxHostLifetimeSeconds', (seconds) => {
     return hostProfile(subject, { ...ssh, hostExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
   }),
-  most('server/src/certificates/ssh/profile.ts', 'maxUserLifetimeSeconds', (seconds) => {
+  maximum('server/src/certificates/ssh/profile.ts', 'maxUserLifetimeSeconds', (seconds) => {
     return userProfile(subject, { ...ssh, userExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
   }),
-  most('server/src/certificates/ssh/profile.ts', 'maxPrincipals', (count) => {
+  maximum('server/src/certificates/ssh/profile.ts', 'maxPrincipals', (count) => {
     const principals = Array.from({ length: count }, (_, index) => `p${index}`);
     return hostProfile({ ...subject, principals }, { ...ssh, hostExpirySeconds: 60 }, 0).principals.length === count;
   }),
-  least('server/src/certificates/ssh/public-key.ts', 'minRsaBits', rsaSshKey),
-  most('server/src/certificates/ssh/public-key.ts', 'maxRsaBits', rsaSshKey),
-  most('server/src/certificates/ssh/public-key.ts', 'maxKeyLineLength', (length) =>
+  minimum('server/src/certificates/ssh/public-key.ts', 'minRsaBits', rsaSshKey),
+  maximum('server/src/certificates/ssh/public-key.ts', 'maxRsaBits', rsaSshKey),
+  maximum('server/src/certificates/ssh/public-key.ts', 'maxKeyLineLength', (length) =>
     parseSshPublicKey(`${ed25519} `.padEnd(length, 'x')),
   ),
-  most('server/src/certificates/ssh/ssh-csr.ts', 'maxSshCsrLength', (length) =>
+  maximum('server/src/certificates/ssh/ssh-csr.ts', 'maxSshCsrLength', (length) =>
     parseSshCsr(JSON.stringify(wireRequest).padEnd(length)),
   ),
-  most('server/src/certificates/ssh/ssh-csr.ts', 'maxNameLength', (length) => {
+  maximum('server/src/certificates/ssh/ssh-csr.ts', 'maxNameLength', (length) => {
     const certRequestData = { ...wireRequest.certRequestData, principals: ['p'.repeat(length)] };
     return requestSchema.safeParse({ ...wireRequest, certRequestData }).success;
   }),
-  most('server/src/certificates/subject-alt-names.ts', 'maxAltNames', (count) => {
+  maximum('server/src/certificates/subject-alt-names.ts', 'maxAltNames', (count) => {
     const names = Array.from({ length: count }, (_, index) => ({ kind: 'dns' as const, value: `n${index}` }));
     return readAltNames(writeAltNames(names)).length === count;
   }),
-  most('server/src/certificates/subject-alt-names.ts', 'maxAltNameLength', (length) =>
+  maximum('server/src/certificates/subject-alt-names.ts', 'maxAltNameLength', (length) =>
     readAltNames(writeAltNames([{ kind: 'uri', value: 'x'.repeat(length) }])),
   ),
-  most('server/src/http/client-trust.ts', 'maxChain', async (length, t) => {
+  maximum('server/src/http/client-trust.ts', 'maxChain', async (length, t) => {
     const { root, intermediates, leaf } = await issueChain(length);
     const file = join(temporaryFolder(t), 'ca.pem');
     writeFileSync(file, root);

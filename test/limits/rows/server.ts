@@ -28,7 +28,7 @@ import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
 import { startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
-import { elsewhere, inner, most, type Row, refusal, same } from '../row.ts';
+import { elsewhere, inner, maximum, type Row, refusal, same } from '../row.ts';
 
 const list = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
@@ -126,14 +126,14 @@ const member = (length: number): DomainSketch[] => [
 ];
 
 export const serverRows: readonly Row[] = [
-  most('server/src/bundles/select-policies.ts', 'maxSelections', (count) =>
+  maximum('server/src/bundles/select-policies.ts', 'maxSelections', (count) =>
     parsePolicyVersions('d', Object.fromEntries(list(count, 'p').map((name) => [name, '0']))),
   ),
-  most('server/src/cli/identity/run-shell.ts', 'maxOutputBytes', async (size) => {
+  maximum('server/src/cli/identity/run-shell.ts', 'maxOutputBytes', async (size) => {
     const { output } = await runShell(`head -c ${size} /dev/zero | tr '\\0' x`, { environment: {}, timeoutMs: 60_000 });
     return output.length === size;
   }),
-  most('server/src/http/app.ts', 'maxHeaderLines', async (lines, t) => {
+  maximum('server/src/http/app.ts', 'maxHeaderLines', async (lines, t) => {
     const server = await startServer(t);
     const headers = ['Host', new URL(server.baseUrl).host, 'Connection', 'close'];
     for (let line = 2; line < lines; line += 1) headers.push('X', 'y');
@@ -147,10 +147,10 @@ export const serverRows: readonly Row[] = [
     });
     return status !== 431;
   }),
-  most('server/src/http/lingering-answer.ts', 'mostBytes', (bytes) =>
+  maximum('server/src/http/lingering-answer.ts', 'mostBytes', (bytes) =>
     readsOn((body) => body.write(Buffer.alloc(bytes))),
   ),
-  most('server/src/http/lingering-answer.ts', 'mostMs', async (ms) => {
+  maximum('server/src/http/lingering-answer.ts', 'mostMs', async (ms) => {
     mock.timers.enable({ apis: ['setTimeout'] });
     try {
       return await readsOn(() => mock.timers.tick(ms - 1));
@@ -158,22 +158,22 @@ export const serverRows: readonly Row[] = [
       mock.timers.reset();
     }
   }),
-  most('server/src/http/management/request.ts', 'maxReason', (length) =>
+  maximum('server/src/http/management/request.ts', 'maxReason', (length) =>
     changeRequestOf(context(`reason=${'x'.repeat(length)}`)),
   ),
-  most('server/src/http/management/request.ts', 'maxWarnings', (count) => {
+  maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => {
     const told = new Map<string, string>();
     const ctx = { set: (name: string, value: string) => told.set(name, value) };
     const warnings = list(count, 'w');
     answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
     return told.get('Signet-Warning') === warnings.join('; ');
   }),
-  most(
+  maximum(
     'server/src/http/management/request.ts',
     'maxLimit',
     (limit) => pageRequestOf(context(''), new Map([['limit', String(limit)]])).limit === limit,
   ),
-  most('server/src/http/parameters.ts', 'maxParameters', (count) =>
+  maximum('server/src/http/parameters.ts', 'maxParameters', (count) =>
     parseParameters(
       list(count, 'p')
         .map((name) => `${name}=1`)
@@ -181,11 +181,11 @@ export const serverRows: readonly Row[] = [
       'query',
     ),
   ),
-  most('server/src/impact/contexts.ts', 'maxClasses', (classes) => {
+  maximum('server/src/impact/contexts.ts', 'maxClasses', (classes) => {
     const conditions = [[{ key: 'instances', values: list(classes - 2, 'i') }]];
     return contextClasses([{ conditions }] as never).length === classes;
   }),
-  most('server/src/instances/attestation/call-out.ts', 'maxAnswerBytes', async (size) => {
+  maximum('server/src/instances/attestation/call-out.ts', 'maxAnswerBytes', async (size) => {
     return (await readBounded(new PassThrough().end(Buffer.alloc(size, 'x')))).length === size;
   }),
   elsewhere(
@@ -194,15 +194,15 @@ export const serverRows: readonly Row[] = [
     'server/instances/call-out.test.ts',
     'a provider that does not answer costs the others nothing, and after five failures itself nothing',
   ),
-  most('server/src/instances/attestation/call-out.ts', 'maxInFlight', async (calls) => {
+  maximum('server/src/instances/attestation/call-out.ts', 'maxInFlight', async (calls) => {
     const error = await lastOf(calls);
     return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('circuit'));
   }),
-  most('server/src/instances/attestation/confirmation.ts', 'maxAttributes', (count) => {
+  maximum('server/src/instances/attestation/confirmation.ts', 'maxAttributes', (count) => {
     const attributes = Object.fromEntries(list(count, 'a').map((name) => [name, '']));
     return confirmationSchema.safeParse({ provider: 'p', domain: 'd', service: 's', attributes }).success;
   }),
-  most('server/src/instances/attestation/signed-jwt.ts', 'maxLength', async (length) => {
+  maximum('server/src/instances/attestation/signed-jwt.ts', 'maxLength', async (length) => {
     const issuer = { issuer: 'i', audience: 'a', subject: 's', claims: {}, maxAgeSeconds: 1 };
     const keys = () => Promise.reject(new Error('none'));
     const provider = signedJwtProvider({
@@ -214,42 +214,46 @@ export const serverRows: readonly Row[] = [
     const message = await refusal(() => provider.attest({ ...attestation, attestationData: 'x'.repeat(length) }));
     return message !== '' && !message.includes('too long');
   }),
-  most('server/src/instances/instance-request.ts', 'maxExpiry', (expiry) => expiryTimeSchema.safeParse(expiry).success),
+  maximum(
+    'server/src/instances/instance-request.ts',
+    'maxExpiry',
+    (expiry) => expiryTimeSchema.safeParse(expiry).success,
+  ),
   elsewhere(
     'server/src/logger.ts',
     'waitingBytes',
     'server/log/unwritable.test.ts',
     'a log that cannot be written costs lines, which are counted, and nothing else',
   ),
-  most('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
+  maximum('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
     const text = `domain: d\nservices:\n  ${'s'.repeat(length - 2)}: {}\n`;
     return parseDomainDocument('d.yaml', text).kind === 'ok';
   }),
-  most(
+  maximum(
     'server/src/management/documents/yaml-source.ts',
     'maxCharacters',
     (length) => parseYaml('d.yaml', `a: 1 #${'x'.repeat(length - 6)}`).kind === 'ok',
   ),
-  most('server/src/management/documents/yaml-source.ts', 'maxProblems', (count) => {
+  maximum('server/src/management/documents/yaml-source.ts', 'maxProblems', (count) => {
     const text = list(count + 1, '')
       .map(() => 'a: 1\n')
       .join('');
     const result = parseYaml('d.yaml', text);
     return result.kind === 'bad' && result.problems.length === count;
   }),
-  most('server/src/oauth/scope.ts', 'maxItems', (count) =>
+  maximum('server/src/oauth/scope.ts', 'maxItems', (count) =>
     parseScope(
       list(count, 'r')
         .map((role) => `d:role.${role}`)
         .join(' '),
     ),
   ),
-  most('server/src/principal-token.ts', 'maxLifeSeconds', (seconds) => {
+  maximum('server/src/principal-token.ts', 'maxLifeSeconds', (seconds) => {
     // the clocks of two hosts may differ by five minutes
     const reason = refusalOfToken((token) => token.replace('e=1001', `e=${1000 + seconds + 300}`));
     return reason !== '' && !reason.includes('lives too long');
   }),
-  most('server/src/principal-token.ts', 'maxTokenLength', (length) => {
+  maximum('server/src/principal-token.ts', 'maxTokenLength', (length) => {
     const reason = refusalOfToken((token) => token.replace(';s=', `;h=${'x'.repeat(length - token.length - 3)};s=`));
     return reason !== '' && !reason.includes('malformed');
   }),
@@ -259,16 +263,16 @@ export const serverRows: readonly Row[] = [
     return changed.size === count && !changed.has('k0') && changed.get(`k${count}`)?.old === `k${count}`;
   }),
   inner('server/src/snapshot/steps.ts', 'longestSlice', 'it says when others have their turn, not what comes out'),
-  most('server/src/store/domain-changes.ts', 'mostVersions', (versions, t) =>
+  maximum('server/src/store/domain-changes.ts', 'mostVersions', (versions, t) =>
     toldOneByOne(
       t,
       list(versions + 1, 'm.s').map((name) => ({ roles: { r: [name] } })),
     ),
   ),
-  most('server/src/store/domain-changes.ts', 'mostNames', (names, t) =>
+  maximum('server/src/store/domain-changes.ts', 'mostNames', (names, t) =>
     toldOneByOne(t, [{ roles: { r: [] } }, { roles: { r: list(names, 'm.s') } }]),
   ),
-  most('server/src/store/domain-changes.ts', 'mostCharacters', async (characters, t) => {
+  maximum('server/src/store/domain-changes.ts', 'mostCharacters', async (characters, t) => {
     const rest = (await recordedCharacters(t, member(1))) - 1;
     t.is(await recordedCharacters(t, member(characters - rest)), characters);
     return await toldOneByOne(t, member(characters - rest));

@@ -8,7 +8,7 @@ import { State } from '@signet/updater/state';
 import type { ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { kinds, updaterWorld } from '../../updater/support/world.ts';
-import { elsewhere, most, type Row } from '../row.ts';
+import { elsewhere, maximum, type Row } from '../row.ts';
 
 /** A policy directory with a file of this size: JSON and blanks. */
 function directoryWith(t: ExecutionContext, name: string, json: unknown, size: number): PolicyDirectory {
@@ -19,7 +19,7 @@ function directoryWith(t: ExecutionContext, name: string, json: unknown, size: n
 }
 
 export const updaterRows: readonly Row[] = [
-  most('updater/src/commands/run.ts', 'longestPause', async (ms) => {
+  maximum('updater/src/commands/run.ts', 'longestPause', async (ms) => {
     let runs = 0;
     const updater = {
       run: async () => {
@@ -34,7 +34,7 @@ export const updaterRows: readonly Row[] = [
     await work(signal);
     return runs === 1;
   }),
-  most('updater/src/keys-file.ts', 'maxKeysBytes', async (size, t) => {
+  maximum('updater/src/keys-file.ts', 'maxKeysBytes', async (size, t) => {
     const directory = directoryWith(t, 'keys.json', { issuer: 'i', keys: [] }, size);
     return (await readKeysFile(directory))?.issuer === 'i';
   }),
@@ -44,7 +44,7 @@ export const updaterRows: readonly Row[] = [
     'updater/log.test.ts',
     'a log that cannot be written costs lines, and not the updater',
   ),
-  most('updater/src/run-once.ts', 'givenUpAfter', async (domains, t) => {
+  maximum('updater/src/run-once.ts', 'givenUpAfter', async (domains, t) => {
     const names = Array.from({ length: domains }, (_, index) => `d${index}`);
     const world = await updaterWorld(t, names);
     for (const domain of names) await world.publish({ domain });
@@ -58,7 +58,7 @@ export const updaterRows: readonly Row[] = [
     const asked = world.server.requests.slice(before).map(({ url }) => /\/domain\/([^/]+)/.exec(url)?.[1]);
     return names.every((name) => asked.includes(name));
   }),
-  most('updater/src/state.ts', 'maxStateBytes', async (size, t) => {
+  maximum('updater/src/state.ts', 'maxStateBytes', async (size, t) => {
     const state = await State.load(directoryWith(t, 'state.json', { floors: {}, tags: {} }, size));
     return state.problem === undefined;
   }),
