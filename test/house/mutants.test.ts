@@ -41,6 +41,7 @@ const samples: [note: string, code: string, made: string[]][] = [
   ['quantifiers', 'a.some(f); b.every(g);', ['a.every(f); b.every(g);', 'a.some(f); b.some(g);']],
   ['answers', 'const f = () => true;', ['const f = () => false;']],
   ['the order of a list', 's.sort((a, b) => (a < b ? -1 : 1));', []],
+  ['what a message says', 'const f = (e: unknown) => (e instanceof Error ? e.message : g);', []],
   ['what is no rule', 'const a: string = b ?? c; type T = 1 | 2; f(true);', []],
 ];
 for (const [note, code, expected] of samples) {

@@ -56,6 +56,11 @@ function isOrder({ consequent, alternate }: ConditionalExpression): boolean {
   return consequent.type === 'UnaryExpression' && consequent.operator === '-' && alternate.type !== 'Identifier';
 }
 
+/** `error instanceof Error ? error.message : …`: what a message says is no rule. */
+function isErrorCheck(test: Expression): boolean {
+  return test.type === 'BinaryExpression' && test.right.type === 'Identifier' && test.right.name === 'Error';
+}
+
 /** Functions that are called for what they refuse: the call is the guard. */
 const guardName =
   /^(require|check|assert|refuse|reject|verify|ensure|forbid|guard|demand|authorize|must|deny)([A-Z]|$)/;
@@ -91,7 +96,7 @@ function mutationsOf(node: AnyNode, bare: string): Mutation[] {
     case 'IfStatement':
       return endsHere(node.consequent) ? [never(node.test, 'dropped guard')] : bothWays(node.test);
     case 'ConditionalExpression':
-      return bothWays(node.test);
+      return isErrorCheck(node.test) ? [] : bothWays(node.test);
     case 'ExpressionStatement':
       return guardCallName(node.expression).match(guardName) === null
         ? []

@@ -1,0 +1,112 @@
+import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { SignetClientError } from '@signet/client';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+import { internals } from '../limits/row.ts';
+
+/* What a file of kept tokens may look like: whatever is not exactly that is not used, and a file that others reach is left alone. */
+
+interface TokenFile {
+  read(): Promise<ReadonlyMap<string, unknown>>;
+  add(key: string, token: object, now: number): Promise<void>;
+}
+const { TokenFile } = await internals<{ TokenFile: new (path: string) => TokenFile }>(
+  'client/src/tokens/token-file.ts',
+);
+
+const token = { accessToken: 'a', scope: ['d:role.r'], expiresAt: 2000 };
+const entry = { lifetimeMs: 1000, token };
+const read = { lifetimeMs: 1000, token: { ...token, tokenType: 'Bearer' } };
+
+function written(t: ExecutionContext, text: string, mode = 0o600): string {
+  const path = join(temporaryFolder(t), 'tokens.json');
+  writeFileSync(path, text);
+  chmodSync(path, mode);
+  return path;
+}
+
+test('an entry is read back', async (t) => {
+  const path = written(t, JSON.stringify({ version: 1, tokens: { k: entry } }));
+  t.deepEqual([...(await new TokenFile(path).read())], [['k', read]]);
+});
+
+const unused: [note: string, content: unknown][] = [
+  ['null', null],
+  ['a number', 7],
+  ['a list', [entry]],
+  ['no version', { tokens: { k: entry } }],
+  ['another version', { version: 2, tokens: { k: entry } }],
+  ['a version that is a string', { version: '1', tokens: { k: entry } }],
+  ['no tokens', { version: 1 }],
+  ['null for tokens', { version: 1, tokens: null }],
+  ['a string for tokens', { version: 1, tokens: 'k' }],
+];
+for (const [note, content] of unused) {
+  test(`a file with ${note} holds nothing`, async (t) => {
+    t.is((await new TokenFile(written(t, JSON.stringify(content))).read()).size, 0);
+  });
+}
+
+test('what is no JSON holds nothing, nor does a file that is not there', async (t) => {
+  t.is((await new TokenFile(written(t, '{"version":1,')).read()).size, 0);
+  t.is((await new TokenFile(join(temporaryFolder(t), 'none')).read()).size, 0);
+});
+
+const bad: [note: string, entry: unknown][] = [
+  ['null', null],
+  ['a string', 'x'],
+  ['no token', { lifetimeMs: 1000 }],
+  ['null for a token', { lifetimeMs: 1000, token: null }],
+  ['no life', { token }],
+  ['a life that is a string', { ...entry, lifetimeMs: '1000' }],
+  ['no end', { ...entry, token: { ...token, expiresAt: undefined } }],
+  ['an end that is a string', { ...entry, token: { ...token, expiresAt: '2000' } }],
+  ['no access token', { ...entry, token: { ...token, accessToken: undefined } }],
+  ['an access token that is a number', { ...entry, token: { ...token, accessToken: 7 } }],
+  ['a scope that is a string', { ...entry, token: { ...token, scope: 'd:role.r' } }],
+  ['a scope with a number', { ...entry, token: { ...token, scope: ['d:role.r', 7] } }],
+];
+for (const [note, one] of bad) {
+  test(`an entry with ${note} is left out, and the others stay`, async (t) => {
+    const path = written(t, JSON.stringify({ version: 1, tokens: { bad: one, k: entry } }));
+    t.deepEqual([...(await new TokenFile(path).read()).keys()], ['k']);
+  });
+}
+
+for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
+  test(`a file of mode ${mode.toString(8)} is neither read nor replaced`, async (t) => {
+    const text = JSON.stringify({ version: 1, tokens: {} });
+    const path = written(t, text, mode);
+    const error = { instanceOf: SignetClientError, code: 'invalid-cache' };
+    await t.throwsAsync(new TokenFile(path).read(), error);
+    await t.throwsAsync(new TokenFile(path).add('k', read, 0), error);
+    t.is(readFileSync(path, 'utf8'), text);
+  });
+}
+
+test('a link and a folder are neither read nor replaced', async (t) => {
+  const target = written(t, JSON.stringify({ version: 1, tokens: { k: entry } }));
+  const link = join(temporaryFolder(t), 'link');
+  symlinkSync(target, link);
+  const folder = join(temporaryFolder(t), 'folder');
+  mkdirSync(folder, { mode: 0o700 });
+  for (const path of [link, folder]) {
+    await t.throwsAsync(new TokenFile(path).read(), { instanceOf: SignetClientError, code: 'invalid-cache' });
+    await t.throwsAsync(new TokenFile(path).add('k', read, 0), {
+      instanceOf: SignetClientError,
+      code: 'invalid-cache',
+    });
+  }
+  t.deepEqual(Object.keys(JSON.parse(readFileSync(target, 'utf8')).tokens), ['k']);
+});
+
+test('what is added is readable by its user alone, and what has ended goes', async (t) => {
+  const path = join(temporaryFolder(t), 'tokens.json');
+  const file = new TokenFile(path);
+  await file.add('old', read, 0);
+  t.is(statSync(path).mode & 0o777, 0o600);
+  await file.add('new', { ...read, token: { ...read.token, expiresAt: 3000 } }, 2000);
+  t.deepEqual([...(await file.read()).keys()], ['new']);
+  t.true(existsSync(path));
+});
