@@ -15,6 +15,7 @@ export type PolicyEngineErrorCode =
   | 'bundle-version-jump'
   | 'bundle-lifetime'
   | 'bundle-unreadable'
+  | 'directory-unsafe'
   | 'floor-unavailable'
   | 'keys-malformed'
   | 'keys-unavailable'

@@ -124,6 +124,25 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
     },
     what: /can be written by everyone$/,
   },
+  {
+    note: 'that a group can write to, as the root of a shared volume',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      chmodSync(path, 0o2770);
+      return directoryOf(path);
+    },
+    what: /can be written by its group; give the name of a folder in it, which the updater makes for itself$/,
+  },
+  {
+    note: 'with keys that a group can write',
+    make: (t) => {
+      const path = temporaryFolder(t);
+      writeFileSync(join(path, 'keys.json'), '{}');
+      chmodSync(join(path, 'keys.json'), 0o664);
+      return directoryOf(path);
+    },
+    what: /holds `keys\.json`, which can be written by its group$/,
+  },
   { note: 'of another user', make: (t) => directoryOf(temporaryFolder(t), 12_345), what: /belongs to another user$/ },
   {
     note: 'that is a symbolic link',
@@ -178,6 +197,25 @@ test('makes the directory, readable by everyone, whatever the umask', async (t) 
   await directoryOf(path).prepare();
   t.is(statSync(path).mode & 0o7777, 0o755);
 });
+
+for (const [volume, made, file] of [
+  [0o2775, 0o2750, 0o640],
+  [0o770, 0o750, 0o640],
+  [0o755, 0o755, 0o644],
+] as const) {
+  test(`in a volume of mode ${volume.toString(8)} the updater makes its own folder of mode ${made.toString(8)}`, async (t) => {
+    const parent = temporaryFolder(t);
+    chmodSync(parent, volume);
+    const path = join(parent, 'signet');
+    const directory = directoryOf(path);
+    await directory.prepare();
+    await directory.write('keys.json', Buffer.from('{}'));
+    t.is(statSync(path).mode & 0o7777, made);
+    t.is(statSync(join(path, 'keys.json')).mode & 0o7777, file);
+    await directory.prepare();
+    t.is(statSync(path).mode & 0o7777, made);
+  });
+}
 
 test('in a directory that only its owner can read, so are the files', async (t) => {
   const path = join(temporaryFolder(t), 'policy');

@@ -3,7 +3,7 @@ import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 import { type CryptoKey, decodeJwkList, type KeySource, staticKeys } from '../keys/index.ts';
 import type { KeyPurpose } from '../wire/index.ts';
-import { readRegularFile } from './read-file.ts';
+import { readProtectedFile } from './read-file.ts';
 
 const maxKeysBytes = 1_048_576;
 
@@ -39,7 +39,7 @@ export class DirectoryKeys implements KeySource {
 
   /** Reads the file when it has changed. Never throws. */
   async refresh(): Promise<void> {
-    const file = await readRegularFile(this.#path, maxKeysBytes, this.#identity);
+    const file = await readProtectedFile(this.#path, maxKeysBytes, this.#identity);
     if (file.kind === 'unchanged') return;
     if (file.kind !== 'read') {
       this.#error = unavailable(file.kind === 'absent' ? 'it does not exist' : file.problem);

@@ -1,7 +1,7 @@
 import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '../bundle/index.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { decodeFloors, encodeFloors, maxFloorsBytes } from './decode-floors.ts';
-import { readRegularFile, systemCode } from './read-file.ts';
+import { readProtectedFile, systemCode } from './read-file.ts';
 import { replaceFile } from './replace-file.ts';
 
 /**
@@ -100,7 +100,7 @@ interface FloorsRead {
 
 /** Throws `PolicyEngineError('floor-unavailable')`. */
 async function readFloors(path: string, known: string | undefined): Promise<FloorsRead | 'unchanged'> {
-  const file = await readRegularFile(path, maxFloorsBytes, known);
+  const file = await readProtectedFile(path, maxFloorsBytes, known);
   if (file.kind === 'unchanged') return 'unchanged';
   if (file.kind === 'absent') return { identity: undefined, floors: new Map() };
   if (file.kind === 'unreadable') throw unavailable(`cannot be used: ${file.problem}`);

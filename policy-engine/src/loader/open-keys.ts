@@ -1,4 +1,3 @@
-import { readFile } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../clock.ts';
@@ -7,7 +6,7 @@ import type { KeySource, KeysStore, OpenedKeys, RemoteKeys } from '../keys/index
 import { closing, openWebKeys } from '../keys/open-keys.ts';
 import { ReloadingKeys } from '../keys/reloading-keys.ts';
 import type { JwkList } from '../wire/index.ts';
-import { readRegularFile } from './read-file.ts';
+import { readProtectedFile } from './read-file.ts';
 import { replaceFile } from './replace-file.ts';
 import { fetchWithTls, type KeysTls } from './tls-fetch.ts';
 
@@ -65,7 +64,7 @@ function openKeysFile(path: string, clock: Clock): Promise<ReloadingKeys> {
 }
 
 async function readKeysFile(path: string): Promise<string> {
-  const file = await readRegularFile(path, maxKeysBytes, undefined);
+  const file = await readProtectedFile(path, maxKeysBytes, undefined);
   if (file.kind === 'read') return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(file.bytes);
   throw new PolicyEngineError('keys-unavailable', file.kind === 'unreadable' ? file.problem : 'it does not exist');
 }
@@ -86,5 +85,5 @@ function bothGiven(one: string, other: string): PolicyEngineError {
 }
 
 function fileStore(path: string): KeysStore {
-  return { read: () => readFile(path, 'utf8'), write: (text) => replaceFile(path, text) };
+  return { read: () => readKeysFile(path), write: (text) => replaceFile(path, text) };
 }

@@ -1,4 +1,4 @@
-import { readdir } from 'node:fs/promises';
+import { readdir, stat } from 'node:fs/promises';
 import { join } from 'node:path';
 import { maxBundleBytes, refuseSuccessor } from '../bundle/index.ts';
 import type { Clock } from '../clock.ts';
@@ -10,7 +10,7 @@ import { DirectoryKeys } from './directory-keys.ts';
 import type { FloorFile } from './floor-file.ts';
 import { Floors } from './floors.ts';
 import { type LoadedBundle, loadBundle } from './load-bundle.ts';
-import { readRegularFile } from './read-file.ts';
+import { otherWriters, readRegularFile } from './read-file.ts';
 import { Watch } from './watch.ts';
 
 export interface DirectoryOptions {
@@ -82,13 +82,17 @@ export class PolicyDirectory {
     this.#commonFloors = commonFloors;
   }
 
-  /** Loads what is there and follows the directory. Throws `keys-unavailable` when no keys are given and none are there. */
+  /**
+   * Loads what is there and follows the directory. Throws `keys-unavailable` when no keys are given and none are there,
+   * `directory-unsafe` when others than its owner may write to it.
+   */
   static async open(
     options: DirectoryOptions & { clock: Clock },
     keys: KeySource | undefined,
     commonFloors: Pick<FloorFile, 'of'>,
   ): Promise<PolicyDirectory> {
     const directory = new PolicyDirectory(options, keys, commonFloors);
+    if (!(await directory.#isProtected())) throw directory.#error;
     await directory.#ownKeys.refresh();
     if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
     directory.#watch = await Watch.start(options.policyDir, {
@@ -159,7 +163,7 @@ export class PolicyDirectory {
   }
 
   async #look(): Promise<void> {
-    await this.#scan();
+    if (await this.#isProtected()) await this.#scan();
     for (const listener of this.#lookListeners) listener();
   }
 
@@ -180,6 +184,18 @@ export class PolicyDirectory {
     if (!changed) return;
     this.#bundles = next;
     for (const listener of this.#listeners) listener(next);
+  }
+
+  /** Whether nobody but its owner can put files into the directory. One that cannot be read is no matter of this. */
+  async #isProtected(): Promise<boolean> {
+    const facts = await stat(this.#options.policyDir).catch(() => undefined);
+    const writers = facts && otherWriters(facts.mode);
+    if (writers === undefined) return true;
+    this.#error = new PolicyEngineError(
+      'directory-unsafe',
+      `the policy directory is not used: ${writers} may write to it; take that right away (\`chmod go-w\`)`,
+    );
+    return false;
   }
 
   /** Bundle files and their domains; a name that is no domain in lower case is reported. */

@@ -8,11 +8,34 @@ export type FileRead =
   | { kind: 'unreadable'; problem: string }
   | { kind: 'read'; identity: string; bytes: Uint8Array };
 
+const [groupWrite, everyoneWrite] = [0o020, 0o002];
+
+/** Who else than its owner may write to a file or a folder of this mode; undefined for nobody, and where there are no modes. */
+export function otherWriters(mode: number): string | undefined {
+  if (process.platform === 'win32') return undefined;
+  if ((mode & everyoneWrite) !== 0) return 'everyone';
+  return (mode & groupWrite) !== 0 ? 'its group' : undefined;
+}
+
+/** Reads a file as `readRegularFile` does, unless others than its owner may write to it: what it holds is not signed. */
+export async function readProtectedFile(path: string, maxBytes: number, known: string | undefined): Promise<FileRead> {
+  return readFileThat(path, maxBytes, known, true);
+}
+
 /**
  * Reads a regular file of at most `maxBytes`, unless its identity is the known one. Never hangs: what is no regular file
  * (a pipe, a device, a directory) is not read, and a file that grows while it is read is cut at the size it had.
  */
 export async function readRegularFile(path: string, maxBytes: number, known: string | undefined): Promise<FileRead> {
+  return readFileThat(path, maxBytes, known, false);
+}
+
+async function readFileThat(
+  path: string,
+  maxBytes: number,
+  known: string | undefined,
+  isProtected: boolean,
+): Promise<FileRead> {
   let handle: Awaited<ReturnType<typeof open>>;
   try {
     // Without O_NONBLOCK, opening a pipe would wait for a writer.
@@ -23,6 +46,8 @@ export async function readRegularFile(path: string, maxBytes: number, known: str
   try {
     const stats = await handle.stat({ bigint: true });
     if (!stats.isFile()) return { kind: 'unreadable', problem: 'it is no regular file' };
+    const writers = isProtected ? otherWriters(Number(stats.mode)) : undefined;
+    if (writers !== undefined) return { kind: 'unreadable', problem: `${writers} may write to it` };
     const identity = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');
     if (identity === known) return { kind: 'unchanged' };
     if (stats.size > BigInt(maxBytes)) return { kind: 'unreadable', problem: `it is larger than ${maxBytes} bytes` };

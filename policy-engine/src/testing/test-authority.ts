@@ -138,7 +138,8 @@ export class TestAuthority {
 
   /** Puts a bundle and `keys.json` into a policy directory, as the updater does: complete at every instant. */
   async writeBundle(policyDir: string, input: TestBundleInput): Promise<void> {
-    await mkdir(policyDir, { recursive: true });
+    // whatever the umask: an engine takes nothing that a group may write to
+    await mkdir(policyDir, { recursive: true, mode: 0o755 });
     await replaceFile(policyDir, 'keys.json', { issuer: this.issuer, keys: this.keys.keys });
     await replaceFile(policyDir, `${input.domain}.pol`, await this.bundle(input));
   }
@@ -164,6 +165,6 @@ async function signingKey(purpose: KeyPurpose): Promise<SigningKey> {
 
 async function replaceFile(directory: string, name: string, content: unknown): Promise<void> {
   const temporary = join(directory, `.${name}.${randomUUID()}`);
-  await writeFile(temporary, JSON.stringify(content));
+  await writeFile(temporary, JSON.stringify(content), { mode: 0o644 });
   await rename(temporary, join(directory, name));
 }

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { generateKeyPairSync } from 'node:crypto';
 import {
+  chmodSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -379,6 +380,126 @@ test('a key change is an event', async (t) => {
   await until('the bundle is gone', () => w.inForce() === 'DENY_DOMAIN_NOT_FOUND');
   t.pass();
 });
+
+for (const [mode, who] of [
+  [0o770, 'its group'],
+  [0o777, 'everyone'],
+] as const) {
+  test(`a directory that ${who} may write to is not used, neither at the start nor later`, async (t) => {
+    const w = await world(t, { watch: false });
+    chmodSync(w.dir, mode);
+    await t.throwsAsync(PolicyEngine.open({ policyDir: w.dir, clock: w.authority.clock }), {
+      code: 'directory-unsafe',
+    });
+    await w.authority.writeBundle(w.dir, reading('series', 6));
+    await w.engine.refresh();
+    t.is(w.inForce(), 'movie');
+    t.like(w.engine.health(), { ok: false, error: { code: 'directory-unsafe' } });
+    chmodSync(w.dir, 0o755);
+    await w.engine.refresh();
+    t.is(w.inForce(), 'series');
+    t.true(w.engine.health().ok);
+  });
+
+  test(`keys that ${who} may write are not used, wherever they are: mode of the directory or not`, async (t) => {
+    const w = await world(t, { watch: false });
+    const file = join(w.dir, 'keys.json');
+    chmodSync(file, mode & 0o666);
+    const options = { policyDir: w.dir, clock: w.authority.clock };
+    await t.throwsAsync(PolicyEngine.open(options), { code: 'keys-unavailable', message: /may write to it/ });
+    const issuers = [w.authority.issuer];
+    await t.throwsAsync(PolicyEngine.open({ ...options, keys: file, issuers }), { message: /may write to it/ });
+    chmodSync(file, 0o644);
+    await (await PolicyEngine.open({ ...options, keys: file, issuers })).close();
+    const floorFile = join(temporaryFolder(t), 'floors.json');
+    writeFileSync(floorFile, '{"floors":{}}');
+    chmodSync(floorFile, mode & 0o666);
+    const engine = await PolicyEngine.open({ ...options, floorFile });
+    t.teardown(() => engine.close());
+    t.like(engine.health(), { error: { code: 'floor-unavailable' } });
+  });
+}
+
+const ends: [note: string, currentMs: number, nextMs: number, inForce: string][] = [
+  ['the next one ends a millisecond later', 1000, 101, 'series'],
+  ['the next one ends now', 1000, 100, 'movie'],
+  ['both end now', 100, 100, 'DENY_DOMAIN_EXPIRED'],
+  ['the one in force has a millisecond left', 101, 100, 'movie'],
+];
+for (const [note, currentMs, nextMs, inForce] of ends) {
+  test(`an expired bundle never replaces one that is still good: ${note}`, async (t) => {
+    const w = await world(t, { watch: false });
+    await w.authority.writeBundle(w.dir, reading('movie', 6, { expiresIn: currentMs }));
+    await w.engine.refresh();
+    const next = await w.bytes(reading('series', 7, { expiresIn: nextMs }));
+    w.authority.clock.advance(100);
+    writeFileSync(w.file, next);
+    await w.engine.refresh();
+    t.is(w.inForce(), inForce);
+    t.is(w.engine.health().domains[0]?.version, inForce === 'movie' ? 6 : 7);
+    t.is(w.errorOf(), inForce === 'movie' ? 'bundle-expired' : undefined);
+  });
+}
+
+/** Sizes of the files that are read: exactly the most, and one byte more. */
+const bounds: [name: string, maxBytes: number, put: (w: World, path: string, size: number) => Promise<void>][] = [
+  [
+    'catalog.pol',
+    33_554_432,
+    async (w, path, size) => writeFileSync(path, (await w.bytes(reading('series', 6))).padEnd(size, ' ')),
+  ],
+  [
+    'keys.json',
+    1_048_576,
+    async (w, path, size) => {
+      const keys = JSON.stringify({ issuer: 'https://renamed.example', keys: w.authority.keys.keys });
+      writeFileSync(path, keys.padEnd(size, ' '));
+    },
+  ],
+  [
+    'state.json',
+    16_777_216,
+    async (_, path, size) =>
+      writeFileSync(path, JSON.stringify({ floors: { catalog: { epoch: 1, version: 0 } } }).padEnd(size, ' ')),
+  ],
+];
+/** Whether the file was taken: what it changes, and what is told when it was not. */
+const effects: Readonly<Record<string, (w: World, engine: PolicyEngine) => Promise<boolean>>> = {
+  'catalog.pol': async (w, engine) => {
+    const { domains } = engine.health();
+    if (domains[0]?.version === 6) return true;
+    if (w.errorOf() !== 'bundle-unreadable') throw new Error('nothing is told');
+    return false;
+  },
+  'keys.json': async (w, engine) => {
+    const token = await w.authority.token({
+      domain: 'catalog',
+      roles: ['reader'],
+      claims: { iss: 'https://renamed.example' },
+    });
+    const { status } = await engine.decide({ token, action: 'read', resource: 'catalog:movie' });
+    if (status !== 'ALLOW' && engine.health().error?.code !== 'keys-unavailable') throw new Error('nothing is told');
+    return status === 'ALLOW';
+  },
+  'state.json': async (w, engine) => {
+    await w.authority.writeBundle(w.dir, reading('series', 6));
+    await engine.refresh();
+    return engine.health().domains[0]?.error?.code === 'bundle-rollback';
+  },
+};
+for (const [name, maxBytes, put] of bounds) {
+  for (const [more, isTaken] of [
+    [0, true],
+    [1, false],
+  ] as const) {
+    test(`${name} is read up to ${maxBytes} bytes: ${isTaken ? 'the most' : 'one more'}`, async (t) => {
+      const w = await world(t, { watch: false, requireBound: false });
+      await put(w, join(w.dir, name), maxBytes + more);
+      await w.engine.refresh();
+      t.is(await effects[name]?.(w, w.engine), isTaken);
+    });
+  }
+}
 
 test('a directory that cannot be read leaves what is in force, and is reported', async (t) => {
   const w = await world(t, { watch: false });

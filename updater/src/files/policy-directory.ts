@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import type { DomainName } from '@signet/policy-engine/names';
 import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileFacts, FileSystem } from './file-system.ts';
@@ -12,7 +12,13 @@ export function bundleName(domain: DomainName): string {
   return `${domain}.pol`;
 }
 
-const worldWritable = 0o002;
+const [groupWritable, worldWritable, setGroup] = [0o020, 0o002, 0o2000];
+
+/** Who else than the owner may write; undefined for nobody. */
+function otherWriters({ mode }: FileFacts): string | undefined {
+  if ((mode & worldWritable) !== 0) return 'everyone';
+  return (mode & groupWritable) !== 0 ? 'its group' : undefined;
+}
 
 function oddFile(name: string): string {
   return `holds \`${name}\`, which is no plain file`;
@@ -35,18 +41,22 @@ export class PolicyDirectory {
 
   /** Makes the directory when there is none, and refuses one that others could plant files in. */
   async prepare(): Promise<void> {
-    await this.#guard('make', () => this.#files.makeDirectory(this.path, 0o755));
+    await this.#guard('make', async () => this.#files.makeDirectory(this.path, await this.#modeOfNew()));
     await this.check();
   }
 
-  /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and its JSON files are plain files. */
+  /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and to its JSON files, which are plain files. */
   async check(): Promise<void> {
     const facts = await this.#guard('look at', () => this.#files.facts(this.path));
     if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is no directory (or a symbolic link to one)');
     this.#checkOwner(facts);
     this.#fileMode = 0o600 | (facts.mode & 0o044);
     for (const name of Object.values(fileNames)) {
-      if (await this.#isOdd(name)) throw this.#unsafe(oddFile(name));
+      const found = await this.#guard('look at', () => this.#files.facts(join(this.path, name)));
+      if (found === undefined) continue;
+      if (!found.isFile) throw this.#unsafe(oddFile(name));
+      const writers = otherWriters(found);
+      if (writers !== undefined) throw this.#unsafe(`holds \`${name}\`, which can be written by ${writers}`);
     }
   }
 
@@ -61,9 +71,21 @@ export class PolicyDirectory {
     throw new UpdaterError('unsafe-file', `policy directory \`${this.path}\` ${oddFile(name)}`);
   }
 
+  /** In a volume that a group shares, only that group may read it; elsewhere every service of the host. */
+  async #modeOfNew(): Promise<number> {
+    const parent = await this.#files.facts(dirname(this.path));
+    if (parent === undefined || !parent.isDirectory || (parent.mode & groupWritable) === 0) return 0o755;
+    // the group of the volume goes to what is made in it, where the volume says so
+    return 0o750 | (parent.mode & setGroup);
+  }
+
   #checkOwner(facts: FileFacts): void {
     if (this.#uid !== undefined && facts.uid !== this.#uid) throw this.#unsafe('belongs to another user');
-    if ((facts.mode & worldWritable) !== 0) throw this.#unsafe('can be written by everyone');
+    const writers = otherWriters(facts);
+    if (writers === undefined) return;
+    throw this.#unsafe(
+      `can be written by ${writers}${writers === 'everyone' ? '' : '; give the name of a folder in it, which the updater makes for itself'}`,
+    );
   }
 
   async #isOdd(name: string): Promise<boolean> {
