@@ -195,6 +195,42 @@ function never(): never {
   throw new Error('there is no such key');
 }
 
+const lives: [
+  note: string,
+  change: { expiresIn?: number; lifetimeMs?: unknown; expiresAt?: unknown },
+  isUsed: boolean,
+][] = [
+  ['the whole life that was asked for', { expiresIn: 7_200_000, lifetimeMs: 7_200_000 }, true],
+  ['a millisecond more than was asked for', { expiresIn: 7_200_001, lifetimeMs: 7_200_000 }, false],
+  ['thirty days', { expiresIn: 30 * 86_400_000, lifetimeMs: 40 * 86_400_000 }, true],
+  ['a millisecond more than thirty days', { expiresIn: 30 * 86_400_000 + 1, lifetimeMs: 40 * 86_400_000 }, false],
+  ['no asked-for life', { expiresIn: 1000, lifetimeMs: 0 }, false],
+  ['less than none', { expiresIn: 1000, lifetimeMs: -1 }, false],
+  ['a fraction', { expiresIn: 1000, lifetimeMs: 7_200_000.5 }, false],
+  ['an end that no clock reaches', { expiresAt: 1e300, lifetimeMs: 1e300 }, false],
+  ['an end that is a text', { expiresAt: '9999', lifetimeMs: 7_200_000 }, false],
+];
+for (const [note, { expiresIn = 0, expiresAt, lifetimeMs }, isUsed] of lives) {
+  test(`a kept token with an impossible life is not used: ${note}`, async (t) => {
+    const world = await clientWorld(t, tokenEndpoint().respond);
+    const tokenCacheFile = join(world.folder, 'tokens.json');
+    const first = world.connect({ tokenCacheFile });
+    await first.tokens.get({ domain: 'catalog' });
+    await first.close();
+    const file = JSON.parse(readFileSync(tokenCacheFile, 'utf8'));
+    const [entry] = Object.values<{ lifetimeMs: unknown; token: Record<string, unknown> }>(file.tokens);
+    if (entry === undefined) throw new Error('no token is kept');
+    entry.lifetimeMs = lifetimeMs;
+    Object.assign(entry.token, { accessToken: 'kept', expiresAt: expiresAt ?? world.clock.now() + expiresIn });
+    writeFileSync(tokenCacheFile, JSON.stringify(file));
+    await using client = world.connect({ tokenCacheFile });
+    const { accessToken } = await client.tokens.get({ domain: 'catalog' });
+    t.is(accessToken === 'kept', isUsed);
+    // what was not used is not kept either
+    t.is(readFileSync(tokenCacheFile, 'utf8').includes('"kept"'), isUsed);
+  });
+}
+
 test('tokens in a file serve the next client, with mode 0600 and by the same rule', async (t) => {
   const world = await clientWorld(t, tokenEndpoint().respond);
   const tokenCacheFile = join(world.folder, 'tokens.json');

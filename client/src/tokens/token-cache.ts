@@ -24,7 +24,7 @@ export class TokenCache {
   /** The kept token of a key while it may be reused. */
   async get(key: string, now: number): Promise<CachedToken['token'] | undefined> {
     if (this.#file !== undefined) {
-      this.#loading ??= this.#load(this.#file);
+      this.#loading ??= this.#load(this.#file, now);
       await this.#loading;
     }
     const kept = this.#memory.get(key);
@@ -52,8 +52,8 @@ export class TokenCache {
     await this.#file?.settled();
   }
 
-  async #load(file: TokenFile): Promise<void> {
-    const tokens = await this.#tolerate(file.read());
+  async #load(file: TokenFile, now: number): Promise<void> {
+    const tokens = await this.#tolerate(file.read(now));
     for (const [key, token] of tokens ?? []) this.#memory.set(key, token);
   }
 

@@ -5,6 +5,9 @@ import { isObject } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
 import type { CachedToken } from './cached-token.ts';
 
+/** The longest life that a server gives to a token (decision 13), in milliseconds. */
+const maxLifeMs = 30 * 86_400_000;
+
 /** Largest file that is read, in bytes. */
 const maxBytes = 16 << 20;
 
@@ -21,16 +24,18 @@ export class TokenFile {
     this.#path = path;
   }
 
-  /** The kept tokens by their keys; a file with unreadable content is as good as an empty one. */
-  async read(): Promise<ReadonlyMap<string, CachedToken>> {
+  /** The kept tokens by their keys, without those whose life cannot be; a file with unreadable content is as good as an empty one. */
+  async read(now: number): Promise<ReadonlyMap<string, CachedToken>> {
     const text = await this.#readText();
-    return text === undefined ? new Map() : parse(text);
+    return text === undefined ? new Map() : parse(text, now);
   }
 
   /** Adds a token and drops those that have ended. */
   async add(key: string, token: CachedToken, now: number): Promise<void> {
     const turn = this.#writing.then(async () => {
-      const entries = [...(await this.read()), [key, token] as const].filter(([, each]) => each.token.expiresAt > now);
+      const entries = [...(await this.read(now)), [key, token] as const].filter(
+        ([, each]) => each.token.expiresAt > now,
+      );
       await this.#replace(JSON.stringify({ version: 1, tokens: Object.fromEntries(entries) }));
     });
     this.#writing = turn.catch(() => undefined);
@@ -74,7 +79,7 @@ export class TokenFile {
   }
 }
 
-function parse(text: string): ReadonlyMap<string, CachedToken> {
+function parse(text: string, now: number): ReadonlyMap<string, CachedToken> {
   let json: unknown;
   try {
     json = JSON.parse(text);
@@ -85,9 +90,18 @@ function parse(text: string): ReadonlyMap<string, CachedToken> {
   return new Map(
     Object.entries(json['tokens']).flatMap(([key, value]) => {
       const token = parseEntry(value);
-      return token === undefined ? [] : [[key, token] as const];
+      return token === undefined || !canLive(token, now) ? [] : [[key, token] as const];
     }),
   );
+}
+
+/**
+ * Whether a kept token can live as long as it says: no longer than a server gives, nor than the life that was asked for, which is more
+ * than nothing. What a damaged file, or one of a clock that ran ahead, says beyond that would keep a dead token in use.
+ */
+function canLive({ token: { expiresAt }, lifetimeMs }: CachedToken, now: number): boolean {
+  const isWhole = Number.isSafeInteger(expiresAt) && Number.isSafeInteger(lifetimeMs);
+  return isWhole && lifetimeMs > 0 && expiresAt - now <= Math.min(lifetimeMs, maxLifeMs);
 }
 
 function parseEntry(value: unknown): CachedToken | undefined {
