@@ -72,6 +72,15 @@ const withoutService =
     services: content.services.map((one) => (one.name === service ? { ...one, enabled: false } : one)),
   });
 
+const withoutEndpoint: Edit = (content) => ({
+  ...content,
+  services: content.services.map(({ providerEndpoint: _, ...service }) => service),
+});
+
+const deleted =
+  (service: string): Edit =>
+  (content) => ({ ...content, services: content.services.filter(({ name }) => name !== service) });
+
 const closed: Edit = (content) => ({ ...content, enabled: false });
 
 const removals: readonly (readonly [what: string, domain: string, edit: Edit, status: number])[] = [
@@ -82,6 +91,7 @@ const removals: readonly (readonly [what: string, domain: string, edit: Edit, st
   ['the service', 'media', withoutService('player'), 400],
   ['the domain', 'media', closed, 404],
   ['the provider', 'prov', withoutService('cloud'), 403],
+  ['the endpoint of the provider', 'prov', withoutEndpoint, 400],
 ];
 
 const file = wholeFile();
@@ -257,16 +267,14 @@ for (const [what, { who, path, body, removal }] of Object.entries(asked)) {
     const before = await changeElsewhere(other, place, edit);
     const refused = await ask();
     t.true(refused.status === 403 || refused.status === 400, refused.text);
-    const { name } = before;
     await other.change({ actor: 'another server' }, (transaction) => transaction.saveDomain(before));
     t.is((await ask()).status, good.status, 'given again, and noticed as fast');
-    const [domain, service] = who.split('.');
-    t.is(
-      (await changeElsewhere(other, domain ?? '', withoutService(service ?? ''))).name,
-      parseDomainName(domain ?? ''),
-    );
-    const nobody = await ask();
-    t.true([400, 401, 403].includes(nobody.status), `${name}: ${nobody.text}`);
+    const [domain = '', service = ''] = who.split('.');
+    for (const gone of [withoutService(service), deleted(service)]) {
+      await changeElsewhere(other, domain, gone);
+      const nobody = await ask();
+      t.true([400, 401, 403].includes(nobody.status), nobody.text);
+    }
   });
 }
 

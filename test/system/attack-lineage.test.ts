@@ -10,6 +10,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
+import { rowSerial } from '@signet/server/certificates/ssh/certificate-log';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import type { DomainContent } from '@signet/server/store/records';
@@ -43,6 +44,10 @@ function sshRequest(certType: 'user' | 'host', requestor: string, ...principals:
 /** The end of the SSH certificate in an answer, in seconds since the epoch. */
 function sshEnd(line: unknown): number {
   return Number(readSshCertificate(Buffer.from(String(line).split(' ')[1] ?? '', 'base64')).validBefore);
+}
+
+function sshSerial(line: unknown): string {
+  return rowSerial(readSshCertificate(Buffer.from(String(line).split(' ')[1] ?? '', 'base64')).serial);
 }
 
 const endOf = (pem: string) => new X509Certificate(pem).validToDate.getTime() / 1000;
@@ -152,6 +157,47 @@ test('an instance whose provider does not allow SSH gets none at /sshcert, as th
   t.is(nothing.status, 200);
   t.is(field(nothing.body, 'sshCertificate'), undefined);
   t.deepEqual((await ask(last)).body, refused);
+});
+
+test('SSH certificates are revoked with the certificate that asked for them', async (t) => {
+  const world = await instanceWorld(t, { domains: withLogins, options: sshOptions(t) });
+  const name = 'x-3.instanceid.signet.test';
+  const instance = await register(world, 'x-3');
+  const call = world.as(instance);
+  const serials: string[] = [];
+  for (const asked of [
+    sshRequest('host', 'media.player', name),
+    sshRequest('user', 'media.player', 'deploy'),
+    sshRequest('user', 'media.player', 'deploy'),
+  ]) {
+    const answer = await call('/sshcert', json(asked));
+    t.is(answer.status, 201, answer.text);
+    serials.push(sshSerial(certificateIn(answer.body)));
+  }
+  const other = await world.identity('media.admin');
+  const neighbour = await other('/sshcert', json(sshRequest('user', 'media.admin', 'deploy')));
+  const kept = sshSerial(certificateIn(neighbour.body));
+  const [, , last = ''] = serials;
+  await world.store.change({ actor: 'x' }, (change) =>
+    change.revokeCertificate(last, { reason: 'superseded', at: now(), by: 'x' }),
+  );
+  const admin = await world.identity('media.admin');
+  t.is((await admin('/instance/sys.auth.server/media/player/x-3', { method: 'DELETE' })).status, 204);
+  const revoked = (await world.store.certificates.revocationsAfter(0, 0)).map(({ serial }) => serial);
+  t.deepEqual([...revoked].sort(), [serialOf(instance.certificate), ...serials].sort());
+  t.false(revoked.includes(kept));
+  const [audit] = await world.store.audit({ subject: 'sys.auth.server/media/player/x-3', limit: 1 });
+  t.is(JSON.parse(audit?.after ?? '').certificates.length, 3);
+
+  const operator = await register(world, 'x-4');
+  const login = await world.as(operator)('/sshcert', json(sshRequest('user', 'media.player', 'deploy')));
+  const serial = serialOf(operator.certificate);
+  const revocation = { reason: 'key-compromise', at: now(), by: 'x' } as const;
+  t.true(await world.store.change({ actor: 'x' }, (change) => change.revokeCertificate(serial, revocation)));
+  const ssh = [sshSerial(certificateIn(login.body))];
+  const [record] = await world.store.audit({ subject: serial, limit: 1 });
+  t.deepEqual(JSON.parse(record?.after ?? ''), { at: revocation.at, reason: 'key-compromise', ssh });
+  t.like(await world.store.certificates.revocationsAfter(revoked.length, 0), [{ serial }, { serial: ssh[0] }]);
 });
 
 const vouching = ecPair();
@@ -280,6 +326,12 @@ test('a serial number counts once as the previous one', async (t) => {
   const stolen = await refresh(world, first);
   t.deepEqual(stolen.answer.body, { code: 403, message: 'the instance is revoked, it must register anew' });
   t.is((await refresh(world, again)).answer.status, 401);
+
+  // Of many at once, whose standing is the same before any of them is recorded.
+  const many = await register(world, 'p-3');
+  t.is((await refresh(world, many)).answer.status, 200);
+  const answers = await Promise.all(Array.from({ length: 8 }, () => refresh(world, many)));
+  t.is(answers.filter(({ answer }) => answer.status === 200).length, 1);
 
   // A refresh with the current one makes the next previous one, which counts once as well.
   const other = await register(world, 'p-2');

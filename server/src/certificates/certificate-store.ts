@@ -19,6 +19,8 @@ export interface CertificateRow {
   readonly instanceId?: PathElement | undefined;
   /** For a service's certificate: the registered key that vouched for it, with which it ends. */
   readonly vouchedKey?: KeyId | undefined;
+  /** For an SSH certificate: the serial number of the X.509 certificate that asked for it, with which it ends. */
+  readonly askingSerial?: string | undefined;
   readonly notBefore: number;
   readonly notAfter: number;
 }

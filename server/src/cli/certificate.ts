@@ -62,13 +62,14 @@ function serialOf(text: string): string {
 }
 
 function described(row: CertificateRow): Record<string, unknown> {
-  const { serial, kind, subject, holder, provider, instanceId, notBefore, notAfter } = row;
+  const { serial, kind, subject, holder, provider, instanceId, vouchedKey, notBefore, notAfter } = row;
   return {
     serial,
     kind,
     subject,
     holder,
     ...(provider !== undefined && { provider, instanceId }),
+    ...(vouchedKey !== undefined && { vouchedKey }),
     notBefore: formatTimestamp(notBefore * 1000),
     notAfter: formatTimestamp(notAfter * 1000),
   };

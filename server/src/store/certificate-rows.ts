@@ -13,6 +13,7 @@ import type { CertificateRecord, CertificateRow, Revocation } from '../certifica
 import type { RevocationReason } from '../certificates/crl.ts';
 import type { CertificateKind } from '../certificates/profile.ts';
 import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
+import { chunks } from './row-values.ts';
 import type { CertificatesTable, InstancesTable, Schema } from './schema.ts';
 
 /* Rows of certificates and instances. Times are in seconds on both sides. */
@@ -72,6 +73,7 @@ export function newCertificate(row: CertificateRow, at: number) {
     provider: row.provider ?? null,
     instance_id: row.instanceId ?? null,
     vouched_key: row.vouchedKey ?? null,
+    asking_serial: row.askingSerial ?? null,
     holder: row.holder,
     intended_at: at,
     not_before: row.notBefore,
@@ -126,35 +128,60 @@ export function whereInstance<Query extends InstanceFilter<Query>>(
     .where('instance_id', '=', key.instance_id);
 }
 
+/** A certificate that was taken back, and the SSH certificates that were taken back with it. */
+export interface RevokedRow extends Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> {
+  readonly asked: readonly string[];
+}
+
 /** Takes one certificate back and answers what it was for; undefined when there is none, or it was taken back before. */
 export async function revokeOne(
   db: Kysely<Schema>,
   serial: string,
   revocation: Revocation,
-): Promise<Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> | undefined> {
+): Promise<RevokedRow | undefined> {
   const row = await db
     .selectFrom('certificates')
     .select(['kind', 'subject', 'holder', 'not_after'])
     .where('serial', '=', serial)
     .where('revoked_at', 'is', null)
     .executeTakeFirst();
-  if (row !== undefined) await revokeRows(db, [serial], revocation);
-  return row;
+  return row && { ...row, asked: await revokeRows(db, [serial], revocation) };
 }
 
-/** Takes certificates back; each gets the next place in the order of revocations. */
+/** The SSH certificates in force that these certificates asked for, without those that are among them. */
+async function askedFor(db: Kysely<Schema>, serials: readonly string[], at: number): Promise<readonly string[]> {
+  const found: string[] = [];
+  for (const part of chunks(serials, 500)) {
+    const rows = await db
+      .selectFrom('certificates')
+      .select('serial')
+      .where('asking_serial', 'in', part)
+      .where('revoked_at', 'is', null)
+      .where('not_after', '>=', at)
+      .orderBy('serial')
+      .execute();
+    for (const { serial } of rows) if (!serials.includes(serial)) found.push(serial);
+  }
+  return found;
+}
+
+/**
+ * Takes certificates back, and the SSH certificates in force that they asked for; each gets the next place in the order of revocations.
+ * Answers the serial numbers of the latter.
+ */
 export async function revokeRows(
   db: Kysely<Schema>,
   serials: readonly string[],
   revocation: Revocation,
-): Promise<void> {
-  if (serials.length === 0) return;
+): Promise<readonly string[]> {
+  if (serials.length === 0) return [];
+  const asked = await askedFor(db, serials, revocation.at);
   const last = await db
     .selectFrom('certificates')
     .select((select) => select.fn.max('revocation_sequence').as('sequence'))
     .executeTakeFirst();
   let sequence = Number(last?.sequence ?? 0);
-  for (const serial of serials) {
+  for (const serial of [...serials, ...asked]) {
     sequence += 1;
     await db
       .updateTable('certificates')
@@ -167,4 +194,5 @@ export async function revokeRows(
       .where('serial', '=', serial)
       .execute();
   }
+  return asked;
 }

@@ -13,6 +13,7 @@ interface NewCertificate {
   readonly provider: string | null;
   readonly instance_id: string | null;
   readonly vouched_key: string | null;
+  readonly asking_serial: string | null;
   readonly intended_at: number;
   readonly not_before: number;
   readonly not_after: number;
@@ -56,6 +57,7 @@ export function certificateStatements() {
           provider: row.at('provider'),
           instance_id: row.at('instance_id'),
           vouched_key: row.at('vouched_key'),
+          asking_serial: row.at('asking_serial'),
           intended_at: row.at('intended_at'),
           not_before: row.at('not_before'),
           not_after: row.at('not_after'),

@@ -91,7 +91,10 @@ async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<Insta
   return row && toInstance(row);
 }
 
-/** Every certificate of the instance that has not ended, also those that nobody received. Answers their serial numbers. */
+/**
+ * Every certificate of the instance that has not ended, also those that nobody received, and the logins that they asked for. Answers their
+ * serial numbers.
+ */
 async function revokeCertificates(
   db: Kysely<Schema>,
   key: InstanceKey,
@@ -109,6 +112,5 @@ async function revokeCertificates(
     .orderBy('serial')
     .execute();
   const serials = rows.map(({ serial }) => serial);
-  await revokeRows(db, serials, revocation);
-  return serials;
+  return [...serials, ...(await revokeRows(db, serials, revocation))];
 }

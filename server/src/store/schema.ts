@@ -175,6 +175,8 @@ export interface CertificatesTable {
   instance_id: string | null;
   /** The id of the registered key by which a service's certificate was given. */
   vouched_key: string | null;
+  /** The serial number of the X.509 certificate that asked for one of SSH. */
+  asking_serial: string | null;
   intended_at: number;
   not_before: number;
   not_after: number;

@@ -112,9 +112,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const revoked = await revokeOne(this.#db, serial, revocation);
     if (revoked === undefined) return false;
     this.#changed = true;
-    const { kind, subject, holder, not_after: notAfter } = revoked;
+    const { kind, subject, holder, not_after: notAfter, asked } = revoked;
     const before = JSON.stringify({ kind, subject, holder, notAfter });
-    const after = JSON.stringify({ at: revocation.at, reason: revocation.reason });
+    const after = JSON.stringify({
+      at: revocation.at,
+      reason: revocation.reason,
+      ...(asked.length > 0 && { ssh: asked }),
+    });
     await this.#audit({ action: 'revoke-certificate', subject: serial, before, after });
     return true;
   }

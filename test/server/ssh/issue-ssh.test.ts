@@ -148,6 +148,7 @@ test('a user certificate: what it says, and what is recorded before it is signed
       owner: operator,
       provider: undefined,
       instanceId: undefined,
+      askingSerial: '0a',
       principals: ['deploy', 'media:admin'],
       subjectKey: key.fingerprint,
       authorityKey: authority.publicKey.fingerprint,

@@ -14,6 +14,8 @@ export interface SshCertificateRecord {
   /** For a host that is an instance. */
   readonly provider: PrincipalName | undefined;
   readonly instanceId: PathElement | undefined;
+  /** The serial number of the X.509 certificate that asked. */
+  readonly askingSerial: string;
   readonly principals: readonly string[];
   /** Fingerprints of the key that is certified and of the authority that signs. */
   readonly subjectKey: string;
@@ -58,6 +60,7 @@ export function certificateLogIn(rows: SshCertificateRows, clock: Clock): Certif
           holder: record.owner,
           provider: record.provider,
           instanceId: record.instanceId,
+          askingSerial: record.askingSerial,
           notBefore: record.validAfter,
           notAfter: record.validBefore,
         },

@@ -88,7 +88,7 @@ export async function issueUserCertificate(
     notAfter: asking.notAfter,
   };
   const profile = userProfile(subject, deps.rules, epochSeconds(deps.clock));
-  const whose = { owner: caller, provider: undefined, instanceId: undefined };
+  const whose = { owner: caller, provider: undefined, instanceId: undefined, askingSerial: asking.serial };
   const conditions = decidedAgain(deps, asking.serial, (snapshot) => {
     requireKnownIdentity(caller, snapshot);
     requireLogins(deps, snapshot, caller, logins);
@@ -131,7 +131,8 @@ export async function issueHostCertificate(
     notAfter: host.asking.notAfter,
   };
   const profile = hostProfile(subject, deps.rules, epochSeconds(deps.clock));
-  const whose = { owner: host.service, provider: host.provider, instanceId: host.instanceId };
+  const { service: owner, provider, instanceId } = host;
+  const whose = { owner, provider, instanceId, askingSerial: host.asking.serial };
   const rights = decidedAgain(deps, host.asking.serial, (snapshot) => {
     requireKnownIdentity(host.service, snapshot);
     requireHostNames(host, snapshot, principals);
@@ -160,7 +161,7 @@ async function issue(
   authority: SshAuthority,
   profile: SshProfile,
   request: SshCertRequest,
-  whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId'>,
+  whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId' | 'askingSerial'>,
   conditions: RecordingConditions,
 ): Promise<IssuedSshCertificate> {
   const { kind, serial, keyId, principals, validAfter, validBefore } = profile;

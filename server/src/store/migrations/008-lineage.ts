@@ -3,8 +3,8 @@ import type { Schema } from '../schema.ts';
 
 /**
  * What bounds the life of a credential: whether the previous serial number of an instance was used once, whether its provider allowed SSH
- * (unknown of those registered before, until they refresh: no), the key that vouched for a service's certificate (unknown of those
- * issued before), join tokens that ended with their instance, and attestation tokens that counted once.
+ * (unknown of those registered before, until they refresh: no), the key that vouched for a service's certificate and the certificate
+ * that asked for one of SSH (both unknown of those issued before), join tokens that ended with their instance, and attestation tokens that counted once.
  */
 export async function addLineage(db: Kysely<Schema>): Promise<void> {
   for (const column of ['previous_used', 'ssh_allowed']) {
@@ -13,7 +13,15 @@ export async function addLineage(db: Kysely<Schema>): Promise<void> {
       .addColumn(column, 'integer', (definition) => definition.notNull().defaultTo(0))
       .execute();
   }
-  await db.schema.alterTable('certificates').addColumn('vouched_key', 'text').execute();
+  for (const column of ['vouched_key', 'asking_serial']) {
+    await db.schema.alterTable('certificates').addColumn(column, 'text').execute();
+  }
+  await db.schema
+    .createIndex('certificates_by_asking')
+    .on('certificates')
+    .column('asking_serial')
+    .where(sql.ref('asking_serial'), 'is not', null)
+    .execute();
   await db.schema
     .createIndex('certificates_by_key')
     .on('certificates')
