@@ -27,7 +27,11 @@ const rules = { trustDomain: 'signet.bench', dnsSuffix: 'signet.bench', athenz: 
 /** Reads the request, applies the rules, records the intent, signs, inspects: what the server does for each certificate. */
 function issue(deps: IssueDeps, pem: string): Promise<SignedCertificate> {
   const request = parseCertificateRequest(pem);
-  const { instanceId, ...names } = grantInstanceNames(request, key, rules, { mayUseSuffix: () => false });
+  const { instanceId, ...names } = grantInstanceNames(request, key, rules, {
+    mayUseSuffix: () => false,
+    addressFault: () => undefined,
+    dnsForm: 'media',
+  });
   const { subjectKey } = request;
   const order = { kind: 'instance', names, subjectKey, usage: 'both', defaultSeconds: 86_400, maxSeconds: [] } as const;
   return signOrder(deps, { ...order, holder: parsePrincipalName('media.player'), provider: key.provider, instanceId });

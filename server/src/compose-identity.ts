@@ -6,7 +6,7 @@ import { startHousekeeping } from './certificates/housekeeping.ts';
 import type { IssueDeps } from './certificates/issue-certificate.ts';
 import { type Issuers, openIssuers } from './certificates/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
-import type { NamingRules } from './certificates/naming.ts';
+import { currentNameOf, type NamingRules } from './certificates/naming.ts';
 import { createOwnIdentity } from './certificates/own-identity.ts';
 import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
 import { type IssueSshDeps, issueHostCertificate } from './certificates/ssh/issue-ssh.ts';
@@ -21,6 +21,7 @@ import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
 import { providerFinder } from './instances/find-provider.ts';
 import { foreignRefreshAlarm } from './instances/foreign-refresh.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
+import { reservedAddresses } from './instances/reserved-addresses.ts';
 import type { Logger } from './logger.ts';
 import type { Peers } from './peers.ts';
 import type { Store } from './store/store.ts';
@@ -87,8 +88,7 @@ async function identityRoutes(
 ): Promise<HttpServerDeps['identity']> {
   const { config, store, clock, logger, snapshot, snapshotAt } = parts;
   const { certificates, instances } = store;
-  const { trustDomain, dnsSuffix } = config.certificates;
-  const rules: NamingRules = { trustDomain, dnsSuffix, athenz: config.profile.name === 'athenz' };
+  const rules = namingRulesOf(config);
   const issuing = {
     issuers,
     certificates,
@@ -98,10 +98,12 @@ async function identityRoutes(
   const common = { ...issuing, snapshot, snapshotAt, rules, limits: limitsOf(config) };
   const deps: InstanceDeps = {
     ...common,
+    hosts: { rules, serverHost: URL.parse(config.baseUrl ?? '')?.hostname ?? '' },
+    reservedAddresses: reservedAddresses({ configured: config.instances.reservedAddresses }),
     instances,
     store,
     findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers, revocations),
-    readHostRequest: hostRequests(parts.ssh),
+    readHostRequest: hostRequests(parts.ssh, rules),
     noteForeignRefresh: foreignRefreshAlarm({ store, logger, clock }),
     onRevoked: async () => {
       await Promise.all([revocations.refresh(), parts.peers?.refresh()]);
@@ -128,13 +130,23 @@ async function identityRoutes(
   };
 }
 
+/** The names that this server gives. */
+export function namingRulesOf({ certificates, profile }: ServerConfig): NamingRules {
+  const { trustDomain, dnsSuffix } = certificates;
+  return { trustDomain, dnsSuffix, athenz: profile.name === 'athenz' };
+}
+
 /** Without an authority for hosts, instances get no SSH certificate. */
-function hostRequests(ssh: IssueSshDeps | undefined): InstanceDeps['readHostRequest'] {
+function hostRequests(ssh: IssueSshDeps | undefined, rules: NamingRules): InstanceDeps['readHostRequest'] {
   if (ssh?.authorities.host === undefined) return undefined;
   return (csr) => {
     const request = parseSshCsr(csr);
-    return ({ provider, domain, service, instanceId }, host) =>
-      issueHostCertificate(ssh, { ...host, service: servicePrincipal(domain, service), provider, instanceId }, request);
+    return (instance, host) => {
+      const { provider, domain, service, instanceId } = instance;
+      const principals = request.principals.map((name) => currentNameOf(rules, instance, name));
+      const who = { ...host, service: servicePrincipal(domain, service), provider, instanceId };
+      return issueHostCertificate(ssh, who, { ...request, principals });
+    };
   };
 }
 

@@ -1,12 +1,13 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
+import { withoutDnsNames } from './certificates/naming.ts';
 import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
 import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
 import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { createSts } from './cloud/sts.ts';
-import { openIdentity } from './compose-identity.ts';
+import { namingRulesOf, openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { type KeyFiles, keyFilesIn } from './keys/key-files.ts';
@@ -14,6 +15,7 @@ import { ensureSigningKeys } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
+import { reservationOf } from './management/name-safeguards.ts';
 import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
@@ -53,6 +55,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock });
   const live = await openSnapshot(config, store, { logger, clock });
   cleanup.defer(() => live.close());
+  warnOfMissingDnsNames(live.current(), logger);
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
@@ -70,6 +73,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     changed: () => Promise.all([refresh(), peers.refresh()]),
     clock,
     quotas: config.management.quotas,
+    nameReservationMs: reservationOf(config),
     pagingSecret: await store.pagingSecret(),
   };
   const refused = openRefusedCredentials(store, logger);
@@ -118,6 +122,12 @@ function openSnapshot(
   });
 }
 
+function warnOfMissingDnsNames(snapshot: Snapshot, logger: Logger): void {
+  for (const { name, dnsForm } of snapshot.domains.values()) {
+    if (dnsForm === undefined) logger.warn({ domain: name }, withoutDnsNames(name));
+  }
+}
+
 function openKeys(
   config: ServerConfig,
   files: KeyFiles,
@@ -163,5 +173,5 @@ function sshDeps(
     log: certificateLogIn(certificates, clock),
     randomBytes: (length: number) => randomBytes(length),
   };
-  return { issue, certificates, instances, store };
+  return { issue, certificates, instances, store, naming: namingRulesOf(config) };
 }

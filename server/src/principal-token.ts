@@ -8,7 +8,7 @@ import {
   servicePrincipal,
 } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from './errors.ts';
-import { isKnownIdentity } from './principal.ts';
+import { credentialsOf, isKnownIdentity } from './principal.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
@@ -45,6 +45,9 @@ export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: num
   if (fields.expiresAt < nowSeconds) throw refused('expired', fields.principal);
   if (fields.expiresAt > nowSeconds + maxLifeSeconds + skewSeconds) throw refused('lives too long', fields.principal);
   if (!isKnownIdentity(fields.principal, snapshot)) throw refused('service is not enabled', fields.principal);
+  if (fields.issuedAt * 1000 < credentialsOf(fields.principal, snapshot)) {
+    throw refused('issued before the service was made again', fields.principal);
+  }
   const signature = fromYBase64(token.slice(signatureAt + 3));
   if (fields.key === undefined) throw refused('key is not registered', fields.principal);
   if (signature === undefined || !isSignedBy(fields.key, signed, signature)) {

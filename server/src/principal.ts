@@ -8,8 +8,10 @@ import {
   parseServiceName,
   type RoleName,
   servicePrincipal,
+  splitPrincipal,
 } from '@signet/policy-engine/names';
 import { certificateThumbprint } from '@signet/policy-engine/token';
+import { issueTimeOf } from './certificates/build-certificate.ts';
 import { type ReadCertificate, readCertificate } from './certificates/certificate-reader.ts';
 import { DerError } from './certificates/der-reader.ts';
 import { oids } from './certificates/oids.ts';
@@ -26,6 +28,8 @@ export interface ClientCertificate {
   readonly principal: Principal;
   readonly notBefore: number;
   readonly notAfter: number;
+  /** When it was issued, in whole seconds. */
+  readonly issuedAt: number;
   /** Lower-case hexadecimal. */
   readonly serial: string;
   readonly der: Buffer;
@@ -54,6 +58,7 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
     principal,
     notBefore: read.notBefore * 1000,
     notAfter: read.notAfter * 1000,
+    issuedAt: issueTimeOf(read) * 1000,
     serial: read.serial,
     der: certificate.raw,
   };
@@ -121,7 +126,29 @@ export function checkClientCertificate(
       detail: { claimed: principal.name },
     });
   }
+  if (certificate.issuedAt < wholeSeconds(credentialsFrom(principal, snapshot))) {
+    throw new UnauthenticatedError('client certificate is of a deleted service or domain of the same name', {
+      detail: { claimed: principal.name },
+    });
+  }
   return principal;
+}
+
+/* Certificates tell the second; those of the same second that were given to the name before were taken back with it. */
+function wholeSeconds(milliseconds: number): number {
+  return Math.floor(milliseconds / 1000) * 1000;
+}
+
+function credentialsFrom(principal: Principal, snapshot: Snapshot): number {
+  if (principal.kind === 'role') return snapshot.domain(principal.domain)?.credentialsFrom ?? 0;
+  return credentialsOf(principal.name, snapshot);
+}
+
+/** Since when credentials of a service count (milliseconds since the epoch): those issued before were given to another one of this name. */
+export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
+  const parts = splitPrincipal(name);
+  if (parts === undefined) return 0;
+  return snapshot.domain(parts.domain)?.services.get(parts.service)?.credentialsFrom ?? 0;
 }
 
 /**

@@ -200,11 +200,11 @@ test('the sample services are instances that the token server gave their certifi
     new X509Certificate(readFileSync(world.state.identities[service]?.cert ?? '')).subjectAltName;
   t.is(
     names('media.guest'),
-    'URI:spiffe://signet.local/ns/default/sa/media.guest, DNS:media-guest.instanceid.signet.local',
+    'URI:spiffe://signet.local/ns/default/sa/media.guest, DNS:media-guest.guest.media.sys-auth-server.instanceid.signet.local',
   );
   t.is(
     names('catalog.api'),
-    'URI:spiffe://signet.local/ns/default/sa/catalog.api, DNS:catalog-api.instanceid.signet.local, DNS:localhost, IP Address:127.0.0.1',
+    'URI:spiffe://signet.local/ns/default/sa/catalog.api, DNS:catalog-api.api.catalog.sys-auth-server.instanceid.signet.local, DNS:localhost',
   );
 });
 
@@ -214,7 +214,7 @@ test('README shows the block that a first `npm start` prints', (t) => {
   const state = {
     ...world.state,
     baseUrl: 'https://localhost:4443/v1',
-    providerUrl: 'https://127.0.0.1:4444',
+    providerUrl: 'https://localhost:4444',
     caBundle: `${data}/ca/bundle.pem`,
     identities: { 'media.player': player },
   };

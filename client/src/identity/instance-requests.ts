@@ -1,5 +1,6 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, hash, X509Certificate } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
+import { instanceHostName } from '@signet/policy-engine/names';
 import { type JsonObject, malformed, stringMember } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
 import { commonName } from '../roles.ts';
@@ -20,7 +21,7 @@ export interface InstanceName {
   readonly dnsSuffix?: string | undefined;
   /** Further DNS names to ask for. */
   readonly dnsNames?: readonly string[] | undefined;
-  /** Addresses to ask for, for services that are reached without a name; the server gives the one that the request comes from. */
+  /** Addresses to ask for, for services that are reached without a name; the server gives the one that the request comes from, with a right to it. */
   readonly addresses?: readonly string[] | undefined;
   /** Host that the instance runs on, which its provider must be allowed to vouch for; asked for as a DNS name too. */
   readonly hostname?: string | undefined;
@@ -37,10 +38,10 @@ export interface ReceivedIdentity extends IdentityTexts {
   readonly serial: string;
 }
 
+/** What is asked for beside the name that every instance has. */
 function dnsNamesOf(name: InstanceName): readonly string[] {
   const hosts = name.hostname === undefined ? [] : [name.hostname];
-  const own = `${name.instanceId}.instanceid.${name.dnsSuffix ?? name.trustDomain}`;
-  return [own, ...new Set([...hosts, ...(name.dnsNames ?? [])])];
+  return [...new Set([...hosts, ...(name.dnsNames ?? [])])];
 }
 
 /** A new key, and what register and refresh have in common of what is sent. */
@@ -56,6 +57,11 @@ async function newRequest(name: InstanceName): Promise<{ readonly key: string; r
   return { key, body: { csr, hostname: name.hostname, expiryTime: name.expirySeconds, ssh } };
 }
 
+function ownName({ provider, domain, service, instanceId, trustDomain, dnsSuffix }: InstanceName): string {
+  const parts = { provider: provider.toLowerCase(), domain: domain.toLowerCase(), service: service.toLowerCase() };
+  return instanceHostName({ ...parts, instanceId }, dnsSuffix ?? trustDomain, (text) => hash('sha256', text, 'buffer'));
+}
+
 async function hostRequest(name: InstanceName, keyFile: string): Promise<string> {
   let publicKey: string;
   try {
@@ -68,7 +74,7 @@ async function hostRequest(name: InstanceName, keyFile: string): Promise<string>
     throw new SignetClientError('invalid-identity', 'sshHostKey is a private key, not the public one');
   }
   return JSON.stringify({
-    certRequestData: { principals: dnsNamesOf(name), publicKey },
+    certRequestData: { principals: [ownName(name), ...dnsNamesOf(name)], publicKey },
     certRequestMeta: { requestor: `${name.domain}.${name.service}`, certType: 'host' },
   });
 }
@@ -109,7 +115,7 @@ export async function registerInstance(
 ): Promise<ReceivedIdentity> {
   const { key, body } = await newRequest(name);
   const { provider, domain, service } = name;
-  const asked = { ...body, provider, domain, service, attestationData };
+  const asked = { ...body, provider, domain, service, attestationData, x509CertInstanceId: name.instanceId };
   return received(await postJson(peer, ['instance'], asked, signal), name, key);
 }
 

@@ -1,1 +1,2 @@
+export * from './instance-host-name.ts';
 export * from './names.ts';

@@ -8,7 +8,8 @@ import { PolicyEngineError } from '../errors.ts';
  */
 const simpleName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*$/;
 const compoundName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_][a-zA-Z0-9_-]*)*$/;
-const pathElement = /^[a-zA-Z0-9\-\\._~=+@$,:]+$/;
+/* `.` and `..` are steps of a path, which whoever reads an address may take out of it. */
+const pathElement = /^(?!\.{1,2}$)[a-zA-Z0-9\-\\._~=+@$,:]+$/;
 
 /** The longest name accepted, in characters (decision 2). */
 export const maxNameLength = 256;

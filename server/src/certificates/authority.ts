@@ -2,9 +2,10 @@ import 'reflect-metadata';
 import { KeyObject, randomBytes, type webcrypto } from 'node:crypto';
 import { isIP } from 'node:net';
 import * as x509 from '@peculiar/x509';
-import { type Clock, toDate } from '@signet/policy-engine/clock';
+import { type Clock, epochSeconds, toDate } from '@signet/policy-engine/clock';
 import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../errors.ts';
+import { serialFrom, serialRandomOctets } from './build-certificate.ts';
 
 /** A certificate with its private key, both as PEM. */
 export interface CertificateAndKey {
@@ -109,7 +110,7 @@ async function sign(
   const wanted = clock.now() + days * dayMs;
   const issuerKey = issuer === undefined ? keys.publicKey : await issuer.parsed.publicKey.export(algorithm, ['verify']);
   return await x509.X509CertificateGenerator.create({
-    serialNumber: newSerialNumber(),
+    serialNumber: serialFrom(epochSeconds(clock), randomBytes(serialRandomOctets)).toString('hex'),
     subject,
     issuer: issuer?.parsed.subject ?? subject,
     notBefore: toDate(wholeSeconds(clock.now() - backdateMs)),
@@ -123,13 +124,6 @@ async function sign(
       await x509.AuthorityKeyIdentifierExtension.create(issuerKey),
     ],
   });
-}
-
-/** 159 random bits, positive and at most 20 octets (RFC 5280 §4.1.2.2); the first bit is set so that none is short. */
-function newSerialNumber(): string {
-  const bytes = randomBytes(20);
-  bytes[0] = ((bytes[0] ?? 0) & 0x7f) | 0x40;
-  return bytes.toString('hex');
 }
 
 /** Certificates hold whole seconds. */

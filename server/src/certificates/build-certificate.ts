@@ -1,8 +1,9 @@
+import type { ReadCertificate } from './certificate-reader.ts';
 import { writeTime } from './certificate-times.ts';
 import { bitString, derTrue, element, octetString, sequence, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { type Oid, oids } from './oids.ts';
-import type { CertificateProfile, CertificateUsage } from './profile.ts';
+import { backdateSeconds, type CertificateProfile, type CertificateUsage } from './profile.ts';
 import type { KeyKind, SubjectKey } from './public-key.ts';
 import { writeAltNames } from './subject-alt-names.ts';
 
@@ -83,4 +84,15 @@ export function serialFrom(at: number, random: Buffer): Buffer {
   serial.writeUInt32BE(0x4000_0000 + (at % 0x4000_0000));
   random.copy(serial, 4, 0, serialRandomOctets);
   return serial;
+}
+
+/**
+ * When a certificate was issued, in seconds since the epoch: as its serial number says where that is one of `serialFrom`, and else not
+ * before it begins. Lives begin up to `backdateSeconds` before the issue.
+ */
+export function issueTimeOf({ serial, notBefore }: Pick<ReadCertificate, 'serial' | 'notBefore'>): number {
+  if (!/^[4-7][0-9a-f]{31}$/.test(serial)) return notBefore;
+  const stamp = Number.parseInt(serial.slice(0, 8), 16) - 0x4000_0000;
+  const elapsed = (stamp - (notBefore % 0x4000_0000) + 0x4000_0000) % 0x4000_0000;
+  return elapsed <= backdateSeconds ? notBefore + elapsed : notBefore;
 }

@@ -1,5 +1,6 @@
 import {
   type DomainName,
+  hashedLabelPrefix,
   InvalidNameError,
   type PathElement,
   type PrincipalName,
@@ -10,10 +11,19 @@ import {
 import { InvalidRequestError } from '../errors.ts';
 import type { CertificateRequest } from './csr.ts';
 import { type RelativeName, relativeName } from './distinguished-name.ts';
-import { instanceIdName, isDnsName, type NamingRules, roleSpiffeId, serviceSpiffeId, suffixesOf } from './naming.ts';
+import {
+  beforeSuffix,
+  instanceIdName,
+  isDnsName,
+  isInstanceArea,
+  type NamingRules,
+  roleSpiffeId,
+  serviceSpiffeId,
+  suffixesOf,
+} from './naming.ts';
 import { oids } from './oids.ts';
 import { type IssuedAltName, maxCommonNameLength } from './profile.ts';
-import type { AltName } from './subject-alt-names.ts';
+import { type AltName, addressText } from './subject-alt-names.ts';
 
 /*
  * Which names a request may ask for, in one place (decision 22). A name that the caller may not hold is refused with the rule that
@@ -82,6 +92,10 @@ export interface ServiceGrants {
   readonly hostname?: string | undefined;
   /** The caller's address, four or sixteen octets in hexadecimal. */
   readonly address?: string | undefined;
+  /** The rule by which that address is not given; undefined when it may be. */
+  addressFault(address: string): string | undefined;
+  /** The domain as one DNS label; undefined where another domain has it, and then no service of this one has a DNS name. */
+  readonly dnsForm: string | undefined;
   /** DNS names that the presented certificate holds. */
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
 }
@@ -99,15 +113,40 @@ export interface InstanceSubject extends ServiceSubject {
 
 const idMarker = '.instanceid.';
 
+/** How a DNS name states the id of an instance; undefined when it is no name of an instance. */
+type StatedId = { readonly id: string; readonly isOwn: boolean } | undefined;
+
+/*
+ * Below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it was asked for before names
+ * carried their owner. The certificate gets the instance's own name in the place of either.
+ */
+function idFromOwnName(name: string, before: string, subject: InstanceSubject, rules: NamingRules): StatedId {
+  const area = '.instanceid';
+  if (!before.endsWith(area)) return undefined;
+  const text = before.slice(0, -area.length);
+  const known = subject.instanceId;
+  if (known !== undefined) {
+    const isKnown = text === known || name === instanceIdName(rules, { ...subject, instanceId: known });
+    return { id: isKnown ? known : text, isOwn: true };
+  }
+  const [first = ''] = text.split('.');
+  if (first.startsWith(hashedLabelPrefix)) refuse('holds the hash of an instance id: state it in `x509CertInstanceId`');
+  const isReadable = name === instanceIdName(rules, { ...subject, instanceId: first });
+  return { id: isReadable ? first : text, isOwn: true };
+}
+
 /** The instance id that a DNS name carries, if it is such a name. */
-function idFromDns(name: string, rules: NamingRules, grants: ServiceGrants): string | undefined {
+function idFromDns(name: string, subject: InstanceSubject, rules: NamingRules, grants: ServiceGrants): StatedId {
+  const before = beforeSuffix(name, rules.dnsSuffix);
+  const own = before === undefined ? undefined : idFromOwnName(name, before, subject, rules);
+  if (own !== undefined || !rules.athenz) return own;
   const at = name.indexOf(idMarker);
-  if (at <= 0) return undefined;
   const rest = name.slice(at + idMarker.length);
-  const suffix = rules.athenz && rest.startsWith('athenz.') ? rest.slice('athenz.'.length) : rest;
-  if (suffix !== rules.dnsSuffix && !(rules.athenz && suffix !== rest && grants.mayUseSuffix(suffix))) return undefined;
+  if (at <= 0 || !rest.startsWith('athenz.')) return undefined;
+  const suffix = rest.slice('athenz.'.length);
+  if (suffix !== rules.dnsSuffix && !grants.mayUseSuffix(suffix)) return undefined;
   checkDnsForm(name);
-  return name.slice(0, at);
+  return { id: name.slice(0, at), isOwn: false };
 }
 
 function idFromUri(uri: string, provider: string): string {
@@ -116,20 +155,32 @@ function idFromUri(uri: string, provider: string): string {
   return rest.join('/');
 }
 
-function isServiceDnsName(name: string, subject: ServiceSubject, rules: NamingRules): boolean {
-  const isIdDomain = subject.domain === 'instanceid' || subject.domain.endsWith('.instanceid');
-  return name === `${subject.service}.${subject.domain}.${rules.dnsSuffix}` && !isIdDomain;
+/* Below the server's own suffix there are its own names only: whatever else ended so could be one of another service. */
+function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+  if (before === `${subject.service}.${subject.domain}`) return true;
+  return before === `${subject.service}.${grants.dnsForm}` && grants.mayUseSuffix(rules.dnsSuffix);
 }
 
 function mayHoldDns(name: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+  if (isInstanceArea(name, rules) || (rules.athenz && name.includes(idMarker))) return false;
   if (grants.heldDnsNames?.has(name) === true || name === grants.hostname) return true;
-  if (isServiceDnsName(name, subject, rules)) return true;
-  const own = `${subject.service}.${subject.domain.replaceAll('.', '-')}.`;
+  if (grants.dnsForm === undefined) return false;
+  const before = beforeSuffix(name, rules.dnsSuffix);
+  if (before !== undefined) return mayHoldOwnName(before, subject, rules, grants);
+  const own = `${subject.service}.${grants.dnsForm}.`;
   const wild = `*.${own}`;
   if (name.startsWith(own)) return grants.mayUseSuffix(name.slice(own.length));
   if (!rules.athenz) return false;
   if (name.startsWith(wild)) return grants.mayUseSuffix(name.slice(wild.length));
   return !name.startsWith('*') && suffixesOf(name).some((suffix) => grants.mayUseSuffix(suffix));
+}
+
+function checkAddress(address: string, grants: ServiceGrants): void {
+  if (address !== grants.address) {
+    refuse(`ip name \`${addressText(address)}\` is not the address that the request comes from`);
+  }
+  const fault = grants.addressFault(address);
+  if (fault !== undefined) refuse(`ip name \`${addressText(address)}\` ${fault}`);
 }
 
 function checkServiceUri(name: AltName, subject: ServiceSubject, rules: NamingRules): void {
@@ -154,7 +205,7 @@ function checkServiceName(name: AltName, subject: ServiceSubject, rules: NamingR
       }
       break;
     case 'ip':
-      if (name.value !== grants.address) refuse('ip name is not the address that the request comes from');
+      checkAddress(name.value, grants);
       break;
     case 'email':
       refuse(`email name${quoted(name)} is not for services`);
@@ -199,6 +250,8 @@ export function grantServiceNames(
 
 interface InstanceNames {
   readonly ids: readonly string[];
+  /** What goes into the certificate of that which was asked for: without the names that its own one stands for. */
+  readonly kept: readonly AltName[];
   readonly others: readonly AltName[];
 }
 
@@ -209,21 +262,31 @@ function splitInstanceNames(
   grants: ServiceGrants,
 ): InstanceNames {
   const ids: string[] = [];
+  const kept: AltName[] = [];
   const others: AltName[] = [];
   for (const name of request.altNames) {
-    const fromDns = name.kind === 'dns' ? idFromDns(name.value, rules, grants) : undefined;
-    if (fromDns !== undefined) ids.push(fromDns);
-    else if (rules.athenz && name.kind === 'uri' && name.value.startsWith('athenz://instanceid/')) {
-      ids.push(idFromUri(name.value, subject.provider));
-    } else if (rules.athenz && name.kind === 'uri' && name.value.startsWith('athenz://instancename/')) continue;
-    else others.push(name);
+    const stated =
+      name.kind === 'dns' ? idFromDns(name.value, subject, rules, grants) : idFromAthenzUri(name, subject, rules);
+    if (stated !== undefined) ids.push(stated.id);
+    else if (!isInstanceLabel(name, rules)) others.push(name);
+    if (stated?.isOwn !== true) kept.push(name);
   }
-  return { ids, others };
+  return { ids, kept, others };
+}
+
+function idFromAthenzUri(name: AltName, subject: InstanceSubject, rules: NamingRules): StatedId {
+  if (!rules.athenz || name.kind !== 'uri' || !name.value.startsWith('athenz://instanceid/')) return undefined;
+  return { id: idFromUri(name.value, subject.provider), isOwn: false };
+}
+
+/** What an instance calls itself in the profile `athenz`: copied, it names nobody. */
+function isInstanceLabel({ kind, value }: AltName, { athenz }: NamingRules): boolean {
+  return athenz && kind === 'uri' && value.startsWith('athenz://instancename/');
 }
 
 function oneInstanceId(ids: readonly string[], subject: InstanceSubject): PathElement {
   const [first = subject.instanceId] = ids;
-  if (first === undefined) refuse('must carry the instance id as a dns name');
+  if (first === undefined) refuse('must carry the instance id, or `x509CertInstanceId` state it');
   const id = instanceIdFrom(first);
   if (subject.instanceId !== undefined && id !== subject.instanceId) {
     refuse(`instance id \`${id}\` is not \`${subject.instanceId}\``);
@@ -260,16 +323,17 @@ export function grantInstanceNames(
   const commonName = `${subject.domain}.${subject.service}`;
   const relativeNames = grantSubject(request, commonName, rules);
   refuseDuplicates(request.altNames);
-  const { ids, others } = splitInstanceNames(request, subject, rules, grants);
+  const { ids, kept, others } = splitInstanceNames(request, subject, rules, grants);
   const instanceId = oneInstanceId(ids, subject);
   for (const name of rules.athenz ? checkHostnameUri(others, grants) : others) {
     checkServiceName(name, subject, rules, grants);
   }
   const id = serviceSpiffeId(rules, subject.domain, subject.service);
-  const asked = withSpiffeId(request.altNames, id, rules);
-  const idName = instanceIdName(rules, instanceId);
-  const altNames: readonly IssuedAltName[] = ids.length > 0 ? asked : [...asked, { kind: 'dns', value: idName }];
-  if (ids.length === 0) checkDnsForm(idName);
+  const idName = instanceIdName(rules, { ...subject, instanceId });
+  const given = withSpiffeId(kept, id, rules);
+  // The profile `athenz` copies the forms in which its clients state the id, and they look for nothing else.
+  const isStatedElse = rules.athenz && ids.length > 0 && kept.length === request.altNames.length;
+  const altNames = isStatedElse ? given : given.toSpliced(1, 0, { kind: 'dns', value: idName });
   return { commonName, subject: relativeNames, altNames, instanceId };
 }
 

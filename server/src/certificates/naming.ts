@@ -1,4 +1,12 @@
-import type { DomainName, PathElement, RoleName, ServiceName } from '@signet/policy-engine/names';
+import { hash } from 'node:crypto';
+import {
+  type DomainName,
+  type InstanceNameParts,
+  instanceHostName,
+  instanceNameMarker,
+  type RoleName,
+  type ServiceName,
+} from '@signet/policy-engine/names';
 
 export interface NamingRules {
   /** The trust domain of SPIFFE ids, e.g. `signet.local`. */
@@ -17,9 +25,47 @@ export function roleSpiffeId(rules: NamingRules, domain: DomainName, role: RoleN
   return `spiffe://${rules.trustDomain}/ns/${domain}/ra/${role}`;
 }
 
-/** The DNS name that carries an instance's id (decision 22). */
-export function instanceIdName(rules: NamingRules, instanceId: PathElement): string {
-  return `${instanceId}.instanceid.${rules.athenz ? 'athenz.' : ''}${rules.dnsSuffix}`;
+/** The one DNS name that only this instance has (decision record 013). */
+export function instanceIdName(rules: NamingRules, instance: InstanceNameParts): string {
+  return instanceHostName(instance, rules.dnsSuffix, (text) => hash('sha256', text, 'buffer'));
+}
+
+/** A name as instances had it before it carried their owner is read as the one of now; other names are as they are. */
+export function currentNameOf(rules: NamingRules, instance: InstanceNameParts, name: string): string {
+  const before = `${instance.instanceId}.${instanceNameMarker}.${rules.dnsSuffix}`;
+  return name.toLowerCase() === before.toLowerCase() ? instanceIdName(rules, instance) : name;
+}
+
+/** The domain as one label of a DNS name. Two domains may have the same one: the store gives it to one of them. */
+export function dnsFormOf(domain: DomainName): string {
+  return domain.replaceAll('.', '-');
+}
+
+/** What is said of a domain that has no DNS names, since another one has its form. */
+export function withoutDnsNames(domain: DomainName): string {
+  return `domain \`${domain}\` has no DNS names: another domain has its form \`${dnsFormOf(domain)}\``;
+}
+
+/** The part of a name before a suffix; undefined when it does not end so. */
+export function beforeSuffix(name: string, suffix: string): string | undefined {
+  return name.endsWith(`.${suffix}`) ? name.slice(0, -suffix.length - 1) : undefined;
+}
+
+/** Whether a name is one that only instances have, below the server's own suffix: in the form of now, of before, or of the profile `athenz`. */
+export function isInstanceArea(name: string, rules: NamingRules): boolean {
+  const rest = beforeSuffix(name, rules.dnsSuffix);
+  return [instanceNameMarker, `${instanceNameMarker}.athenz`].some(
+    (area) => rest === area || rest?.endsWith(`.${area}`) === true,
+  );
+}
+
+/**
+ * The DNS names by which a machine is known as a host: without wildcards, and of the names of instances only its own. Those that the
+ * profile `athenz` gives carry no owner, and certificates of before hold some that two may have.
+ */
+export function hostNamesOf(dnsNames: readonly string[], ownName: string | undefined): readonly string[] {
+  const isInstanceName = (name: string) => name.includes(`.${instanceNameMarker}.`);
+  return dnsNames.filter((name) => !name.startsWith('*') && (name === ownName || !isInstanceName(name)));
 }
 
 const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?';

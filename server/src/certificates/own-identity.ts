@@ -1,7 +1,7 @@
 import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { type PrincipalName, parseDomainName, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { type PrincipalName, parseDomainName, parseServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import type { CertificateStore } from './certificate-store.ts';
 import { relativeName } from './distinguished-name.ts';
 import { type IssueDeps, signOrder } from './issue-certificate.ts';
@@ -21,8 +21,9 @@ export interface OwnIdentityDeps extends IssueDeps {
   readonly rules: NamingRules;
 }
 
-/** The name of the token server as a service. */
-export const serverPrincipal: PrincipalName = parsePrincipalName('sys.auth.server');
+/** The token server as a service. Its certificates hold the SPIFFE id of this service, by which clients know it. */
+export const serverName = { domain: parseDomainName('sys.auth'), service: parseServiceName('server') } as const;
+export const serverPrincipal: PrincipalName = servicePrincipal(serverName.domain, serverName.service);
 
 const lifetimeSeconds = 86_400;
 const makeKeys = promisify(generateKeyPair);
@@ -33,7 +34,7 @@ export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdent
   let making: Promise<OwnIdentity> | undefined;
   const make = async (): Promise<OwnIdentity> => {
     const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
-    const [domain, service] = [parseDomainName('sys.auth'), parseServiceName('server')];
+    const { domain, service } = serverName;
     const signed = await signOrder(deps, {
       kind: 'service',
       names: {

@@ -9,7 +9,9 @@ import type { CertificateStore } from './certificate-store.ts';
 import { relativeName } from './distinguished-name.ts';
 import { type IssueDeps, signOrder } from './issue-certificate.ts';
 import type { Issuers } from './issuers.ts';
+import { type NamingRules, serviceSpiffeId } from './naming.ts';
 import { oids } from './oids.ts';
+import { serverName } from './own-identity.ts';
 import type { IssuedAltName } from './profile.ts';
 import { parseSubjectKey } from './public-key.ts';
 
@@ -36,6 +38,7 @@ export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore'
 export interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
   readonly files: ServerCertificateFiles;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
+  readonly rules: NamingRules;
   readonly certificates: Pick<CertificateStore, 'intend' | 'confirm'>;
 }
 
@@ -55,7 +58,7 @@ export async function renewServerCertificate(deps: RenewServerCertificateDeps): 
   const commonName = commonNameOf(old);
   const signed = await signOrder(deps, {
     kind: 'service',
-    names: { commonName, subject: [relativeName(oids.commonName, commonName)], altNames: issuable(old) },
+    names: { commonName, subject: [relativeName(oids.commonName, commonName)], altNames: namesOf(old, deps.rules) },
     subjectKey: parseSubjectKey(publicKey.export({ type: 'spki', format: 'der' })),
     usage: 'both',
     defaultSeconds: lifetimeSeconds,
@@ -90,6 +93,13 @@ function commonNameOf({ subjectNames }: ReadCertificate): string {
   const [name, ...more] = subjectNames.filter(({ attribute }) => attribute === 'commonName');
   if (name === undefined || more.length > 0) throw new Error('the server certificate has not exactly one common name');
   return name.value;
+}
+
+/** The names of before, and the id by which clients know the server, which certificates of others may lack. */
+function namesOf(certificate: ReadCertificate, rules: NamingRules): readonly IssuedAltName[] {
+  const { domain, service } = serverName;
+  const id: IssuedAltName = { kind: 'uri', value: serviceSpiffeId(rules, domain, service) };
+  return [id, ...issuable(certificate).filter(({ kind }) => kind !== 'uri')];
 }
 
 function issuable(certificate: ReadCertificate): readonly IssuedAltName[] {

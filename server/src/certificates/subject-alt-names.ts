@@ -56,3 +56,15 @@ export function writeAltNames(names: readonly Exclude<AltName, { kind: 'other' }
   );
   return sequence(...parts);
 }
+
+/** An address of four or sixteen octets in hexadecimal, as text. */
+export function addressText(octets: string): string {
+  const bytes = Buffer.from(octets, 'hex');
+  if (bytes.length === 4) return [...bytes].join('.');
+  return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
+}
+
+/** The resource that a right to have this address in a certificate is about: an IPv6 one with its eight groups, dots between them. */
+export function addressResource(octets: string): string {
+  return `sys.auth:address.${addressText(octets).replaceAll(':', '.')}`;
+}

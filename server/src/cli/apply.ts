@@ -10,12 +10,15 @@ import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { parsePlanFile, plannedState } from '../management/plan-file.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import { documentRulesOf } from './document-rules.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
 interface ApplyOptions {
   readonly reason?: string;
   readonly plan?: string;
   readonly allowWildcard?: boolean;
+  readonly removeMemberships?: boolean;
+  readonly reuseName?: boolean;
   readonly json?: boolean;
 }
 
@@ -26,6 +29,8 @@ export function applyCommand(): Command {
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--reason <text>', 'why, for the audit log')
     .option('--allow-wildcard', 'let `*` and prefixes become members')
+    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
+    .option('--reuse-name', 'use names that were deleted before their reservation ends')
     .option('--plan <file>', 'refuse when store or documents changed since `signet plan --out <file>`')
     .option('--json', 'print JSON')
     .action(action(apply));
@@ -35,14 +40,14 @@ async function apply(folder: string, options: ApplyOptions, command: Command): P
   const documents = readDocumentFolder(folder);
   const planned =
     options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
-  const { storeFile, management } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(storeFile);
+  const config = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openSqliteStore(config.storeFile);
   try {
     const context = {
       actor: `local:${localUser()}`,
       ...(options.reason === undefined ? {} : { reason: parseReason(options.reason) }),
     };
-    const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
+    const rules = documentRulesOf(options, config);
     const summary = await applyDocuments(store, documents, context, systemClock.now(), {
       ...rules,
       ...(planned !== undefined && { planned }),

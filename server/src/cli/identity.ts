@@ -87,7 +87,10 @@ function instanceOptions(command: Command): Command {
     .option('--attestation-command <command>', 'a shell command that prints it; run each time')
     .option('--host-name <name>', 'host that it runs on, which its provider must be allowed to vouch for')
     .option('--dns-name <name...>', 'further DNS names to ask for')
-    .option('--address <address...>', 'IP addresses to ask for: that from which it calls the server')
+    .option(
+      '--address <address...>',
+      'IP addresses to ask for: that from which it calls the server; its provider needs a right',
+    )
     .option('--ssh-host-key <file>', 'public key of the SSH server: ask for ssh-host-cert.pub as well')
     .option('--on-renew <command>', 'a shell command that is run after each new certificate')
     .option('--trust-domain <name>', 'trust domain of the server', 'signet.local')

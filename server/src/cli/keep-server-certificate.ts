@@ -7,6 +7,7 @@ import {
   renewServerCertificate,
   settleServerKey,
 } from '../certificates/renew-server-certificate.ts';
+import { namingRulesOf } from '../compose-identity.ts';
 import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
@@ -73,7 +74,8 @@ async function renewNow(config: ServerConfig, clock: Clock): Promise<void> {
     const store = await openSqliteStore(config.storeFile, { clock });
     try {
       const { certificates } = store;
-      await renewServerCertificate({ files: config.tls, issuers, certificates, clock, randomBytes });
+      const rules = namingRulesOf(config);
+      await renewServerCertificate({ files: config.tls, issuers, certificates, rules, clock, randomBytes });
     } finally {
       await store.close();
     }

@@ -9,6 +9,7 @@ import { type Plan, planDocuments } from '../management/plan-documents.ts';
 import { planFileOf } from '../management/plan-file.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import { describeImpact } from './describe-impact.ts';
+import { documentRulesOf } from './document-rules.ts';
 import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
 import { escapeControls } from './terminal-text.ts';
 import { writeOutput } from './written-output.ts';
@@ -18,6 +19,8 @@ interface PlanOptions {
   readonly out?: string;
   readonly force?: boolean;
   readonly allowWildcard?: boolean;
+  readonly removeMemberships?: boolean;
+  readonly reuseName?: boolean;
   readonly json?: boolean;
 }
 
@@ -36,6 +39,8 @@ export function planCommand(): Command {
       ]),
     )
     .option('--allow-wildcard', 'let `*` and prefixes become members')
+    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
+    .option('--reuse-name', 'use names that were deleted before their reservation ends')
     .option('--out <file>', 'write the plan for `signet apply --plan` (mode 0600)')
     .option('--force', 'write over the file of --out')
     .option('--json', 'print JSON')
@@ -44,10 +49,10 @@ export function planCommand(): Command {
 
 async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
-  const { storeFile, management } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(storeFile, { readonly: true });
+  const config = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openSqliteStore(config.storeFile, { readonly: true });
   try {
-    const rules = { allowWildcard: options.allowWildcard === true, quotas: management.quotas };
+    const rules = documentRulesOf(options, config);
     const made = await planDocuments(store, documents, systemClock.now(), rules);
     if (options.out !== undefined) {
       const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;

@@ -17,11 +17,12 @@ export function storeCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (file: string | undefined, options: { json?: boolean }, command: Command) => {
-        const { faults, ...found } = await check(file, configPathOf(command));
-        if (options.json === true) print({ ...found, faults }, true);
+        const { faults, notes, ...found } = await check(file, configPathOf(command));
+        if (options.json === true) print({ ...found, faults, notes }, true);
         else {
           print(found, false);
           for (const fault of faults) print(`fault: ${fault}`, false);
+          for (const note of notes) print(`note: ${note}`, false);
         }
         if (faults.length > 0) throw new CommandFailedError();
       }),

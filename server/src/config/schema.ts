@@ -1,9 +1,13 @@
+import { maxSuffixLength } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { sshExtensions } from '../certificates/ssh/profile.ts';
 
 const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 const day = 86_400;
 const hostGrammar = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+
+/** Below it every instance has a name, whatever its id. */
+const suffix = z.string().max(maxSuffixLength).regex(hostGrammar, 'must be a lower-case host name');
 
 /** An address that others use: `https`, no user, no query and no fragment (RFC 8414 §2 for the issuer). */
 const httpsAddress = z.string().refine((text) => {
@@ -94,9 +98,9 @@ export const configSchema = z.strictObject({
       /** PEM roots that issued certificates chain to. Default: `tls.clientCa`. */
       roots: z.string().min(1).optional(),
       /** Host of the SPIFFE ids. */
-      trustDomain: z.string().regex(hostGrammar, 'must be a lower-case host name').default('signet.local'),
+      trustDomain: suffix.default('signet.local'),
       /** End of the DNS names that this server gives by itself. Default: `trustDomain`. */
-      dnsSuffix: z.string().regex(hostGrammar, 'must be a lower-case host name').optional(),
+      dnsSuffix: suffix.optional(),
       serviceExpirySeconds: seconds(60, 398 * day).default(30 * day),
       serviceMaxExpirySeconds: seconds(60, 398 * day).default(30 * day),
       roleExpirySeconds: seconds(60, 30 * day).default(30 * day),
@@ -133,6 +137,8 @@ export const configSchema = z.strictObject({
           }),
         )
         .default([]),
+      /** Addresses and networks that no certificate of an instance holds, beside those of this machine: balancers and proxies. */
+      reservedAddresses: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
       callOut: z
         .strictObject({
           /** Host names, `*.suffix`, addresses and networks of provider endpoints that may be called. */

@@ -2,15 +2,19 @@ import { type PrincipalName, servicePrincipal } from '@signet/policy-engine/name
 import type { CertificateRequest } from '../certificates/csr.ts';
 import { type GrantedNames, grantInstanceNames, type ServiceGrants } from '../certificates/csr-rules.ts';
 import { type CertificateOrder, type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
+import { hostNamesOf, instanceIdName } from '../certificates/naming.ts';
+import { serverPrincipal } from '../certificates/own-identity.ts';
 import type { AskingCertificate } from '../certificates/ssh/issue-ssh.ts';
-import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { addressResource } from '../certificates/subject-alt-names.ts';
+import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
 import { addressOctets, plainAddress } from './caller.ts';
 import type { InstanceDeps, IssueHostCertificate, SshHostCertificate } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
 import type { InstanceKey } from './instance-store.ts';
-import { authorizeLaunch, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
+import { authorizeLaunch, mayUseAddress, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
+import { isReservedHost } from './reserved-names.ts';
 
 /*
  * What registering and refreshing have in common: the tenant exists, its provider may launch it, the names are the instance's own,
@@ -38,13 +42,28 @@ export function authorizeProvider(
 ): void {
   const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
   authorizeLaunch(snapshot, key.provider, key, now);
-  if (hostname === undefined || mayVouchForHost(snapshot, key.provider, hostname, now)) return;
+  if (servicePrincipal(key.domain, key.service) === serverPrincipal) {
+    throw new ForbiddenError(`\`${serverPrincipal}\` is the token server itself and has no instances`);
+  }
+  if (hostname === undefined || mayHaveHost(deps, key, hostname)) return;
   throw new InvalidRequestError(`hostname \`${hostname}\` is not one that provider \`${key.provider}\` may vouch for`);
+}
+
+/** Whether the provider may vouch for a host name, which is not one that the server gives or has. */
+function mayHaveHost(
+  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'hosts'>,
+  key: Pick<InstanceKey, 'provider' | 'domain' | 'service'>,
+  name: string,
+): boolean {
+  const snapshot = deps.snapshot();
+  return (
+    mayVouchForHost(snapshot, key.provider, name, deps.clock.now()) && !isReservedHost(snapshot, deps.hosts, key, name)
+  );
 }
 
 function grantsFor(
   deps: InstanceDeps,
-  key: Pick<InstanceKey, 'provider'>,
+  key: Pick<InstanceKey, 'provider' | 'domain'>,
   hostname: string | undefined,
   address: string,
 ): ServiceGrants {
@@ -53,7 +72,24 @@ function grantsFor(
     mayUseSuffix: (suffix) => mayUseDnsSuffix(snapshot, key.provider, suffix, now),
     hostname,
     address: addressOctets(address),
+    addressFault: (octets) => addressFault(deps, key.provider, octets),
+    dnsForm: snapshot.domain(key.domain)?.dnsForm,
   };
+}
+
+/**
+ * The rule by which an address does not go into a certificate for which this principal vouches: the provider of an instance, or a
+ * service itself. Undefined when it may.
+ */
+export function addressFault(
+  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'reservedAddresses'>,
+  voucher: PrincipalName,
+  octets: string,
+): string | undefined {
+  const reserved = deps.reservedAddresses.faultOf(octets);
+  if (reserved !== undefined) return reserved;
+  if (mayUseAddress(deps.snapshot(), voucher, octets, deps.clock.now())) return undefined;
+  return `needs \`launch\` on \`${addressResource(octets)}\` for \`${voucher}\``;
 }
 
 /** The names of an instance that asks with this request. Throws `InvalidRequestError`. */
@@ -149,7 +185,7 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
  * `authorize` throws when the instance may have nothing.
  */
 export async function hostCertificate(
-  deps: Pick<InstanceDeps, 'clock'>,
+  deps: Pick<InstanceDeps, 'clock' | 'hosts'>,
   issue: IssueHostCertificate | undefined,
   input: AttestInput,
   attested: Attested,
@@ -158,14 +194,15 @@ export async function hostCertificate(
 ): Promise<SshHostCertificate | undefined> {
   if (issue === undefined || !attested.ssh) return undefined;
   const { hostname } = input.information;
-  const dns = input.names.altNames.filter(({ kind, value }) => kind === 'dns' && !value.startsWith('*'));
-  const names = [...dns.map(({ value }) => value), ...(hostname === undefined ? [] : [hostname])];
-  const stated = attested.sshPrincipals ?? [];
   const { key } = input;
+  const dns = input.names.altNames.flatMap(({ kind, value }) => (kind === 'dns' ? [value] : []));
+  const own = hostNamesOf(dns, instanceIdName(deps.hosts.rules, key));
+  const names = [...own, ...(hostname === undefined ? [] : [hostname])];
+  const stated = attested.sshPrincipals ?? [];
   const namesAt = (snapshot: Snapshot) => {
     authorize(snapshot);
-    const now = deps.clock.now();
-    return [...names, ...stated.filter((name) => mayVouchForHost(snapshot, key.provider, name.toLowerCase(), now))];
+    const at = { ...deps, snapshot: () => snapshot };
+    return [...names, ...stated.filter((name) => mayHaveHost(at, key, name.toLowerCase()))];
   };
   return issue(key, { asking, namesAt, maxSeconds: attested.maxSeconds });
 }

@@ -2,6 +2,7 @@ import { splitPrincipal } from '@signet/policy-engine/names';
 import { altNamesOf, readCertificate } from '../certificates/certificate-reader.ts';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { carriesInstanceId } from '../certificates/instance-id.ts';
+import { hostNamesOf, instanceIdName, type NamingRules } from '../certificates/naming.ts';
 import type { AskingCertificate, SshHost } from '../certificates/ssh/issue-ssh.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { Caller } from './caller.ts';
@@ -10,6 +11,7 @@ import type { InstanceKey, InstanceStore } from './instance-store.ts';
 export interface CallingHostDeps {
   readonly certificates: Pick<CertificateStore, 'find'>;
   readonly instances: Pick<InstanceStore, 'standing'>;
+  readonly naming: NamingRules;
 }
 
 /**
@@ -18,8 +20,8 @@ export interface CallingHostDeps {
  */
 export async function callingHost(deps: CallingHostDeps, caller: Caller, asking: AskingCertificate): Promise<SshHost> {
   const certificate = readCertificate(caller.certificate.der);
-  const names = altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : []));
-  const host = { service: caller.principal, asking, namesAt: () => names };
+  const dns = altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : []));
+  const host = { service: caller.principal, asking, namesAt: () => hostNamesOf(dns, undefined) };
   const row = await deps.certificates.find(caller.certificate.serial);
   if (row?.kind === 'service' || (row === undefined && !carriesInstanceId(certificate))) return host;
   const tenant = splitPrincipal(caller.principal);
@@ -27,9 +29,11 @@ export async function callingHost(deps: CallingHostDeps, caller: Caller, asking:
     throw new ForbiddenError('the certificate of an instance is not known here, it must register anew');
   }
   const { provider, instanceId } = row;
-  const stillAllowed = () => requireSshAllowed(deps, { provider, ...tenant, instanceId }, caller.certificate.serial);
+  const key = { provider, ...tenant, instanceId };
+  const names = hostNamesOf(dns, instanceIdName(deps.naming, key));
+  const stillAllowed = () => requireSshAllowed(deps, key, caller.certificate.serial);
   await stillAllowed();
-  return { ...host, provider, instanceId, stillAllowed };
+  return { ...host, namesAt: () => names, provider, instanceId, stillAllowed };
 }
 
 async function requireSshAllowed({ instances }: CallingHostDeps, key: InstanceKey, presented: string): Promise<void> {

@@ -11,6 +11,8 @@ import type { Store } from '../store/store.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
 import type { NoteForeignRefresh } from './foreign-refresh.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
+import type { ReservedAddresses } from './reserved-addresses.ts';
+import type { HostRules } from './reserved-names.ts';
 
 /** The provider of that name: built in, or one that is called at its endpoint. */
 export type FindProvider = (snapshot: Snapshot, name: PrincipalName) => AttestationProvider | undefined;
@@ -31,6 +33,8 @@ export type IssueHostCertificate = (
 export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly clock: Clock;
   readonly rules: NamingRules;
+  readonly hosts: HostRules;
+  readonly reservedAddresses: ReservedAddresses;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly certificates: CertificateStore;
   readonly instances: InstanceStore;

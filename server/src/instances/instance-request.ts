@@ -28,7 +28,7 @@ export interface RegisterInformation extends RefreshInformation {
   readonly domain: DomainName;
   readonly service: ServiceName;
   readonly csr: string;
-  /** The id when the request does not carry it (profile `athenz`). */
+  /** The id, where the request does not carry it. */
   readonly instanceId: PathElement | undefined;
 }
 

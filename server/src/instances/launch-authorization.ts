@@ -2,6 +2,7 @@ import type { DomainName, PrincipalName, ServiceName } from '@signet/policy-engi
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { maxLabels, suffixesOf } from '../certificates/naming.ts';
+import { addressResource } from '../certificates/subject-alt-names.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
@@ -42,6 +43,14 @@ export function authorizeLaunch(
 /** Whether a provider's instances may have DNS names below this suffix (`launch` on `sys.auth:dns.<suffix>`). */
 export function mayUseDnsSuffix(snapshot: Snapshot, provider: PrincipalName, suffix: string, now: number): boolean {
   return launchStatus(snapshot, provider, `sys.auth:dns.${suffix}`, now) === 'allowed';
+}
+
+/**
+ * Whether certificates that this principal vouches for may hold an address, in hexadecimal octets (`launch` on
+ * `sys.auth:address.<address>`).
+ */
+export function mayUseAddress(snapshot: Snapshot, voucher: PrincipalName, octets: string, now: number): boolean {
+  return launchStatus(snapshot, voucher, addressResource(octets), now) === 'allowed';
 }
 
 /**

@@ -11,7 +11,7 @@ import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { requireKnownIdentity } from '../principal.ts';
 import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
-import { asOf, findTenant } from './attest-instance.ts';
+import { addressFault, asOf, findTenant } from './attest-instance.ts';
 import { addressOctets, type Caller } from './caller.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
@@ -124,6 +124,8 @@ async function signService(
     mayUseSuffix: () => false,
     heldDnsNames: isSelf ? dnsNamesOf(own) : new Set(),
     address: isSelf ? addressOctets(caller.address) : undefined,
+    addressFault: (octets) => addressFault(deps, caller.principal, octets),
+    dnsForm: deps.snapshot().domain(asked.domain)?.dnsForm,
   });
   const domainLimit = deps.snapshot().domain(asked.domain)?.limits.serviceCertExpirySeconds;
   const signed = await signOrder(deps, {

@@ -35,12 +35,11 @@ export async function registerInstance(
   const request = parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
   const { provider, domain, service } = information;
-  const asked = { provider, domain, service, instanceId: deps.rules.athenz ? information.instanceId : undefined };
   const authorize = (snapshot: Snapshot) => {
     const at = asOf(deps, snapshot);
     findTenant(snapshot, information);
     authorizeProvider(at, information, information);
-    return namesFor(at, request, asked, information, registrant.address);
+    return namesFor(at, request, information, information, registrant.address);
   };
   const { instanceId, ...names } = authorize(deps.snapshot());
   const key: InstanceKey = { provider, domain, service, instanceId };

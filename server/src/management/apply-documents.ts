@@ -9,6 +9,7 @@ import { type DocumentChange, type DocumentRules, findDangling, findRefusals } f
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { checkReferences } from './documents/references.ts';
+import { lostNames, removeMemberships } from './name-safeguards.ts';
 import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
 import { placeholders, readWorld, type StoredWorld } from './stored-world.ts';
@@ -67,6 +68,12 @@ export function applyDocuments(
       if (before !== undefined && !diffDomains(before, after).empty) requireReason(before, context);
       const { kind, version } = await transaction.saveDomain(after);
       domains.push({ name: after.name, outcome: kind, version });
+    }
+    if (options.removeMemberships === true) {
+      await removeMemberships(
+        transaction,
+        changes.flatMap(({ before, after }) => lostNames(before, after)),
+      );
     }
     return { domains, casesPassed: passed, warnings: [...warnings, ...dangling] };
   });

@@ -15,12 +15,13 @@ import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
+import { lostNames, type NameRules, removeMemberships, withoutMembers } from './name-safeguards.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { unlessEntangled } from './plan-documents.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
-import { type Right, requireRight, viewerOf } from './rights.ts';
+import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
 import { checkSafeguards } from './safeguards.ts';
 
 export interface ManagementDeps {
@@ -32,6 +33,8 @@ export interface ManagementDeps {
   readonly changed: () => Promise<unknown>;
   readonly clock: Clock;
   readonly quotas: Quotas;
+  /** How long names stay reserved; default 30 days. */
+  readonly nameReservationMs?: number;
 }
 
 /** Who asks for a change, and how it is to be made. */
@@ -44,6 +47,10 @@ export interface ChangeRequest {
   readonly mustBeNew: boolean;
   readonly dryRun: boolean;
   readonly allowWildcard: boolean;
+  /** As in `NameRules`. */
+  readonly removeMemberships?: boolean;
+  /** As in `NameRules`; for system operators. */
+  readonly reuseName?: boolean;
 }
 
 /** One kind of change: what it is about, what takes the right to do it, and the change itself. */
@@ -109,6 +116,7 @@ export async function changeDomain(
   const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
     const { before, after, warnings } = await readAndEdit(transaction, deps, request, edit);
     await transaction.saveExcerpt(before, after);
+    if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
     const saved = await readForChange(transaction, edit.domain, edit.members);
     const view = saved && edit.view(saved.content);
@@ -143,7 +151,11 @@ async function readAndEdit(
   const whole = needsRules ? await read(reader, edit.domain, { ...edit.members, withoutRules: false }) : excerpt;
   const before = whole ?? excerpt;
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
-  const dangling = await danglingWarnings(before.content, after, reader, seesDomain(deps, request));
+  // Removed with it, nothing is left dangling.
+  const dangling =
+    request.removeMemberships === true
+      ? []
+      : await danglingWarnings(before.content, after, reader, seesDomain(deps, request));
   return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...dangling] };
 }
 
@@ -159,21 +171,36 @@ async function edited(
   const { content: before, otherMembers } = excerpt.before;
   requireReason(before, request.context);
   requireMatch(request, edit.view(before));
-  const wanted = edit.apply(before);
+  const applied = edit.apply(before);
+  const wanted = request.removeMemberships === true ? withoutMembers(applied, lostNames(before, applied)) : applied;
   if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
   const after = isAdmin ? wanted : withDelegatedKeys(before, wanted);
   await checkPlantedKeys(before, after, reader);
   checkQuotas(before, after, deps.quotas, otherMembers);
-  const { sees: seesGroup } = viewerOf(snapshot, request.caller, now);
-  await checkSafeguards(before, after, { allowWildcard: request.allowWildcard, now, reader, seesGroup });
+  const { sees } = viewerOf(snapshot, request.caller, now);
+  const { allowWildcard } = request;
+  const names = nameRulesOf(deps, request, before.name);
+  await checkSafeguards(before, after, { allowWildcard, ...names, now, reader, sees });
   return after;
 }
 
 /** Whether the author of a change may know of a domain. */
 export function seesDomain({ snapshot, clock }: ManagementDeps, { caller }: ChangeRequest): SeesDomain {
   return (domain) => viewerOf(snapshot(), caller, clock.now()).sees(domain, 'domain');
+}
+
+/** How a request treats names. Throws `ForbiddenError` when somebody else than a system operator wants to use a reserved one. */
+export function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain: DomainName): NameRules {
+  const { caller, reuseName, removeMemberships } = request;
+  const query = { caller, right: 'manage_domain', domain } as const;
+  if (reuseName === true && !isOperator(deps.snapshot(), query, deps.clock.now())) {
+    throw new ForbiddenError(
+      `only a system operator may use a reserved name: caller lacks \`manage_domain\` on \`${domain}\``,
+    );
+  }
+  return { reuseName, removeMemberships, reservedMs: deps.nameReservationMs };
 }
 
 /** Throws `PreconditionFailedError` when the object is not as the caller knows it. */

@@ -8,6 +8,7 @@ import {
   type ChangeRequest,
   ignored,
   type ManagementDeps,
+  nameRulesOf,
   type Preview,
   preview,
   requireMatch,
@@ -19,6 +20,7 @@ import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dan
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
+import { checkUnused, lostNames, removeMemberships } from './name-safeguards.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
@@ -41,8 +43,9 @@ export async function createDomain(
     const { allowWildcard } = request;
     await checkPlantedKeys(undefined, content, reader);
     const now = deps.clock.now();
-    const { sees: seesGroup } = viewerOf(deps.snapshot(), request.caller, now);
-    await checkSafeguards(undefined, content, { allowWildcard, now, reader, seesGroup });
+    const { sees } = viewerOf(deps.snapshot(), request.caller, now);
+    const names = nameRulesOf(deps, request, content.name);
+    await checkSafeguards(undefined, content, { allowWildcard, ...names, now, reader, sees });
     return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
@@ -74,6 +77,11 @@ export async function deleteDomain(
     requireReason(domain, request.context);
     requireMatch(request, domainView(domain));
     checkDeletable(domain);
+    const services = lostNames(domain, { name, services: [], groups: domain.groups });
+    if (request.removeMemberships !== true) {
+      await checkUnused(reader, name, services, viewerOf(deps.snapshot(), request.caller, deps.clock.now()).sees);
+    }
+    return services;
   };
   const sees = seesDomain(deps, request);
   await deps.refresh();
@@ -86,7 +94,7 @@ export async function deleteDomain(
     return { kind: 'dry-run', preview: withWarnings(found, referenceWarnings(users, name, sees)) };
   }
   const warnings = await deps.store.change(request.context, async (transaction) => {
-    await check(transaction);
+    await removeMemberships(transaction, await check(transaction));
     const ended = await removeReferencesTo(transaction, name, sees);
     await transaction.deleteDomain(name);
     return ended;

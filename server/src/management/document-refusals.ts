@@ -4,12 +4,13 @@ import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
+import { findNameFaults, type NameRules } from './name-safeguards.ts';
 import { findPlantedKeys } from './planted-keys.ts';
 import { findQuotaFaults, type Quotas } from './quotas.ts';
 import { findFaults, lostGroups, usersOf } from './safeguards.ts';
 
 /** How strictly documents are taken. */
-export interface DocumentRules {
+export interface DocumentRules extends NameRules {
   /** Whether `*` and prefixes may become members. */
   readonly allowWildcard?: boolean;
   /** Those of the server; absent: there are none but those that a domain has of its own. */
@@ -43,16 +44,16 @@ export async function findRefusals(
   rules: DocumentRules,
   now: number,
 ): Promise<DocumentProblem[]> {
-  const { allowWildcard = false, quotas = noQuotas } = rules;
+  const { allowWildcard = false, quotas = noQuotas, ...names } = rules;
   const own = changes.flatMap(({ document: { source }, before, after }) => {
-    const faults = findFaults(before, after, { allowWildcard, now });
+    const faults = findFaults(before, after, { allowWildcard, ...names, now });
     const over = findQuotaFaults(before, after, quotas);
     return [
       ...faults.map(({ path, error }) => source.problem(placeOf(source.value, path), error.message)),
       ...over.map(({ kind, error }) => source.problem(placeOf(source.value, [sectionOf(kind)]), error.message, 'key')),
     ].sort(byPlace);
   });
-  return [...own, ...(await plantedKeys(reader, changes))];
+  return [...own, ...(await plantedKeys(reader, changes)), ...(await nameRefusals(reader, changes, names, now))];
 }
 
 /** What gives authority to services with keys of delegates. */
@@ -61,6 +62,23 @@ async function plantedKeys(reader: StoreReader, changes: readonly DocumentChange
   for (const { document, before, after } of changes) {
     for (const { path, error } of await findPlantedKeys(before, after, reader)) {
       problems.push(document.source.problem(placeOf(document.source.value, path), error.message));
+    }
+  }
+  return problems;
+}
+
+async function nameRefusals(
+  reader: StoreReader,
+  changes: readonly DocumentChange[],
+  rules: NameRules,
+  now: number,
+): Promise<DocumentProblem[]> {
+  const others = new Map(changes.map(({ after }) => [after.name, after]));
+  const problems: DocumentProblem[] = [];
+  for (const { document, before, after } of changes) {
+    const { source } = document;
+    for (const { path, error } of await findNameFaults(before, after, { ...rules, now, reader, others })) {
+      problems.push(source.problem(placeOf(source.value, path), error.message));
     }
   }
   return problems;

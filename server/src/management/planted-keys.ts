@@ -5,7 +5,7 @@ import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } fro
 import type { DelegatedKey, MemberSearch, StoreReader } from '../store/store.ts';
 import { isPowerful } from './managers.ts';
 import { noMembers } from './member-scope.ts';
-import type { SafeguardFault } from './safeguards.ts';
+import type { SafeguardFault } from './safeguard-fault.ts';
 
 type Reader = Pick<StoreReader, 'excerpt' | 'delegatedKeys' | 'domainsWithMember'>;
 

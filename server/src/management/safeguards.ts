@@ -1,27 +1,22 @@
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
-import { ConflictError, type DomainError, ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
 import type { DomainContent, MemberRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import { noMembers } from './member-scope.ts';
+import { findNameFaults, type NameOptions, type NameRules, type Sees } from './name-safeguards.ts';
 import { systemDomain } from './rights.ts';
+import type { SafeguardFault } from './safeguard-fault.ts';
 
-export interface SafeguardOptions {
+export interface SafeguardOptions extends NameRules {
   /** Whether `*` and prefixes may become members. */
   readonly allowWildcard: boolean;
   readonly now: number;
-  /** Where other domains are found. */
-  readonly reader: Pick<StoreReader, 'excerpt'>;
-  /** Whether the author may look at a group of another domain. */
-  readonly seesGroup: (domain: DomainName, group: string) => boolean;
-}
-
-/** Something that a change must not do. */
-export interface SafeguardFault {
-  readonly error: DomainError;
-  /** Where it stands in the document of the domain: names as they are stored, of members too. */
-  readonly path: readonly string[];
+  /** Where other domains are found, and who lists what the change takes away. */
+  readonly reader: Pick<StoreReader, 'excerpt'> & NameOptions['reader'];
+  /** Whether the author may look at a role or group of another domain. */
+  readonly sees: Sees;
 }
 
 /**
@@ -33,7 +28,7 @@ export async function checkSafeguards(
   after: DomainContent,
   options: SafeguardOptions,
 ): Promise<void> {
-  const [fault] = findFaults(before, after, options);
+  const [fault] = [...findFaults(before, after, options), ...(await findNameFaults(before, after, options))];
   if (fault !== undefined) throw fault.error;
   for (const reference of newReferences(before, after)) {
     requireConsent(reference, after.name, options);
@@ -47,8 +42,8 @@ export async function checkSafeguards(
  * Who makes the group of another domain a member learns from then on who is in it, by asking about the role: it takes the right to look at
  * it. Asked before anything is said of whether the group exists. A trusted domain consents by its own rule `assume_role`.
  */
-function requireConsent({ domain, group }: Reference, own: DomainName, { seesGroup }: SafeguardOptions): void {
-  if (group === undefined || domain === own || seesGroup(domain, group.slice(domain.length + 1))) return;
+function requireConsent({ domain, group }: Reference, own: DomainName, { sees }: SafeguardOptions): void {
+  if (group === undefined || domain === own || sees(domain, group.slice(domain.length + 1))) return;
   const text = `caller may not look at \`${group}\`: its domain must give \`view_domain\` on it`;
   throw new ForbiddenError(text);
 }
@@ -74,7 +69,7 @@ export async function usersOf(
 export function findFaults(
   before: DomainContent | undefined,
   after: DomainContent,
-  options: Pick<SafeguardOptions, 'allowWildcard' | 'now'>,
+  options: Pick<SafeguardOptions, 'allowWildcard' | 'removeMemberships' | 'now'>,
 ): SafeguardFault[] {
   return [
     ...(options.allowWildcard ? [] : wildcardFaults(before, after)),
@@ -82,7 +77,7 @@ export function findFaults(
     ...systemFaults(before, after),
     ...userServiceFaults(before, after),
     ...ruleFaults(before, after),
-    ...ownGroupFaults(before, after),
+    ...(options.removeMemberships === true ? [] : ownGroupFaults(before, after)),
   ];
 }
 

@@ -72,6 +72,12 @@ const commonParameters = {
   dryRun: inQuery('dryRun', 'only say what would change, and whose access', 'boolean'),
   reason: inQuery('reason', 'why, for the audit log; obligatory where the domain asks for it', 'string'),
   allowWildcard: inQuery('allowWildcard', '`*` and prefixes may become members', 'boolean'),
+  removeMemberships: inQuery(
+    'removeMemberships',
+    'what is deleted leaves the roles and groups that list it',
+    'boolean',
+  ),
+  reuseName: inQuery('reuseName', 'a name that was deleted may be used before its reservation ends', 'boolean'),
   limit: inQuery('limit', 'at most so many items, 1 to 1000 (default 100)', 'integer'),
   cursor: inQuery('cursor', '`next` of the page before', 'string'),
   known: inHeader('If-None-Match', 'entity tags of what the caller has'),
@@ -99,7 +105,8 @@ function parametersOf({ path, query = {}, method, form }: Operation): readonly J
 
 function commonOf(form: Operation['form'], method: Operation['method']): readonly CommonParameter[] {
   if (form === undefined) return [];
-  if (method !== 'get') return ['dryRun', 'reason', 'allowWildcard', 'match', 'isNew'];
+  if (method !== 'get')
+    return ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName', 'match', 'isNew'];
   return form === 'list' ? ['limit', 'cursor', 'known'] : ['known'];
 }
 

@@ -44,6 +44,8 @@ export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?
     version: record.version,
     modified: record.modified,
     roles: new Map(roles.map((role) => [role.name, role])),
+    ...(record.dnsForm === undefined ? {} : { dnsForm: record.dnsForm }),
+    credentialsFrom: record.credentialsFrom ?? 0,
     ...rules,
     limits: record.limits,
     ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
@@ -94,13 +96,13 @@ function roleSnapshot(role: RoleRecord): RoleSnapshot {
 function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, ServiceSnapshot>> {
   const services = new Map<ServiceName, ServiceSnapshot>();
   for (const service of record.services) {
-    services.set(service.name, serviceSnapshot(service));
+    services.set(service.name, serviceSnapshot(service, record.servicesFrom?.get(service.name) ?? 0));
     yield;
   }
   return services;
 }
 
-function serviceSnapshot(service: ServiceRecord): ServiceSnapshot {
+function serviceSnapshot(service: ServiceRecord, credentialsFrom: number): ServiceSnapshot {
   const publicKeys = new Map<KeyId, KeyObject>();
   for (const key of service.publicKeys) publicKeys.set(key.id, createPublicKey(key.pem));
   return {
@@ -109,6 +111,7 @@ function serviceSnapshot(service: ServiceRecord): ServiceSnapshot {
     publicKeys,
     ...(service.providerEndpoint === undefined ? {} : { providerEndpoint: service.providerEndpoint }),
     hosts: service.hosts,
+    credentialsFrom,
   };
 }
 

@@ -20,6 +20,8 @@ export interface ServiceSnapshot {
   readonly publicKeys: ReadonlyMap<KeyId, KeyObject>;
   readonly providerEndpoint?: string;
   readonly hosts: readonly string[];
+  /** Credentials issued before (milliseconds since the epoch) are those of a service of this name that was deleted; 0 when there was none. */
+  readonly credentialsFrom: number;
 }
 
 /** Upper bounds in seconds; absent: only the server's own ceiling counts. */
@@ -32,6 +34,10 @@ export interface DomainLimits {
 /** One enabled domain, compiled. */
 export interface DomainSnapshot {
   readonly name: DomainName;
+  /** The domain as one label of DNS names; absent where another domain has it. */
+  readonly dnsForm?: string;
+  /** As for a service: certificates of its roles that were issued before are those of a domain that was deleted. */
+  readonly credentialsFrom: number;
   readonly version: number;
   /** Milliseconds since the epoch. */
   readonly modified: number;

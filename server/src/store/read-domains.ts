@@ -81,7 +81,8 @@ async function readRecords(
     roles: roles.get(row.name) ?? [],
     groups: groups.get(row.name) ?? [],
     policies: policies.get(row.name) ?? [],
-    services: services.get(row.name) ?? [],
+    services: services.get(row.name)?.map(({ service }) => service) ?? [],
+    ...servicesFrom(services.get(row.name) ?? []),
   }));
   return { records, members: [...roleRows, ...groupRows].reduce((sum, row) => sum + row.member_count, 0) };
 }
@@ -94,6 +95,8 @@ function domainFields(row: Selectable<DomainsTable>) {
     enabled: row.enabled === 1,
     version: row.version,
     modified: row.modified,
+    ...optional('dnsForm', row.dns_form),
+    ...(row.credentials_from === 0 ? {} : { credentialsFrom: row.credentials_from }),
     ...(row.require_reason === 1 ? { requireReason: true } : {}),
     ...optional('description', row.description),
     limits: {
@@ -180,10 +183,19 @@ function assertion(row: Selectable<AssertionsTable>): StoredAssertion {
   };
 }
 
-async function readServices(
-  db: Kysely<Schema>,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, ServiceRecord[]>> {
+interface ReadService {
+  readonly service: ServiceRecord;
+  /** 0 where no other service had the name before. */
+  readonly credentialsFrom: number;
+}
+
+function servicesFrom(services: readonly ReadService[]): Pick<DomainRecord, 'servicesFrom'> {
+  const again = services.filter(({ credentialsFrom }) => credentialsFrom > 0);
+  if (again.length === 0) return {};
+  return { servicesFrom: new Map(again.map(({ service, credentialsFrom }) => [service.name, credentialsFrom])) };
+}
+
+async function readServices(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, ReadService[]>> {
   const rows = await db.selectFrom('services').selectAll().where('domain', 'in', names).orderBy('name').execute();
   const keyRows = await db
     .selectFrom('service_keys')
@@ -200,16 +212,19 @@ async function readServices(
   const keys = groupBy(keyRows, (row) => `${row.domain}:${row.service}`);
   const hosts = groupBy(hostRows, (row) => `${row.domain}:${row.service}`);
   return collect(rows, (row) => ({
-    name: parseServiceName(row.name),
-    ...optional('description', row.description),
-    enabled: row.enabled === 1,
-    ...optional('providerEndpoint', row.provider_endpoint),
-    hosts: (hosts.get(`${row.domain}:${row.name}`) ?? []).map((host) => host.host),
-    publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
-      id: parseKeyId(key.key_id),
-      pem: key.pem,
-      ...(key.delegated === 1 && { delegated: true }),
-    })),
+    credentialsFrom: row.credentials_from,
+    service: {
+      name: parseServiceName(row.name),
+      ...optional('description', row.description),
+      enabled: row.enabled === 1,
+      ...optional('providerEndpoint', row.provider_endpoint),
+      hosts: (hosts.get(`${row.domain}:${row.name}`) ?? []).map((host) => host.host),
+      publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
+        id: parseKeyId(key.key_id),
+        pem: key.pem,
+        ...(key.delegated === 1 && { delegated: true }),
+      })),
+    },
   }));
 }
 

@@ -103,6 +103,12 @@ export interface DomainRecord extends DomainContent {
   /** Grows by one with each change, also when the domain is deleted and made again. */
   readonly version: number;
   readonly modified: number;
+  /** The domain as one label of DNS names; absent where another domain has it. */
+  readonly dnsForm?: string;
+  /** Credentials issued before are those of a domain of this name that was deleted; absent when there was none. */
+  readonly credentialsFrom?: number;
+  /** The same for services, of those whose name was used before. */
+  readonly servicesFrom?: ReadonlyMap<ServiceName, number>;
   readonly policies: readonly StoredPolicy[];
 }
 
@@ -124,6 +130,9 @@ export type AuditAction =
   | 'revoke-instance'
   | 'delete-instance'
   | 'refuse-refresh'
+  | 'end-service'
+  | 'end-role'
+  | 'reuse-name'
   | 'restore'
   | 'refuse-credentials';
 
@@ -131,7 +140,10 @@ export interface AuditRecord extends ChangeContext {
   readonly id: number;
   readonly at: number;
   readonly action: AuditAction;
-  /** The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), `credentials`, or `store`. */
+  /**
+   * The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), a service
+   * (`domain:service.name`), a role, `credentials`, or `store`.
+   */
   readonly subject: string;
   /** The domain's version after the change. */
   readonly version?: number;

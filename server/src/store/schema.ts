@@ -28,6 +28,17 @@ export interface DomainsTable {
   role_cert_expiry_seconds: number | null;
   /** JSON; null where those of the server are in force. */
   quotas: string | null;
+  /** The name as one DNS label; null where another domain has it. */
+  dns_form: string | null;
+  /** Credentials that were issued before are those of a domain of this name that was deleted; 0 when there was none. */
+  credentials_from: number;
+}
+
+/** Domains and services (`domain.service`) that were deleted, and whose name was not used again since. */
+export interface EndedNamesTable {
+  name: string;
+  ended_at: number;
+  ended_by: string;
 }
 
 export interface CloudAccountsTable {
@@ -99,6 +110,8 @@ export interface ServicesTable {
   description: string | null;
   enabled: number;
   provider_endpoint: string | null;
+  /** Credentials that were issued before are those of a service of this name that was deleted; 0 when there was none. */
+  credentials_from: number;
 }
 
 export interface ServiceKeysTable {
@@ -231,6 +244,7 @@ export interface SigningKeysTable {
 export interface Schema {
   meta: MetaTable;
   domains: DomainsTable;
+  ended_names: EndedNamesTable;
   cloud_accounts: CloudAccountsTable;
   roles: RolesTable;
   role_members: RoleMembersTable;

@@ -7,12 +7,21 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type EndedName, type FormHolder, readEndedNames, readFormHolder } from './names.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import { type ListKey, type MemberScope, readMemberPage } from './read-members.ts';
 import type { DomainRecord, MemberRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-import type { DelegatedKey, DomainExcerpt, MemberSearch, StoreReader, StoreState, SwitchedOff } from './store.ts';
+import type {
+  DelegatedKey,
+  DomainExcerpt,
+  MemberSearch,
+  Membership,
+  StoreReader,
+  StoreState,
+  SwitchedOff,
+} from './store.ts';
 
 const valuesAStatement = 500;
 
@@ -109,6 +118,33 @@ export class KyselyStoreReader implements StoreReader {
     }
     return [...found].sort();
   }
+
+  async memberships(names: readonly string[]): Promise<readonly Membership[]> {
+    const found: Membership[] = [];
+    for (const part of chunks(names, valuesAStatement)) {
+      const roles = this.#db.selectFrom('role_members').select(['domain', 'role as list', 'member']);
+      const groups = this.#db.selectFrom('group_members').select(['domain', 'group_name as list', 'member']);
+      for (const row of await roles.where('member', 'in', part).execute()) found.push(membership('role', row));
+      for (const row of await groups.where('member', 'in', part).execute()) found.push(membership('group', row));
+    }
+    const key = ({ domain, kind, list, member }: Membership) => `${domain}:${kind}.${list} ${member}`;
+    return found.sort((a, b) => (key(a) < key(b) ? -1 : 1));
+  }
+
+  formHolder(name: DomainName): Promise<FormHolder | undefined> {
+    return readFormHolder(this.#db, name);
+  }
+
+  endedNames(names: readonly string[]): Promise<readonly EndedName[]> {
+    return readEndedNames(this.#db, names);
+  }
+}
+
+function membership(
+  kind: Membership['kind'],
+  row: { readonly domain: string; readonly list: string; readonly member: string },
+): Membership {
+  return { ...row, kind, domain: parseDomainName(row.domain) };
 }
 
 /** Conditions on the column `member`, each of which its index answers. */

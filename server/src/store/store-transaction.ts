@@ -9,6 +9,8 @@ import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { diffDomains } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
+import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
+import { claimDnsForm } from './names.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
@@ -69,6 +71,9 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const action = before === undefined ? 'create' : 'change';
     await this.#audit({ action, subject: content.name, version, ...auditText(before, content, diff) });
     await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
+    if (before?.dnsForm === undefined) await claimDnsForm(this.#db, content.name, before === undefined);
+    if (before === undefined) await beginDomain(this.#names(), content.name);
+    await followNames(this.#names(), content.name, diff);
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
@@ -84,6 +89,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
     await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) });
     await this.#endCertificatesOf(name, withdrawnKeys(diff.services));
+    await followNames(this.#names(), name, diff);
+    await endDomain(this.#names(), name);
     return true;
   }
 
@@ -154,6 +161,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
       const revocation = { reason: 'cessation-of-operation', at, by: `key ${id} withdrawn` } as const;
       for (const serial of serials) await this.revokeCertificate(serial, revocation);
     }
+  }
+
+  #names(): NamesContext {
+    return { db: this.#db, now: this.#now, actor: this.#context.actor, audit: (record) => this.#audit(record) };
   }
 
   async #ended(end: InstanceEnd | undefined): Promise<boolean> {

@@ -6,6 +6,7 @@ import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
 import type { DueReview } from './due-reviews.ts';
+import type { EndedName, FormHolder } from './names.ts';
 import type { ListKey, MemberScope } from './read-members.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRecord } from './records.ts';
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
@@ -42,6 +43,15 @@ export interface SwitchedOff {
   readonly services: readonly { readonly domain: DomainName; readonly service: ServiceName }[];
 }
 
+/** A name in a role or group. */
+export interface Membership {
+  readonly domain: DomainName;
+  readonly kind: 'role' | 'group';
+  /** The role or group, its short name. */
+  readonly list: string;
+  readonly member: string;
+}
+
 /** The store as of one instant. Every look-up costs what it finds, not what there is. */
 export interface StoreReader {
   state(): StoreState;
@@ -61,6 +71,12 @@ export interface StoreReader {
   domainsWithMember(search: MemberSearch): Promise<readonly DomainName[]>;
   /** The full names of groups that have such a member, sorted. */
   groupsWithMember(search: MemberSearch): Promise<readonly string[]>;
+  /** Every role and group that has one of these members, sorted by domain and list; of deleted domains there are none. */
+  memberships(names: readonly string[]): Promise<readonly Membership[]>;
+  /** The other domain that has the form of this name in DNS. */
+  formHolder(name: DomainName): Promise<FormHolder | undefined>;
+  /** Which of these names (a domain, or `domain.service`) were deleted, and not used again since. */
+  endedNames(names: readonly string[]): Promise<readonly EndedName[]>;
 }
 
 /** One transaction. Nothing of it can be seen by others before it ends well. */

@@ -47,7 +47,8 @@ async function writeDomainRow({ db, now, version, counter }: WriteContext, domai
   };
   await db
     .insertInto('domains')
-    .values({ name: domain.name, ...row })
+    // Who has which name, and since when, is written where names begin and end.
+    .values({ name: domain.name, dns_form: null, credentials_from: 0, ...row })
     .onConflict((conflict) => conflict.column('name').doUpdateSet(row))
     .execute();
 }

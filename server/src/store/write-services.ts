@@ -35,7 +35,7 @@ async function writeService(
   };
   await db
     .insertInto('services')
-    .values({ domain, name: service.name, ...row })
+    .values({ domain, name: service.name, credentials_from: 0, ...row })
     .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
     .execute();
   await writeKeys({ db, now }, domain, before, service);

@@ -20,7 +20,12 @@ const key = {
   service: parseServiceName('player'),
   instanceId: parsePathElement('i-1'),
 };
-const grants = { mayUseSuffix: (suffix: string) => suffix === 'cloud.test', hostname: 'h.cloud.test' };
+const grants = {
+  mayUseSuffix: (suffix: string) => suffix === 'cloud.test',
+  hostname: 'h.cloud.test',
+  addressFault: () => undefined,
+  dnsForm: 'media',
+};
 
 const texts = fc.constantFrom(
   'spiffe://signet.test/ns/default/sa/media.player',

@@ -29,6 +29,8 @@ const grants: ServiceGrants = {
   mayUseSuffix: (suffix) => suffix === 'prov.example.com',
   hostname: 'h1.hosts.example.com',
   address: '0a000001',
+  addressFault: () => undefined,
+  dnsForm: 'media-video',
 };
 const spiffe: AskedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
 const id: AskedName = ['dns', 'i-1.instanceid.signet.test'];
@@ -61,17 +63,34 @@ const accepted: readonly (readonly [
   [
     'the two names of every instance',
     [spiffe, id],
-    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
+    ],
   ],
   [
     'the id alone: the SPIFFE id is put first',
     [id],
-    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
+    ],
+  ],
+  [
+    'the name of now, with the id in it',
+    [spiffe, ['dns', 'i-1.player.media-video.sys-cloud.instanceid.signet.test']],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
+    ],
   ],
   [
     'no names, and the id from elsewhere',
     undefined,
-    ['uri:spiffe://signet.test/ns/default/sa/media.video.player', 'dns:i-1.instanceid.signet.test'],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
+    ],
     rules,
     'i-1',
   ],
@@ -87,7 +106,7 @@ const accepted: readonly (readonly [
     ],
     [
       'uri:spiffe://signet.test/ns/default/sa/media.video.player',
-      'dns:i-1.instanceid.signet.test',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
       'dns:player.media.video.signet.test',
       'dns:player.media-video.prov.example.com',
       'dns:h1.hosts.example.com',
@@ -148,7 +167,7 @@ const refused: readonly (readonly [
     { moreSubject: [relativeName(oids.organization, 'Evil')], altNames: [spiffe, id] },
     'csr subject may hold only the common name',
   ],
-  ['no instance id', { altNames: [spiffe] }, 'csr must carry the instance id as a dns name'],
+  ['no instance id', { altNames: [spiffe] }, 'csr must carry the instance id, or `x509CertInstanceId` state it'],
   [
     'two instance ids',
     { altNames: [id, ['dns', 'i-2.instanceid.signet.test']] },
@@ -166,9 +185,43 @@ const refused: readonly (readonly [
     'csr instance id is not a valid PathElement',
   ],
   [
-    'an instance id with an empty label',
-    { altNames: [['dns', 'a..b.instanceid.signet.test']] },
-    'csr dns name `a..b.instanceid.signet.test` is not a valid host name',
+    'the name of an instance of another domain',
+    { altNames: [['dns', 'i-1.player.media.sys-cloud.instanceid.signet.test']] },
+    'csr instance id `i-1.player.media.sys-cloud` is not `i-1`',
+    rules,
+    'i-1',
+  ],
+  [
+    'a hash, of which nobody can tell the id',
+    { altNames: [['dns', `sha256-${'a'.repeat(52)}.player.media-video.sys-cloud.instanceid.signet.test`]] },
+    'csr holds the hash of an instance id: state it in `x509CertInstanceId`',
+  ],
+  [
+    'the area of instance names itself',
+    { altNames: [spiffe, ['dns', 'instanceid.signet.test']] },
+    /may hold$|^csr must carry/,
+  ],
+  [
+    "athenz: a name of an instance below a suffix that is not its provider's",
+    {
+      altNames: [
+        ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+        ['dns', 'i-1.instanceid.athenz.x.prov.example.com'],
+      ],
+    },
+    /may hold$/,
+    athenz,
+  ],
+  [
+    'athenz: a wildcard below the own suffix, where a service of a domain below would be',
+    {
+      altNames: [
+        ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+        ['dns', '*.player.media-video.signet.test'],
+      ],
+    },
+    /may hold$/,
+    athenz,
   ],
   [
     'a SPIFFE id of another service',
@@ -227,7 +280,7 @@ const refused: readonly (readonly [
   [
     'another address',
     { altNames: [spiffe, id, ['ip', Buffer.of(10, 0, 0, 2)]] },
-    'csr ip name is not the address that the request comes from',
+    'csr ip name `10.0.0.2` is not the address that the request comes from',
   ],
   ['an email address', { altNames: [spiffe, id, ['email', 'a@b.c']] }, 'csr email name `a@b.c` is not for services'],
   [
@@ -260,6 +313,45 @@ test('a common name of 65 characters is refused, one of 64 is not', (t) => {
     else t.throws(act, { message: /^csr common name would have more than 64 characters/ });
   }
 });
+
+/* Suffixes that operators give freely must not lead into the names of others. */
+const everySuffix: ServiceGrants = { ...grants, mayUseSuffix: () => true, addressFault: () => 'needs a right' };
+const ownNames: readonly (readonly [name: string, asked: AskedName, given: ServiceGrants, outcome: true | RegExp])[] = [
+  ['the dashed form, with the right', ['dns', 'player.media-video.signet.test'], everySuffix, true],
+  ['the dashed form, without', ['dns', 'player.media-video.signet.test'], grants, /may hold$/],
+  ['the own form', ['dns', 'player.media.video.signet.test'], grants, true],
+  [
+    'a domain without a form',
+    ['dns', 'player.media.video.signet.test'],
+    { ...grants, dnsForm: undefined },
+    /may hold$/,
+  ],
+  [
+    'a domain without a form, below a suffix of its provider',
+    ['dns', 'player.media-video.prov.example.com'],
+    { ...grants, dnsForm: undefined },
+    /may hold$/,
+  ],
+  [
+    'a suffix that makes another domain of it',
+    ['dns', 'player.media-video.core.signet.test'],
+    everySuffix,
+    /may hold$/,
+  ],
+  [
+    'an address without a right',
+    ['ip', Buffer.of(10, 0, 0, 1)],
+    everySuffix,
+    /^csr ip name `10\.0\.0\.1` needs a right$/,
+  ],
+];
+for (const [name, asked, given, outcome] of ownNames) {
+  test(`service names: ${name}`, (t) => {
+    const act = () => grantServiceNames(request({ altNames: [asked] }), { domain, service }, rules, given);
+    if (outcome === true) t.is(act().altNames.length, 2);
+    else t.throws(act, { instanceOf: InvalidRequestError, message: outcome });
+  });
+}
 
 test('no service gets a DNS name that could be an instance id', (t) => {
   const act = () =>

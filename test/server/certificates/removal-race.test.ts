@@ -28,6 +28,7 @@ import type { InstanceStore } from '@signet/server/instances/instance-store';
 import { refreshInstance } from '@signet/server/instances/refresh-instance';
 import { refreshService } from '@signet/server/instances/refresh-service';
 import { registerInstance } from '@signet/server/instances/register-instance';
+import { reservedAddresses } from '@signet/server/instances/reserved-addresses';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test, { type ExecutionContext } from 'ava';
@@ -136,6 +137,7 @@ async function twoServers(t: ExecutionContext) {
   const { root, intermediate } = await createAuthorities(systemClock);
   const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
   const seen = watched(store.certificates, store.instances, () => round);
+  const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
   const deps: InstanceDeps = {
     ...seen,
     store,
@@ -147,7 +149,9 @@ async function twoServers(t: ExecutionContext) {
       signing: () => issuer,
       current: () => ({ active: [issuer], draining: [], rootsPem: root.certificate }),
     },
-    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+    rules,
+    hosts: { rules, serverHost: 'localhost' },
+    reservedAddresses: reservedAddresses({ configured: [] }),
     limits: { serviceDefaultSeconds: 600, serviceMaxSeconds: 600, roleDefaultSeconds: 600, roleMaxSeconds: 600 },
     findProvider: () => ({ attest: async () => plainlyAttested }),
     noteForeignRefresh: async () => undefined,

@@ -83,13 +83,13 @@ async function instance(t: ExecutionContext, id: string) {
 test('host name and address are asked for, and the hook runs after each new certificate', async (t) => {
   const { folder, at, token, step } = await instance(t, 'o-1');
   const log = join(folder, 'hook.log');
-  const more = ['--attestation', token, '--host-name', 'node-1.example.com', '--address', '127.0.0.1'];
+  const more = ['--attestation', token, '--host-name', 'node-1.example.com'];
   const hook = ['--on-renew', `openssl x509 -in "$SIGNET_CERTIFICATE" -noout -ext subjectAltName >> '${log}'`];
   const first = await step('once', ...more, ...hook);
   t.deepEqual([first.status, first.stderr], [0, '']);
   t.regex(
     readFileSync(log, 'utf8'),
-    /DNS:o-1\.instanceid\.signet\.test, DNS:node-1\.example\.com, IP Address:127\.0\.0\.1/,
+    /DNS:o-1\.player\.media\.sys-auth-server\.instanceid\.signet\.test, DNS:node-1\.example\.com/,
   );
   t.false(existsSync(at('ssh-host-cert.pub')));
 
@@ -192,7 +192,7 @@ withKeygen('a host gets its SSH certificate beside, with the names of its certif
   for (const said of [
     /Type: ssh-ed25519-cert-v01@openssh.com host certificate/,
     /Key ID: "host:media\.player:o-4"/,
-    /Principals: \n +o-4\.instanceid\.signet\.test\n +node-4\.example\.com\n/,
+    /Principals: \n +o-4\.player\.media\.sys-auth-server\.instanceid\.signet\.test\n +node-4\.example\.com\n/,
   ]) {
     t.regex(shown.output, said);
   }

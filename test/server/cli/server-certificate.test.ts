@@ -51,6 +51,7 @@ for (const [name, daysAgo] of [
     const after = leaf();
     t.not(after.serialNumber, before.serialNumber);
     t.deepEqual([after.subject, after.subjectAltName], [before.subject, before.subjectAltName]);
+    t.true(after.subjectAltName?.startsWith('URI:spiffe://signet.test/ns/default/sa/sys.auth.server, DNS:localhost'));
     t.true(after.validToDate.getTime() - systemClock.now() > 364 * day);
     t.true(after.checkPrivateKey(createPrivateKey(readFileSync(at('server.key.pem'), 'utf8'))));
     t.false(existsSync(at('server.key.pem.next')));
@@ -63,6 +64,18 @@ for (const [name, daysAgo] of [
     t.deepEqual(await keep(), ['info: server certificate renewed'], 'and then left alone');
   });
 }
+
+test('a renewed certificate holds the id of the token server and no other, whatever the one before held', async (t) => {
+  const { at, keep, leaf } = await world(t, 300);
+  const authority = await loadAuthority(at('ca', 'intermediate.cert.pem'), at('ca', 'intermediate.key.pem'));
+  const other = { domain: parseDomainName('media'), service: parseServiceName('player'), trustDomain: 'other.test' };
+  const old = new FakeClock(systemClock.now() - 300 * day);
+  const { certificate, key } = await issueServerCertificate(authority, other, ['localhost'], 365, old);
+  writeFileSync(at('server.cert.pem'), certificate);
+  writeFileSync(at('server.key.pem'), key);
+  t.deepEqual(await keep(), ['info: server certificate renewed']);
+  t.is(leaf().subjectAltName, 'URI:spiffe://signet.test/ns/default/sa/sys.auth.server, DNS:localhost');
+});
 
 test('a certificate that was issued by a clock far ahead, and has not begun, is replaced', async (t) => {
   const { at, keep, leaf } = await world(t, 0);

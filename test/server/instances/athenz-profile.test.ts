@@ -1,13 +1,20 @@
-import { X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { sequence, set, utf8String } from '@signet/server/certificates/der-writer';
 import { oids } from '@signet/server/certificates/oids';
+import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import test from 'ava';
 import { field, instanceWorld, json, keyPem } from '#support/instance-world';
 import { ecPair, requestPem } from '#support/requests';
 import { wholeFile } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
 
 const file = wholeFile();
-const world = await instanceWorld(file, { options: { profile: 'athenz' } });
+const authority = join(temporaryFolder(file), 'host.pem');
+writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
+const world = await instanceWorld(file, { options: { profile: 'athenz', 'ssh.hostAuthority': authority } });
 test.after.always(() => file.end());
 
 const unit = set(sequence(oids.organizationalUnit.der, utf8String('sys.auth.server')));
@@ -66,4 +73,37 @@ test('a role certificate with the names that older clients ask for', async (t) =
   t.is(answer.status, 200, answer.text);
   const leaf = new X509Certificate(String(field(answer.body, 'x509Certificate')));
   t.is(leaf.validToDate.getTime() - leaf.validFromDate.getTime(), 2 * 3_600_000);
+});
+
+test("the name of an id that carries no owner is copied, and is nobody's name for SSH", async (t) => {
+  const name = 'z-9.instanceid.athenz.signet.test';
+  const own = 'z-9.player.media.sys-auth-server.instanceid.signet.test';
+  const pair = ecPair();
+  const csr = requestPem(pair, {
+    commonNames: ['media.player'],
+    altNames: [
+      ['uri', 'athenz://instanceid/sys.auth.server/z-9'],
+      ['dns', name],
+      ['dns', own],
+    ],
+  });
+  const body = { provider: 'sys.auth.server', domain: 'media', service: 'player', csr };
+  const answer = await world.as()('/instance', json({ ...body, attestationData: await world.token('z-9') }));
+  t.is(answer.status, 201, answer.text);
+  const certificate = String(field(answer.body, 'x509Certificate'));
+  t.is(
+    new X509Certificate(certificate).subjectAltName,
+    `URI:athenz://instanceid/sys.auth.server/z-9, DNS:${own}, DNS:${name}`,
+  );
+  const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
+  const asked = (principal: string) =>
+    world.as({ certificate, key: keyPem(pair) })(
+      '/sshcert',
+      json({
+        certRequestMeta: { requestor: 'media.player', certType: 'host' },
+        certRequestData: { principals: [principal], publicKey },
+      }),
+    );
+  t.is((await asked(name)).status, 403);
+  t.is((await asked(own)).status, 201);
 });

@@ -11,60 +11,66 @@ const main = fileURLToPath(import.meta.resolve('@signet/server/main'));
 const signet = (...args: readonly string[]) =>
   runProgram(process.execPath, ['--conditions=@signet/source', main, ...args]);
 
-test('an operator prints a token, an instance registers with it, renews, and is deleted', async (t) => {
-  const world = await instanceWorld(t);
-  const at = (name: string) => join(world.folder, name);
-  const admin = await world.pki.identity('media.admin');
-  writeFileSync(at('admin.cert.pem'), admin.certificate);
-  writeFileSync(at('admin.key.pem'), admin.key);
-  const server = ['--url', world.baseUrl, '--ca', at('bundle.pem')];
-  const operator = [...server, '--cert', at('admin.cert.pem'), '--key', at('admin.key.pem')];
-  const token = await signet('instance', 'token', 'media.player', 'cli-1', ...operator);
-  t.deepEqual([token.status, token.stderr], [0, '']);
-  t.regex(token.stdout, /^signet-join-[\w-]{43}\n$/);
-  writeFileSync(at('token'), token.stdout);
+for (const id of ['cli-1', 'i-0~a=b:C']) {
+  test(`an operator prints a token, the instance ${id} registers with it, renews, and is deleted`, async (t) => {
+    const world = await instanceWorld(t);
+    const at = (name: string) => join(world.folder, name);
+    const admin = await world.pki.identity('media.admin');
+    writeFileSync(at('admin.cert.pem'), admin.certificate);
+    writeFileSync(at('admin.key.pem'), admin.key);
+    const server = ['--url', world.baseUrl, '--ca', at('bundle.pem')];
+    const operator = [...server, '--cert', at('admin.cert.pem'), '--key', at('admin.key.pem')];
+    const token = await signet('instance', 'token', 'media.player', id, ...operator);
+    t.deepEqual([token.status, token.stderr], [0, '']);
+    t.regex(token.stdout, /^signet-join-[\w-]{43}\n$/);
+    writeFileSync(at('token'), token.stdout);
 
-  const instance = [
-    ...server,
-    '--name',
-    'media.player',
-    '--instance-id',
-    'cli-1',
-    '--dir',
-    at('identity'),
-    '--trust-domain',
-    'signet.test',
-    '--attestation',
-    at('token'),
-    '--json',
-  ];
-  t.is((await signet('identity', 'status', '--dir', at('identity'))).status, 1);
-  const first = await signet('identity', 'once', ...instance);
-  t.is(first.status, 0, first.stderr);
-  t.like(JSON.parse(first.stdout), { outcome: 'registered' });
-  t.is(statSync(at('identity/key.pem')).mode & 0o777, 0o600);
-  t.like(JSON.parse((await signet('identity', 'once', ...instance)).stdout), { outcome: 'current' });
-  t.like(JSON.parse((await signet('identity', 'once', '--force', ...instance)).stdout), { outcome: 'refreshed' });
-  const status = await signet('identity', 'status', '--dir', at('identity'), '--json');
-  t.like(JSON.parse(status.stdout), { state: 'valid', subject: 'media.player', certificate: at('identity/cert.pem') });
-  t.deepEqual(
-    (
-      await world.as({
-        certificate: readFileSync(at('identity/cert.pem'), 'utf8'),
-        key: readFileSync(at('identity/key.pem'), 'utf8'),
-      })('/access/domain/catalog/principal/media.player')
-    ).body,
-    { roles: ['reader'] },
-  );
+    const instance = [
+      ...server,
+      '--name',
+      'media.player',
+      '--instance-id',
+      id,
+      '--dir',
+      at('identity'),
+      '--trust-domain',
+      'signet.test',
+      '--attestation',
+      at('token'),
+      '--json',
+    ];
+    t.is((await signet('identity', 'status', '--dir', at('identity'))).status, 1);
+    const first = await signet('identity', 'once', ...instance);
+    t.is(first.status, 0, first.stderr);
+    t.like(JSON.parse(first.stdout), { outcome: 'registered' });
+    t.is(statSync(at('identity/key.pem')).mode & 0o777, 0o600);
+    t.like(JSON.parse((await signet('identity', 'once', ...instance)).stdout), { outcome: 'current' });
+    t.like(JSON.parse((await signet('identity', 'once', '--force', ...instance)).stdout), { outcome: 'refreshed' });
+    const status = await signet('identity', 'status', '--dir', at('identity'), '--json');
+    t.like(JSON.parse(status.stdout), {
+      state: 'valid',
+      subject: 'media.player',
+      certificate: at('identity/cert.pem'),
+    });
+    t.deepEqual(
+      (
+        await world.as({
+          certificate: readFileSync(at('identity/cert.pem'), 'utf8'),
+          key: readFileSync(at('identity/key.pem'), 'utf8'),
+        })('/access/domain/catalog/principal/media.player')
+      ).body,
+      { roles: ['reader'] },
+    );
 
-  t.is((await signet('instance', 'delete', 'media.player', 'cli-1', ...operator)).stdout, 'deleted\n');
-  const refused = await signet('identity', 'once', '--force', ...instance);
-  t.is(refused.status, 1);
-  t.like(JSON.parse(refused.stdout), {
-    outcome: 'failed',
-    error: 'attestationData is no valid join token for this instance',
+    t.is((await signet('instance', 'delete', 'media.player', id, ...operator)).stdout, 'deleted\n');
+    const refused = await signet('identity', 'once', '--force', ...instance);
+    t.is(refused.status, 1);
+    t.like(JSON.parse(refused.stdout), {
+      outcome: 'failed',
+      error: 'attestationData is no valid join token for this instance',
+    });
   });
-});
+}
 
 test('an operator takes a certificate back, and the running server refuses it', async (t) => {
   const world = await instanceWorld(t);

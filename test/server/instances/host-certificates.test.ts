@@ -20,11 +20,13 @@ test('an instance gets a host certificate for its own names beside its certifica
   const authority = join(temporaryFolder(t), 'host.pem');
   writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
   const world = await instanceWorld(t, { options: { 'ssh.hostAuthority': authority } });
-  const { answer } = await register(world, 'h-1', { ssh: hostRequest('h-1.instanceid.signet.test') });
+  const { answer } = await register(world, 'h-1', {
+    ssh: hostRequest('h-1.player.media.sys-auth-server.instanceid.signet.test'),
+  });
   t.is(answer.status, 201, answer.text);
   const line = String(field(answer.body, 'sshCertificate'));
   const certificate = readSshCertificate(Buffer.from(line.split(' ')[1] ?? '', 'base64'));
-  t.like(certificate, { kind: 'host', principals: ['h-1.instanceid.signet.test'] });
+  t.like(certificate, { kind: 'host', principals: ['h-1.player.media.sys-auth-server.instanceid.signet.test'] });
   t.regex(String(field(answer.body, 'sshCertificateSigner')), /^ssh-ed25519 |^ecdsa/);
 
   for (const [ssh, status] of [

@@ -21,7 +21,10 @@ test('an instance registers with a join token, and its certificate is a valid X5
   t.like(answer.body, { provider: 'sys.auth.server', name: 'media.player', instanceId: 'i-1', attributes: {} });
   const leaf = new X509Certificate(instance.certificate);
   t.is(leaf.subject, 'CN=media.player');
-  t.is(leaf.subjectAltName, 'URI:spiffe://signet.test/ns/default/sa/media.player, DNS:i-1.instanceid.signet.test');
+  t.is(
+    leaf.subjectAltName,
+    'URI:spiffe://signet.test/ns/default/sa/media.player, DNS:i-1.player.media.sys-auth-server.instanceid.signet.test',
+  );
   t.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.1', '1.3.6.1.5.5.7.3.2']);
   t.false(leaf.ca);
   writeFileSync(join(world.folder, 'i1.pem'), instance.certificate);

@@ -252,3 +252,41 @@ test('the plan says that a domain wants a reason', async (t) => {
   );
   await t.throwsAsync(apply({ d: 'domain: d\n' }), { message: /asks for a reason/ });
 });
+
+test('two domains with one form in DNS are refused, in one folder and beside the store', async (t) => {
+  const { apply, refused } = await openWorld(t);
+  const taken = (name: string, holder: string) =>
+    `${name}.yaml:1:9: domain: domain \`${name}\` would have the DNS name \`pay-core\`, which domain \`${holder}\` has`;
+  const both = { 'pay-core': 'domain: pay-core\n', 'pay.core': 'domain: pay.core\n' };
+  t.deepEqual(await refused(both), [taken('pay.core', 'pay-core')]);
+  await apply({ 'pay.core': 'domain: pay.core\n' });
+  t.deepEqual(await refused(both), [taken('pay-core', 'pay.core')]);
+});
+
+test('a service that others list is taken away with its memberships or not at all, and its name stays reserved', async (t) => {
+  const { apply, refused, store } = await openWorld(t);
+  const files = {
+    d: 'domain: d\nservices: { api: {}, web: {} }\n',
+    e: 'domain: e\nroles: { a: { members: [d.api] } }\n',
+  };
+  await apply(files);
+  const without = { d: 'domain: d\nservices: { web: {} }\n' };
+  t.deepEqual(await refused(without), [
+    'd.yaml:2:1: services: service `d.api` is a member of `e:role.a`: remove it there, or with it by removeMemberships=true (--remove-memberships)',
+  ]);
+  await apply(without, { removeMemberships: true });
+  t.deepEqual((await store.domain(parseDomainName('e')))?.roles[0]?.members, []);
+  const [problem] = await refused({ d: files.d });
+  t.regex(problem ?? '', /^d\.yaml:2:13: services\.api: `d\.api` was deleted at .* and its name is reserved until /);
+  t.is((await apply({ d: files.d }, { reuseName: true })).domains[0]?.outcome, 'changed');
+});
+
+test('a service may leave in one step with all who list it', async (t) => {
+  const { apply } = await openWorld(t);
+  await apply({ d: 'domain: d\nservices: { api: {} }\n', e: 'domain: e\nroles: { a: { members: [d.api] } }\n' });
+  const summary = await apply({ d: 'domain: d\n', e: 'domain: e\nroles: { a: {} }\n' });
+  t.deepEqual(
+    summary.domains.map(({ outcome }) => outcome),
+    ['changed', 'changed'],
+  );
+});

@@ -45,6 +45,7 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
     policies: [],
     policy: compileDomain(name, [{ name: 'logins', assertions: rules }]),
     limits: {},
+    credentialsFrom: 0,
     membership: buildMembershipIndex({ roles: [role], groups: new Map(), assumable: new Map() }),
   };
 }

@@ -133,7 +133,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       modified: clock.now(),
       assertions: policy.assertions.map((assertion, index) => ({ ...assertion, id: index + 1 })),
     }));
-    t.deepEqual(domain, { ...full, version: 1, modified: clock.now(), policies });
+    t.deepEqual(domain, { ...full, version: 1, modified: clock.now(), dnsForm: 'catalog', policies });
     t.deepEqual(await store.domainNames(), [catalog]);
   });
 

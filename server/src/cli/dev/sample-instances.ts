@@ -111,14 +111,14 @@ function openSample({ paths, identities, baseUrl, clock }: SampleInstancesDeps, 
     caBundle: paths.caBundle,
     clock,
     folder,
-    // Services that listen are called by the name and the address of this machine.
+    // Services that listen are called by the name of this machine.
     instance: {
       provider,
       domain,
       service,
       instanceId,
       trustDomain,
-      ...(name === 'catalog.api' && { hostname: 'localhost', addresses: ['127.0.0.1'] }),
+      ...(name === 'catalog.api' && { hostname: 'localhost' }),
     },
     attestation,
   });

@@ -84,7 +84,8 @@ export async function startHost(deps: StartWorldDeps, server: StartedServer, chi
     managementUrl: `${new URL(baseUrl).origin}/management/v1`,
     caBundle: paths.caBundle,
     policyDir: paths.policyDir,
-    providerUrl: url,
+    // By the name of this machine: no certificate of an instance holds a loopback address.
+    providerUrl: `https://localhost:${new URL(url).port}`,
     serverPid: server.pid,
     updaterPid: updater.pid,
     providerPid: provider.pid,

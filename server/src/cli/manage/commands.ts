@@ -15,6 +15,8 @@ export interface WriteOptions extends ReadOptions {
   readonly reason?: string;
   readonly dryRun?: boolean;
   readonly allowWildcard?: boolean;
+  readonly removeMemberships?: boolean;
+  readonly reuseName?: boolean;
 }
 
 /** A command that reads. */
@@ -27,7 +29,9 @@ export function writer(name: string, description: string): Command {
   return reader(name, description)
     .option('--reason <text>', 'why, for the audit log')
     .option('--dry-run', 'only say what it would change, and whose access')
-    .option('--allow-wildcard', 'let `*` and prefixes become members');
+    .option('--allow-wildcard', 'let `*` and prefixes become members')
+    .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
+    .option('--reuse-name', 'use a name that was deleted before its reservation ends');
 }
 
 export async function show(options: ReadOptions, path: readonly string[]): Promise<void> {
@@ -56,6 +60,8 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
     ...(options.reason !== undefined && { reason: options.reason }),
     ...(options.dryRun === true && { dryRun: 'true' }),
     ...(options.allowWildcard === true && { allowWildcard: 'true' }),
+    ...(options.removeMemberships === true && { removeMemberships: 'true' }),
+    ...(options.reuseName === true && { reuseName: 'true' }),
   };
   const answer = await manage(options, { ...request, query });
   if (options.dryRun === true && options.json !== true) {

@@ -34,9 +34,9 @@ export function queryOf(ctx: RouteContext, allowed: readonly string[]): Readonly
   throw new InvalidRequestError(`the query has a parameter that is not known here; allowed: ${allowed.join(', ')}`);
 }
 
-/** Who asks for a change and how: `dryRun`, `reason` and `allowWildcard` of the query, `If-Match` and `If-None-Match`. */
+/** Who asks for a change and how: `dryRun`, `reason`, `allowWildcard`, `removeMemberships` and `reuseName` of the query, `If-Match` and `If-None-Match`. */
 export function changeRequestOf(ctx: RouteContext): ChangeRequest {
-  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard']);
+  const query = queryOf(ctx, ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName']);
   const caller = requireIdentity(ctx).name;
   const reason = query.get('reason');
   const { certificate, requestId } = ctx.state;
@@ -55,6 +55,8 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),
+    removeMemberships: flag(query, 'removeMemberships'),
+    reuseName: flag(query, 'reuseName'),
   };
 }
 

@@ -1,5 +1,6 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { CertificateStore } from '../../certificates/certificate-store.ts';
+import type { NamingRules } from '../../certificates/naming.ts';
 import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../certificates/ssh/issue-ssh.ts';
 import { parseSshRevocation, revokeSsh } from '../../certificates/ssh/revoke-ssh.ts';
 import { revokedKrl } from '../../certificates/ssh/revoked-krl.ts';
@@ -15,6 +16,7 @@ export interface SshRouteDeps {
   readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter'>;
   readonly instances: Pick<InstanceStore, 'standing'>;
   readonly store: Pick<Store, 'change'>;
+  readonly naming: NamingRules;
 }
 
 /** `POST /sshcert`: an SSH certificate for the holder of the connection's certificate, which it does not outlive: 201 (decision 26). */

@@ -1,6 +1,6 @@
 import { z } from 'zod';
 import type { CertificateUsage } from '../../certificates/profile.ts';
-import type { AltName } from '../../certificates/subject-alt-names.ts';
+import { type AltName, addressText } from '../../certificates/subject-alt-names.ts';
 import type { AttestationRequest, Attested } from './attestation.ts';
 
 /*
@@ -27,13 +27,6 @@ export const confirmationSchema = z.object({
     .refine((attributes) => Object.keys(attributes).length <= maxAttributes, 'has too many attributes')
     .nullish(),
 });
-
-/** An address of four or sixteen octets in hexadecimal, as text. */
-export function addressText(octets: string): string {
-  const bytes = Buffer.from(octets, 'hex');
-  if (bytes.length === 4) return [...bytes].join('.');
-  return Array.from({ length: 8 }, (_, index) => bytes.readUInt16BE(index * 2).toString(16)).join(':');
-}
 
 function namesOf(names: readonly AltName[], kind: AltName['kind']): readonly string[] {
   return names.filter((name) => name.kind === kind).map(({ value }) => (kind === 'ip' ? addressText(value) : value));

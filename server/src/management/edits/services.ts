@@ -1,4 +1,4 @@
-import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
+import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { NotFoundError } from '../../errors.ts';
 import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
@@ -61,7 +61,8 @@ export function deleteService(path: ServicePath): DomainEdit {
     domain: path.domain,
     right: 'manage_services',
     object: `service.${path.name}`,
-    members: noMembers,
+    // Where it is a member of its own domain.
+    members: { ...noMembers, names: [servicePrincipal(path.domain, path.name)] },
     view: (content) => serviceView(content, path),
     apply: (content) => {
       existing(content, path);

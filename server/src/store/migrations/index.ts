@@ -7,6 +7,7 @@ import { addObjectChanges } from './005-object-changes.ts';
 import { addMemberCounts } from './006-member-counts.ts';
 import { addIndices } from './007-indices.ts';
 import { addLineage } from './008-lineage.ts';
+import { addNames } from './009-names.ts';
 import { addDelegatedKeys } from './010-delegated-keys.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
@@ -19,5 +20,6 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '006-member-counts': { up: addMemberCounts },
   '007-indices': { up: addIndices },
   '008-lineage': { up: addLineage },
+  '009-names': { up: addNames },
   '010-delegated-keys': { up: addDelegatedKeys },
 };

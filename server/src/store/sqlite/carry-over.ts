@@ -144,6 +144,12 @@ function keepVersions(database: Database.Database): number {
   database.exec(`
     insert into main.domains (name, enabled, deleted, version, modified, changed_at)
     select name, 0, 1, version, modified, 0 from replaced.domains where name not in (select name from main.domains)`);
+  // A name that is used in the backup is used again; others stay reserved.
+  database.exec(`
+    insert or replace into main.ended_names (name, ended_at, ended_by)
+    select name, ended_at, ended_by from replaced.ended_names
+    where name not in (select name from main.domains where deleted = 0)
+      and name not in (select domain || '.' || name from main.services)`);
   const raise = `update main.domains as new set version = old.version + 1
     from replaced.domains as old where old.name = new.name and old.version > new.version and new.deleted = 0`;
   return database.prepare(raise).run().changes;

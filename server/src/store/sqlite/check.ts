@@ -1,5 +1,6 @@
 import Database from 'better-sqlite3';
 import { z } from 'zod';
+import { withoutDnsNames } from '../../certificates/naming.ts';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
 import { type SealState, sealStateOf } from './backup-seal.ts';
 import { digestOfStore } from './digest.ts';
@@ -18,6 +19,8 @@ export interface StoreCheck {
   /** Whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
   readonly seal: SealState;
   readonly faults: readonly string[];
+  /** What is no fault and an operator should know. */
+  readonly notes: readonly string[];
 }
 
 const messages = z.array(z.object({ integrity_check: z.string() }));
@@ -46,6 +49,7 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
         ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
       ],
+      notes: changes.domains.filter(({ dnsForm }) => dnsForm === undefined).map(({ name }) => withoutDnsNames(name)),
     };
   } finally {
     await store.close();

@@ -1,0 +1,21 @@
+import type { ServerConfig } from '../config/config.ts';
+import type { DocumentRules } from '../management/document-refusals.ts';
+import { reservationOf } from '../management/name-safeguards.ts';
+
+/** What the commands that read documents may be told to allow. */
+export interface DocumentRuleOptions {
+  readonly allowWildcard?: boolean;
+  readonly removeMemberships?: boolean;
+  readonly reuseName?: boolean;
+}
+
+/** How strictly documents are taken, by the options of a command and the configuration of the server. */
+export function documentRulesOf(options: DocumentRuleOptions, config: ServerConfig): DocumentRules {
+  return {
+    allowWildcard: options.allowWildcard === true,
+    removeMemberships: options.removeMemberships === true,
+    reuseName: options.reuseName === true,
+    reservedMs: reservationOf(config),
+    quotas: config.management.quotas,
+  };
+}

@@ -1,0 +1,36 @@
+import type { DomainName, ServiceName } from '@signet/policy-engine/names';
+import { beforeSuffix, dnsFormOf, isInstanceArea, type NamingRules } from '../certificates/naming.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+
+/** What a host name is judged by beside the right of the provider that vouches for it. */
+export interface HostRules {
+  readonly rules: NamingRules;
+  /** The host of the server's own address; `localhost` is everybody's. */
+  readonly serverHost: string;
+}
+
+/**
+ * Whether a host name is not for whoever runs on that host: the server's own, one that only instances have, or that of a service of a
+ * domain there is. `localhost` is the name of whatever runs on the same machine, so no certificate proves who is there.
+ */
+export function isReservedHost(
+  snapshot: Pick<Snapshot, 'domain' | 'domains' | 'disabledDomains'>,
+  { rules, serverHost }: HostRules,
+  tenant: { readonly domain: DomainName; readonly service: ServiceName },
+  host: string,
+): boolean {
+  if (host === serverHost && host !== 'localhost') return true;
+  if (isInstanceArea(host, rules)) return true;
+  const before = beforeSuffix(host, rules.dnsSuffix);
+  if (before === undefined || before === `${tenant.service}.${tenant.domain}`) return false;
+  const domain = before.slice(before.indexOf('.') + 1);
+  // One label is a host; more of them are the name of a service when there is a domain of that name or form.
+  return domain !== before && isNameOfDomain(snapshot, domain);
+}
+
+function isNameOfDomain({ domains, disabledDomains }: Pick<Snapshot, 'domains' | 'disabledDomains'>, text: string) {
+  const isNamed = (name: DomainName) => name === text || dnsFormOf(name) === text;
+  for (const name of domains.keys()) if (isNamed(name)) return true;
+  for (const name of disabledDomains) if (isNamed(name)) return true;
+  return false;
+}

@@ -1,0 +1,83 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import type { Kysely } from 'kysely';
+import { dnsFormOf } from '../certificates/naming.ts';
+import { ConflictError } from '../errors.ts';
+import { chunks } from './row-values.ts';
+import type { Schema } from './schema.ts';
+
+/** The domain that has the form of another name in DNS, and whether it still exists. */
+export interface FormHolder {
+  readonly domain: DomainName;
+  readonly deleted: boolean;
+}
+
+/** Who has the form that a domain of this name would have in DNS; undefined when nobody else has it. */
+export async function readFormHolder(db: Kysely<Schema>, name: DomainName): Promise<FormHolder | undefined> {
+  const row = await db
+    .selectFrom('domains')
+    .select(['name', 'deleted'])
+    .where('dns_form', '=', dnsFormOf(name))
+    .where('name', '<>', name)
+    .executeTakeFirst();
+  // Parsed when it was written.
+  return row && { domain: row.name as DomainName, deleted: row.deleted === 1 };
+}
+
+/** What is said when a domain of this name cannot be made since another one has its form in DNS. */
+export function formTaken(name: DomainName, holder: DomainName): ConflictError {
+  const form = dnsFormOf(name);
+  return new ConflictError(`domain \`${name}\` would have the DNS name \`${form}\`, which domain \`${holder}\` has`);
+}
+
+/**
+ * Gives a domain its form in DNS. A new one is refused where a domain that exists has it (`ConflictError`), one of before gets it when it
+ * is free. That of a deleted domain is free for whoever may use the name.
+ */
+export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: boolean): Promise<void> {
+  const holder = await readFormHolder(db, name);
+  if (holder?.deleted === false && isNew) throw formTaken(name, holder.domain);
+  if (holder?.deleted === false) return;
+  const update = db.updateTable('domains');
+  if (holder !== undefined) await update.set({ dns_form: null }).where('name', '=', holder.domain).execute();
+  await update
+    .set({ dns_form: dnsFormOf(name) })
+    .where('name', '=', name)
+    .execute();
+}
+
+/** The end of a name: of a domain, or of a service as `domain.service`. */
+export interface EndedName {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number;
+}
+
+const namesAStatement = 500;
+
+/** Which of these names came to an end before, and were not used again since. */
+export async function readEndedNames(db: Kysely<Schema>, names: readonly string[]): Promise<readonly EndedName[]> {
+  const found: EndedName[] = [];
+  for (const part of chunks(names, namesAStatement)) {
+    const rows = db.selectFrom('ended_names').select(['name', 'ended_at']).where('name', 'in', part).orderBy('name');
+    for (const row of await rows.execute()) found.push({ name: row.name, endedAt: row.ended_at });
+  }
+  return found;
+}
+
+/** Notes that a name came to an end. */
+export async function noteEnd(db: Kysely<Schema>, name: string, at: number, by: string): Promise<void> {
+  const end = { ended_at: at, ended_by: by };
+  await db
+    .insertInto('ended_names')
+    .values({ name, ...end })
+    .onConflict((conflict) => conflict.column('name').doUpdateSet(end))
+    .execute();
+}
+
+/** Takes a name out of those that ended: it is used again. Answers when it ended; undefined when it never did. */
+export async function takeEndedName(db: Kysely<Schema>, name: string): Promise<number | undefined> {
+  const [end] = await readEndedNames(db, [name]);
+  if (end === undefined) return undefined;
+  await db.deleteFrom('ended_names').where('name', '=', name).execute();
+  return end.endedAt;
+}
