@@ -77,6 +77,8 @@ test('two refreshes with one certificate in two processes: both are answered, wh
     t.true(serials.includes(current));
     const [lost = ''] = serials.filter((serial) => serial !== current);
     t.like(record, { previousUsed: true }, 'one lost answer is tolerated, and no second one');
+    const third = { serial: 'third', fingerprint: 'f', notAfter: 99 };
+    t.is(await store.instances.rotate(instance, presented, third, 1), 'foreign');
     t.is((await store.instances.standing(instance, lost))?.lineage, 'foreign', 'who has this one is somebody else');
   }
 });
