@@ -14,6 +14,9 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What the values of a schema look like where any text does not do, by its file and name. */
 const samplesOf: Readonly<Record<string, Samples>> = {
+  'server/src/config/schema.ts configSchema': {
+    'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
+  },
   'updater/src/config/config.ts configSchema': {
     baseUrl: () => 'https://localhost:4443/v1',
     'domains.*': (index) => `domain-${index}`,

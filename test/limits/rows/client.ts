@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
+import { checkServerIdentity as isServer } from 'node:tls';
 import { createPrincipalTokenSource, SignetClientError } from '@signet/client';
 import { readJsonObject } from '@signet/example-provider/json-body';
 import { temporaryFolder } from '#support/temp';
@@ -57,7 +58,7 @@ export const clientRows: readonly Row[] = [
       respond: (_, response) => void response.setHeader('content-type', 'application/json').end(body),
     });
     const { cert: certificate, key } = await pki.issue('media.player');
-    const peer = { baseUrl, caBundle: pki.ca, identity: { certificate, key }, timeoutMs: 60_000 };
+    const peer = { baseUrl, caBundle: pki.ca, identity: { certificate, key }, timeoutMs: 60_000, isServer };
     return (await postJson(peer, ['x'], {})).text.length === size - 11;
   }),
   maximum('client/src/identity/renewal.ts', 'maxRetryMs', async (ms) => {

@@ -1,10 +1,12 @@
-import { generateKeyPairSync } from 'node:crypto';
+import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine';
-import { verifyBundle } from '@signet/policy-engine/bundle';
+import { buildBundle, signBundle, verifyBundle } from '@signet/policy-engine/bundle';
+import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { verifyAccessToken } from '@signet/policy-engine/token';
+import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
 import { inner, internals, maximum, type Row, refusal, same } from '../row.ts';
 
@@ -13,6 +15,11 @@ const clock = { now: () => 1_000_000 };
 
 const { kty, crv, x, y } = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const keySet = { keys: [{ kty, crv, x, y, kid: 'k', alg: 'ES256', use: 'sig', purpose: 'token' }] };
+
+function certificatesIn(pem: string): X509Certificate[] {
+  const blocks = pem.match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  return blocks.map((block) => new X509Certificate(block));
+}
 
 /** A file of this size of JSON and blanks. */
 function padded(folder: string, name: string, json: unknown, size: number): string {
@@ -55,6 +62,37 @@ export const engineRows: readonly Row[] = [
     const text = Buffer.alloc(size, ' ');
     const message = await refusal(() => verifyBundle(text, { domain: parseDomainName('d'), keys: noKeys, now: 0 }));
     return message !== '' && !message.includes('larger than');
+  }),
+  maximum('policy-engine/src/bundle/verify.ts', 'maxBundleLifeMs', async (ms) => {
+    const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+    const jwk = publicKey.export({ format: 'jwk' });
+    const keys = staticKeys({ keys: [{ ...jwk, kid: 'k', alg: 'ES256', use: 'sig', purpose: 'bundle' }] } as never);
+    const times = { modified: 0, issued: 0, expires: ms };
+    const bundle = await signBundle(buildBundle({ domain: 'd', epoch: 0, version: 1, ...times, policies: [] }), {
+      kid: 'k',
+      privateKey,
+    });
+    await verifyBundle(JSON.stringify(bundle), { domain: parseDomainName('d'), keys, now: 0 });
+  }),
+  maximum('policy-engine/src/bundle/succession.ts', 'maxVersionJump', async (jump) => {
+    const { refuseSuccessor } = await internals<{ refuseSuccessor(next: object, floor: object): Error | undefined }>(
+      'policy-engine/src/bundle/succession.ts',
+    );
+    const floor = { epoch: 7, version: 7, issued: 0, digest: 'x' };
+    const version = refuseSuccessor({ ...floor, version: 7 + jump }, floor) === undefined;
+    const epoch = refuseSuccessor({ ...floor, epoch: 7 + jump }, floor) === undefined;
+    if (version !== epoch) throw new Error('epoch and version have other bounds');
+    return version;
+  }),
+  maximum('policy-engine/src/certificates/certificate-chain.ts', 'maxIntermediates', async (count) => {
+    const { issuedUntil } = await internals<{
+      issuedUntil(chain: object, authorities: readonly X509Certificate[], now: number): number | undefined;
+    }>('policy-engine/src/certificates/certificate-chain.ts');
+    const pki = await createPki();
+    const [leaf] = certificatesIn((await pki.identity('media.player')).certificate);
+    const [issuer] = certificatesIn(pki.issuer.certificate);
+    const chain = { leaf, intermediates: Array.from({ length: count }, () => issuer) };
+    return issuedUntil(chain, certificatesIn(pki.bundle), systemClock.now()) !== undefined;
   }),
   maximum('policy-engine/src/json/strict-json.ts', 'deepest', async (levels) => {
     const { parseStrictJson } = await internals<{ parseStrictJson(text: string): unknown }>(

@@ -15,6 +15,7 @@ import { ProviderFailedError } from '@signet/server/instances/attestation/attest
 import { createCallOut, readBounded } from '@signet/server/instances/attestation/call-out';
 import { confirmationSchema } from '@signet/server/instances/attestation/confirmation';
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
+import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
@@ -29,6 +30,8 @@ import { plainSnapshot } from '#support/plain-domains';
 import { startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { elsewhere, inner, maximum, type Row, refusal, same } from '../row.ts';
+
+const clock = { now: () => 1_000_000 };
 
 const list = (count: number, prefix: string) => Array.from({ length: count }, (_, index) => `${prefix}${index}`);
 
@@ -213,6 +216,16 @@ export const serverRows: readonly Row[] = [
     });
     const message = await refusal(() => provider.attest({ ...attestation, attestationData: 'x'.repeat(length) }));
     return message !== '' && !message.includes('too long');
+  }),
+  maximum('server/src/instances/foreign-refresh.ts', 'maxRemembered', async (count) => {
+    let records = 0;
+    const change = async () => {
+      records += 1;
+    };
+    const alarm = foreignRefreshAlarm({ store: { change }, logger: { warn: () => undefined }, clock } as never);
+    const serials = list(count, 's');
+    for (const serial of [...serials, 's0']) await alarm({ certificate: { serial } } as never, {} as never);
+    return records === count;
   }),
   maximum(
     'server/src/instances/instance-request.ts',
