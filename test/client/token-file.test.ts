@@ -8,7 +8,7 @@ import { internals } from '../limits/row.ts';
 /* What a file of kept tokens may look like: whatever is not exactly that is not used, and a file that others reach is left alone. */
 
 interface TokenFile {
-  read(): Promise<ReadonlyMap<string, unknown>>;
+  read(now: number): Promise<ReadonlyMap<string, unknown>>;
   add(key: string, token: object, now: number): Promise<void>;
 }
 const { TokenFile } = await internals<{ TokenFile: new (path: string) => TokenFile }>(
@@ -28,7 +28,7 @@ function written(t: ExecutionContext, text: string, mode = 0o600): string {
 
 test('an entry is read back', async (t) => {
   const path = written(t, JSON.stringify({ version: 1, tokens: { k: entry } }));
-  t.deepEqual([...(await new TokenFile(path).read())], [['k', read]]);
+  t.deepEqual([...(await new TokenFile(path).read(1000))], [['k', read]]);
 });
 
 const unused: [note: string, content: unknown][] = [
@@ -44,13 +44,13 @@ const unused: [note: string, content: unknown][] = [
 ];
 for (const [note, content] of unused) {
   test(`a file with ${note} holds nothing`, async (t) => {
-    t.is((await new TokenFile(written(t, JSON.stringify(content))).read()).size, 0);
+    t.is((await new TokenFile(written(t, JSON.stringify(content))).read(1000)).size, 0);
   });
 }
 
 test('what is no JSON holds nothing, nor does a file that is not there', async (t) => {
-  t.is((await new TokenFile(written(t, '{"version":1,')).read()).size, 0);
-  t.is((await new TokenFile(join(temporaryFolder(t), 'none')).read()).size, 0);
+  t.is((await new TokenFile(written(t, '{"version":1,')).read(1000)).size, 0);
+  t.is((await new TokenFile(join(temporaryFolder(t), 'none')).read(1000)).size, 0);
 });
 
 const bad: [note: string, entry: unknown][] = [
@@ -64,13 +64,16 @@ const bad: [note: string, entry: unknown][] = [
   ['an end that is a string', { ...entry, token: { ...token, expiresAt: '2000' } }],
   ['no access token', { ...entry, token: { ...token, accessToken: undefined } }],
   ['an access token that is a number', { ...entry, token: { ...token, accessToken: 7 } }],
+  ['a life of nought', { ...entry, lifetimeMs: 0 }],
+  ['an end past its life', { ...entry, token: { ...token, expiresAt: 2001 } }],
+  ['an end that is no whole number', { ...entry, token: { ...token, expiresAt: 1500.5 } }],
   ['a scope that is a string', { ...entry, token: { ...token, scope: 'd:role.r' } }],
   ['a scope with a number', { ...entry, token: { ...token, scope: ['d:role.r', 7] } }],
 ];
 for (const [note, one] of bad) {
   test(`an entry with ${note} is left out, and the others stay`, async (t) => {
     const path = written(t, JSON.stringify({ version: 1, tokens: { bad: one, k: entry } }));
-    t.deepEqual([...(await new TokenFile(path).read()).keys()], ['k']);
+    t.deepEqual([...(await new TokenFile(path).read(1000)).keys()], ['k']);
   });
 }
 
@@ -79,8 +82,8 @@ for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
     const text = JSON.stringify({ version: 1, tokens: {} });
     const path = written(t, text, mode);
     const error = { instanceOf: SignetClientError, code: 'invalid-cache' };
-    await t.throwsAsync(new TokenFile(path).read(), error);
-    await t.throwsAsync(new TokenFile(path).add('k', read, 0), error);
+    await t.throwsAsync(new TokenFile(path).read(1000), error);
+    await t.throwsAsync(new TokenFile(path).add('k', read, 1000), error);
     t.is(readFileSync(path, 'utf8'), text);
   });
 }
@@ -92,8 +95,8 @@ test('a link and a folder are neither read nor replaced', async (t) => {
   const folder = join(temporaryFolder(t), 'folder');
   mkdirSync(folder, { mode: 0o700 });
   for (const path of [link, folder]) {
-    await t.throwsAsync(new TokenFile(path).read(), { instanceOf: SignetClientError, code: 'invalid-cache' });
-    await t.throwsAsync(new TokenFile(path).add('k', read, 0), {
+    await t.throwsAsync(new TokenFile(path).read(1000), { instanceOf: SignetClientError, code: 'invalid-cache' });
+    await t.throwsAsync(new TokenFile(path).add('k', read, 1000), {
       instanceOf: SignetClientError,
       code: 'invalid-cache',
     });
@@ -104,9 +107,9 @@ test('a link and a folder are neither read nor replaced', async (t) => {
 test('what is added is readable by its user alone, and what has ended goes', async (t) => {
   const path = join(temporaryFolder(t), 'tokens.json');
   const file = new TokenFile(path);
-  await file.add('old', read, 0);
+  await file.add('old', read, 1000);
   t.is(statSync(path).mode & 0o777, 0o600);
   await file.add('new', { ...read, token: { ...read.token, expiresAt: 3000 } }, 2000);
-  t.deepEqual([...(await file.read()).keys()], ['new']);
+  t.deepEqual([...(await file.read(2000)).keys()], ['new']);
   t.true(existsSync(path));
 });

@@ -88,13 +88,23 @@ export const clientRows: readonly Row[] = [
     createPrincipalTokenSource({ domain: 'media', service: 'player', privateKey, keyId: 'k', lifetimeSeconds }).get(),
   ),
   maximum('client/src/tokens/token-file.ts', 'maxBytes', async (size, t) => {
-    const { TokenFile } = await internals<{ TokenFile: new (path: string) => { read(): Promise<unknown> } }>(
-      'client/src/tokens/token-file.ts',
-    );
+    const { TokenFile } = await internals<{
+      TokenFile: new (path: string) => { read(now: number): Promise<ReadonlyMap<string, unknown>> };
+    }>('client/src/tokens/token-file.ts');
     const path = join(temporaryFolder(t), 'tokens');
     writeFileSync(path, Buffer.alloc(size, ' '));
     chmodSync(path, 0o600);
-    await new TokenFile(path).read();
+    await new TokenFile(path).read(0);
+  }),
+  maximum('client/src/tokens/token-file.ts', 'maxLifeMs', async (ms, t) => {
+    const { TokenFile } = await internals<{
+      TokenFile: new (path: string) => { read(now: number): Promise<ReadonlyMap<string, unknown>> };
+    }>('client/src/tokens/token-file.ts');
+    const path = join(temporaryFolder(t), 'tokens');
+    const token = { accessToken: 'a', scope: [], expiresAt: 1000 + ms };
+    writeFileSync(path, JSON.stringify({ version: 1, tokens: { k: { lifetimeMs: 2 * ms, token } } }));
+    chmodSync(path, 0o600);
+    return (await new TokenFile(path).read(1000)).has('k');
   }),
   maximum('example-provider/src/json-body.ts', 'maxBytes', (size) =>
     readJsonObject(Readable.from([Buffer.from(`{"a":"${'x'.repeat(size - 8)}"}`)]) as never),

@@ -8,7 +8,7 @@ import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { UnauthenticatedError } from '@signet/server/errors';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
-import { answerOutcome, changeRequestOf, pageRequestOf } from '@signet/server/http/management/request';
+import { answerOutcome, pageRequestOf } from '@signet/server/http/management/request';
 import { parseParameters } from '@signet/server/http/parameters';
 import { contextClasses } from '@signet/server/impact/contexts';
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
@@ -19,8 +19,10 @@ import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
+import { parseReason } from '@signet/server/management/require-reason';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
+import { countRefusedCredentials } from '@signet/server/refused-credentials';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { ExecutionContext } from 'ava';
@@ -161,9 +163,6 @@ export const serverRows: readonly Row[] = [
       mock.timers.reset();
     }
   }),
-  maximum('server/src/http/management/request.ts', 'maxReason', (length) =>
-    changeRequestOf(context(`reason=${'x'.repeat(length)}`)),
-  ),
   maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => {
     const told = new Map<string, string>();
     const ctx = { set: (name: string, value: string) => told.set(name, value) };
@@ -253,6 +252,22 @@ export const serverRows: readonly Row[] = [
       .join('');
     const result = parseYaml('d.yaml', text);
     return result.kind === 'bad' && result.problems.length === count;
+  }),
+  maximum('server/src/management/require-reason.ts', 'maxReason', (length) => parseReason('x'.repeat(length))),
+  maximum('server/src/refused-credentials.ts', 'maxReasons', async (count, t) => {
+    const written: Record<string, number>[] = [];
+    const noteRefusedCredentials = (counts: Record<string, number>) => void written.push(counts);
+    const store = {
+      change: async (_: object, work: (transaction: object) => void) => work({ noteRefusedCredentials }),
+    };
+    const refused = countRefusedCredentials({
+      store,
+      actor: 'test',
+      onError: (error: unknown) => t.fail(String(error)),
+    } as never);
+    for (const reason of list(count, 'r')) refused.count(reason);
+    await refused.close();
+    return Object.keys(written[0] ?? {}).length === count && !('other reasons' in (written[0] ?? {}));
   }),
   maximum('server/src/oauth/scope.ts', 'maxItems', (count) =>
     parseScope(
