@@ -3,13 +3,13 @@ import { basename, dirname, join, relative } from 'node:path';
 
 /** The security rules: what is mutated. Folders, files, or globs, relative to the top. */
 export const securityRules: readonly string[] = [
-  'policy-engine/src/{policy,token,bundle,loader,engine,middleware,keys,names}/**/*.ts',
-  'policy-engine/src/engine.ts',
+  'policy-engine/src/{policy,token,bundle,certificates,loader,engine,middleware,keys,names}/**/*.ts',
+  'policy-engine/src/{engine,served-domains,server-identity}.ts',
   'server/src/{oauth,roles,access,cloud}/**/*.ts',
   'server/src/{certificates,instances}/**/*.ts',
   'server/src/principal*.ts',
   'server/src/http/{authentication,client-trust}.ts',
-  'server/src/management/{rights,managers,safeguards}*.ts',
+  'server/src/management/{rights,managers,safeguards,planted-keys,service-keys,member-scope}*.ts',
   'updater/src/{check-bundle,update-domain,trusted-keys,state,keys-file}.ts',
   'updater/src/files/**/*.ts',
   'client/src/{tokens,http,middleware}/**/*.ts',
