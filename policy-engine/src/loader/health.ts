@@ -1,6 +1,7 @@
 import { issuedSkew, notYetValid } from '../bundle/verify.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import type { PolicyEngineErrorCode } from '../errors.ts';
+import type { DomainPolicy } from '../policy/index.ts';
 import type { RecordCounts } from '../records/decision-recorder.ts';
 import type { SteadyClock } from '../steady-clock.ts';
 import type { PolicyDirectories } from './policy-directories.ts';
@@ -25,7 +26,7 @@ export interface DomainHealth {
   /** Since the bundle was issued; 0 when that lies ahead of the own clock. */
   readonly ageMs?: number;
   readonly assertions?: number;
-  /** Assertions that can never match. */
+  /** Assertions that can never match, and decisions that took too much work (`DENY_BUDGET_EXCEEDED`). */
   readonly problems?: readonly string[];
   /** Why the file that is there now is not the one in force; or that the clock is behind the one in force. */
   readonly error?: HealthError;
@@ -72,7 +73,7 @@ function memoryHealth(set: PolicySet): DomainHealth[] {
     domain,
     state: 'fresh',
     assertions: policy.assertionCount,
-    problems: policy.problems,
+    problems: problemsOf(policy),
   }));
 }
 
@@ -91,13 +92,17 @@ function directoryHealth(directory: PolicyDirectories, now: number): DomainHealt
       loaded,
       ageMs: Math.max(0, now - issued),
       assertions: policy.assertionCount,
-      problems: policy.problems,
+      problems: problemsOf(policy),
       ...problem(errors.get(domain) ?? (issued > now + issuedSkew ? { error: notYetValid(), at: now } : undefined)),
     });
     errors.delete(domain);
   }
   for (const [domain, error] of errors) domains.push({ domain, state: 'missing', ...problem(error) });
   return domains.sort((a, b) => (a.domain < b.domain ? -1 : 1));
+}
+
+function problemsOf({ problems, overruns: { count } }: DomainPolicy): readonly string[] {
+  return count === 0 ? problems : [...problems, `${count} decisions took more work than one may cost and were denied`];
 }
 
 function problem(failed: { error: { code: PolicyEngineErrorCode; message: string }; at: number } | undefined): {

@@ -3,7 +3,7 @@ import { foldAscii } from '../names/index.ts';
 import type { Effect, WireConditions } from '../wire/index.ts';
 import { type Conditions, compileConditions, conditionsHold, type DecisionContext } from './conditions.ts';
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
-import { compilePattern, isPattern, type Pattern } from './pattern.ts';
+import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
 /** One rule: who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
 export interface AssertionInput {
@@ -38,6 +38,8 @@ export interface CompiledAssertion {
   readonly action: Pattern;
   readonly resource: Pattern;
   readonly conditions: Conditions | undefined;
+  /** How many values the conditions have: what they cost. */
+  readonly conditionCount: number;
   readonly policy: string;
   readonly source: AssertionInput;
   /** The next one in a short list that hangs at one resource. */
@@ -88,6 +90,7 @@ export function prepareAssertion(
       action: shared(foldAscii(input.action), options.patterns),
       resource: shared(resource, options.patterns),
       conditions: conditions.kind === 'known' ? conditions.sets : undefined,
+      conditionCount: conditions.kind === 'known' ? countOf(conditions.sets) : 0,
       policy,
       source: input,
       next: undefined,
@@ -99,7 +102,13 @@ export function prepareAssertion(
 function checkTexts(input: AssertionInput, policy: string): void {
   for (const field of ['role', 'action', 'resource'] as const) {
     if (typeof input[field] !== 'string') throw malformed(policy, `has an assertion whose ${field} is no text`);
+    const problem = patternProblem(input[field]);
+    if (problem !== undefined) throw malformed(policy, `has an assertion whose ${field} is not valid: ${problem}`);
   }
+}
+
+function countOf(sets: Conditions): number {
+  return sets.reduce((sum, set) => set.reduce((count, { values }) => count + values.length, sum + 1), 0);
 }
 
 function malformed(policy: string, what: string): PolicyEngineError {

@@ -5,6 +5,7 @@ import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
 import { Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
+import { maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
 const bareDecisions: ReadonlyMap<Status, Decision> = new Map(
   statuses.map((status) => [status, Object.freeze({ status })]),
@@ -28,16 +29,22 @@ export function decideInDomain(
   context?: DecisionContext,
 ): Decision {
   if (roles.length === 0) return bareDecision('DENY_TOKEN_INVALID');
-  if (!isText(action) || !isText(resource)) return bareDecision('DENY_INVALID_PARAMETERS');
+  if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
+    return bareDecision('DENY_INVALID_PARAMETERS');
+  }
   const folded = foldAscii(resource);
   const name = policy.qualified ? folded : qualifiedName(folded, policy.domain);
   if (name === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
   const deciding = findDeciding(policy, name, roles, foldAscii(action), context);
+  if (deciding === 'too-much-work') {
+    policy.overruns.count += 1;
+    return policy.exceeded;
+  }
   return deciding === undefined ? policy.fallback : decisionOf(deciding, policy.domain, policy.revision);
 }
 
-function isText(value: unknown): boolean {
-  return typeof value === 'string' && value.length > 0;
+function isText(value: unknown, maxLength: number): boolean {
+  return typeof value === 'string' && value.length > 0 && value.length <= maxLength;
 }
 
 /** The name with its domain, as it is when it has one: most callers give it, and then no new text is made. */
@@ -53,9 +60,15 @@ function findDeciding(
   roles: readonly string[],
   action: string,
   context: DecisionContext | undefined,
-): CompiledAssertion | undefined {
+): CompiledAssertion | 'too-much-work' | undefined {
   const search = new Search(roles, action, context);
-  policy.byResource.search(name, search);
+  try {
+    policy.byResource.search(name, search);
+  } catch (error) {
+    // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
+    if (error instanceof WorkExceededError) return 'too-much-work';
+    throw error;
+  }
   return search.best;
 }
 
@@ -66,7 +79,7 @@ export function checkRequest(
   action: string,
   resource: string,
 ): Status | undefined {
-  if (roles.length === 0 || !isText(domain)) return 'DENY_TOKEN_INVALID';
-  if (!isText(action) || !isText(resource)) return 'DENY_INVALID_PARAMETERS';
+  if (roles.length === 0 || typeof domain !== 'string' || domain === '') return 'DENY_TOKEN_INVALID';
+  if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) return 'DENY_INVALID_PARAMETERS';
   return withoutDomain(foldAscii(resource), domain) === undefined ? 'DENY_DOMAIN_MISMATCH' : undefined;
 }

@@ -3,6 +3,7 @@ import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareA
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexByResource } from './index-rules.ts';
 import type { PatternIndex } from './pattern-index.ts';
+import type { Status } from './status.ts';
 import { type Steps, sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
@@ -21,6 +22,10 @@ export interface DomainPolicy {
   readonly byResource: PatternIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
+  /** The answer when the search takes too much work. */
+  readonly exceeded: Decision;
+  /** How often it was given, for whoever watches. */
+  readonly overruns: { count: number };
 }
 
 /** How the policies of a domain are compiled. */
@@ -64,6 +69,8 @@ export function* compileInSteps(
   const ranked = rankPatternRoles(assertions);
   const assertionCount = assertions.length + problems.length;
   const revision = options.revision && Object.freeze({ ...options.revision });
+  const answer = (status: Status): Decision =>
+    Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
   return Object.freeze({
     domain,
     qualified,
@@ -72,18 +79,18 @@ export function* compileInSteps(
     assertionCount,
     assertions,
     byResource: yield* indexByResource(ranked, qualified ? '' : `${domain}:`),
-    fallback: Object.freeze({
-      status: assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH',
-      domain,
-      ...(revision !== undefined && { revision }),
-    }),
+    fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
+    exceeded: answer('DENY_BUDGET_EXCEEDED'),
+    overruns: { count: 0 },
   });
 }
 
 /** The same policy as part of another revision of its domain. */
 export function withRevision(policy: DomainPolicy, revision: PolicyRevision): DomainPolicy {
   const own = Object.freeze({ ...revision });
-  return Object.freeze({ ...policy, revision: own, fallback: Object.freeze({ ...policy.fallback, revision: own }) });
+  const fallback = Object.freeze({ ...policy.fallback, revision: own });
+  const exceeded = Object.freeze({ ...policy.exceeded, revision: own });
+  return Object.freeze({ ...policy, revision: own, fallback, exceeded });
 }
 
 function* prepareAll(

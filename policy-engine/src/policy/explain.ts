@@ -56,7 +56,7 @@ export function explainInDomain(
 ): PolicyExplanation {
   const decision = decideInDomain(policy, roles, action, resource, context);
   const { status } = decision;
-  if (status === 'ALLOW' || status === 'DENY_INVALID_PARAMETERS' || status === 'DENY_DOMAIN_MISMATCH') {
+  if (isAllOfIt(status)) {
     return { status, ...decidedBy(policy, roles, decision.assertion, decision.policy), nearMisses: [], changes: [] };
   }
   const folded = foldAscii(resource);
@@ -68,6 +68,11 @@ export function explainInDomain(
     nearMisses: nearMissesOf(policy, roles, query),
     changes: smallestChange(policy, roles, query),
   };
+}
+
+/** Where nothing is to be said of assertions; where the budget is spent, looking at all of them would cost far more. */
+function isAllOfIt(status: Status): boolean {
+  return ['ALLOW', 'DENY_INVALID_PARAMETERS', 'DENY_DOMAIN_MISMATCH', 'DENY_BUDGET_EXCEEDED'].includes(status);
 }
 
 function decidedBy(

@@ -43,7 +43,7 @@ export class GlobIndex {
     while (node !== undefined) {
       at += node.label.length;
       if (node.value !== undefined) this.#searchBySuffix(node.value, text, at, search);
-      node = nextNode(node, text, at, 1);
+      node = nextNode(node, text, at, 1, search);
     }
   }
 
@@ -53,20 +53,21 @@ export class GlobIndex {
     while (node !== undefined) {
       at -= node.label.length;
       if (node.value !== undefined) this.#searchByInner(node.value, text, from, search);
-      node = nextNode(node, text, at, -1);
+      node = nextNode(node, text, at, -1, search);
     }
   }
 
   #searchByInner(root: ByInner, text: string, from: number, search: Search): void {
     if (root.value !== undefined) this.#searchEntries(root.value, text, search);
     if (root.children === undefined) return;
+    search.spend(text.length - from);
     for (let start = from; start < text.length; start += 1) {
       let at = start;
-      let node = nextNode(root, text, at, 1);
+      let node = nextNode(root, text, at, 1, search);
       while (node !== undefined) {
         if (node.value !== undefined) this.#searchEntries(node.value, text, search);
         at += node.label.length;
-        node = nextNode(node, text, at, 1);
+        node = nextNode(node, text, at, 1, search);
       }
     }
   }
@@ -76,7 +77,7 @@ export class GlobIndex {
     first.seen = this.#searches;
     for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
       const { glob, rules } = entry;
-      if (mayOffer(rules, search) && matchesPattern(glob, text)) searchRules(rules, search);
+      if (mayOffer(rules, search) && matchesPattern(glob, text, search)) searchRules(rules, search);
     }
   }
 }

@@ -16,5 +16,6 @@ export {
   type NearMiss,
   type PolicyExplanation,
 } from './explain.ts';
-export { matchesFolded, matchesPattern } from './pattern.ts';
+export { matchesFolded, matchesPattern, patternProblem } from './pattern.ts';
 export { type Status, statuses, statusMeaning } from './status.ts';
+export { maxActionLength, maxPatternLength, maxResourceLength, maxWildcards, maxWork, type Work } from './work.ts';

@@ -1,4 +1,5 @@
 import { foldAscii } from '../names/index.ts';
+import { maxPatternLength, maxWildcards, unlimited, type Work } from './work.ts';
 
 /** How a pattern is compared: `*` alone, no wildcard, one `*` at the end only, or anything else. */
 export type PatternKind = 'any' | 'exact' | 'prefix' | 'glob';
@@ -25,6 +26,19 @@ export function isPattern(text: string): boolean {
   return text.includes('*') || text.includes('?');
 }
 
+/** Why a text with wildcards is not accepted as a pattern, or undefined. */
+export function patternProblem(text: string): string | undefined {
+  if (!isPattern(text)) return undefined;
+  if (text.length > maxPatternLength) return `a pattern must have at most ${maxPatternLength} characters`;
+  let wildcards = 0;
+  for (let at = 0; at < text.length; at += 1) if (isWildcard(text.charCodeAt(at))) wildcards += 1;
+  return wildcards > maxWildcards ? `a pattern must have at most ${maxWildcards} wildcards` : undefined;
+}
+
+function isWildcard(unit: number): boolean {
+  return unit === star || unit === questionMark;
+}
+
 /** Takes a pattern apart. The case is kept: fold first where case does not count. */
 export function compilePattern(text: string): Pattern {
   if (text === '*') return { kind: 'any', text: '' };
@@ -44,8 +58,8 @@ export function globLiterals(glob: string): GlobLiterals {
   return { prefix: parts[0] ?? '', suffix: parts.at(-1) ?? '', inner };
 }
 
-/** Whether a compiled pattern matches the whole text. */
-export function patternMatches(pattern: Pattern, text: string): boolean {
+/** Whether a compiled pattern matches the whole text. What a glob costs is spent of `work`. */
+export function patternMatches(pattern: Pattern, text: string, work: Work = unlimited): boolean {
   switch (pattern.kind) {
     case 'any':
       return true;
@@ -54,39 +68,52 @@ export function patternMatches(pattern: Pattern, text: string): boolean {
     case 'prefix':
       return text.startsWith(pattern.text);
     case 'glob':
-      return globMatches(pattern.text, text);
+      return globMatches(pattern.text, text, work);
   }
 }
 
 /**
  * Whether `pattern` matches the whole of `text`: `*` stands for any run of characters, also none and also across `.`, `:`,
  * `/` and line ends; `?` stands for exactly one code point; everything else for itself, in the case given.
- * The time is linear in the length of `text` for any one pattern.
+ * The time is linear in the length of `text` for any one pattern; what it costs is spent of `work`.
  */
-export function matchesPattern(pattern: string, text: string): boolean {
-  return globMatches(pattern, text);
+export function matchesPattern(pattern: string, text: string, work: Work = unlimited): boolean {
+  return globMatches(pattern, text, work);
 }
 
 /** As `matchesPattern`, with A to Z folded on both sides, as actions and resources are compared. */
 export function matchesFolded(pattern: string, text: string): boolean {
-  return globMatches(foldAscii(pattern), foldAscii(text));
+  return globMatches(foldAscii(pattern), foldAscii(text), unlimited);
+}
+
+/** Comparisons for each character of text and pattern together after which the two pointers give up. */
+const patience = 4;
+
+function globMatches(pattern: string, text: string, work: Work): boolean {
+  const limit = patience * (text.length + pattern.length);
+  const found = matchByPointers(pattern, text, limit, work);
+  return found ?? matchByStates(pattern, text, work);
 }
 
 /**
  * Two pointers: on a mismatch only the latest `*` is widened, by one code point. An earlier one never needs to be, as what
- * stands between two stars was found at its first possible place.
+ * stands between two stars was found at its first possible place. Fast for what people write; undefined after `limit` comparisons,
+ * since a literal that nearly fits everywhere is compared at every place.
  */
-function globMatches(pattern: string, text: string): boolean {
+function matchByPointers(pattern: string, text: string, limit: number, work: Work): boolean | undefined {
   let p = 0;
   let t = 0;
   let afterStar = -1;
   let resume = 0;
-  while (t < text.length) {
-    const wanted = p < pattern.length ? pattern.charCodeAt(p) : -1;
+  let compared = 0;
+  while (t < text.length && compared < limit) {
+    compared += 1;
+    // Past the end of the pattern it is NaN, which equals nothing.
+    const wanted = pattern.charCodeAt(p);
     if (wanted === star) {
       afterStar = ++p;
-      if (afterStar === pattern.length) return true;
-      resume = t;
+      resume = afterStar === pattern.length ? text.length : t;
+      t = resume;
     } else if (wanted === questionMark) {
       p += 1;
       t += codePointLength(text, t);
@@ -98,10 +125,78 @@ function globMatches(pattern: string, text: string): boolean {
       p = afterStar;
       t = resume;
     } else {
-      return false;
+      // No place of the pattern: nothing matches any more.
+      p = -1;
+      t = text.length;
     }
   }
-  return onlyStarsFrom(pattern, p);
+  work.spend(compared);
+  return t < text.length ? undefined : onlyStarsFrom(pattern, p);
+}
+
+/**
+ * All places of the pattern at which the text may stand at once, one bit each (Shift-And): every character of the text costs the
+ * same, one step for each 32 characters of the pattern, whatever both are.
+ */
+function matchByStates(pattern: string, text: string, work: Work): boolean {
+  const { symbols, loops, masks, anything } = statesOf(pattern);
+  const words = loops.length;
+  work.spend(2 * text.length * words + pattern.length);
+  const states = new Uint32Array(words);
+  states[0] = 1;
+  for (const symbol of text) {
+    const mask = masks.get(symbol) ?? anything;
+    let carry = 0;
+    for (let word = 0; word < words; word += 1) {
+      const old = states[word] ?? 0;
+      // Who has matched up to here and fits the next character is one further; who stands at a star may also stay.
+      const next = old & (mask[word] ?? 0);
+      states[word] = (next << 1) | carry | (old & (loops[word] ?? 0));
+      carry = next >>> 31;
+    }
+  }
+  return isSet(states, symbols);
+}
+
+interface States {
+  /** How many characters the pattern has but its stars: the place that stands for its end. */
+  readonly symbols: number;
+  /** The places at which a star stands. */
+  readonly loops: Uint32Array;
+  /** For a character the places that it fits; for others those of `anything`. */
+  readonly masks: ReadonlyMap<string, Uint32Array>;
+  readonly anything: Uint32Array;
+}
+
+function statesOf(pattern: string): States {
+  const characters = [...pattern];
+  const symbols = characters.filter((one) => one !== '*').length;
+  const words = (symbols >>> 5) + 1;
+  const loops = new Uint32Array(words);
+  const anything = new Uint32Array(words);
+  const masks = new Map<string, Uint32Array>();
+  let place = 0;
+  for (const character of characters) {
+    if (character === '*') {
+      set(loops, place);
+      continue;
+    }
+    if (character === '?') set(anything, place);
+    else masks.set(character, set(masks.get(character) ?? new Uint32Array(words), place));
+    place += 1;
+  }
+  for (const mask of masks.values())
+    for (let word = 0; word < words; word += 1) mask[word] = (mask[word] ?? 0) | (anything[word] ?? 0);
+  return { symbols, loops, masks, anything };
+}
+
+function set(bits: Uint32Array, at: number): Uint32Array {
+  bits[at >>> 5] = (bits[at >>> 5] ?? 0) | (1 << (at & 31));
+  return bits;
+}
+
+function isSet(bits: Uint32Array, at: number): boolean {
+  return (((bits[at >>> 5] ?? 0) >>> (at & 31)) & 1) === 1;
 }
 
 function onlyStarsFrom(pattern: string, from: number): boolean {

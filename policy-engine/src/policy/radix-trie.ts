@@ -1,3 +1,5 @@
+import type { Work } from './work.ts';
+
 /**
  * A compact prefix tree: one node a branching point, not a character. A key read from the front finds prefixes, a key
  * stored backwards and read from the end finds suffixes; a walk costs at most the length of the text, however many keys
@@ -50,13 +52,26 @@ function commonLength(label: string, key: string, from: number): number {
   return length;
 }
 
-/** The child on the way of `text` at `at`, when its whole label fits; `step` is 1 for forwards, -1 for backwards. */
-export function nextNode<T>(node: TrieNode<T>, text: string, at: number, step: 1 | -1): TrieNode<T> | undefined {
+/**
+ * The child on the way of `text` at `at`, when its whole label fits; `step` is 1 for forwards, -1 for backwards. The characters that were
+ * compared are spent of `work`.
+ */
+export function nextNode<T>(
+  node: TrieNode<T>,
+  text: string,
+  at: number,
+  step: 1 | -1,
+  work: Work,
+): TrieNode<T> | undefined {
   const child = node.children?.get(text.charCodeAt(at));
   if (child === undefined) return undefined;
   const { label } = child;
   for (let i = 1; i < label.length; i += 1) {
-    if (label.charCodeAt(i) !== text.charCodeAt(at + step * i)) return undefined;
+    if (label.charCodeAt(i) !== text.charCodeAt(at + step * i)) {
+      work.spend(i);
+      return undefined;
+    }
   }
+  work.spend(label.length);
   return child;
 }

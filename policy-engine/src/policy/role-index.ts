@@ -54,6 +54,7 @@ export class RoleIndex extends RuleIndex {
 
   #searchPlain(search: Search): void {
     const { roles } = search;
+    search.spend(roles.length);
     for (let at = 0; at < roles.length; at += 1) {
       const rules = this.#plain.get(roles[at] ?? '');
       if (rules === undefined) continue;
@@ -74,6 +75,7 @@ function searchPatterns(index: PatternIndex, precedence: number, search: Search)
   const { roles } = search;
   for (let at = 0; at < roles.length && search.isOpen(precedence, at); at += 1) {
     search.place = at;
+    search.spend(1);
     index.search(roles[at] ?? '', search);
   }
 }

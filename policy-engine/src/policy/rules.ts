@@ -34,36 +34,46 @@ export function searchRules(rules: Rules, search: Search): void {
 export function mayOffer(rules: Rules, search: Search): boolean {
   if (rules instanceof RuleIndex || search.place >= 0) return true;
   for (let next: CompiledAssertion | undefined = rules; next !== undefined; next = next.next) {
-    if (!patternMatches(next.action, search.action)) continue;
-    const place = placeOfRole(next, search.roles);
+    search.spend(1);
+    if (!patternMatches(next.action, search.action, search)) continue;
+    const place = placeOfRole(next, search);
     if (place >= 0 && search.isBetter(next, place)) return true;
   }
   return false;
 }
 
 function searchAllRoles(first: CompiledAssertion, search: Search): void {
-  const { action, context } = search;
+  const { action } = search;
   for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
     if (!search.isOpen(next.precedence, 0)) return;
-    if (!patternMatches(next.action, action)) continue;
-    const place = placeOfRole(next, search.roles);
-    if (place >= 0 && countsIn(next, context)) search.offer(next, place);
+    search.spend(1);
+    if (!patternMatches(next.action, action, search)) continue;
+    const place = placeOfRole(next, search);
+    if (place >= 0 && counts(next, search)) search.offer(next, place);
   }
 }
 
 /** All of one precedence: the first that matches is the one. */
 function searchOneRole(first: CompiledAssertion, search: Search): void {
-  const { action, context, place } = search;
+  const { action, place } = search;
   for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
-    if (!patternMatches(next.action, action) || !countsIn(next, context)) continue;
+    search.spend(1);
+    if (!patternMatches(next.action, action, search) || !counts(next, search)) continue;
     search.offer(next, place);
     return;
   }
 }
 
 /** The place of the first role that the assertion is for, or -1. */
-function placeOfRole({ role, rolePattern }: CompiledAssertion, roles: readonly string[]): number {
+function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): number {
+  const { roles } = search;
+  search.spend(roles.length);
   if (rolePattern === undefined) return roles.indexOf(role);
-  for (let at = 0; at < roles.length; at += 1) if (patternMatches(rolePattern, roles[at] ?? '')) return at;
+  for (let at = 0; at < roles.length; at += 1) if (patternMatches(rolePattern, roles[at] ?? '', search)) return at;
   return -1;
+}
+
+function counts(assertion: CompiledAssertion, search: Search): boolean {
+  search.spend(assertion.conditionCount);
+  return countsIn(assertion, search.context);
 }

@@ -1,11 +1,13 @@
 import type { CompiledAssertion } from './assertion.ts';
 import type { DecisionContext } from './conditions.ts';
+import { Work } from './work.ts';
 
 /**
  * One search for the assertion that decides. Of all that match, that one is the one with the smallest precedence (DENY before
- * ALLOW, plain roles before pattern roles), then of the role that the caller names first, then with the smallest rank.
+ * ALLOW, plain roles before pattern roles), then of the role that the caller names first, then with the smallest rank. What it looks
+ * at is spent of its work.
  */
-export class Search {
+export class Search extends Work {
   readonly roles: readonly string[];
   /** Folded, as it is compared. */
   readonly action: string;
@@ -16,6 +18,7 @@ export class Search {
   #bestPlace = 0;
 
   constructor(roles: readonly string[], action: string, context: DecisionContext | undefined) {
+    super();
     this.roles = roles;
     this.action = action;
     this.context = context;

@@ -15,6 +15,7 @@ export const statuses = [
   'DENY_CERT_MISSING_SUBJECT',
   'DENY_CERT_MISSING_DOMAIN',
   'DENY_CERT_MISSING_ROLE_NAME',
+  'DENY_BUDGET_EXCEEDED',
 ] as const;
 
 /** What a decision answers. Only `ALLOW` grants. */
@@ -24,7 +25,8 @@ const meanings: Readonly<Record<Status, string>> = {
   ALLOW: 'an assertion allows the action and none denies it',
   DENY: 'an assertion denies the action',
   DENY_NO_MATCH: 'no assertion of the domain fits the roles, the action and the resource',
-  DENY_INVALID_PARAMETERS: 'the action or the resource is missing or is not a string, or the resource names no domain',
+  DENY_INVALID_PARAMETERS:
+    'the action or the resource is missing, too long or not a string, or the resource names no domain',
   DENY_TOKEN_INVALID: 'the token is malformed, not signed by a trusted key, or names no domain or no role',
   DENY_TOKEN_EXPIRED: 'the token is past its expiry',
   DENY_DOMAIN_MISMATCH: 'the token is of another domain than the resource, or of one that is not served',
@@ -36,6 +38,8 @@ const meanings: Readonly<Record<Status, string>> = {
   DENY_CERT_MISSING_SUBJECT: 'the role certificate has no common name',
   DENY_CERT_MISSING_DOMAIN: 'the common name of the role certificate has no domain',
   DENY_CERT_MISSING_ROLE_NAME: 'the common name of the role certificate has no role',
+  DENY_BUDGET_EXCEEDED:
+    'the policy takes more work than one decision may cost: its patterns are too many or too entangled',
 };
 
 /** One plain sentence for a status, fit for a log or an operator. */

@@ -177,10 +177,10 @@ test('every status is reached', async (t) => {
   ]);
   t.is(role('catalog:role.reader').status, 'ALLOW');
   t.is(role('catalog:role.').status, 'DENY_CERT_MISSING_ROLE_NAME');
-  // DENY_DOMAIN_EXPIRED needs a bundle; see the loader's tests.
+  // DENY_DOMAIN_EXPIRED needs a bundle, see the loader's tests; DENY_BUDGET_EXCEEDED hostile policy, see `budget.test.ts`.
   t.deepEqual(
     statuses.filter((status) => !reached.has(status)),
-    ['DENY_DOMAIN_EXPIRED'],
+    ['DENY_DOMAIN_EXPIRED', 'DENY_BUDGET_EXCEEDED'],
   );
 });
 

@@ -1,4 +1,13 @@
-import { matchesFolded, matchesPattern } from '@signet/policy-engine/policy';
+import {
+  compileDomain,
+  matchesFolded,
+  matchesPattern,
+  maxPatternLength,
+  maxResourceLength,
+  maxWildcards,
+  patternProblem,
+  type Work,
+} from '@signet/policy-engine/policy';
 import test from 'ava';
 import fc from 'fast-check';
 import { referenceMatches } from '../reference.ts';
@@ -53,9 +62,61 @@ test('property: the matcher agrees with a table over all prefixes', (t) => {
   t.pass();
 });
 
-test('twelve stars over 4,000 characters take no time', (t) => {
-  const pattern = `${'*a'.repeat(12)}*b`;
-  const start = performance.now();
-  t.false(matchesPattern(pattern, 'a'.repeat(4000)));
-  t.true(performance.now() - start < 100);
+/** Literals that nearly fit at every place, so that the way for those is taken. */
+const stubborn = fc
+  .tuple(
+    fc.array(fc.constantFrom('*', 'a'.repeat(40), `${'a'.repeat(30)}b`, '?', '\u{1f600}', 'b'), { maxLength: 8 }),
+    fc.array(fc.constantFrom('a'.repeat(90), 'b', '\u{1f600}', `${'a'.repeat(29)}b`), { maxLength: 8 }),
+  )
+  .map(([pattern, text]) => [pattern.join(''), text.join('')] as const);
+
+test('property: the matcher agrees with the table where literals nearly fit everywhere', (t) => {
+  fc.assert(
+    fc.property(stubborn, ([pattern, text]) => matchesPattern(pattern, text) === referenceMatches(pattern, text)),
+    { numRuns: 1500 },
+  );
+  t.pass();
 });
+
+/** The work of one comparison. */
+function workOf(pattern: string, text: string): number {
+  const spent: number[] = [];
+  matchesPattern(pattern, text, { spend: (units: number) => void spent.push(units) } as unknown as Work);
+  return spent.reduce((sum, units) => sum + units, 0);
+}
+
+test('one comparison costs little more than the text and the pattern are long, whatever they are', (t) => {
+  const text = 'a'.repeat(maxResourceLength);
+  const patterns = [
+    `${'*a'.repeat(12)}*b`,
+    `*${'a'.repeat(400)}*${'a'.repeat(390)}b?*`,
+    `*${'a'.repeat(maxPatternLength - 2)}b`,
+    `*${'a?'.repeat(30)}${'a'.repeat(900)}b*`,
+  ];
+  for (const pattern of patterns) {
+    const words = Math.ceil(pattern.length / 32) + 1;
+    t.true(workOf(pattern, text) <= (5 + 2 * words) * (text.length + pattern.length), pattern.slice(0, 20));
+  }
+});
+
+for (const [name, atLimit, past] of [
+  ['characters', `*${'a'.repeat(maxPatternLength - 1)}`, `*${'a'.repeat(maxPatternLength)}`],
+  ['wildcards', '*a'.repeat(maxWildcards), '?'.repeat(maxWildcards + 1)],
+] as const) {
+  test(`a pattern has a bound of its ${name}, also in a bundle`, (t) => {
+    const limit = name === 'characters' ? maxPatternLength : maxWildcards;
+    const problem = `a pattern must have at most ${limit} ${name}`;
+    t.is(patternProblem(atLimit), undefined);
+    t.is(patternProblem(past), problem);
+    t.is(patternProblem(past.replaceAll(/[*?]/g, 'b')), undefined, 'no pattern');
+    const policy = (field: 'role' | 'action' | 'resource', text: string) => [
+      { name: 'p', assertions: [{ role: 'r', action: 'read', resource: 'movie', [field]: text }] },
+    ];
+    for (const field of ['role', 'action', 'resource'] as const) {
+      t.notThrows(() => compileDomain('catalog', policy(field, atLimit)));
+      t.throws(() => compileDomain('catalog', policy(field, past)), {
+        message: `policy \`p\` has an assertion whose ${field} is not valid: ${problem}`,
+      });
+    }
+  });
+}

@@ -64,6 +64,11 @@ const cases: readonly (readonly [path: string, body: object])[] = [
   ['/access/read?resource=catalog:movie%00&principal=media.player', no],
   ['/access/read', refusal(400, 'resource is missing')],
   ['/access/read?resource=', refusal(400, 'resource is missing')],
+  [`/access/read?principal=joe&resource=catalog:${'m'.repeat(4088)}`, no],
+  [
+    `/access/read?principal=joe&resource=catalog:${'m'.repeat(4089)}`,
+    refusal(400, 'resource must have at most 4096 characters'),
+  ],
   ['/access/read?resource=movie', refusal(400, 'resource must be `domain:entity`')],
   ['/access/read?resource=:movie', refusal(400, 'domain of the resource is not a valid DomainName')],
   ['/access/read?resource=catalog:movie&resource=x', refusal(400, 'a parameter is repeated in the query')],

@@ -288,6 +288,16 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
     '5:17: policies.p[0].action: is not a valid action or pattern',
   ],
   [
+    'an action of 257 characters',
+    rule(`{ action: ${'a'.repeat(257)}, resource: b, role: r }`),
+    '5:17: policies.p[0].action: must have at most 256 characters',
+  ],
+  [
+    'a pattern of 65 wildcards',
+    rule(`{ action: a, resource: ${'b*'.repeat(65)}, role: r }`),
+    '5:30: policies.p[0].resource: a pattern must have at most 64 wildcards',
+  ],
+  [
     'a role that is missing',
     rule('{ action: a, resource: b, role: s }'),
     '5:39: policies.p[0].role: no role of domain `c` is called so',
@@ -375,4 +385,12 @@ test('deep nesting is refused, not a crash', (t) => {
   const result = parseDomainDocument('f.yaml', '['.repeat(20_000));
   t.is(result.kind, 'bad');
   if (result.kind === 'bad') t.true(result.problems.length <= 20);
+});
+
+test('rules at the bounds of actions, resources and patterns are valid', (t) => {
+  const resources = [`${'b'.repeat(1023)}*`, 'b*'.repeat(64)];
+  for (const resource of resources) {
+    const text = rule(`{ action: ${'a'.repeat(256)}, resource: "${resource}", role: r }`);
+    t.is(parseDomainDocument('c.yaml', text).kind, 'ok');
+  }
 });

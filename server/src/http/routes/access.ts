@@ -8,6 +8,7 @@ import {
   parsePrincipalName,
   parseRoleName,
 } from '@signet/policy-engine/names';
+import { maxResourceLength } from '@signet/policy-engine/policy';
 import type { Access, RoleAccess } from '@signet/policy-engine/wire';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
@@ -101,6 +102,9 @@ function parseThumbprint(value: string | undefined): string {
 /** `domain:entity`, the domain in the grammar of names and the entity free text (it may be a path). */
 function parseResource(value: unknown): { resource: string; domain: DomainName } {
   if (typeof value !== 'string') throw new InvalidRequestError('resource is missing');
+  if (value.length > maxResourceLength) {
+    throw new InvalidRequestError(`resource must have at most ${maxResourceLength} characters`);
+  }
   const colon = value.indexOf(':');
   if (colon < 0) throw new InvalidRequestError('resource must be `domain:entity`');
   return { resource: value, domain: parseDomainName(value.slice(0, colon), 'domain of the resource') };

@@ -1,5 +1,5 @@
 import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { matchesPattern, maxActionLength, patternProblem } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
 import type { AssertionRecord, PolicyRecord } from '../../store/records.ts';
 import { readConditions } from './conditions.ts';
@@ -107,6 +107,7 @@ function roleName({ domain, roles }: Rules, text: string): string {
   const local = folded.slice(colon + 1);
   const short = local.startsWith('role.') ? local.slice('role.'.length) : local;
   if (!rolePattern.test(short)) throw new InvalidRequestError('is not a valid role name or pattern');
+  checkPattern(short);
   if (!roles.some((role) => matchesPattern(short, role))) {
     throw new InvalidRequestError(`no role of domain \`${domain}\` is called so`);
   }
@@ -115,7 +116,17 @@ function roleName({ domain, roles }: Rules, text: string): string {
 
 function actionName(text: string): string {
   if (!actionPattern.test(text)) throw new InvalidRequestError('is not a valid action or pattern');
+  if (text.length > maxActionLength) {
+    throw new InvalidRequestError(`must have at most ${maxActionLength} characters`);
+  }
+  checkPattern(text);
   return text;
+}
+
+/** Patterns are bounded as the policy engine bounds them when it compiles a bundle. */
+function checkPattern(text: string): void {
+  const problem = patternProblem(text);
+  if (problem !== undefined) throw new InvalidRequestError(problem);
 }
 
 function isAssumeRole(action: string): boolean {
@@ -125,6 +136,7 @@ function isAssumeRole(action: string): boolean {
 /** The full name. Only `assume_role` reaches into other domains: it says which of their roles may be assumed. */
 function resourceName(domain: DomainName, action: string, text: string): string {
   const colon = text.indexOf(':');
+  checkPattern(text);
   if (colon < 0) return `${domain}:${text}`;
   const owner = foldAscii(text.slice(0, colon));
   const full = `${owner}${text.slice(colon)}`;

@@ -1,0 +1,91 @@
+import { PolicyEngine } from '@signet/policy-engine';
+import { maxActionLength, maxResourceLength, maxWork } from '@signet/policy-engine/policy';
+import test from 'ava';
+
+/* Policy that is written to make decisions cost as much as can be: each decision stays within its budget and is a denial. */
+
+interface Rule {
+  readonly effect?: 'ALLOW' | 'DENY';
+  readonly role: string;
+  readonly action: string;
+  readonly resource: string;
+}
+
+const rule = (more: Partial<Rule>): Rule => ({ role: 'reader', action: 'read', resource: 'movie', ...more });
+const many = (count: number, make: (index: number) => Partial<Rule>) =>
+  Array.from({ length: count }, (_, index) => rule(make(index)));
+
+function ask(rules: readonly Rule[], more: { roles?: readonly string[]; action?: string; resource?: string } = {}) {
+  const engine = PolicyEngine.fromDomains({ evil: [{ name: 'p', assertions: rules }] });
+  const asked = { domain: 'evil', roles: ['reader'], action: 'read', resource: `evil:${'a'.repeat(4000)}`, ...more };
+  return { engine, decision: engine.decideRoles(asked) };
+}
+
+const rules = 20_000;
+const hostile: Readonly<Record<string, Parameters<typeof ask>>> = {
+  'literals that nearly fit everywhere': [
+    many(rules, (index) => ({ resource: `*${'a'.repeat(400)}*${'a'.repeat(390)}b${index}?*` })),
+  ],
+  'literals between wildcards, each a little longer than the one before': [
+    many(900, (index) => ({ resource: `*${'a'.repeat(index + 1)}*${'a'.repeat(20)}b*` })),
+  ],
+  'one literal that is compared at every place of the resource': [
+    [rule({ resource: `x*${'a'.repeat(900)}b*` }), rule({ resource: `*${'a'.repeat(900)}b*` })],
+  ],
+  'suffixes and prefixes that all fit': [
+    many(1000, (index) => ({ resource: `${'a'.repeat(index)}*b*${'a'.repeat(index % 31)}` })),
+  ],
+  'question marks': [many(rules, (index) => ({ resource: `*${'a?'.repeat(30)}b${index}*` }))],
+  'patterns of roles': [
+    many(rules, (index) => ({ role: `*${'r'.repeat(100)}*${'r'.repeat(100)}x${index}*` })),
+    { roles: Array.from({ length: 100 }, (_, index) => `${'r'.repeat(200)}${index}`), resource: 'evil:movie' },
+  ],
+  'patterns of actions': [
+    many(rules, (index) => ({ action: `*${'w'.repeat(100)}*${'w'.repeat(100)}x${index}*` })),
+    { action: 'w'.repeat(maxActionLength), resource: 'evil:movie' },
+  ],
+  'rules that all fit but for their conditions': [
+    many(rules, () => ({
+      resource: '*a*',
+      conditions: { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'a,b,c,d,e,f' } } }] },
+    })),
+  ],
+};
+
+/** These the index tells apart before any pattern is compared. */
+const harmless = ['question marks', 'patterns of actions', 'rules that all fit but for their conditions'];
+
+for (const [name, [policy, more]] of Object.entries(hostile)) {
+  test(`${name}: an answer within the budget`, (t) => {
+    const allow = rule({ resource: '*', action: '*', role: '*', effect: 'ALLOW' });
+    const { engine, decision } = ask([allow, ...policy], more);
+    const isHarmless = harmless.includes(name);
+    t.is(decision.status, isHarmless ? 'ALLOW' : 'DENY_BUDGET_EXCEEDED');
+    t.deepEqual(
+      engine.health().domains[0]?.problems,
+      isHarmless ? [] : ['1 decisions took more work than one may cost and were denied'],
+    );
+  });
+}
+
+test('what a person writes is far from the budget: ten thousand patterns of one resource tree', (t) => {
+  const policy = many(10_000, (index) => ({ resource: `shelf/*/${index}/*.jpg`, role: `reader${index % 50}` }));
+  const asked = { roles: ['reader7'], resource: 'evil:shelf/a/57/cover.jpg' };
+  t.is(ask(policy, asked).decision.status, 'ALLOW');
+  t.true(maxWork > 100_000);
+});
+
+for (const [name, atLimit, past] of [
+  [
+    'resource',
+    { resource: `evil:${'m'.repeat(maxResourceLength - 5)}` },
+    { resource: `evil:${'m'.repeat(maxResourceLength - 4)}` },
+  ],
+  ['action', { action: 'r'.repeat(maxActionLength) }, { action: 'r'.repeat(maxActionLength + 1) }],
+] as const) {
+  test(`the ${name} of a request has a bound`, (t) => {
+    const open = [rule({ resource: '*', action: '*' })];
+    t.is(ask(open, atLimit).decision.status, 'ALLOW');
+    t.is(ask(open, past).decision.status, 'DENY_INVALID_PARAMETERS');
+  });
+}
