@@ -2,8 +2,8 @@
 export const maxResourceLength = 4096;
 /** Longest action of a request, in UTF-16 code units. */
 export const maxActionLength = 256;
-/** Longest text of an assertion that holds a wildcard, in UTF-16 code units. */
-export const maxPatternLength = 1024;
+/** Longest text of an assertion that holds a wildcard, with its domain, in UTF-16 code units. */
+export const maxPatternLength = 2048;
 /** Most wildcards (`*` and `?`) in one pattern. */
 export const maxWildcards = 64;
 /** Work of one decision, in units of about one compared character: about a millisecond. What needs more is `DENY_BUDGET_EXCEEDED`. */
