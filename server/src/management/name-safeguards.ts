@@ -163,7 +163,8 @@ function listed(memberships: readonly Membership[], sees: Sees = () => true): st
     .slice(0, maxListed)
     .map(({ domain, kind, list }) => `\`${domain}:${kind}.${list}\``);
   const others = memberships.length - names.length;
-  return [...names, ...(others > 0 ? [`${others} more roles or groups`] : [])].join(', ');
+  if (others === 0) return names.join(', ');
+  return [...names, `${others} ${names.length === 0 ? '' : 'more '}roles or groups`].join(', ');
 }
 
 /** Refuses to delete a domain while roles or groups of others have services of it. Throws `ConflictError`. */

@@ -1,10 +1,11 @@
-import { generateKeyPairSync, X509Certificate } from 'node:crypto';
+import { generateKeyPairSync, hash, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine';
 import { buildBundle, signBundle, verifyBundle } from '@signet/policy-engine/bundle';
 import { systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { instanceHostName, parseDomainName } from '@signet/policy-engine/names';
+import { compileDomain } from '@signet/policy-engine/policy';
 import { verifyAccessToken } from '@signet/policy-engine/token';
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
@@ -55,6 +56,19 @@ async function readClaims(changed: object): Promise<boolean> {
   }>('policy-engine/src/token/claims.ts');
   const rules = { issuers: new Set(['i']), audiences: undefined, now: 1_000_000, skewSeconds: 0 };
   return typeof read({ ...claims, ...changed }, 'k', rules) === 'object';
+}
+
+const instanceParts = { provider: 'p.q', domain: 'd', service: 's', instanceId: 'i' };
+const sha256 = (text: string): Uint8Array => hash('sha256', text, 'buffer');
+
+function isAllowed(more: { readonly action?: string; readonly resource?: string }): boolean {
+  const assertions = [{ role: 'r', action: '*', resource: '*' }];
+  const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] }, {});
+  return engine.decideRoles({ domain: 'd', roles: ['r'], action: 'a', resource: 'r', ...more }).status === 'ALLOW';
+}
+
+function compiled(resource: string): unknown {
+  return compileDomain('d', [{ name: 'p', assertions: [{ role: 'r', action: 'a', resource }] }]);
 }
 
 export const engineRows: readonly Row[] = [
@@ -135,6 +149,13 @@ export const engineRows: readonly Row[] = [
     const opened = await openKeys(padded(temporaryFolder(t), 'k.json', keySet, size), clock);
     t.teardown(() => void opened.close?.());
   }),
+  maximum('policy-engine/src/names/instance-host-name.ts', 'maxNameLength', (size) => {
+    const rest = instanceHostName(instanceParts, '', sha256).length;
+    return instanceHostName(instanceParts, 'x'.repeat(size - rest), sha256).startsWith('i.');
+  }),
+  maximum('policy-engine/src/names/instance-host-name.ts', 'maxSuffixLength', (size) => {
+    return instanceHostName({ ...instanceParts, instanceId: 'I' }, 'x'.repeat(size), sha256).length <= 253;
+  }),
   maximum('policy-engine/src/names/names.ts', 'maxNameLength', (size) => parseDomainName('a'.repeat(size))),
   maximum('policy-engine/src/policy/explain.ts', 'maxNearMisses', async (size) => {
     const assertions = Array.from({ length: size }, (_, index) => ({
@@ -167,6 +188,16 @@ export const engineRows: readonly Row[] = [
       (index) => `a${index}`,
     ),
   ),
+  maximum('policy-engine/src/policy/work.ts', 'maxResourceLength', (size) => isAllowed({ resource: 'r'.repeat(size) })),
+  maximum('policy-engine/src/policy/work.ts', 'maxActionLength', (size) => isAllowed({ action: 'a'.repeat(size) })),
+  maximum('policy-engine/src/policy/work.ts', 'maxPatternLength', (size) => compiled(`${'r'.repeat(size - 1)}*`)),
+  maximum('policy-engine/src/policy/work.ts', 'maxWildcards', (count) => compiled('r*'.repeat(count))),
+  maximum('policy-engine/src/policy/work.ts', 'maxWork', async (units) => {
+    const { Work } = await internals<{ Work: new () => { spend(units: number): void } }>(
+      'policy-engine/src/policy/work.ts',
+    );
+    new Work().spend(units);
+  }),
   maximum('policy-engine/src/steady-clock.ts', 'longestStep', async (ms) => {
     const { steadyClock } = await internals<{
       steadyClock(clock: object, monotonic: () => number): { now(): number; setBackMs: number };

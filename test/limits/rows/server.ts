@@ -19,6 +19,7 @@ import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
+import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
 import { parseReason } from '@signet/server/management/require-reason';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
@@ -284,6 +285,18 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/principal-token.ts', 'maxTokenLength', (length) => {
     const reason = refusalOfToken((token) => token.replace(';s=', `;h=${'x'.repeat(length - token.length - 3)};s=`));
     return reason !== '' && !reason.includes('malformed');
+  }),
+  same('server/src/management/name-safeguards.ts', 'leastReservedMs', (ms) => {
+    const none = { serviceMaxExpirySeconds: 0, roleMaxExpirySeconds: 0 };
+    const ssh = { hostExpirySeconds: 0, userExpirySeconds: 0 };
+    const tokens = { maxExpirySeconds: ms / 1000 };
+    return reservationOf({ certificates: none, ssh, tokens }) === ms;
+  }),
+  maximum('server/src/management/name-safeguards.ts', 'maxListed', async (count) => {
+    const memberships = list(count, 'r').map((name) => ({ domain: 'd', kind: 'role', list: name, member: 'a.b' }));
+    const reader = { memberships: async () => memberships as never };
+    const message = await refusal(() => checkUnused(reader, parseDomainName('a'), ['a.b'], () => true));
+    return message !== '' && !message.includes('more');
   }),
   same('server/src/snapshot/layered-map.ts', 'leastLayer', (count) => {
     const base = LayeredMap.of(new Map(list(2 * count, 'k').map((key) => [key, { old: key }])));

@@ -88,10 +88,16 @@ test('a service that is deleted takes everything with it, and a successor inheri
     t.deepEqual(refused.body, {
       code: 409,
       message:
-        'service `media.player` is a member of `catalog:group.fans`, `catalog:role.reader`: ' +
+        'service `media.player` is a member of 2 roles or groups: ' +
         'remove it there, or with it by removeMemberships=true (--remove-memberships)',
     });
   }
+  t.is(
+    field((await operator(player, send('DELETE'))).body, 'message'),
+    'service `media.player` is a member of `catalog:group.fans`, `catalog:role.reader`: ' +
+      'remove it there, or with it by removeMemberships=true (--remove-memberships)',
+    'who may look there is told where',
+  );
   t.is((await boss(`${player}?removeMemberships=true`, send('DELETE'))).status, 204);
   for (const holder of holders) t.is(await works(holder), 401);
   t.is(await withToken(operator, old), 401);

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
-import Database from 'better-sqlite3';
+import { takeBack } from '#support/store-before';
 import { temporaryFolder } from '#support/temp';
 
 const key = {
@@ -12,20 +12,6 @@ const key = {
   instanceId: parsePathElement('i-1'),
 };
 const holder = parsePrincipalName('media.player');
-
-/** Takes the step back, so that the file is as the version before it left it. */
-const undo = `
-  drop index certificates_by_key;
-  drop index certificates_by_asking;
-  drop index join_tokens_of_instance;
-  drop table attestation_tokens;
-  alter table instances drop column previous_used;
-  alter table instances drop column ssh_allowed;
-  alter table certificates drop column vouched_key;
-  alter table certificates drop column asking_serial;
-  alter table join_tokens drop column ended_at;
-  delete from kysely_migration where name = '008-lineage';
-`;
 
 test('a store of before goes on: lineage and join tokens count, SSH has to be allowed anew', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
@@ -39,9 +25,7 @@ test('a store of before goes on: lineage and join tokens count, SSH has to be al
   t.is(await store.instances.rotate(key, '01', given('02'), 2), 'moved');
   await store.instances.addJoinToken('digest', { ...key, expires: 900, createdBy: holder });
   await store.close();
-  const database = new Database(file);
-  database.exec(undo);
-  database.close();
+  takeBack(file, '008-lineage');
 
   const again = await openSqliteStore(file);
   t.teardown(() => again.close());

@@ -3,21 +3,9 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import { checkStore } from '@signet/server/store/sqlite/check';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
-import Database from 'better-sqlite3';
 import { domainContent } from '#support/domain-sketch';
+import { takeBack } from '#support/store-before';
 import { temporaryFolder } from '#support/temp';
-
-/** Takes a store back to the schema before names were looked after. */
-const undo = `
-  drop index domains_by_dns_form;
-  drop index certificates_by_holder;
-  drop index certificates_by_subject;
-  drop index join_tokens_of_service;
-  drop table ended_names;
-  alter table domains drop column dns_form;
-  alter table domains drop column credentials_from;
-  alter table services drop column credentials_from;
-  delete from kysely_migration where name = '009-names';`;
 
 test('a store of before keeps the form in DNS with the older of two domains, says so, and knows what was deleted', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
@@ -36,12 +24,10 @@ test('a store of before keeps the form in DNS with the older of two domains, say
     await transaction.deleteDomain(parseDomainName('gone'));
   });
   await first.close();
-  const database = new Database(file);
-  database.exec(undo);
   // What could be made then, and later than the other.
-  database.exec(`insert into domains (name, enabled, deleted, version, modified, changed_at, require_reason)
-    values ('zoo-a', 1, 0, 1, 1, 1, 0)`);
-  database.close();
+  const later = `insert into domains (name, enabled, deleted, version, modified, changed_at, require_reason)
+    values ('zoo-a', 1, 0, 1, 1, 1, 0)`;
+  takeBack(file, '009-names', later);
 
   const store = await openSqliteStore(file);
   t.teardown(() => store.close());
