@@ -87,7 +87,7 @@ const certificateIn = (body: unknown) => {
 
 test('no SSH certificate outlives the certificate that asked for it, by any route', async (t) => {
   const world = await instanceWorld(t, { domains: withLogins, options: sshOptions(t) });
-  const name = 'x-1.instanceid.signet.test';
+  const name = 'x-1.player.media.sys-auth-server.instanceid.signet.test';
   const ssh = JSON.stringify(sshRequest('host', 'media.player', name));
   const short = await register(world, 'x-1', { expiryTime: 120, ssh });
   t.is(short.answer.status, 201, short.answer.text);
@@ -161,7 +161,7 @@ test('an instance whose provider does not allow SSH gets none at /sshcert, as th
 
 test('SSH certificates are revoked with the certificate that asked for them', async (t) => {
   const world = await instanceWorld(t, { domains: withLogins, options: sshOptions(t) });
-  const name = 'x-3.instanceid.signet.test';
+  const name = 'x-3.player.media.sys-auth-server.instanceid.signet.test';
   const instance = await register(world, 'x-3');
   const call = world.as(instance);
   const serials: string[] = [];
@@ -259,7 +259,10 @@ test('an instance whose certificate the store does not know renews nothing and i
   const message = 'the certificate of an instance is not known here, it must register anew';
   const csr = instanceRequest('k-2', pairOf(instance.key));
   t.deepEqual((await call('/instance/media/player/refresh', json({ csr }))).body, { code: 403, message });
-  const host = await call('/sshcert', json(sshRequest('host', 'media.player', 'k-2.instanceid.signet.test')));
+  const host = await call(
+    '/sshcert',
+    json(sshRequest('host', 'media.player', 'k-2.player.media.sys-auth-server.instanceid.signet.test')),
+  );
   t.deepEqual(host.body, { code: 403, message });
 });
 
