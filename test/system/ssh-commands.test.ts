@@ -56,7 +56,7 @@ withSshd(
       principals: [login],
     });
     const { file: key } = makeSshKey(folder, 'id_ed25519', '-t', 'ed25519');
-    const host = 'ssh-1.guest.media.sys-auth-server.instanceid.signet.local';
+    const host = 'ssh-1.studio.media.sys-auth-server.instanceid.signet.local';
     const visit = () => logIn({ port, key, knownHosts: ca('ssh-known-hosts'), host });
     t.is((await visit()).printed, '', 'the key alone is not enough');
 
