@@ -126,17 +126,23 @@ export function checkClientCertificate(
       detail: { claimed: principal.name },
     });
   }
-  if (certificate.issuedAt < wholeSeconds(credentialsFrom(principal, snapshot))) {
-    throw new UnauthenticatedError('client certificate is of a deleted service or domain of the same name', {
-      detail: { claimed: principal.name },
-    });
-  }
+  requireOwnTime(principal.name, certificate.issuedAt, credentialsFrom(principal, snapshot));
   return principal;
 }
 
-/* Certificates tell the second; those of the same second that were given to the name before were taken back with it. */
-function wholeSeconds(milliseconds: number): number {
-  return Math.floor(milliseconds / 1000) * 1000;
+function requireOwnTime(claimed: string, issuedAt: number, from: number): void {
+  if (!isOfPredecessor(issuedAt, from)) return;
+  throw new UnauthenticatedError('client certificate is of a deleted service or domain of the same name', {
+    detail: { claimed },
+  });
+}
+
+/**
+ * Whether a certificate was issued before credentials of its name count (both in milliseconds). Certificates tell the second; those of
+ * the same second that were given to the name before were taken back with it.
+ */
+export function isOfPredecessor(issuedAt: number, from: number): boolean {
+  return issuedAt < Math.floor(from / 1000) * 1000;
 }
 
 function credentialsFrom(principal: Principal, snapshot: Snapshot): number {
@@ -166,8 +172,13 @@ export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolea
   return state === 'active' || (state === 'unknown' && /^user\.[^.]+$/.test(name));
 }
 
-/** Asked again where something is about to be handed out to who was known when it asked. Throws `UnauthenticatedError`. */
-export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot): void {
-  if (isKnownIdentity(name, snapshot)) return;
-  throw new UnauthenticatedError('client certificate names no enabled service', { detail: { claimed: name } });
+/**
+ * Asked again where something is about to be handed out to who was known when it asked: whoever has the name by then may be somebody
+ * else than the holder of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
+ */
+export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot, issuedAt?: number): void {
+  if (!isKnownIdentity(name, snapshot)) {
+    throw new UnauthenticatedError('client certificate names no enabled service', { detail: { claimed: name } });
+  }
+  if (issuedAt !== undefined) requireOwnTime(name, issuedAt, credentialsOf(name, snapshot));
 }

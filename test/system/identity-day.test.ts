@@ -118,7 +118,7 @@ function transport(server: Server, key: InstanceKey, life: number, isUp: () => b
       }
       const caller = {
         principal: parsePrincipalName('media.player'),
-        certificate: { serial, der, notAfter: notAfter * 1000 },
+        certificate: { serial, der, issuedAt: server.instances.clock.now(), notAfter: notAfter * 1000 },
         address: '127.0.0.1',
         requestId: 'day',
       };

@@ -7,7 +7,6 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
-import { requireKnownIdentity } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { CertificateStore } from './certificate-store.ts';
@@ -15,7 +14,7 @@ import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
 import { type IssueDeps, type SignedCertificate, signOrder } from './issue-certificate.ts';
 import type { NamingRules } from './naming.ts';
-import { type DecideAgainDeps, decidedAgain } from './recording-conditions.ts';
+import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from './recording-conditions.ts';
 
 export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
@@ -28,8 +27,8 @@ export interface RoleCertificateInput {
   /** From the path; without them the common name of the request says which role is meant. */
   readonly role?: { readonly domain: DomainName; readonly name: RoleName } | undefined;
   readonly requestedSeconds?: number | undefined;
-  /** The serial number of the certificate that the caller presented. */
-  readonly presented?: string | undefined;
+  /** The certificate that the caller presented. */
+  readonly presented?: AskersCertificate | undefined;
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
 }
@@ -83,10 +82,9 @@ export async function issueRoleCertificate(
     maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds],
     holder: principal,
   });
-  const conditions = decidedAgain(deps, input.presented, (snapshot) => {
-    requireKnownIdentity(principal, snapshot);
-    heldRole(deps, snapshot, principal, asked);
-  });
+  const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (snapshot) =>
+    heldRole(deps, snapshot, principal, asked),
+  );
   await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;
 }

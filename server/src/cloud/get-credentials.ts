@@ -3,6 +3,7 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain } from '@signet/policy-engine/policy';
 import { authorityAction } from '../access/authority.ts';
 import type { CertificateStore } from '../certificates/certificate-store.ts';
+import type { Asker } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError, UnknownDomainError } from '../errors.ts';
 import { requireKnownIdentity } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
@@ -20,13 +21,6 @@ export interface GetCredentialsDeps {
   readonly cache: CredentialsCache;
 }
 
-/** Who asks for credentials. */
-export interface CredentialsCaller {
-  readonly principal: PrincipalName;
-  /** The serial number of the certificate that was presented. */
-  readonly presented?: string | undefined;
-}
-
 const action = authorityAction('assume_aws_role');
 
 /**
@@ -36,7 +30,7 @@ const action = authorityAction('assume_aws_role');
  */
 export async function getCredentials(
   deps: GetCredentialsDeps,
-  caller: CredentialsCaller,
+  caller: Asker,
   request: CredentialsRequest,
 ): Promise<TemporaryCredentials> {
   const account = accountFor(deps.snapshot(), deps.clock.now(), caller.principal, request);
@@ -60,14 +54,14 @@ function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, r
 
 async function requireStillHeld(
   { latest, certificates, clock }: GetCredentialsDeps,
-  { principal, presented }: CredentialsCaller,
+  { principal, certificate }: Asker,
   request: CredentialsRequest,
   account: string,
 ): Promise<void> {
-  const record = presented === undefined ? undefined : await certificates.find(presented);
+  const record = certificate && (await certificates.find(certificate.serial));
   if (record?.revoked !== undefined) throw new UnauthenticatedError('client certificate was revoked');
   const snapshot = await latest();
-  requireKnownIdentity(principal, snapshot);
+  requireKnownIdentity(principal, snapshot, certificate?.issuedAt);
   if (accountFor(snapshot, clock.now(), principal, request) === account) return;
   throw new ForbiddenError(`the cloud account of domain \`${request.domain}\` was changed meanwhile, ask again`);
 }

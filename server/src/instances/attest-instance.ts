@@ -7,6 +7,7 @@ import { serverPrincipal } from '../certificates/own-identity.ts';
 import type { AskingCertificate } from '../certificates/ssh/issue-ssh.ts';
 import { addressResource } from '../certificates/subject-alt-names.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { credentialsOf } from '../principal.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
 import { addressOctets, plainAddress } from './caller.ts';
@@ -29,6 +30,24 @@ export function findTenant(snapshot: Snapshot, key: Pick<InstanceKey, 'domain' |
     throw new InvalidRequestError(`service \`${key.service}\` is not registered in domain \`${key.domain}\``);
   }
   return domain;
+}
+
+/**
+ * Asks of a later snapshot whether the service and its provider are still those of this one: what the one attested is not for whoever was
+ * made under the name of the other meanwhile. The answer throws `ForbiddenError`.
+ */
+export function samePrincipals(
+  before: Snapshot,
+  { provider, domain, service }: Pick<InstanceKey, 'provider' | 'domain' | 'service'>,
+): (after: Snapshot) => void {
+  const names = [servicePrincipal(domain, service), provider].map((name) => ({
+    name,
+    from: credentialsOf(name, before),
+  }));
+  return (after) => {
+    const other = names.find(({ name, from }) => credentialsOf(name, after) !== from);
+    if (other !== undefined) throw new ForbiddenError(`service \`${other.name}\` was made anew meanwhile, ask again`);
+  };
 }
 
 /**

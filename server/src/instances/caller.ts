@@ -5,7 +5,8 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 export interface PresentedCertificate {
   /** Lower-case hexadecimal. */
   readonly serial: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch, as the next. */
+  readonly issuedAt: number;
   readonly notAfter: number;
   readonly der: Buffer;
 }

@@ -1,9 +1,8 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
-import { decidedAgain } from '../certificates/recording-conditions.ts';
+import { type Asker, decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
-import { requireKnownIdentity } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { findTenant } from './attest-instance.ts';
 import { createJoinToken, type JoinTokenDeps } from './attestation/join-token.ts';
@@ -26,29 +25,22 @@ export interface RegisterTokenDeps extends JoinTokenDeps, Pick<InstanceDeps, 'sn
 
 const action = authorityAction('update');
 
-/** Who asks for a token. */
-export interface TokenCaller {
-  readonly principal: PrincipalName;
-  /** The serial number of the certificate that was presented. */
-  readonly presented?: string | undefined;
-}
-
 /**
  * `GET /instance/{provider}/{domain}/{service}/{instanceId}/token`: a one-time token for one instance, to who holds `update` on
  * `<domain>:service.<service>`. Throws `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
  */
 export async function createRegisterToken(
   deps: RegisterTokenDeps,
-  { principal, presented }: TokenCaller,
+  asker: Asker,
   key: InstanceKey,
 ): Promise<InstanceRegisterToken> {
   findTenant(deps.snapshot(), key);
   if (key.provider !== deps.joinTokenProvider) {
     throw new InvalidRequestError(`provider \`${key.provider}\` gives no registration tokens`);
   }
+  const { principal } = asker;
   requireRight(deps, deps.snapshot(), principal, key);
-  const conditions = decidedAgain(deps, presented, (snapshot) => {
-    requireKnownIdentity(principal, snapshot);
+  const conditions = decidedAgain(deps, asker, (snapshot) => {
     findTenant(snapshot, key);
     requireRight(deps, snapshot, principal, key);
   });

@@ -15,6 +15,7 @@ import {
   namesFor,
   readHostRequest,
   requireProvider,
+  samePrincipals,
   signInstance,
 } from './attest-instance.ts';
 import type { Attested } from './attestation/attestation.ts';
@@ -79,7 +80,7 @@ async function recordRefresh(
   authorize: (snapshot: Snapshot) => unknown,
 ): Promise<void> {
   const { serial } = caller.certificate;
-  const conditions = decidedAgain(deps, serial, (snapshot) => {
+  const conditions = decidedAgain(deps, caller, (snapshot) => {
     authorize(snapshot);
     requireProvider(asOf(deps, snapshot), key.provider);
   });
@@ -104,9 +105,11 @@ export async function refreshInstance(
 ): Promise<InstanceIdentity> {
   const request = information.csr === undefined ? undefined : parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
+  const requireSame = samePrincipals(deps.snapshot(), key);
   const authorize = (snapshot: Snapshot) => {
     const at = asOf(deps, snapshot);
     findTenant(snapshot, key);
+    requireSame(snapshot);
     authorizeProvider(at, key, information);
     return request === undefined ? noNames : namesFor(at, request, key, information, caller.address);
   };
@@ -121,7 +124,7 @@ export async function refreshInstance(
   if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
   const signed = request && (await signInstance(deps, input, request, attested, clientOnly));
   const presentedEnd = Math.floor(caller.certificate.notAfter / 1000);
-  const asking = { serial: caller.certificate.serial, notAfter: signed?.notAfter ?? presentedEnd };
+  const asking = { ...caller.certificate, notAfter: signed?.notAfter ?? presentedEnd };
   const ssh = await hostCertificate(deps, issueHost, input, attested, asking, authorize);
   if (signed !== undefined) await recordRefresh(deps, caller, key, signed, attested, authorize);
   else if (attested.recorded && attested.ssh !== sshAllowed) await deps.instances.allowSsh(key, attested.ssh);

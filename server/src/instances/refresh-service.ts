@@ -9,7 +9,6 @@ import { carriesInstanceId } from '../certificates/instance-id.ts';
 import { type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
 import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
-import { requireKnownIdentity } from '../principal.ts';
 import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
 import { addressFault, asOf, findTenant } from './attest-instance.ts';
 import { addressOctets, type Caller } from './caller.ts';
@@ -139,10 +138,9 @@ async function signService(
     holder: servicePrincipal(asked.domain, asked.service),
     vouchedKey,
   });
-  const conditions = decidedAgain(deps, caller.certificate.serial, (snapshot) => {
-    requireKnownIdentity(caller.principal, snapshot);
-    authorizeService(asOf(deps, snapshot), asking, asked, request);
-  });
+  const conditions = decidedAgain(deps, caller, (snapshot) =>
+    authorizeService(asOf(deps, snapshot), asking, asked, request),
+  );
   await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;
 }

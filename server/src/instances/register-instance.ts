@@ -11,6 +11,7 @@ import {
   namesFor,
   readHostRequest,
   requireProvider,
+  samePrincipals,
   signInstance,
 } from './attest-instance.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
@@ -35,9 +36,11 @@ export async function registerInstance(
   const request = parseCertificateRequest(information.csr);
   const issueHost = readHostRequest(deps, information);
   const { provider, domain, service } = information;
+  const requireSame = samePrincipals(deps.snapshot(), information);
   const authorize = (snapshot: Snapshot) => {
     const at = asOf(deps, snapshot);
     findTenant(snapshot, information);
+    requireSame(snapshot);
     authorizeProvider(at, information, information);
     return namesFor(at, request, information, information, registrant.address);
   };

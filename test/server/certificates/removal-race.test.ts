@@ -166,6 +166,8 @@ async function twoServers(t: ExecutionContext) {
 type Servers = Awaited<ReturnType<typeof twoServers>>;
 
 const player = parsePrincipalName('media.player');
+/** A certificate that the store does not know, of the time before any name was used again. */
+const unrecorded = { serial: '01', issuedAt: 0 };
 const instance = {
   provider: parsePrincipalName('prov.cloud'),
   domain: parseDomainName('media'),
@@ -197,7 +199,7 @@ const kinds: Readonly<Record<string, Kind>> = {
     without: { ...domainContent({ ...granted.catalog, roles: { loaders: ['media.player'] } }), awsAccount: account },
     prepare: async ({ deps }) => {
       const csr = requestPem(ecPair(), { commonNames: ['catalog:role.reader'] });
-      return () => issueRoleCertificate(deps, player, { csr, heldDnsNames: new Set() });
+      return () => issueRoleCertificate(deps, player, { csr, heldDnsNames: new Set(), presented: unrecorded });
     },
   },
   'instances that register': {
@@ -221,7 +223,7 @@ const kinds: Readonly<Record<string, Kind>> = {
         const key = instanceAt(index);
         const csr = requestPem(pair, { commonNames: ['media.player'], altNames: instanceNames(key.instanceId) });
         const serial = (await store.instances.find(key))?.currentSerial ?? '';
-        const certificate = { serial, der: Buffer.alloc(0), notAfter: 2 ** 50 };
+        const certificate = { serial, der: Buffer.alloc(0), issuedAt: 0, notAfter: 2 ** 50 };
         const caller = { principal: player, certificate, address: '127.0.0.1', requestId: 'r' };
         const nothing = { attestationData: '', ssh: undefined, hostname: undefined, cloud: undefined };
         return refreshInstance(deps, caller, key, { ...nothing, csr, requestedSeconds: undefined });
@@ -235,7 +237,7 @@ const kinds: Readonly<Record<string, Kind>> = {
       const [der = Buffer.alloc(0)] = certificatesInPem(
         (await (await createPki()).identity('media.studio')).certificate,
       );
-      const certificate = { serial: '02', der, notAfter: 2 ** 50 };
+      const certificate = { serial: '02', der, issuedAt: 0, notAfter: 2 ** 50 };
       const caller = {
         principal: parsePrincipalName('media.studio'),
         certificate,
@@ -266,7 +268,7 @@ const kinds: Readonly<Record<string, Kind>> = {
         loginDomain: parseDomainName('sys.auth'),
         log: certificateLogIn(deps.certificates, systemClock),
       };
-      const asking = { serial: '01', notAfter: 2 ** 40 };
+      const asking = { ...unrecorded, notAfter: 2 ** 40 };
       return () => issueUserCertificate(issuing, { principal: parsePrincipalName('media.admin'), asking }, request);
     },
   },
@@ -292,7 +294,7 @@ const kinds: Readonly<Record<string, Kind>> = {
             await noted?.decide(store);
             return live.at(store);
           };
-          return getCredentials({ ...deps, latest, cache }, { principal: player }, request);
+          return getCredentials({ ...deps, latest, cache }, { principal: player, certificate: unrecorded }, request);
         });
       };
     },
@@ -352,4 +354,33 @@ for (const [name, kind] of Object.entries(kinds)) {
     t.log(`given ${sum('given')}, refused ${sum('refused')}, both in ${mixed} of ${rounds} rounds`);
     t.true(sum('given') > 0 && sum('refused') > 0, 'both happened');
   });
+}
+
+const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[]>> = {
+  'role certificates': ['media'],
+  'instances that register': ['media', 'prov'],
+  'instances that refresh': ['media', 'prov'],
+  'service refresh': ['media'],
+  'SSH certificates': ['media'],
+  'cloud credentials': ['media'],
+};
+
+for (const [name, kind] of Object.entries(kinds)) {
+  for (const domain of madeAnew[name] ?? []) {
+    test.serial(
+      `nothing is given once the services of \`${domain}\` are others of the same names: ${name}`,
+      async (t) => {
+        const servers = await twoServers(t);
+        const ask = await kind.prepare(servers);
+        await servers.save(kind.with);
+        await servers.live.refresh();
+        servers.begin({ acknowledged: false, recorded: [] });
+        await t.notThrowsAsync(ask(0));
+        const whole = domainContent(domain === 'media' ? granted.media : prov);
+        await servers.save({ ...whole, services: [] });
+        await servers.save(whole);
+        await t.throwsAsync(ask(1), { instanceOf: DomainError });
+      },
+    );
+  }
 }

@@ -3,10 +3,9 @@ import type { ActionName, DomainName, PathElement, PrincipalName } from '@signet
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
-import { requireKnownIdentity } from '../../principal.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { RecordingConditions } from '../certificate-store.ts';
-import { type DecideAgainDeps, decidedAgain } from '../recording-conditions.ts';
+import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../recording-conditions.ts';
 import type { SshAuthority } from './authority.ts';
 import type { CertificateLog, SshCertificateRecord } from './certificate-log.ts';
 import { checkIssuedSshCertificate } from './inspect.ts';
@@ -27,10 +26,8 @@ export interface IssueSshDeps extends DecideAgainDeps {
   readonly randomBytes: (length: number) => Buffer;
 }
 
-/** The X.509 certificate on whose word an SSH certificate is given. */
-export interface AskingCertificate {
-  /** Lower-case hexadecimal: one that is revoked meanwhile gives nothing. */
-  readonly serial: string;
+/** The X.509 certificate on whose word an SSH certificate is given: one that is revoked meanwhile gives nothing. */
+export interface AskingCertificate extends AskersCertificate {
   /** Seconds since the epoch: nothing that is given on its word outlives it. */
   readonly notAfter: number;
 }
@@ -89,10 +86,9 @@ export async function issueUserCertificate(
   };
   const profile = userProfile(subject, deps.rules, epochSeconds(deps.clock));
   const whose = { owner: caller, provider: undefined, instanceId: undefined, askingSerial: asking.serial };
-  const conditions = decidedAgain(deps, asking.serial, (snapshot) => {
-    requireKnownIdentity(caller, snapshot);
-    requireLogins(deps, snapshot, caller, logins);
-  });
+  const conditions = decidedAgain(deps, { principal: caller, certificate: asking }, (snapshot) =>
+    requireLogins(deps, snapshot, caller, logins),
+  );
   return issue(deps, authority, profile, request, whose, conditions);
 }
 
@@ -133,10 +129,9 @@ export async function issueHostCertificate(
   const profile = hostProfile(subject, deps.rules, epochSeconds(deps.clock));
   const { service: owner, provider, instanceId } = host;
   const whose = { owner, provider, instanceId, askingSerial: host.asking.serial };
-  const rights = decidedAgain(deps, host.asking.serial, (snapshot) => {
-    requireKnownIdentity(host.service, snapshot);
-    requireHostNames(host, snapshot, principals);
-  });
+  const rights = decidedAgain(deps, { principal: host.service, certificate: host.asking }, (snapshot) =>
+    requireHostNames(host, snapshot, principals),
+  );
   const decide: RecordingConditions['decide'] = async (source) => {
     await rights.decide(source);
     await host.stillAllowed?.();

@@ -21,7 +21,7 @@ export function cloudCredentialsRoute(deps: CloudCredentialsDeps): RouterMiddlew
       { durationSeconds: query.get('durationSeconds'), externalId: query.get('externalId') },
     );
     if (deps === undefined) throw new InvalidRequestError('cloud credentials are not configured on this server');
-    const caller = { principal: name, presented: ctx.state.certificate?.serial };
+    const caller = { principal: name, certificate: ctx.state.certificate };
     const { expiration, ...credentials } = await getCredentials(deps, caller, request);
     answerJson(ctx, JSON.stringify({ ...credentials, expiration: formatTimestamp(expiration) }));
   };

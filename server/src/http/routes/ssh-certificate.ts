@@ -25,8 +25,8 @@ export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<Reques
     // INVARIANT: a principal token does not do here, as it may name somebody other than the certificate, whose end and names count.
     const caller = requireCaller(ctx);
     const request = parseSshCertRequest(bodyJson(ctx));
-    const { serial, notAfter } = caller.certificate;
-    const asking = { serial, notAfter: Math.floor(notAfter / 1000) };
+    const { serial, issuedAt, notAfter } = caller.certificate;
+    const asking = { serial, issuedAt, notAfter: Math.floor(notAfter / 1000) };
     const issued =
       request.kind === 'user'
         ? await issueUserCertificate(deps.issue, { principal: caller.principal, asking }, request)

@@ -31,7 +31,7 @@ export function deleteInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<R
 /** `GET /instance/{provider}/{domain}/{service}/{instanceId}/token` */
 export function registerTokenRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    const caller = { principal: requireIdentity(ctx).name, presented: ctx.state.certificate?.serial };
+    const caller = { principal: requireIdentity(ctx).name, certificate: ctx.state.certificate };
     answerJson(ctx, JSON.stringify(await createRegisterToken(deps.registerTokens, caller, instanceKeyOf(ctx))));
   };
 }
