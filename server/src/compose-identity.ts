@@ -1,4 +1,6 @@
-import { randomBytes } from 'node:crypto';
+import { randomBytes, X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
+import { isIP } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { createCrlPublisher } from './certificates/crl-publisher.ts';
@@ -21,7 +23,7 @@ import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
 import { providerFinder } from './instances/find-provider.ts';
 import { foreignRefreshAlarm } from './instances/foreign-refresh.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
-import { reservedAddresses } from './instances/reserved-addresses.ts';
+import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-addresses.ts';
 import type { Logger } from './logger.ts';
 import type { Peers } from './peers.ts';
 import type { Store } from './store/store.ts';
@@ -98,8 +100,11 @@ async function identityRoutes(
   const common = { ...issuing, snapshot, snapshotAt, rules, limits: limitsOf(config) };
   const deps: InstanceDeps = {
     ...common,
-    hosts: { rules, serverHost: URL.parse(config.baseUrl ?? '')?.hostname ?? '' },
-    reservedAddresses: reservedAddresses({ configured: config.instances.reservedAddresses }),
+    hosts: { rules, isServerHost: serverHostsOf(config) },
+    reservedAddresses: reservedAddresses({
+      configured: config.instances.reservedAddresses,
+      own: () => [...addressesOfThisMachine(), ...publishedHosts(config).filter((host) => isIP(host) !== 0)],
+    }),
     instances,
     store,
     findProvider: await findProviders(parts, { ...issuing, certificates, rules }, issuers, revocations),
@@ -134,6 +139,20 @@ async function identityRoutes(
 export function namingRulesOf({ certificates, profile }: ServerConfig): NamingRules {
   const { trustDomain, dnsSuffix } = certificates;
   return { trustDomain, dnsSuffix, athenz: profile.name === 'athenz' };
+}
+
+/** The hosts of the addresses that clients are given. */
+export function publishedHosts({ baseUrl, issuer }: Pick<ServerConfig, 'baseUrl' | 'issuer'>): readonly string[] {
+  const hosts = [baseUrl, issuer].map((address) => URL.parse(address ?? '')?.hostname ?? '');
+  return hosts.map((host) => host.replace(/^\[|\]$|\.$/g, ''));
+}
+
+/** Whether clients know the server by a name: by its addresses, or by its certificate. */
+export function serverHostsOf(config: Pick<ServerConfig, 'baseUrl' | 'issuer' | 'tls'>): (host: string) => boolean {
+  const hosts = publishedHosts(config);
+  const certificate = new X509Certificate(readFileSync(config.tls.certificate));
+  return (host) =>
+    hosts.includes(host) || certificate.checkHost(host, { subject: 'never', wildcards: false }) !== undefined;
 }
 
 /** Without an authority for hosts, instances get no SSH certificate. */

@@ -98,6 +98,8 @@ export interface ServiceGrants {
   readonly dnsForm: string | undefined;
   /** DNS names that the presented certificate holds. */
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
+  /** Whether a name, in lower case, is one by which clients know the token server. */
+  readonly isServerHost?: ((name: string) => boolean) | undefined;
 }
 
 export interface ServiceSubject {
@@ -161,9 +163,11 @@ function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRu
   return before === `${subject.service}.${grants.dnsForm}` && grants.mayUseSuffix(rules.dnsSuffix);
 }
 
-function mayHoldDns(name: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+function mayHoldDns(asked: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
+  // INVARIANT: DNS knows no case: in capitals it is the same name, and one of somebody else as well.
+  const name = asked.toLowerCase();
   if (isInstanceArea(name, rules) || (rules.athenz && name.includes(idMarker))) return false;
-  if (grants.heldDnsNames?.has(name) === true || name === grants.hostname) return true;
+  if (grants.heldDnsNames?.has(asked) === true || name === grants.hostname) return true;
   if (grants.dnsForm === undefined) return false;
   const before = beforeSuffix(name, rules.dnsSuffix);
   if (before !== undefined) return mayHoldOwnName(before, subject, rules, grants);
@@ -172,7 +176,8 @@ function mayHoldDns(name: string, subject: ServiceSubject, rules: NamingRules, g
   if (name.startsWith(own)) return grants.mayUseSuffix(name.slice(own.length));
   if (!rules.athenz) return false;
   if (name.startsWith(wild)) return grants.mayUseSuffix(name.slice(wild.length));
-  return !name.startsWith('*') && suffixesOf(name).some((suffix) => grants.mayUseSuffix(suffix));
+  if (name.startsWith('*') || grants.isServerHost?.(name) === true) return false;
+  return suffixesOf(name).some((suffix) => grants.mayUseSuffix(suffix));
 }
 
 function checkAddress(address: string, grants: ServiceGrants): void {

@@ -64,7 +64,7 @@ export function isInstanceArea(name: string, rules: NamingRules): boolean {
  * profile `athenz` gives carry no owner, and certificates of before hold some that two may have.
  */
 export function hostNamesOf(dnsNames: readonly string[], ownName: string | undefined): readonly string[] {
-  const isInstanceName = (name: string) => name.includes(`.${instanceNameMarker}.`);
+  const isInstanceName = (name: string) => name.toLowerCase().includes(`.${instanceNameMarker}.`);
   return dnsNames.filter((name) => !name.startsWith('*') && (name === ownName || !isInstanceName(name)));
 }
 

@@ -24,24 +24,43 @@ const stsAddress = z.string().refine((text) => {
   return url?.protocol === 'https:' || isLocal;
 }, 'must be an https address');
 
-/* What no name of a domain or service holds, or the dot, which no service's name holds. */
-const tellsApart = /[^a-z0-9_.-]/i;
+/* What the names of each kind can hold: those of domains dots as well, ids most of what there is. */
+const holds: Readonly<Record<string, RegExp>> = {
+  domain: /[a-z0-9_.-]/i,
+  service: /[a-z0-9_-]/i,
+  instanceId: /[a-z0-9\\._~=+@$,:-]/i,
+};
 
 /**
- * What `sub` must be. Without the names of both, a token for one service would attest another one; side by side without a character that
- * names do not hold, `a-b` and `c` would be `a` and `b-c`.
+ * Whether a filled template can be read in one way only: from one of its ends, each name stops at a character that it cannot hold. Else
+ * `a-b` and `c` could be `a` and `b-c`.
  */
+function tellsNamesApart(template: string): boolean {
+  const [, ...parts] = template.split(/\{(domain|service|instanceId)\}/);
+  const names = parts.filter((_, index) => index % 2 === 0);
+  const texts = parts.filter((_, index) => index % 2 === 1);
+  const ends = (name = '', text = '') => [...text].some((character) => holds[name]?.test(character) === false);
+  while (names.length > 1) {
+    if (ends(names[0], texts[0])) {
+      names.shift();
+      texts.shift();
+    } else if (ends(names.at(-1), texts.at(-2))) {
+      names.pop();
+      texts.pop();
+    } else return false;
+  }
+  return true;
+}
+
+/** What `sub` must be. Without the names of both, or where they run together, a token for one service would attest another one. */
 const subjectTemplate = z
   .string()
   .min(1)
   .refine((text) => text.includes('{domain}') && text.includes('{service}'), 'must hold `{domain}` and `{service}`')
-  .refine((text) => {
-    const between = [...text.matchAll(/\{(domain|service)\}([^{]*)(?=\{(domain|service)\})/g)];
-    return between.every(([, first, separator = '', second]) => {
-      const isPrincipal = first === 'domain' && second === 'service' && separator === '.';
-      return isPrincipal || tellsApart.test(separator);
-    });
-  }, 'must part `{domain}` and `{service}` by a character that no name holds, e.g. `:`, or as `{domain}.{service}`');
+  .refine(
+    tellsNamesApart,
+    'must part its names by a character that one of them cannot hold, e.g. `/`, or as `{domain}.{service}`',
+  );
 
 /** Every option of the server, with its default where it has one. Paths are relative to the file that names them. */
 export const configSchema = z.strictObject({

@@ -93,6 +93,7 @@ function grantsFor(
     address: addressOctets(address),
     addressFault: (octets) => addressFault(deps, key.provider, octets),
     dnsForm: snapshot.domain(key.domain)?.dnsForm,
+    isServerHost: deps.hosts.isServerHost,
   };
 }
 

@@ -39,7 +39,7 @@ function add(list: BlockList, entry: string): void {
   else list.addSubnet(network, Number(prefix), family(network));
 }
 
-function addressesOfThisMachine(): readonly string[] {
+export function addressesOfThisMachine(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 

@@ -5,8 +5,8 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 /** What a host name is judged by beside the right of the provider that vouches for it. */
 export interface HostRules {
   readonly rules: NamingRules;
-  /** The host of the server's own address; `localhost` is everybody's. */
-  readonly serverHost: string;
+  /** Whether clients know the server by this name (lower case); `localhost` is everybody's. */
+  readonly isServerHost: (host: string) => boolean;
 }
 
 /**
@@ -15,11 +15,11 @@ export interface HostRules {
  */
 export function isReservedHost(
   snapshot: Pick<Snapshot, 'domain' | 'domains' | 'disabledDomains'>,
-  { rules, serverHost }: HostRules,
+  { rules, isServerHost }: HostRules,
   tenant: { readonly domain: DomainName; readonly service: ServiceName },
   host: string,
 ): boolean {
-  if (host === serverHost && host !== 'localhost') return true;
+  if (host !== 'localhost' && isServerHost(host)) return true;
   if (isInstanceArea(host, rules)) return true;
   const before = beforeSuffix(host, rules.dnsSuffix);
   if (before === undefined || before === `${tenant.service}.${tenant.domain}`) return false;

@@ -213,6 +213,25 @@ const refused: readonly (readonly [
     athenz,
   ],
   [
+    'the id as the profile athenz writes it, in the other profile',
+    { altNames: [spiffe, ['dns', 'i-1.instanceid.athenz.signet.test']] },
+    /may hold$|^csr must carry/,
+  ],
+  [
+    'the id as the profile athenz writes it, in the other profile, where the id is known',
+    { altNames: [spiffe, ['dns', 'i-1.instanceid.athenz.signet.test']] },
+    /may hold$/,
+    rules,
+    'i-1',
+  ],
+  [
+    'the same below the suffix of the provider',
+    { altNames: [spiffe, ['dns', 'i-1.instanceid.athenz.prov.example.com']] },
+    /may hold$/,
+    rules,
+    'i-1',
+  ],
+  [
     'athenz: a wildcard below the own suffix, where a service of a domain below would be',
     {
       altNames: [
@@ -350,6 +369,35 @@ for (const [name, asked, given, outcome] of ownNames) {
     const act = () => grantServiceNames(request({ altNames: [asked] }), { domain, service }, rules, given);
     if (outcome === true) t.is(act().altNames.length, 2);
     else t.throws(act, { instanceOf: InvalidRequestError, message: outcome });
+  });
+}
+
+for (const [what, name] of [
+  ['of another service', 'api.catalog.Signet.test'],
+  ['of an instance', 'i-9.api.catalog.sys-cloud.instanceid.signet.TEST'],
+  ['of an instance as it was', 'i-9.INSTANCEID.signet.test'],
+  ['of the token server', 'Tokens.example.com'],
+] as const) {
+  test(`athenz: a name ${what} is refused in capitals as well, below a suffix that is the provider's`, (t) => {
+    const all = { ...everySuffix, isServerHost: (host: string) => host === 'tokens.example.com' };
+    for (const spelled of [name, name.toLowerCase()]) {
+      const asked = request({
+        altNames: [
+          ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+          ['dns', spelled],
+        ],
+      });
+      t.throws(() => grantInstanceNames(asked, { domain, service, provider: 'sys.cloud' }, athenz, all), {
+        instanceOf: InvalidRequestError,
+      });
+    }
+    const other = request({
+      altNames: [
+        ['uri', 'athenz://instanceid/sys.cloud/i-1'],
+        ['dns', 'X.example.com'],
+      ],
+    });
+    t.notThrows(() => grantInstanceNames(other, { domain, service, provider: 'sys.cloud' }, athenz, all));
   });
 }
 

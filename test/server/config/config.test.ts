@@ -65,8 +65,7 @@ test('every option has its own variable, and is explained', (t) => {
   );
 });
 
-const parted =
-  'must part `{domain}` and `{service}` by a character that no name holds, e.g. `:`, or as `{domain}.{service}`';
+const parted = 'must part its names by a character that one of them cannot hold, e.g. `/`, or as `{domain}.{service}`';
 
 function withJwtSubject(subject: string): string {
   const issuer = `provider: a.b, issuer: 'https://i', audience: a, keysFile: k.json, subject: '${subject}'`;
@@ -80,7 +79,15 @@ function jwtSubjects(cases: readonly (readonly [subject: string, problem: string
   });
 }
 
-for (const subject of ['system:serviceaccount:{domain}:{service}', '{domain}.{service}', '{service}/{domain}']) {
+for (const subject of [
+  'system:serviceaccount:{domain}:{service}',
+  '{domain}.{service}',
+  '{service}/{domain}',
+  '{service}.{domain}',
+  'x:{domain}.{service}/{instanceId}',
+  '{instanceId}/{domain}.{service}.x',
+  '{domain}/{instanceId}.{service}',
+]) {
   test(`takes the subject ${subject} of attestation tokens`, (t) => {
     t.is(loadConfig(written(t, withJwtSubject(subject))).instances.jwtIssuers[0]?.subject, subject);
   });
@@ -122,8 +129,11 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     ['{instanceId}', 'must hold `{domain}` and `{service}`'],
     ['{domain}-{service}', parted],
     ['{domain}{service}', parted],
-    ['{service}.{domain}', parted],
-    ['{domain}.x.{service}', parted],
+    ['{domain}_{service}', parted],
+    ['{domain}.{service}.{instanceId}', parted],
+    ['{service}/{domain}.{instanceId}', parted],
+    ['{service}/{domain}:{instanceId}/x{instanceId}-{domain}', parted],
+    ['{domain}/{service}{instanceId}', parted],
   ]),
   ['no options at all', '', ['tls: expected object, received undefined']],
   ['a list', '- a\n', ['the file must be a mapping of options', 'tls: expected object, received undefined']],
