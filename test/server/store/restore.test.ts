@@ -131,7 +131,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.deepEqual([await spent('t1'), await spent('t2'), await spent('t3')], [false, true, true]);
   t.true((await again.certificates.nextCrlNumber('ca')) > 2);
   t.is((await again.verifyAudit(head)).fault, undefined);
-  t.like((await again.audit({ limit: 2 }))[1], { action: 'restore', actor: 'local:jane', reason: 'disk lost' });
+  t.like((await again.audit({ limit: 3 }))[2], { action: 'restore', actor: 'local:jane', reason: 'disk lost' });
   t.deepEqual((await checkStore(file)).faults, []);
   t.is(statSync(file).mode & 0o777, 0o600);
   t.is(statSync(replaced).mode & 0o777, 0o600);
@@ -174,6 +174,67 @@ test('a revocation is kept also where the log of the store is not that of the ba
       ['c1', 2],
     ],
   );
+  t.deepEqual((await checkStore(file)).faults, []);
+});
+
+test('names that the backup does not know end with what was given to them, and those used again since begin anew', async (t) => {
+  const clock = new FakeClock();
+  const folder = temporaryFolder(t);
+  const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];
+  const store = await openSqliteStore(file, { clock });
+  t.teardown(() => store.close());
+  const put = (services: readonly string[], name = 'media') =>
+    store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { services })));
+  const hold = async (serial: string, name: string) => {
+    const holder = parsePrincipalName(name);
+    const row = { serial, issuer: 'ca', kind: 'service', subject: name, holder } as const;
+    await store.certificates.intend({ ...row, notBefore: at, notAfter: at + 86_400 }, at);
+    await store.certificates.confirm(serial, `print of ${serial}`);
+  };
+  await put(['player', 'studio', 'same']);
+  await hold('d0', 'media.same');
+  await put(['api'], 'brief');
+  await backUpStore(file, backup, sealKey);
+  clock.advance(1000);
+  await put(['studio', 'same', 'late']);
+  await put(['player', 'same', 'late']);
+  for (const [serial, name] of [
+    ['d1', 'media.player'],
+    ['d2', 'media.late'],
+    ['d3', 'media.same'],
+    ['d4', 'films.api'],
+    ['d5', 'brief.api'],
+  ] as const) {
+    if (name === 'films.api') await put(['api'], 'films');
+    await hold(serial, name);
+  }
+  const ofLate = { ...instance('i-1'), service: parseServiceName('late') };
+  await store.instances.addJoinToken('late', { ...ofLate, expires: at + 9999, createdBy: operator });
+  await store.change(by.context, (change) => change.deleteDomain(parseDomainName('brief')));
+  await store.close();
+  clock.advance(1000);
+  t.deepEqual((await restoreStore(file, backup, { ...by, clock })).kept?.lost, []);
+
+  const again = await openSqliteStore(file, { clock });
+  t.teardown(() => again.close());
+  const isRevoked = async (serial: string) => (await again.certificates.find(serial))?.revoked !== undefined;
+  const serials = ['d0', 'd1', 'd2', 'd3', 'd4', 'd5'];
+  t.deepEqual(await Promise.all(serials.map(isRevoked)), [false, true, true, false, true, true]);
+  const from = async (name: string) => {
+    const { credentialsFrom, servicesFrom = new Map() } = (await again.domain(parseDomainName(name))) ?? {};
+    return [credentialsFrom, Object.fromEntries(servicesFrom)];
+  };
+  const restoredAt = Math.floor(clock.now() / 1000) * 1000;
+  t.deepEqual(await from('media'), [undefined, { player: restoredAt, studio: restoredAt }]);
+  t.deepEqual(await from('brief'), [restoredAt, { api: restoredAt }]);
+  const ended = await again.view((reader) =>
+    reader.endedNames(['media.late', 'media.player', 'media.same', 'films', 'films.api', 'brief', 'brief.api']),
+  );
+  t.deepEqual(
+    ended.map(({ name }) => name),
+    ['films', 'films.api', 'media.late'],
+  );
+  t.false(await again.instances.spendJoinToken('late', ofLate, at));
   t.deepEqual((await checkStore(file)).faults, []);
 });
 

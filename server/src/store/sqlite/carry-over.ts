@@ -24,6 +24,7 @@ type Part =
   | 'attestationTokens'
   | 'signingKeys'
   | 'crlNumbers'
+  | 'names'
   | 'versions'
   | 'auditRecords';
 
@@ -36,6 +37,7 @@ const parts: readonly (readonly [Part, (database: Database.Database, now: number
   ['attestationTokens', keepAttestationTokens],
   ['signingKeys', keepSigningKeys],
   ['crlNumbers', keepCrlNumbers],
+  ['names', endNames],
   ['versions', keepVersions],
   ['auditRecords', keepAudit],
 ];
@@ -139,17 +141,80 @@ function keepCrlNumbers(database: Database.Database): number {
   return database.prepare(insert).run().changes;
 }
 
+/*
+ * Names that the backup and the replaced store do not give to the same holder: those that only the replaced store knows come to an end, and
+ * those that were deleted or used again since the backup begin anew. What was given to either ends, as with a deletion.
+ */
+function endNames(database: Database.Database, now: number): number {
+  const at = now * 1000;
+  database.exec('create temp table ends (name text primary key, is_back integer not null)');
+  for (const part of [domainsThatEnd, servicesThatEnd, rolesThatEnd]) database.exec(part);
+  const { changes } = database.prepare(revokeOfEnded).run({ now });
+  database.exec(`
+    delete from main.instances where domain || '.' || service in (select name from ends) or provider in (select name from ends);
+    delete from main.join_tokens where domain || '.' || service in (select name from ends)
+      or provider in (select name from ends) or created_by in (select name from ends);
+    insert or replace into main.ended_names (name, ended_at, ended_by)
+    select name, ended_at, ended_by from replaced.ended_names
+    where name not in (${usedDomains}) and name not in (${usedServices})`);
+  const end = `insert or replace into main.ended_names (name, ended_at, ended_by)
+    select name, ?, 'restore' from ends where is_back = 0 and name not like '%:role.%'`;
+  database.prepare(end).run(at);
+  for (const [table, name] of [
+    ['domains', 'name'],
+    ['services', "domain || '.' || name"],
+  ]) {
+    const begin = `update main.${table} set credentials_from = ? where ${name} in (select name from ends where is_back = 1)`;
+    database.prepare(begin).run(at);
+  }
+  database.exec('drop table ends');
+  return changes;
+}
+
+const usedDomains = 'select name from main.domains where deleted = 0';
+const usedServices = "select domain || '.' || name from main.services";
+
+/* The name of a domain cannot be taken for that of a service here: it would only end as well. */
+const domainsThatEnd = `
+  insert or ignore into ends
+  select name, 0 from replaced.domains where deleted = 0 and name not in (${usedDomains})
+  union all select name, 1 from replaced.ended_names where name in (${usedDomains})
+  union all select new.name, 1 from main.domains as new join replaced.domains as old on old.name = new.name
+    where new.deleted = 0 and old.credentials_from > new.credentials_from`;
+
+const servicesThatEnd = `
+  insert or ignore into ends
+  select domain || '.' || name, 0 from replaced.services where domain || '.' || name not in (${usedServices})
+  union all select name, 1 from replaced.ended_names where name in (${usedServices})
+  union all select new.domain || '.' || new.name, 1 from main.services as new
+    join replaced.services as old on old.domain = new.domain and old.name = new.name
+    where old.credentials_from > new.credentials_from`;
+
+/** Of a domain that begins anew all roles do. */
+const rolesThatEnd = `
+  insert or ignore into ends
+  select domain || ':role.' || name, 0 from replaced.roles
+    where (domain, name) not in (select domain, name from main.roles) or domain in (select name from ends)`;
+
+const revokeOfEnded = `
+  with ended as materialized (
+    select serial, (select coalesce(max(revocation_sequence), 0) from main.certificates)
+      + row_number() over (order by serial) as sequence
+    from main.certificates where revoked_at is null and not_after >= @now and (holder in (select name from ends)
+      or provider in (select name from ends)
+      or (kind in ('service', 'role') and subject in (select name from ends)))
+  )
+  update main.certificates as new
+  set revoked_at = @now, revocation_reason = 'cessation-of-operation', revoked_by = 'restore',
+    revocation_sequence = ended.sequence
+  from ended where new.serial = ended.serial`;
+
 /** No version of a domain is used for two contents, also of one that only the replaced store knows. */
 function keepVersions(database: Database.Database): number {
   database.exec(`
-    insert into main.domains (name, enabled, deleted, version, modified, changed_at)
-    select name, 0, 1, version, modified, 0 from replaced.domains where name not in (select name from main.domains)`);
-  // A name that is used in the backup is used again; others stay reserved.
-  database.exec(`
-    insert or replace into main.ended_names (name, ended_at, ended_by)
-    select name, ended_at, ended_by from replaced.ended_names
-    where name not in (select name from main.domains where deleted = 0)
-      and name not in (select domain || '.' || name from main.services)`);
+    insert into main.domains (name, enabled, deleted, version, modified, changed_at, dns_form)
+    select name, 0, 1, version, modified, 0, case when dns_form in (select dns_form from main.domains) then null else dns_form end
+    from replaced.domains where name not in (select name from main.domains)`);
   const raise = `update main.domains as new set version = old.version + 1
     from replaced.domains as old where old.name = new.name and old.version > new.version and new.deleted = 0`;
   return database.prepare(raise).run().changes;
