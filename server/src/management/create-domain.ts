@@ -20,7 +20,7 @@ import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dan
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
-import { checkUnused, lostNames, removeMemberships } from './name-safeguards.ts';
+import { checkUnused, removeMemberships } from './name-safeguards.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
@@ -77,11 +77,12 @@ export async function deleteDomain(
     requireReason(domain, request.context);
     requireMatch(request, domainView(domain));
     checkDeletable(domain);
-    const services = lostNames(domain, { name, services: [], groups: domain.groups });
+    // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
+    const members = name === 'user' ? [] : await reader.membersOf(name);
     if (request.removeMemberships !== true) {
-      await checkUnused(reader, name, services, viewerOf(deps.snapshot(), request.caller, deps.clock.now()).sees);
+      await checkUnused(reader, name, members, viewerOf(deps.snapshot(), request.caller, deps.clock.now()).sees);
     }
-    return services;
+    return members;
   };
   const sees = seesDomain(deps, request);
   await deps.refresh();

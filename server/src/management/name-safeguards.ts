@@ -171,10 +171,10 @@ function listed(memberships: readonly Membership[], sees: Sees = () => true): st
 export async function checkUnused(
   reader: Pick<StoreReader, 'memberships'>,
   domain: DomainName,
-  services: readonly string[],
+  members: readonly string[],
   sees: Sees,
 ): Promise<void> {
-  const used = (await reader.memberships(services)).filter((membership) => membership.domain !== domain);
+  const used = (await reader.memberships(members)).filter((membership) => membership.domain !== domain);
   if (used.length === 0) return;
   throw new ConflictError(
     `services of \`${domain}\` are members of ${listed(used, sees)}: removeMemberships=true (--remove-memberships) takes them away`,

@@ -63,15 +63,19 @@ async function endService(context: NamesContext, domain: string, service: string
   const certificates = await revokeAll(context, [
     sql<boolean>`holder = ${principal}`,
     sql<boolean>`subject = ${principal} and kind in ('service', 'role')`,
+    // The names of instances carry that of their provider, and it decides who refreshes.
+    sql<boolean>`provider = ${principal} and instance_id is not null`,
   ]);
   const ofService = { domain, service };
   const instances = await db
     .deleteFrom('instances')
-    .where((where) => where.and(ofService))
+    .where((where) => where.or([where.and(ofService), where('provider', '=', principal)]))
     .executeTakeFirstOrThrow();
   const tokens = await db
     .deleteFrom('join_tokens')
-    .where((where) => where.or([where.and(ofService), where('created_by', '=', principal)]))
+    .where((where) =>
+      where.or([where.and(ofService), where('provider', '=', principal), where('created_by', '=', principal)]),
+    )
     .executeTakeFirstOrThrow();
   await noteEnd(db, principal, now, actor);
   const after = {

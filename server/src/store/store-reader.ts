@@ -131,6 +131,16 @@ export class KyselyStoreReader implements StoreReader {
     return found.sort((a, b) => (key(a) < key(b) ? -1 : 1));
   }
 
+  async membersOf(domain: DomainName): Promise<readonly string[]> {
+    const found = new Set<string>();
+    const [condition = sql<SqlBool>`1 = 0`] = conditionsOf({ names: [], prefixes: [`${domain}.`] });
+    for (const table of ['role_members', 'group_members'] as const) {
+      const rows = await this.#db.selectFrom(table).select('member').distinct().where(condition).execute();
+      for (const { member } of rows) if (!/[.:]/.test(member.slice(domain.length + 1))) found.add(member);
+    }
+    return [...found].sort();
+  }
+
   formHolder(name: DomainName): Promise<FormHolder | undefined> {
     return readFormHolder(this.#db, name);
   }

@@ -73,6 +73,8 @@ export interface StoreReader {
   groupsWithMember(search: MemberSearch): Promise<readonly string[]>;
   /** Every role and group that has one of these members, sorted by domain and list; of deleted domains there are none. */
   memberships(names: readonly string[]): Promise<readonly Membership[]>;
+  /** What members in any domain name of this one: its services, also those that there are none of, and patterns of their names. Sorted. */
+  membersOf(domain: DomainName): Promise<readonly string[]>;
   /** The other domain that has the form of this name in DNS. */
   formHolder(name: DomainName): Promise<FormHolder | undefined>;
   /** Which of these names (a domain, or `domain.service`) were deleted, and not used again since. */

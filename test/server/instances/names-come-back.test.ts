@@ -1,6 +1,6 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { findNameFaults } from '@signet/server/management/name-safeguards';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
@@ -197,6 +197,58 @@ test('a domain that is deleted takes its services, its roles and its name with i
   t.is((await operator(`${domain}/services/api?reuseName=true`, send('PUT', {}))).status, 201);
   t.is((await operator(`${domain}/roles/reader`, send('PUT', { members: ['media.player'] }))).status, 201);
   for (const holder of holders) t.is(await works(holder), 401);
+});
+
+test('a domain that is deleted leaves no member that a successor could be, be it a pattern or nobody yet', async (t) => {
+  const { operator, boss, store } = await world(t);
+  t.is((await operator(base, send('POST', { domain: 'brief', admins: ['media.boss'] }))).status, 201);
+  t.is((await operator(base, send('POST', { domain: 'brief.er', admins: ['media.boss'] }))).status, 201);
+  const members = ['brief.*', 'brief.a*', 'brief.ghost', 'brief.er.api', 'brief.er.*', 'briefs.api'];
+  for (const member of members) {
+    const path = `${base}/catalog/roles/reader/members/${member}?allowWildcard=true`;
+    t.is((await operator(path, send('PUT', {}))).status, 201, member);
+  }
+  const media = await store.domain(parseDomainName('media'));
+  t.is((await boss(`${base}/media/groups/mixed`, send('PUT', { members: ['brief.ghost'] }))).status, 201);
+  await operator(`${base}/brief`, send('PUT', { enabled: false }));
+  const refused = await operator(`${base}/brief`, send('DELETE'));
+  t.is(refused.status, 409);
+  t.regex(String(field(refused.body, 'message')), /`catalog:role\.reader`.*`media:group\.mixed`/);
+  t.is((await operator(`${base}/brief?removeMemberships=true`, send('DELETE'))).status, 204);
+  const catalog = await store.domain(parseDomainName('catalog'));
+  t.deepEqual(
+    catalog?.roles.find(({ name }) => name === 'reader')?.members.map(({ name }) => name),
+    ['brief.er.*', 'brief.er.api', 'briefs.api', 'media.player'],
+  );
+  t.not((await store.domain(parseDomainName('media')))?.version, media?.version);
+  t.deepEqual((await store.domain(parseDomainName('media')))?.groups[0]?.members, []);
+});
+
+test('a provider that is deleted takes the instances it vouched for with it, wherever they are', async (t) => {
+  const { operator, store, clock } = await world(t);
+  const at = Math.floor(clock.now() / 1000);
+  const holder = parsePrincipalName('media.player');
+  const [provider, other] = ['catalog.api', 'catalog.admin'].map((name) => parsePrincipalName(name));
+  const tenant = { domain: parseDomainName('media'), service: parseServiceName('player') };
+  const keys = [provider, other].map((name) => ({
+    ...tenant,
+    provider: name ?? holder,
+    instanceId: parsePathElement('i-1'),
+  }));
+  for (const [index, key] of keys.entries()) {
+    const [serial, fingerprint] = [`0${index}`, 'f'];
+    const row = { serial, issuer: 'i', kind: 'instance', subject: holder, holder, ...key } as const;
+    await store.certificates.intend({ ...row, notBefore: at, notAfter: at + 99 }, at);
+    await store.instances.register(key, { serial, fingerprint, notAfter: at + 99 }, { clientOnly: false }, at);
+    await store.instances.addJoinToken(serial, { ...key, expires: at + 99, createdBy: holder });
+  }
+  t.is((await operator(`${base}/catalog/services/api`, send('DELETE'))).status, 204);
+  for (const [index, key] of keys.entries()) {
+    const isThere = index === 1;
+    t.is((await store.instances.find(key)) !== undefined, isThere);
+    t.is((await store.certificates.find(`0${index}`))?.revoked === undefined, isThere);
+    t.is(await store.instances.spendJoinToken(`0${index}`, key, at), isThere);
+  }
 });
 
 test('a role that is deleted takes its certificates with it', async (t) => {
