@@ -1,3 +1,5 @@
+import { ServiceUnavailableError } from './errors.ts';
+
 /** The other processes of one server, which share its port and its store (`workers`). */
 export interface Peers {
   /**
@@ -5,6 +7,12 @@ export interface Peers {
    * the whole server. Throws `ServiceUnavailableError` when one cannot, or does not answer in time.
    */
   refresh(): Promise<void>;
+}
+
+/** What is said instead of an acknowledgement while not every process follows. */
+export function notFollowed(cause?: unknown): ServiceUnavailableError {
+  const text = 'the change is made, but a process of this server does not follow it yet: send the request again';
+  return new ServiceUnavailableError(text, { cause });
 }
 
 /** A server of one process. */

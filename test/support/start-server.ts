@@ -6,6 +6,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { createServer, type RunningServer } from '@signet/server/compose';
 import { loadConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
+import { noPeers, type Peers } from '@signet/server/peers';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store } from '@signet/server/store/store';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
@@ -47,11 +48,13 @@ export interface TestServerOptions {
   readonly options?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
   readonly pki?: Pki;
+  /** The other processes of the server; default: none. */
+  readonly peers?: Peers;
 }
 
 /** A token server on a free port with a store of its own; it ends with the test or the file. */
 export async function startServer(t: Ending, options: TestServerOptions = {}): Promise<TestServer> {
-  const { clock, pki = await createPki() } = options;
+  const { clock, pki = await createPki(), peers = noPeers } = options;
   const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   const at = (name: string) => join(folder, name);
   const server = await pki.server();
@@ -70,7 +73,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
   const store = await openSqliteStore(join(folder, 'signet.db'), clock === undefined ? {} : { clock });
-  const running = await createServer(config, { logger, store, ...(clock !== undefined && { clock }) });
+  const running = await createServer(config, { logger, store, peers, ...(clock !== undefined && { clock }) });
   t.teardown(async () => {
     await running.close();
     await store.close();

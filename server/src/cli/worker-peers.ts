@@ -1,7 +1,6 @@
 import type { Worker } from 'node:cluster';
 import { z } from 'zod';
-import { ServiceUnavailableError } from '../errors.ts';
-import type { Peers } from '../peers.ts';
+import { notFollowed, type Peers } from '../peers.ts';
 
 /* The processes of one server talk through their parent: a worker asks it to have the others read the store anew, it asks each of them, and
    answers when the last one has. Every message carries the number that its sender gave to the question. */
@@ -60,10 +59,7 @@ export function workerPeers(channel: WorkerChannel, timeoutMs: number = answerMs
       const ok = await promise;
       clearTimeout(timer);
       waiting.delete(id);
-      if (ok) return;
-      throw new ServiceUnavailableError(
-        'the change is made, but a process of this server does not follow it yet: send the request again',
-      );
+      if (!ok) throw notFollowed();
     },
   };
 }

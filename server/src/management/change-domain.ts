@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
-import { ForbiddenError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
+import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import { foldedImpactInSteps } from '../impact/fold.ts';
 import type { AccessChange } from '../impact/impact.ts';
+import { notFollowed } from '../peers.ts';
 import { compileInSteps } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices } from '../snapshot/steps.ts';
@@ -113,21 +114,31 @@ export async function changeDomain(
     );
     return { kind: 'dry-run', preview: withWarnings(found, warnings) };
   }
-  const outcome = await deps.store.change(request.context, async (transaction): Promise<ChangeOutcome> => {
-    const { before, after, warnings } = await readAndEdit(transaction, deps, request, edit);
-    await transaction.saveExcerpt(before, after);
-    if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
-    // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
-    const saved = await readForChange(transaction, edit.domain, edit.members);
-    const view = saved && edit.view(saved.content);
-    return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
-  });
-  await deps.changed().catch(ignored);
+  const outcome = await deps.store
+    .change(request.context, async (transaction): Promise<ChangeOutcome> => {
+      const { before, after, warnings } = await readAndEdit(transaction, deps, request, edit);
+      await transaction.saveExcerpt(before, after);
+      if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
+      // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
+      const saved = await readForChange(transaction, edit.domain, edit.members);
+      const view = saved && edit.view(saved.content);
+      return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
+    })
+    .catch(async (error: unknown) => {
+      // A deletion that is sent again finds nothing any more, which is as good as an acknowledgement.
+      if (error instanceof NotFoundError) await followed(deps);
+      throw error;
+    });
+  await followed(deps);
   return outcome;
 }
 
-/** The change is made: each process follows at its next refresh, and the failure is reported there. */
-export function ignored(): void {}
+/** Waits until every process of this server follows what was changed; then it is acknowledged. Throws `ServiceUnavailableError`. */
+export async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<void> {
+  await changed().catch((cause: unknown) => {
+    throw notFollowed(cause);
+  });
+}
 
 /** A preview with what its author should look at. */
 export function withWarnings(found: Preview, warnings: readonly string[]): Preview {

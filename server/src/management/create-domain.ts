@@ -6,7 +6,7 @@ import type { StoreReader } from '../store/store.ts';
 import {
   type ChangeOutcome,
   type ChangeRequest,
-  ignored,
+  followed,
   type ManagementDeps,
   nameRulesOf,
   type Preview,
@@ -60,7 +60,7 @@ export async function createDomain(
     await transaction.saveDomain(content);
     return found;
   });
-  await deps.changed().catch(ignored);
+  await followed(deps);
   return { kind: 'done', created: true, view: domainView(content), warnings };
 }
 
@@ -100,7 +100,7 @@ export async function deleteDomain(
     await transaction.deleteDomain(name);
     return ended;
   });
-  await deps.changed().catch(ignored);
+  await followed(deps);
   return { kind: 'done', created: false, view: undefined, warnings };
 }
 
