@@ -43,7 +43,8 @@ export async function openChanger(file: string): Promise<Changer> {
   const live = await openLiveSnapshot({ store, clock: systemClock, refreshIntervalMs: 3_600_000 });
   const snapshot = () => live.current();
   const refresh = () => live.refresh();
-  const deps: ManagementDeps = { store, snapshot, refresh, changed: refresh, clock: systemClock, quotas };
+  const clock = systemClock;
+  const deps: ManagementDeps = { store, snapshot, snapshotAt: live.at, refresh, changed: refresh, clock, quotas };
   const caller = parsePrincipalName('sys.auth.operator');
   const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
   return {

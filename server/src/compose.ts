@@ -68,7 +68,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   };
   const management = {
     store,
-    snapshot: () => live.current(),
+    ...decideAgain,
     refresh: () => live.refresh(),
     changed: () => Promise.all([refresh(), peers.refresh()]),
     clock,

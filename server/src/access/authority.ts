@@ -31,7 +31,7 @@ const authorities = {
   assume_role: { objects: ['role'] },
   assume_aws_role: { byName: true },
   ssh_login: { objects: ['ssh'] },
-  launch: { objects: ['service', 'instance', 'dns', 'hostname'] },
+  launch: { objects: ['service', 'instance', 'dns', 'hostname', 'address'] },
   update: { objects: ['service'] },
   delete: { objects: ['instance'] },
   revoke: { objects: ['ssh'] },

@@ -60,7 +60,7 @@ export function applyDocuments(
     const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
     const refusals = await findRefusals(transaction, changes, options, now);
     if (refusals.length > 0) throw new InvalidDocumentError(refusals);
-    const dangling = await findDangling(transaction, changes);
+    const dangling = await findDangling(transaction, changes, options);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new InvalidDocumentError(failures);
     const domains: AppliedDomain[] = [];

@@ -6,6 +6,7 @@ import { foldedImpactInSteps } from '../impact/fold.ts';
 import type { AccessChange } from '../impact/impact.ts';
 import { notFollowed } from '../peers.ts';
 import { compileInSteps } from '../snapshot/compile-snapshot.ts';
+import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
@@ -28,6 +29,7 @@ import { checkSafeguards } from './safeguards.ts';
 export interface ManagementDeps {
   readonly store: Store;
   readonly snapshot: () => Snapshot;
+  readonly snapshotAt: SnapshotAt;
   /** Makes the snapshot follow a change at once. */
   readonly refresh: () => Promise<void>;
   /** Makes every process of this server follow a change at once. */
@@ -96,14 +98,14 @@ export async function changeDomain(
   request: ChangeRequest,
   edit: DomainEdit,
 ): Promise<ChangeOutcome> {
-  // Rights as they are now, whichever server changed them.
+  // So that the transaction has little to catch up with.
   await deps.refresh();
   if (request.dryRun) {
     const { roles, groups, names } = edit.members;
     const isNarrow = roles.length + groups.length === 0;
     const read = isNarrow ? readForChange : readWhole;
-    const { before, after, warnings } = await deps.store.view((reader) =>
-      readAndEdit(reader, deps, request, edit, read),
+    const { before, after, warnings } = await deps.store.view(async (reader) =>
+      readAndEdit(reader, await asOf(deps, reader), request, edit, read),
     );
     const found = await preview(
       deps,
@@ -116,7 +118,7 @@ export async function changeDomain(
   }
   const outcome = await deps.store
     .change(request.context, async (transaction): Promise<ChangeOutcome> => {
-      const { before, after, warnings } = await readAndEdit(transaction, deps, request, edit);
+      const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
       await transaction.saveExcerpt(before, after);
       if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
       // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
@@ -138,6 +140,18 @@ export async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Pr
   await changed().catch((cause: unknown) => {
     throw notFollowed(cause);
   });
+}
+
+/**
+ * The same, with rights as they are in the transaction that makes the change, whichever server changed them last: they may have been taken
+ * away while it waited for its turn.
+ */
+export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snapshotAt'>>(
+  deps: Deps,
+  reader: Pick<StoreReader, 'source'>,
+): Promise<Deps> {
+  const snapshot = await deps.snapshotAt(reader.source());
+  return { ...deps, snapshot: () => snapshot };
 }
 
 /** A preview with what its author should look at. */
@@ -188,12 +202,12 @@ async function edited(
     throw new ForbiddenError('only an administrator may change who manages the domain');
   }
   const after = isAdmin ? wanted : withDelegatedKeys(before, wanted);
-  await checkPlantedKeys(before, after, reader);
   checkQuotas(before, after, deps.quotas, otherMembers);
   const { sees } = viewerOf(snapshot, request.caller, now);
   const { allowWildcard } = request;
   const names = nameRulesOf(deps, request, before.name);
   await checkSafeguards(before, after, { allowWildcard, ...names, now, reader, sees });
+  await checkPlantedKeys(before, after, reader, sees);
   return after;
 }
 

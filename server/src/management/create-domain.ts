@@ -4,6 +4,7 @@ import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { DomainContent } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import {
+  asOf,
   type ChangeOutcome,
   type ChangeRequest,
   followed,
@@ -36,16 +37,18 @@ export async function createDomain(
   await deps.refresh();
   requireOperator(deps, request, content.name);
   const check = async (reader: StoreReader) => {
+    const current = await asOf(deps, reader);
+    requireOperator(current, request, content.name);
     if ((await reader.excerpt(content.name, noMembers)) !== undefined)
       throw new ConflictError(`domain \`${content.name}\` exists already`);
     requireReason(content, request.context);
     checkQuotas(undefined, content, deps.quotas);
     const { allowWildcard } = request;
-    await checkPlantedKeys(undefined, content, reader);
     const now = deps.clock.now();
-    const { sees } = viewerOf(deps.snapshot(), request.caller, now);
-    const names = nameRulesOf(deps, request, content.name);
+    const { sees } = viewerOf(current.snapshot(), request.caller, now);
+    const names = nameRulesOf(current, request, content.name);
     await checkSafeguards(undefined, content, { allowWildcard, ...names, now, reader, sees });
+    await checkPlantedKeys(undefined, content, reader, sees);
     return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
@@ -71,16 +74,17 @@ export async function deleteDomain(
   name: DomainName,
 ): Promise<ChangeOutcome> {
   const check = async (reader: StoreReader) => {
+    const current = await asOf(deps, reader);
     const domain = (await reader.excerpt(name, noMembers))?.content;
     if (domain === undefined) throw new UnknownDomainError(name);
-    requireOperator(deps, request, name);
+    requireOperator(current, request, name);
     requireReason(domain, request.context);
     requireMatch(request, domainView(domain));
     checkDeletable(domain);
     // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);
     if (request.removeMemberships !== true) {
-      await checkUnused(reader, name, members, viewerOf(deps.snapshot(), request.caller, deps.clock.now()).sees);
+      await checkUnused(reader, name, members, viewerOf(current.snapshot(), request.caller, deps.clock.now()).sees);
     }
     return members;
   };

@@ -5,7 +5,7 @@ import type { StoreReader } from '../store/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
 import { findNameFaults, type NameRules } from './name-safeguards.ts';
-import { findPlantedKeys } from './planted-keys.ts';
+import { findPlantedKeys, type PlantedKeysReader } from './planted-keys.ts';
 import { findQuotaFaults, type Quotas } from './quotas.ts';
 import { findFaults, lostGroups, usersOf } from './safeguards.ts';
 
@@ -59,12 +59,39 @@ export async function findRefusals(
 /** What gives authority to services with keys of delegates. */
 async function plantedKeys(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
   const problems: DocumentProblem[] = [];
+  const left = leftBy(changes, reader);
   for (const { document, before, after } of changes) {
-    for (const { path, error } of await findPlantedKeys(before, after, reader)) {
+    for (const { path, error } of await findPlantedKeys(before, after, { reader: left })) {
       problems.push(document.source.problem(placeOf(document.source.value, path), error.message));
     }
   }
   return problems;
+}
+
+/** The store as the documents leave it: what one of them makes harmless or dangerous may stand in another. */
+function leftBy(changes: readonly DocumentChange[], reader: StoreReader): PlantedKeysReader {
+  const contents = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
+  return {
+    async excerpt(name, scope) {
+      const content = contents.get(name);
+      return content === undefined ? await reader.excerpt(name, scope) : { content };
+    },
+    async delegatedKeys(search) {
+      const keys = await reader.delegatedKeys(search);
+      return keys.filter(({ domain, service, keyId }) => {
+        const own = contents.get(domain);
+        const { publicKeys = [] } = own?.services.find(({ name }) => name === service) ?? {};
+        return own === undefined || publicKeys.some(({ id, delegated }) => id === keyId && delegated === true);
+      });
+    },
+    async domainsWithMember(search) {
+      const stored = await reader.domainsWithMember(search);
+      const users = [...contents.values()].filter(({ roles }) =>
+        search.names.some((name) => roles.some(hasMember(name))),
+      );
+      return [...new Set([...stored, ...users.map(({ name }) => name)])];
+    },
+  };
 }
 
 async function nameRefusals(
@@ -91,11 +118,13 @@ function sectionOf(kind: keyof Quotas): string {
   return kind === 'keys' ? 'services' : kind;
 }
 
-/** What other domains have of groups that the documents take away: it grants nothing from then on. */
+/** What other domains have of groups that the documents take away, and keep: it grants nothing from then on. */
 export async function findDangling(
   reader: StoreReader,
   changes: readonly DocumentChange[],
+  { removeMemberships = false }: NameRules,
 ): Promise<DocumentProblem[]> {
+  if (removeMemberships) return [];
   const contents = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
   const problems: DocumentProblem[] = [];
   for (const { document, before, after } of changes) {

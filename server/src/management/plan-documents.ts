@@ -47,7 +47,7 @@ export async function planDocuments(
     return {
       state: reader.state(),
       moved,
-      warnings: [...warnings, ...missingReasons(moved), ...(await findDangling(reader, changes))],
+      warnings: [...warnings, ...missingReasons(moved), ...(await findDangling(reader, changes, rules))],
       refusals: await findRefusals(reader, changes, rules, now),
       casesPassed: passed,
       before: snapshotOf({

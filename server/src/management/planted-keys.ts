@@ -1,13 +1,21 @@
+import { isDeepStrictEqual } from 'node:util';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { diffLists } from '../store/diff-domains.ts';
+import type { MemberScope } from '../store/read-members.ts';
 import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../store/records.ts';
 import type { DelegatedKey, MemberSearch, StoreReader } from '../store/store.ts';
 import { isPowerful } from './managers.ts';
 import { noMembers } from './member-scope.ts';
+import type { Sees } from './name-safeguards.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
 
-type Reader = Pick<StoreReader, 'excerpt' | 'delegatedKeys' | 'domainsWithMember'>;
+/** Where other domains are found, as the change leaves them. */
+export interface PlantedKeysReader extends Pick<StoreReader, 'delegatedKeys' | 'domainsWithMember'> {
+  excerpt(name: DomainName, scope: MemberScope): Promise<{ readonly content: DomainContent } | undefined>;
+}
+
+type Reader = PlantedKeysReader;
 
 /** The domain after a change by somebody who is no administrator: keys that are new, or not what they were, are marked. */
 export function withDelegatedKeys(before: DomainContent, after: DomainContent): DomainContent {
@@ -28,14 +36,25 @@ interface Entry {
   readonly member: string;
 }
 
-/** Throws `ConflictError` for the first of `findPlantedKeys`. */
+/**
+ * Throws `ConflictError` for the first of `findPlantedKeys`. To be asked after it is known that the author may refer to the groups of other
+ * domains that he names; of groups whose consent has ended he is not told who is in them.
+ */
 export async function checkPlantedKeys(
   before: DomainContent | undefined,
   after: DomainContent,
   reader: Reader,
+  sees: Sees,
 ): Promise<void> {
-  const [fault] = await findPlantedKeys(before, after, reader);
+  const [fault] = await findPlantedKeys(before, after, { reader, sees });
   if (fault !== undefined) throw fault.error;
+}
+
+/** Where the keys are found, and who is told of them. */
+export interface PlantedKeysOptions {
+  readonly reader: Reader;
+  /** Absent: the author may look at everything. */
+  readonly sees?: Sees | undefined;
 }
 
 /**
@@ -45,10 +64,11 @@ export async function checkPlantedKeys(
 export async function findPlantedKeys(
   before: DomainContent | undefined,
   after: DomainContent,
-  reader: Reader,
+  { reader, sees = () => true }: PlantedKeysOptions,
 ): Promise<SafeguardFault[]> {
   const joining = joiningEntries(before, after);
-  const raised = await raisedEntries(before, after, reader);
+  const isNew = (entry: Entry) => !joining.some((other) => isDeepStrictEqual(other, entry));
+  const raised = (await raisedEntries(before, after, reader)).filter(isNew);
   const groups = [...joining, ...raised].filter(({ kind, member }) => kind === 'role' && member.includes(':'));
   const planted = await plantedBy(
     [...joining, ...raised].map(({ member }) => member),
@@ -62,14 +82,25 @@ export async function findPlantedKeys(
   for (const entry of [...joining, ...raised]) {
     const keys = await keysOf(entry, planted, after, reader);
     const [key] = keys;
-    if (key !== undefined && (await givesAuthority(entry, rules, reader))) faults.push(faultOf(entry, key));
+    if (key === undefined || !(await givesAuthority(entry, rules, reader))) continue;
+    faults.push(faultOf(entry, maySeeGroup(entry, after.name, sees) ? key : undefined));
   }
   return faults;
 }
 
-function faultOf({ kind, list, member }: Entry, { domain, service, keyId }: DelegatedKey): SafeguardFault {
-  const name = servicePrincipal(domain, service);
-  const text = `service \`${name}\` cannot gain authority while it has the public key \`${keyId}\` of a delegate: an administrator of \`${domain}\` must register that key again, or delete it`;
+/** Whether the author may know who is in the group that an entry names. */
+function maySeeGroup({ member }: Entry, own: DomainName, sees: Sees): boolean {
+  const colon = member.indexOf(':');
+  // Parsed with the member.
+  const domain = member.slice(0, colon) as DomainName;
+  return colon < 0 || domain === own || sees(domain, member.slice(colon + 1));
+}
+
+function faultOf({ kind, list, member }: Entry, key: DelegatedKey | undefined): SafeguardFault {
+  const text =
+    key === undefined
+      ? `group \`${member}\` cannot gain authority while a service in it has the public key of a delegate: an administrator of its domain must register that key again, or delete it`
+      : `service \`${servicePrincipal(key.domain, key.service)}\` cannot gain authority while it has the public key \`${key.keyId}\` of a delegate: an administrator of \`${key.domain}\` must register that key again, or delete it`;
   return { error: new ConflictError(text), path: [`${kind}s`, list, 'members', member] };
 }
 

@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
+import type { AuditRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 
@@ -14,8 +15,9 @@ export interface ObjectKey {
 }
 
 const fields = { role: 'roles', group: 'groups', policy: 'policies', service: 'services' } as const;
-const named = z.array(z.looseObject({ name: z.string() })).default([]);
-const sideSchema = z.object({ roles: named, groups: named, policies: named, services: named });
+const named = z.array(z.looseObject({ name: z.string() }));
+const orNone = named.default([]);
+const sideSchema = z.object({ roles: orNone, groups: orNone, policies: orNone, services: orNone });
 
 const rowsAStatement = 500;
 
@@ -24,6 +26,34 @@ export function sideOf(text: string | undefined, { kind, name }: ObjectKey): rea
   return text === undefined
     ? []
     : sideSchema.parse(JSON.parse(text))[fields[kind]].filter((item) => item.name === name);
+}
+
+/**
+ * The record with no more than the names of roles and groups that its reader may not look at: `sees` is asked for `role.<name>` and
+ * `group.<name>`. Whoever looks at a domain knows their names, and not who is in them.
+ */
+export function withoutHidden(
+  { before, after, ...record }: AuditRecord,
+  sees: (object: string) => boolean,
+): AuditRecord {
+  return {
+    ...record,
+    ...(before !== undefined && { before: sideWithoutHidden(before, sees) }),
+    ...(after !== undefined && { after: sideWithoutHidden(after, sees) }),
+  };
+}
+
+const listsSchema = z.looseObject({ roles: named.optional(), groups: named.optional() });
+
+function sideWithoutHidden(text: string, sees: (object: string) => boolean): string {
+  const { roles, groups, ...rest } = listsSchema.parse(JSON.parse(text));
+  const shown = (kind: 'role' | 'group', items: z.output<typeof named>) =>
+    items.map((item) => (sees(`${kind}.${item.name}`) ? item : { name: item.name }));
+  return JSON.stringify({
+    ...rest,
+    ...(roles !== undefined && { roles: shown('role', roles) }),
+    ...(groups !== undefined && { groups: shown('group', groups) }),
+  });
 }
 
 /** Notes which things of a domain a record speaks of, so that their changes are found without reading the log. */

@@ -1,4 +1,4 @@
-import type { Kysely, Selectable } from 'kysely';
+import { type Kysely, type Selectable, sql } from 'kysely';
 import { auditHash } from './audit-chain.ts';
 import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditAction, AuditRecord } from './records.ts';
@@ -42,17 +42,31 @@ export async function insertAudit(
 export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRecord[]> {
   let select = db.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(query.limit);
   if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
+  if (query.domain !== undefined) {
+    // A certificate, a key or the store itself may have the name of a domain.
+    select = select.where('subject', '=', query.domain).where('action', 'in', [...domainActions, 'reuse-name']);
+    select = select.where('id', '>=', beginningOf(db, query.domain));
+  }
   if (query.before !== undefined) select = select.where('id', '<', query.before);
   if (query.object !== undefined) select = select.where('id', 'in', recordsOf(db, query));
   return (await select.execute()).map(auditRecord);
 }
 
+/** The record with which a domain begins: the last one of its making. */
+function beginningOf(db: Kysely<Schema>, domain: string) {
+  return db
+    .selectFrom('audit')
+    .select((select) => select.fn.coalesce(select.fn.max('id'), sql<number>`0`).as('id'))
+    .where('subject', '=', domain)
+    .where('action', '=', 'create');
+}
+
 /** The newest records of a page, by the index of objects. */
-function recordsOf(db: Kysely<Schema>, { subject = '', object, before, limit }: AuditQuery) {
+function recordsOf(db: Kysely<Schema>, { domain, object, before, limit }: AuditQuery) {
   const found = db
     .selectFrom('audit_objects')
     .select('audit_id')
-    .where('domain', '=', subject)
+    .where('domain', '=', domain ?? '')
     .where('kind', '=', object?.kind ?? '')
     .where('name', '=', object?.name ?? '')
     .orderBy('audit_id', 'desc')

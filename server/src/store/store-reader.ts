@@ -8,11 +8,13 @@ import {
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
 import { type EndedName, type FormHolder, readEndedNames, readFormHolder } from './names.ts';
+import { readChanges } from './read-changes.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import { type ListKey, type MemberScope, readMemberPage } from './read-members.ts';
 import type { DomainRecord, MemberRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
+import type { SnapshotSource } from './snapshot-source.ts';
 import type {
   DelegatedKey,
   DomainExcerpt,
@@ -37,6 +39,13 @@ export class KyselyStoreReader implements StoreReader {
 
   state(): StoreState {
     return this.#state;
+  }
+
+  source(): SnapshotSource {
+    return {
+      state: () => Promise.resolve(this.#state),
+      changesSince: (counter, versionOf) => readChanges(this.#db, counter ?? -1, versionOf),
+    };
   }
 
   async domain(name: DomainName): Promise<DomainRecord | undefined> {

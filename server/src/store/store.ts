@@ -55,6 +55,8 @@ export interface Membership {
 /** The store as of one instant. Every look-up costs what it finds, not what there is. */
 export interface StoreReader {
   state(): StoreState;
+  /** The same for a snapshot; in a transaction, before it has changed anything. */
+  source(): SnapshotSource;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   /** As much of the domain as the scope says. */
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
@@ -110,7 +112,9 @@ export interface StoreTransaction extends StoreReader {
 
 export interface AuditQuery {
   readonly subject?: string;
-  /** Only what changed this thing of the domain that `subject` names. */
+  /** Only what was done to the domain of this name since it was made: an earlier one of the name may have been somebody else's. */
+  readonly domain?: DomainName;
+  /** Only what changed this thing of that domain. */
   readonly object?: ObjectKey;
   /** Only records with a smaller id: those that follow the last one of a page. */
   readonly before?: number;

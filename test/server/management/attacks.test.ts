@@ -1,6 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { ForbiddenError } from '@signet/server/errors';
+import { changeDomain } from '@signet/server/management/change-domain';
+import { parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
+import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import test from 'ava';
 import { managementWorld, send, tagOf } from '#support/management-world';
 import { principalToken } from '#support/principal-token';
@@ -274,6 +278,56 @@ test('who lost a right through another server has lost it here as well', async (
     await transaction.saveDomain({ ...content, roles: content.roles.map((role) => ({ ...role, members })) });
   });
   t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('PUT', {}))).status, 403);
+});
+
+test('a right that was taken away while a change waited for its turn is gone', async (t) => {
+  const domain = await delegated('late', ['manage_members', 'role.reader']);
+  await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', {}));
+  const live = await openLiveSnapshot({ store: server.store, clock: systemClock, refreshIntervalMs: 3_600_000 });
+  t.teardown(() => live.close());
+  const name = parseDomainName('late');
+  /** Between the last look at the store and the transaction of the change. */
+  const takeAway = async () => {
+    await live.refresh();
+    await server.store.change({ actor: 'another server' }, async (transaction) => {
+      const content = await transaction.domain(name);
+      if (content === undefined) throw new Error('the domain is gone');
+      const roles = content.roles.map((role) => ({
+        ...role,
+        members: role.members.filter((member) => !['media.guest', 'media.keyer'].includes(member.name)),
+      }));
+      await transaction.saveDomain({ ...content, roles });
+    });
+  };
+  const many = 1000;
+  const quotas = {
+    roles: many,
+    members: many,
+    groups: many,
+    policies: many,
+    assertions: many,
+    services: many,
+    keys: many,
+  };
+  const deps = {
+    store: server.store,
+    snapshot: () => live.current(),
+    snapshotAt: live.at,
+    refresh: takeAway,
+    changed: async () => undefined,
+    clock: systemClock,
+    quotas,
+  };
+  for (const who of ['media.guest', 'media.keyer']) {
+    await boss(`${domain}/roles/keepers/members/media.guest`, send('PUT', {}));
+    await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', {}));
+    const list = parseMemberList('role', name, 'reader');
+    const caller = parsePrincipalName(who);
+    const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
+    const edit = putMember(list, 'media.player', {});
+    await t.throwsAsync(changeDomain(deps, request, edit), { instanceOf: ForbiddenError });
+  }
+  t.deepEqual((await boss(`${domain}/roles/reader/members`)).body, { items: [] });
 });
 
 test('the last administrator stays, whichever way the role is reached', async (t) => {

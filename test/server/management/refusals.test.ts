@@ -1,6 +1,7 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName, parseKeyId } from '@signet/policy-engine/names';
 import { formatProblem, InvalidDocumentError } from '@signet/server/errors';
 import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
@@ -289,4 +290,43 @@ test('a service may leave in one step with all who list it', async (t) => {
     summary.domains.map(({ outcome }) => outcome),
     ['changed', 'changed'],
   );
+});
+
+test('a key of a delegate gains no authority by two documents that each give none', async (t) => {
+  const { apply, refused, store } = await openWorld(t);
+  await apply({ d: 'domain: d\nservices: { api: {} }\ngroups: { g: {} }\n', e: 'domain: e\nroles: { a: {} }\n' });
+  const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  await store.change(by, async (transaction) => {
+    const content = await transaction.domain(parseDomainName('d'));
+    if (content === undefined) throw new Error('the domain is gone');
+    const publicKeys = [{ id: parseKeyId('0'), pem, delegated: true as const }];
+    await transaction.saveDomain({ ...content, services: content.services.map((one) => ({ ...one, publicKeys })) });
+  });
+  const joins = 'domain: d\nservices: { api: {} }\ngroups: { g: { members: [d.api] } }\n';
+  const gives = [
+    'domain: e',
+    'roles: { a: { members: ["d:group.g"] } }',
+    'policies: { p: [{ action: ssh_login, resource: ssh.root, role: a }] }',
+    '',
+  ].join('\n');
+  const text = 'service `d.api` cannot gain authority while it has the public key `0` of a delegate';
+  const problems = await refused({ d: joins, e: gives });
+  t.deepEqual(
+    problems.map((problem) => problem.slice(0, problem.indexOf(': an administrator'))),
+    [`d.yaml:3:26: groups.g.members[0]: ${text}`, `e.yaml:2:25: roles.a.members[0]: ${text}`],
+  );
+  // The administrator who writes the documents may approve the key in the same step.
+  const approved = joins.replace('api: {}', `api: { publicKeys: { "0": ${JSON.stringify(pem)} } }`);
+  t.is((await apply({ d: approved, e: gives })).domains.length, 2);
+});
+
+test('groups go with their memberships where that is asked for, and nobody is told that these stay', async (t) => {
+  const { apply, documents, store } = await openWorld(t);
+  const e = 'domain: e\nroles: { a: { members: ["d:group.g"] } }\n';
+  const without = { d: 'domain: d\n' };
+  await apply({ d: 'domain: d\ngroups: { g: {} }\n', e });
+  t.is((await planDocuments(store, documents(without), now)).warnings.length, 1);
+  t.deepEqual((await planDocuments(store, documents(without), now, { removeMemberships: true })).warnings, []);
+  t.deepEqual((await apply(without, { removeMemberships: true })).warnings, []);
+  t.deepEqual((await store.domain(parseDomainName('e')))?.roles[0]?.members, []);
 });

@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { parseDomainName } from '@signet/policy-engine/names';
 import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
@@ -193,4 +194,73 @@ test('a search shows memberships only of the roles and groups that the caller ma
     );
   t.deepEqual(await found(guest), ['open']);
   t.deepEqual(await found(boss), ['team', 'open', 'readers']);
+});
+
+test('a key of a delegate in a group of others tells nothing of the group', async (t) => {
+  const theirs = await vault('vault9');
+  const mine = await newDomain('lib9');
+  const pem = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
+  await keyer(`${theirs}/services/hidden`, send('PUT', {}));
+  await keyer(`${theirs}/roles/keepers`, send('PUT', { members: ['media.guest'] }));
+  await keyer(
+    `${theirs}/policies/keys`,
+    send('PUT', [{ action: 'manage_keys', resource: 'service.*', role: 'keepers' }]),
+  );
+  t.is((await guest(`${theirs}/services/hidden/keys/0`, send('PUT', { pem }))).status, 201);
+  await keyer(`${theirs}/groups/secret`, send('PUT', { members: ['vault9.hidden'] }));
+  const join = (group: string, query = '') =>
+    boss(`${mine}/roles/admin/members/vault9:group.${group}${query}`, send('PUT', {}));
+  for (const query of ['', '?dryRun=true']) {
+    const [there, missing] = [await join('secret', query), await join('missing', query)];
+    t.is(there.status, 403);
+    t.is(there.text.replaceAll('secret', 'missing'), missing.text);
+  }
+  // It is a member already, and the author may not look at it.
+  await operator(`${mine}/roles/idle`, send('PUT', { members: ['vault9:group.secret'] }));
+  const power = send('PUT', [{ action: 'ssh_login', resource: 'ssh.root', role: 'idle' }]);
+  const refused = await boss(`${mine}/policies/p`, power);
+  t.is(refused.status, 409);
+  t.regex(message(refused), /^group `vault9:group\.secret` cannot gain authority while a service in it has/);
+  t.notRegex(refused.text, /hidden/);
+  t.regex(message(await operator(`${mine}/policies/p`, power)), /^service `vault9\.hidden` .* public key `0`/);
+});
+
+test('the changes of a domain tell no members of roles and groups that the caller may not look at', async (t) => {
+  const domain = await newDomain('lib10');
+  await boss(`${domain}/roles/readers`, send('PUT', { members: ['hidden.seven'] }));
+  await boss(`${domain}/groups/team`, send('PUT', { members: ['hidden.seven'], description: 'hidden' }));
+  await boss(`${domain}/groups/team/members/hidden.seven`, send('DELETE'));
+  await boss(`${domain}/roles/open`, send('PUT', { members: ['media.player'] }));
+  await boss(`${domain}/roles/watchers`, send('PUT', { members: ['media.guest'] }));
+  const rules = ['domain', 'role.open'].map((resource) => ({ action: 'view_domain', resource, role: 'watchers' }));
+  await boss(`${domain}/policies/watch`, send('PUT', rules));
+  t.is((await guest(`${domain}/roles/readers`)).status, 403);
+  const shown = await guest(`${domain}/changes`);
+  t.is(shown.status, 200);
+  t.notRegex(shown.text, /hidden/);
+  t.regex(shown.text, /"roles":\[\{"name":"readers"\}\]/);
+  t.regex(shown.text, /"name":"open","members":\[\{"name":"media\.player"/);
+  t.regex((await boss(`${domain}/changes`)).text, /hidden\.seven/);
+});
+
+test('the changes of a domain are its own: not those of an earlier one, nor of what else has its name', async (t) => {
+  const domain = await newDomain('lib11');
+  await boss(`${domain}/groups/team`, send('PUT', { members: ['hidden.eight'] }));
+  await operator(domain, send('PUT', { enabled: false }));
+  await operator(domain, send('DELETE'));
+  await operator(`${base}/domains?reuseName=true`, send('POST', { domain: 'lib11', admins: ['media.boss'] }));
+  await boss(`${domain}/groups/team`, send('PUT', {}));
+  const paths = [`${domain}/changes`, `${domain}/groups/team/changes`];
+  for (const path of paths) t.notRegex((await boss(path)).text, /hidden/);
+  t.is(((await boss(`${domain}/groups/team/changes`)).body as { items: unknown[] }).items.length, 1);
+  await newDomain('credentials');
+  await server.store.change({ actor: 'sys.auth.server' }, (transaction) =>
+    transaction.noteRefusedCredentials({ 'principal token is not valid': 3 }),
+  );
+  const told = (await boss(`${base}/domains/credentials/changes`)).body as { items: { action: string }[] };
+  t.deepEqual(
+    told.items.map(({ action }) => action),
+    ['create'],
+  );
+  t.regex((await operator(`${base}/changes`)).text, /refuse-credentials/);
 });

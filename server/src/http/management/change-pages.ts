@@ -10,7 +10,7 @@ import { answerView, pageRequestOf, queryOf } from './request.ts';
 export async function answerChanges(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
-  wanted: Pick<AuditQuery, 'subject' | 'object'>,
+  wanted: Pick<AuditQuery, 'domain' | 'object'>,
   show: (record: AuditRecord) => Record<string, unknown> = shownChange,
 ): Promise<void> {
   const { cursor, limit, list } = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));

@@ -26,8 +26,8 @@ export function mountObjectChangeRoutes(router: Router<RequestState>, deps: Mana
   for (const kind of objectKinds) {
     router.get(`${deps.basePath}/domains/:domainName/${pathParts[kind]}/:name/changes`, async (ctx) => {
       const object = { kind, name: parsers[kind](ctx.params['name'], `${kind}Name`) };
-      const { name: subject } = await viewedDomain(deps, ctx, `${kind}.${object.name}`);
-      await answerChanges(deps, ctx, { subject, object }, (record) => shownOf(record, object));
+      const { name: domain } = await viewedDomain(deps, ctx, `${kind}.${object.name}`);
+      await answerChanges(deps, ctx, { domain, object }, (record) => shownOf(record, object));
     });
   }
 }

@@ -1,18 +1,21 @@
 import type Router from '@koa/router';
 import type { DomainName } from '@signet/policy-engine/names';
 import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
-import { isOperator, mayView, systemDomain } from '../../management/rights.ts';
+import { isOperator, mayView, systemDomain, viewerOf } from '../../management/rights.ts';
 import { type SearchHit, search } from '../../management/search.ts';
+import { withoutHidden } from '../../store/audit-objects.ts';
 import { type RequestState, requireIdentity } from '../context.ts';
-import { answerChanges } from './change-pages.ts';
+import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { answerPage, queryOf, viewedDomain } from './request.ts';
 
 /** What was changed, newest first, and where a principal, resource or action is found. */
 export function mountRecordRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
   router.get(`${deps.basePath}/domains/:domainName/changes`, async (ctx) => {
-    const { name } = await viewedDomain(deps, ctx);
-    await answerChanges(deps, ctx, { subject: name });
+    const { name: domain } = await viewedDomain(deps, ctx);
+    const viewer = viewerOf(deps.snapshot(), requireIdentity(ctx).name, deps.clock.now());
+    const sees = (object: string) => viewer.seesAll(domain) || viewer.sees(domain, object);
+    await answerChanges(deps, ctx, { domain }, (record) => shownChange(withoutHidden(record, sees)));
   });
   router.get(`${deps.basePath}/changes`, async (ctx) => {
     const query = { caller: requireIdentity(ctx).name, right: 'view_domain', domain: systemDomain } as const;
