@@ -55,7 +55,11 @@ const domains: readonly Operation[] = [
   read(`${domain}/accounts/aws`, 'Its AWS account', shapes.accountShape),
   write('put', `${domain}/accounts/aws`, 'Sets it; for system operators', accountSchema, shapes.accountShape),
   remove(`${domain}/accounts/aws`, 'Takes it away; for system operators'),
-  list(`${domain}/changes`, 'What was changed in the domain, newest first', shapes.changeShape),
+  list(
+    `${domain}/changes`,
+    'What was changed in the domain since it was made, newest first; of what the caller may not look at only the names',
+    shapes.changeShape,
+  ),
   list(`${domain}/instances`, 'Registered instances', shapes.instanceShape, { service: 'only of this service' }),
 ];
 

@@ -19,6 +19,8 @@ const places: readonly (readonly [field: string, document: string])[] = [
   ['services.s.description', 'domain: c\nservices: { s: { description: "aXb" } }\n'],
   ['policies.p.description', 'domain: c\npolicies: { p: { description: "aXb", active: null, versions: {} } }\n'],
   ['services.s.hosts[0]', 'domain: c\nservices: { s: { hosts: ["aXb"] } }\n'],
+  // Reading an address drops some of them, and the text is what is stored.
+  ['services.s.endpoint', 'domain: c\nservices: { s: { endpoint: "https://x.test/aXb" } }\n'],
   ['policies.p[0].action', rule('action: "aXb", resource: x, role: r')],
   ['policies.p[0].resource', rule('action: a, resource: "aXb", role: r')],
 ];

@@ -112,6 +112,29 @@ for (const [note, sql, said, unsafe] of alterations) {
   });
 }
 
+const notText: readonly (readonly [what: string, sql: string, said: RegExp])[] = [
+  [
+    'definition',
+    "update sqlite_schema set sql = cast(sql as blob) where name = 'roles' and type = 'table'",
+    /has another definition of table roles: /,
+  ],
+  [
+    'name',
+    "update sqlite_schema set name = cast(name as blob) where name = 'roles_by_trust'",
+    /holds index \(no text\), /,
+  ],
+];
+for (const [what, sql, said] of notText) {
+  test(`a ${what} that is no text is refused as any other that no version makes`, async (t) => {
+    const { file, backup } = await openWorld(t);
+    for (const each of [file, backup]) alter(each, sql, true);
+    const refused = { instanceOf: StoreRefusedError, message: said };
+    await t.throwsAsync(openSqliteStore(file), refused);
+    await t.throwsAsync(checkStore(backup), refused);
+    await t.throwsAsync(restoreStore(file, backup, by), refused);
+  });
+}
+
 test('a trigger that comes with another file while the store is served is refused', async (t) => {
   const { file, backup } = await openWorld(t);
   const store = await openSqliteStore(backup, { clock });

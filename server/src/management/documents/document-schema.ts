@@ -72,7 +72,7 @@ export const serviceSchema = strict({
   description,
   enabled: z.boolean().optional(),
   hosts: z.array(text(253)).optional(),
-  endpoint: z.string().optional(),
+  endpoint: text(1024).regex(/^\S*$/, 'must not hold blanks').optional(),
   publicKeys: z.record(z.string(), z.string()).optional(),
 });
 

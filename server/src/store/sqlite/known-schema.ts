@@ -19,9 +19,9 @@ type Definitions = ReadonlyMap<string, string>;
 /** What a store holds after its first step, its second, and so on; first of all what it holds before any. */
 export type KnownSchemas = readonly Definitions[];
 
-const objectRows = z.array(
-  z.object({ type: z.string(), name: z.string(), tbl_name: z.string(), sql: z.string().nullable() }),
-);
+/** What is no text there was put in by somebody, and fits no definition. */
+const text = z.string().catch('(no text)');
+const objectRows = z.array(z.object({ type: text, name: text, tbl_name: text, sql: text.nullable() }));
 const nameRows = z.array(z.object({ name: z.string() }));
 
 let known: Promise<KnownSchemas> | undefined;
@@ -53,9 +53,13 @@ async function makeSchemas(): Promise<KnownSchemas> {
 /** Every object of the schema, with the table that it belongs to and its text. Indices that SQLite makes by itself have none. */
 function readDefinitions(database: Database.Database, schema: 'main' | 'replaced' = 'main'): Definitions {
   const rows = database.prepare(`select type, name, tbl_name, sql from ${schema}.sqlite_schema`).all();
-  return new Map(
-    objectRows.parse(rows).map(({ type, name, tbl_name: table, sql }) => [`${type} ${name}`, `${table}: ${sql ?? ''}`]),
-  );
+  const definitions = new Map<string, string>();
+  for (const { type, name, tbl_name: table, sql } of objectRows.parse(rows)) {
+    const object = `${type} ${name}`;
+    // One that stands there twice has both definitions, and so none that is known.
+    definitions.set(object, `${definitions.get(object) ?? ''}${table}: ${sql ?? ''}`);
+  }
+  return definitions;
 }
 
 /**
