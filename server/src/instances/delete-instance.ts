@@ -3,6 +3,7 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ChangeContext } from '../store/records.ts';
 import type { InstanceDeps } from './instance-deps.ts';
 import type { InstanceKey } from './instance-store.ts';
@@ -15,19 +16,25 @@ const action = authorityAction('delete');
  * when there was no such instance. Throws `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
  */
 export async function deleteInstance(
-  deps: Pick<InstanceDeps, 'snapshot' | 'clock' | 'store' | 'onRevoked'>,
+  deps: Pick<InstanceDeps, 'snapshot' | 'snapshotAt' | 'clock' | 'store' | 'onRevoked'>,
   caller: PrincipalName,
   key: InstanceKey,
   context: ChangeContext,
 ): Promise<void> {
-  const snapshot = deps.snapshot();
-  if (snapshot.domain(key.domain) === undefined) throw new UnknownDomainError(key.domain);
-  const resource = `${key.domain}:instance.${key.instanceId}`;
-  const granted =
-    caller === key.provider || checkAccess(snapshot, { principal: caller, action, resource }, deps.clock.now()).granted;
-  if (!granted) throw new ForbiddenError(`principal \`${caller}\` may not delete this instance`);
+  // Who has no right holds up nobody who writes.
+  requireDelete(deps.snapshot(), caller, key, deps.clock.now());
   const revocation = { reason: 'cessation-of-operation', at: epochSeconds(deps.clock), by: caller } as const;
-  await deps.store.change(context, (transaction) => transaction.removeInstance(key, revocation));
+  await deps.store.change(context, async (transaction) => {
+    requireDelete(await deps.snapshotAt(transaction.source()), caller, key, deps.clock.now());
+    return transaction.removeInstance(key, revocation);
+  });
   // Also where there was nothing to remove: the request may repeat one that a process of this server could not follow.
   await deps.onRevoked();
+}
+
+function requireDelete(snapshot: Snapshot, caller: PrincipalName, key: InstanceKey, now: number): void {
+  if (snapshot.domain(key.domain) === undefined) throw new UnknownDomainError(key.domain);
+  const resource = `${key.domain}:instance.${key.instanceId}`;
+  if (caller === key.provider || checkAccess(snapshot, { principal: caller, action, resource }, now).granted) return;
+  throw new ForbiddenError(`principal \`${caller}\` may not delete this instance`);
 }

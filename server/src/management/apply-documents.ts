@@ -5,7 +5,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
 import type { SaveOutcome, Store, StoreState } from '../store/store.ts';
-import { type DocumentChange, type DocumentRules, findDangling, findRefusals } from './document-refusals.ts';
+import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { checkReferences } from './documents/references.ts';
@@ -60,7 +60,7 @@ export function applyDocuments(
     const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
     const refusals = await findRefusals(transaction, changes, options, now);
     if (refusals.length > 0) throw new InvalidDocumentError(refusals);
-    const dangling = await findDangling(transaction, changes, options);
+    const elsewhere = await findElsewhere(transaction, changes, options);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new InvalidDocumentError(failures);
     const domains: AppliedDomain[] = [];
@@ -75,7 +75,7 @@ export function applyDocuments(
         changes.flatMap(({ before, after }) => lostNames(before, after)),
       );
     }
-    return { domains, casesPassed: passed, warnings: [...warnings, ...dangling] };
+    return { domains, casesPassed: passed, warnings: [...warnings, ...elsewhere] };
   });
 }
 

@@ -17,7 +17,7 @@ import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import { changesManagers } from './managers.ts';
 import { readForChange, readWhole } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
-import { lostNames, type NameRules, removeMemberships, withoutMembers } from './name-safeguards.ts';
+import { lostNames, type NameRules, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { unlessEntangled } from './plan-documents.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
@@ -176,12 +176,21 @@ async function readAndEdit(
   const whole = needsRules ? await read(reader, edit.domain, { ...edit.members, withoutRules: false }) : excerpt;
   const before = whole ?? excerpt;
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
-  // Removed with it, nothing is left dangling.
-  const dangling =
-    request.removeMemberships === true
-      ? []
-      : await danglingWarnings(before.content, after, reader, seesDomain(deps, request));
-  return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...dangling] };
+  const elsewhere = await elsewhereWarnings(deps, request, { before: before.content, after, reader });
+  return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...elsewhere] };
+}
+
+/** What becomes of the entries of other domains that name what the change takes away: they go with it, or stay and grant nothing. */
+async function elsewhereWarnings(
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  change: { readonly before: DomainContent; readonly after: DomainContent; readonly reader: StoreReader },
+): Promise<readonly string[]> {
+  const { before, after, reader } = change;
+  if (request.removeMemberships !== true) return danglingWarnings(before, after, reader, seesDomain(deps, request));
+  const { sees } = viewerOf(deps.snapshot(), request.caller, deps.clock.now());
+  const removed = await removalWarnings(reader, after.name, lostNames(before, after), { sees });
+  return removed.map(({ text }) => text);
 }
 
 async function edited(

@@ -21,7 +21,7 @@ import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dan
 import { checkDeletable, domainView } from './edits/domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
-import { checkUnused, removeMemberships } from './name-safeguards.ts';
+import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
@@ -83,26 +83,26 @@ export async function deleteDomain(
     checkDeletable(domain);
     // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);
-    if (request.removeMemberships !== true) {
-      await checkUnused(reader, name, members, viewerOf(current.snapshot(), request.caller, deps.clock.now()).sees);
-    }
-    return members;
+    const { sees } = viewerOf(current.snapshot(), request.caller, deps.clock.now());
+    if (request.removeMemberships !== true) await checkUnused(reader, name, members, sees);
+    const removed = await removalWarnings(reader, name, members, { sees });
+    return { members, removed: removed.map(({ text }) => text) };
   };
   const sees = seesDomain(deps, request);
   await deps.refresh();
   if (request.dryRun) {
-    const users = await deps.store.view(async (reader) => {
-      await check(reader);
-      return domainsReferringTo(reader, name);
+    const ends = await deps.store.view(async (reader) => {
+      const { removed } = await check(reader);
+      return [...removed, ...referenceWarnings(await domainsReferringTo(reader, name), name, sees)];
     });
-    const found = await deletionPreview(deps, request, name);
-    return { kind: 'dry-run', preview: withWarnings(found, referenceWarnings(users, name, sees)) };
+    return { kind: 'dry-run', preview: withWarnings(await deletionPreview(deps, request, name), ends) };
   }
   const warnings = await deps.store.change(request.context, async (transaction) => {
-    await removeMemberships(transaction, await check(transaction));
+    const { members, removed } = await check(transaction);
+    await removeMemberships(transaction, members);
     const ended = await removeReferencesTo(transaction, name, sees);
     await transaction.deleteDomain(name);
-    return ended;
+    return [...removed, ...ended];
   });
   await followed(deps);
   return { kind: 'done', created: false, view: undefined, warnings };

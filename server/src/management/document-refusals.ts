@@ -4,7 +4,7 @@ import type { DomainContent, DomainRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
-import { findNameFaults, type NameRules } from './name-safeguards.ts';
+import { findNameFaults, lostNames, type NameRules, removalWarnings } from './name-safeguards.ts';
 import { findPlantedKeys, type PlantedKeysReader } from './planted-keys.ts';
 import { findQuotaFaults, type Quotas } from './quotas.ts';
 import { findFaults, lostGroups, usersOf } from './safeguards.ts';
@@ -118,13 +118,28 @@ function sectionOf(kind: keyof Quotas): string {
   return kind === 'keys' ? 'services' : kind;
 }
 
-/** What other domains have of groups that the documents take away, and keep: it grants nothing from then on. */
-export async function findDangling(
+/** What becomes of the entries of other domains that name what the documents take away: they go with it, or stay and grant nothing. */
+export function findElsewhere(
   reader: StoreReader,
   changes: readonly DocumentChange[],
   { removeMemberships = false }: NameRules,
 ): Promise<DocumentProblem[]> {
-  if (removeMemberships) return [];
+  return removeMemberships ? findRemovals(reader, changes) : findDangling(reader, changes);
+}
+
+async function findRemovals(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
+  const others = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
+  const problems: DocumentProblem[] = [];
+  for (const { document, before, after } of changes) {
+    for (const { name, text } of await removalWarnings(reader, after.name, lostNames(before, after), { others })) {
+      const path = placeOf(document.source.value, [name.includes(':') ? 'groups' : 'services']);
+      problems.push(document.source.problem(path, text, 'key'));
+    }
+  }
+  return problems;
+}
+
+async function findDangling(reader: StoreReader, changes: readonly DocumentChange[]): Promise<DocumentProblem[]> {
   const contents = new Map<DomainName, DomainContent>(changes.map(({ after }) => [after.name, after]));
   const problems: DocumentProblem[] = [];
   for (const { document, before, after } of changes) {

@@ -158,13 +158,32 @@ function stays({ domain, kind, list, member }: Membership, others: NameOptions['
 
 /** Memberships in words, for a refusal: those that the author may not look at are only counted. */
 function listed(memberships: readonly Membership[], sees: Sees = () => true): string {
-  const names = memberships
-    .filter(({ domain, kind, list }) => sees(domain, `${kind}.${list}`))
-    .slice(0, maxListed)
-    .map(({ domain, kind, list }) => `\`${domain}:${kind}.${list}\``);
-  const others = memberships.length - names.length;
-  if (others === 0) return names.join(', ');
-  return [...names, `${others} ${names.length === 0 ? '' : 'more '}roles or groups`].join(', ');
+  const seen = memberships.filter(({ domain, kind, list }) => sees(domain, `${kind}.${list}`));
+  const names = seen.slice(0, maxListed).map(({ domain, kind, list }) => `\`${domain}:${kind}.${list}\``);
+  const [more, hidden] = [seen.length - names.length, memberships.length - seen.length];
+  return [
+    ...names,
+    ...(more === 0 ? [] : [`${more} more roles or groups`]),
+    ...(hidden === 0
+      ? []
+      : [`${hidden} ${hidden === 1 ? 'role or group' : 'roles or groups'} that you may not look at`]),
+  ].join(', ');
+}
+
+/** What the author of a change should know of the memberships that it takes away in other domains; these are told as in a refusal. */
+export async function removalWarnings(
+  reader: Pick<StoreReader, 'memberships'>,
+  domain: DomainName,
+  names: readonly string[],
+  { sees, others }: Pick<NameOptions, 'sees' | 'others'>,
+): Promise<{ readonly name: string; readonly text: string }[]> {
+  const warnings: { name: string; text: string }[] = [];
+  for (const name of names) {
+    const found = await reader.memberships([name]);
+    const elsewhere = found.filter((membership) => membership.domain !== domain && stays(membership, others));
+    if (elsewhere.length > 0) warnings.push({ name, text: `\`${name}\` is taken out of ${listed(elsewhere, sees)}` });
+  }
+  return warnings;
 }
 
 /** Refuses to delete a domain while roles or groups of others have services of it. Throws `ConflictError`. */

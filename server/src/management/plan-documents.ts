@@ -8,7 +8,7 @@ import { diffDomains } from '../store/diff-domains.ts';
 import type { Store, StoreState } from '../store/store.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './apply-documents.ts';
-import { type DocumentChange, type DocumentRules, findDangling, findRefusals } from './document-refusals.ts';
+import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { runCases } from './run-cases.ts';
@@ -47,7 +47,7 @@ export async function planDocuments(
     return {
       state: reader.state(),
       moved,
-      warnings: [...warnings, ...missingReasons(moved), ...(await findDangling(reader, changes, rules))],
+      warnings: [...warnings, ...missingReasons(moved), ...(await findElsewhere(reader, changes, rules))],
       refusals: await findRefusals(reader, changes, rules, now),
       casesPassed: passed,
       before: snapshotOf({

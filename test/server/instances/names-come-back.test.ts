@@ -88,7 +88,7 @@ test('a service that is deleted takes everything with it, and a successor inheri
     t.deepEqual(refused.body, {
       code: 409,
       message:
-        'service `media.player` is a member of 2 roles or groups: ' +
+        'service `media.player` is a member of 2 roles or groups that you may not look at: ' +
         'remove it there, or with it by removeMemberships=true (--remove-memberships)',
     });
   }

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName, parseKeyId } from '@signet/policy-engine/names';
-import { formatProblem, InvalidDocumentError } from '@signet/server/errors';
+import { type DocumentProblem, formatProblem, InvalidDocumentError } from '@signet/server/errors';
 import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { planDocuments } from '@signet/server/management/plan-documents';
@@ -320,13 +320,17 @@ test('a key of a delegate gains no authority by two documents that each give non
   t.is((await apply({ d: approved, e: gives })).domains.length, 2);
 });
 
-test('groups go with their memberships where that is asked for, and nobody is told that these stay', async (t) => {
+test('what goes with its memberships is told with them, and by nobody that they stay', async (t) => {
   const { apply, documents, store } = await openWorld(t);
   const e = 'domain: e\nroles: { a: { members: ["d:group.g"] } }\n';
   const without = { d: 'domain: d\n' };
   await apply({ d: 'domain: d\ngroups: { g: {} }\n', e });
-  t.is((await planDocuments(store, documents(without), now)).warnings.length, 1);
-  t.deepEqual((await planDocuments(store, documents(without), now, { removeMemberships: true })).warnings, []);
-  t.deepEqual((await apply(without, { removeMemberships: true })).warnings, []);
+  const told = async (summary: Promise<{ readonly warnings: readonly DocumentProblem[] }>) =>
+    (await summary).warnings.map(({ message }) => message);
+  const stays = 'group `d:group.g` is missing: domain `e` has a role with it, which grants nothing then';
+  t.deepEqual(await told(planDocuments(store, documents(without), now)), [stays]);
+  const goes = ['`d:group.g` is taken out of `e:role.a`'];
+  t.deepEqual(await told(planDocuments(store, documents(without), now, { removeMemberships: true })), goes);
+  t.deepEqual(await told(apply(without, { removeMemberships: true })), goes);
   t.deepEqual((await store.domain(parseDomainName('e')))?.roles[0]?.members, []);
 });

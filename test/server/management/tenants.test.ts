@@ -154,6 +154,48 @@ test('nobody keeps an owner from deleting a group: the entries of others stay, g
   t.like((await keyer(`${theirs}/roles/keepers`)).body, { members: ['lib6:group.team'] });
 });
 
+test('an owner deletes a service that others list, and is told of them no more than he may know', async (t) => {
+  const mine = await newDomain('lib12');
+  const theirs = await vault('vault12');
+  for (const name of ['api', 'web']) await boss(`${mine}/services/${name}`, send('PUT', {}));
+  await keyer(`${theirs}/roles/keepers`, send('PUT', { members: ['lib12.api', 'lib12.web'] }));
+  await boss(`${mine}/roles/own`, send('PUT', { members: ['lib12.api'] }));
+  const folded = '1 role or group that you may not look at';
+  const refused = await boss(`${mine}/services/api`, send('DELETE'));
+  t.is(refused.status, 409);
+  t.true(message(refused).startsWith(`service \`lib12.api\` is a member of \`lib12:role.own\`, ${folded}: `));
+  const flags = 'removeMemberships=true';
+  const told = `\`lib12.api\` is taken out of ${folded}`;
+  t.like((await boss(`${mine}/services/api?dryRun=true&${flags}`, send('DELETE'))).body, { warnings: [told] });
+  const deleted = await boss(`${mine}/services/api?${flags}`, send('DELETE'));
+  t.deepEqual([deleted.status, deleted.headers['signet-warning']], [204, told]);
+  t.notRegex(refused.text + told, /vault12/);
+  // The domain goes in the same way.
+  await operator(mine, send('PUT', { enabled: false }));
+  t.is((await operator(mine, send('DELETE'))).status, 409);
+  const warning = '`lib12.web` is taken out of `vault12:role.keepers`';
+  t.like((await operator(`${mine}?dryRun=true&${flags}`, send('DELETE'))).body, { warnings: [warning] });
+  const ended = await operator(`${mine}?${flags}`, send('DELETE'));
+  t.deepEqual([ended.status, ended.headers['signet-warning']], [204, warning]);
+  t.notRegex((await keyer(`${theirs}/roles/keepers`)).text, /lib12/);
+});
+
+test('a warning that is too long for the headers of a client is cut', async (t) => {
+  const mine = await newDomain('lib13');
+  const theirs = await newDomain('lib14');
+  const services = ['a', 'b', 'c', 'd'].map((letter) => letter.repeat(40));
+  for (const name of services) await boss(`${mine}/services/${name}`, send('PUT', {}));
+  const members = services.map((name) => `lib13.${name}`);
+  for (let count = 0; count < 20; count += 1) {
+    await boss(`${theirs}/roles/${'long'.repeat(12)}-${count}`, send('PUT', { members }));
+  }
+  await operator(mine, send('PUT', { enabled: false }));
+  const deleted = await operator(`${mine}?removeMemberships=true`, send('DELETE'));
+  const warning = String(deleted.headers['signet-warning']);
+  t.deepEqual([deleted.status, warning.length], [204, 4096]);
+  t.regex(warning, /^`lib13\.a{40}` is taken out of `lib14:role\..* \.\.\.$/);
+});
+
 test('nobody keeps a domain from being deleted, and whoever has its name next is not let in', async (t) => {
   const mine = await newDomain('lib7');
   const theirs = await vault('vault7');

@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import type { SnapshotAt } from '../../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { ChangeContext } from '../../store/records.ts';
 import type { Store } from '../../store/store.ts';
@@ -42,7 +43,7 @@ export function parseSshRevocation(body: unknown): SshRevocation {
 
 export interface RevokeSshDeps {
   readonly store: Pick<Store, 'change'>;
-  readonly snapshot: () => Snapshot;
+  readonly snapshotAt: SnapshotAt;
   readonly clock: Clock;
 }
 
@@ -64,16 +65,16 @@ export function revokeSsh(
   return deps.store.change(context, async (transaction) => {
     const found = await transaction.liveSshCertificates(selection, at);
     if (found.length === 0) throw new NotFoundError('there is no such SSH certificate in force');
-    if (!found.every(({ owner }) => owner === caller) && !mayRevokeAll(deps, caller)) {
-      throw new ForbiddenError('an SSH certificate is revoked by its owner or an operator');
+    if (!found.every(({ owner }) => owner === caller)) {
+      requireRevoke(await deps.snapshotAt(transaction.source()), caller, deps.clock.now());
     }
     for (const { serial } of found) await transaction.revokeCertificate(serial, { reason, at, by: caller });
     return found.length;
   });
 }
 
-function mayRevokeAll({ snapshot, clock }: RevokeSshDeps, principal: PrincipalName): boolean {
-  const current = snapshot();
-  if (current.domain(systemDomain) === undefined) return false;
-  return checkAccess(current, { principal, action, resource }, clock.now()).granted;
+function requireRevoke(current: Snapshot, principal: PrincipalName, now: number): void {
+  const isAsked = current.domain(systemDomain) !== undefined;
+  if (isAsked && checkAccess(current, { principal, action, resource }, now).granted) return;
+  throw new ForbiddenError('an SSH certificate is revoked by its owner or an operator');
 }

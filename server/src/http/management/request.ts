@@ -18,6 +18,8 @@ import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 
 const maxWarnings = 10;
+/** Clients take 16 KiB of headers, and less. */
+const maxWarningLength = 4096;
 const defaultLimit = 100;
 const maxLimit = 1000;
 
@@ -86,13 +88,18 @@ export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
     return;
   }
   // A warning names members, which hold no characters that a header does not.
-  if (outcome.warnings.length > 0) ctx.set('Signet-Warning', outcome.warnings.slice(0, maxWarnings).join('; '));
+  if (outcome.warnings.length > 0) ctx.set('Signet-Warning', warningOf(outcome.warnings));
   if (outcome.view === undefined) {
     ctx.status = 204;
   } else {
     ctx.status = outcome.created ? 201 : 200;
     answerView(ctx, outcome.view);
   }
+}
+
+function warningOf(warnings: readonly string[]): string {
+  const text = warnings.slice(0, maxWarnings).join('; ');
+  return text.length > maxWarningLength ? `${text.slice(0, maxWarningLength - 4)} ...` : text;
 }
 
 /** Answers an object with its entity tag; 304 when the caller has it. */
