@@ -189,7 +189,10 @@ async function everything(t: ExecutionContext) {
     {
       ...catalog,
       roles: { ...catalog.roles, loaders: ['media.player'] },
-      policies: { cloud: [['ALLOW', 'loaders', 'assume_aws_role', 'nightly']] as const },
+      policies: {
+        cloud: [['ALLOW', 'loaders', 'assume_aws_role', 'nightly']] as const,
+        cleaning: [['ALLOW', 'loaders', 'delete', 'instance.*']] as const,
+      },
     },
   ];
   const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 9000 };
@@ -277,6 +280,15 @@ for (const [what, { who, path, body, removal }] of Object.entries(asked)) {
     }
   });
 }
+
+test('taken away by another server a moment before: the right to delete an instance', async (t) => {
+  const { server, other } = await everything(t);
+  const call = await server.identity('media.player');
+  const ask = () => call('/instance/prov.cloud/catalog/api/late-x', { method: 'DELETE' });
+  t.is((await ask()).status, 204);
+  await changeElsewhere(other, 'catalog', without('loaders', 'instance.*'));
+  t.is((await ask()).status, 403);
+});
 
 test('the certificate that asks is revoked by another server a moment before', async (t) => {
   const { server, other } = await everything(t);
