@@ -20,7 +20,10 @@ import { KyselyStoreReader } from './store-reader.ts';
 import { liveCertificatesOf, type WithdrawnKey, withdrawnKeys } from './withdrawn-keys.ts';
 import { writeDomain } from './write-domain.ts';
 
-/** The changes of one transaction of the query layer; the change counter grows by one with the first of them. */
+/**
+ * The changes of one transaction of the query layer; the change counter grows by one with the first of them. INVARIANT: it does not grow by
+ * what anybody can bring about without a right: plans are good for one state of the store.
+ */
 export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTransaction {
   readonly #db: Kysely<Schema>;
   readonly #context: ChangeContext;
@@ -29,6 +32,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   #nextId: number;
   #auditHead: string;
   #changed = false;
+  /** Whether there are audit records of what changed nothing. */
+  #noted = false;
 
   constructor(
     db: Kysely<Schema>,
@@ -139,13 +144,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async recordForeignRefresh(key: InstanceKey, presented: string): Promise<void> {
-    this.#changed = true;
+    this.#noted = true;
     const subject = `${key.provider}/${key.domain}/${key.service}/${key.instanceId}`;
     await this.#audit({ action: 'refuse-refresh', subject, after: JSON.stringify({ presented }) });
   }
 
   async noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void> {
-    this.#changed = true;
+    this.#noted = true;
     await this.#audit({ action: 'refuse-credentials', subject: 'credentials', after: JSON.stringify(counts) });
   }
 
@@ -176,9 +181,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
 
   /** Writes the counters. The last statement of a transaction. */
   async finish(): Promise<void> {
-    if (!this.#changed) return;
-    const counters = { counter: this.#counter, next_id: this.#nextId, audit_head: this.#auditHead };
+    if (!this.#changed && !this.#noted) return;
+    const counters = { counter: this.#reached(), next_id: this.#nextId, audit_head: this.#auditHead };
     await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
+  }
+
+  #reached(): number {
+    return this.#changed ? this.#counter : this.#counter - 1;
   }
 
   /** Of a deleted domain too: its version goes on. */
@@ -189,7 +198,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
 
   async #audit(change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>): Promise<void> {
     const record = { ...this.#context, ...change, id: this.#nextId++, at: this.#now };
-    this.#auditHead = await insertAudit(this.#db, record, this.#counter, this.#auditHead);
+    this.#auditHead = await insertAudit(this.#db, record, this.#reached(), this.#auditHead);
   }
 }
 

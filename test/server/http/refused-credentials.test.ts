@@ -22,7 +22,9 @@ test('refused credentials are one record with a count for each reason, and reque
   t.is((await guest('/instance', send('POST', {}))).status, 400);
   const records = () => server.store.audit({ limit: 10, subject: 'credentials' });
   t.deepEqual(await records(), []);
+  const state = await server.store.state();
   await server.running.close();
+  t.deepEqual(await server.store.state(), state, 'nobody makes plans stale without a right');
   const [record, ...others] = await records();
   t.deepEqual(others, []);
   t.like(record, { action: 'refuse-credentials', actor: 'signet serve' });
