@@ -286,7 +286,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     return decideInSet(this.#set, domain, roles, action, resource, now, context);
   }
 
-  /** A DENY of any token wins, else an ALLOW of any, else the status of the last. */
+  /** A DENY of any token wins, and so does a decision without an end; else an ALLOW of any, else the status of the last. */
   async #decideSeveral(tokens: readonly unknown[], request: DecideRequest): Promise<Decision> {
     let allowed: Decision | undefined;
     let last = bareDecision('DENY_NO_MATCH');
@@ -295,7 +295,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
         typeof token === 'string'
           ? await this.#decideToken(token, request)
           : this.#refuse('DENY_TOKEN_INVALID', request);
-      if (last.status === 'DENY') return last;
+      // Where the work was too much, a DENY may be among what was not looked at.
+      if (last.status === 'DENY' || last.status === 'DENY_BUDGET_EXCEEDED') return last;
       if (last.status === 'ALLOW') allowed ??= last;
     }
     return allowed ?? last;

@@ -1,6 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
+import { reportOverruns } from './access/report-overruns.ts';
 import { withoutDnsNames } from './certificates/naming.ts';
 import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
 import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
@@ -55,6 +56,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock });
   const live = await openSnapshot(config, store, { logger, clock });
   cleanup.defer(() => live.close());
+  const overruns = reportOverruns(() => live.current(), logger);
+  cleanup.defer(() => overruns.close());
   warnOfMissingDnsNames(live.current(), logger);
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };

@@ -154,7 +154,7 @@ function shared(text: string, patterns: Map<string, Pattern>): Pattern {
   return pattern;
 }
 
-/** Whether the conditions let the assertion count in this context. */
+/** Whether the conditions let the assertion count in this context (of `foldContext`). */
 export function countsIn(assertion: CompiledAssertion, context: DecisionContext | undefined): boolean {
   return (
     assertion.conditions === undefined || conditionsHold(assertion.conditions, context, assertion.effect === 'DENY')

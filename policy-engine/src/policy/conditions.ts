@@ -71,8 +71,19 @@ function compileSet(map: Readonly<Record<string, { operator: string; value: stri
   return set;
 }
 
+/** The context as conditions compare it: what they may ask for, folded once for all of them. What is no text is left out. */
+export function foldContext(context: DecisionContext | undefined): DecisionContext | undefined {
+  if (context === undefined || context === null) return undefined;
+  const folded: Partial<Record<ConditionKey, string>> = {};
+  for (const key of conditionKeys) {
+    const value: unknown = context[key];
+    if (typeof value === 'string') folded[key] = foldAscii(value);
+  }
+  return folded;
+}
+
 /**
- * Whether the conditions hold in the context. A value that the context does not have fits nothing; `missing` is what a
+ * Whether the conditions hold in the context (of `foldContext`). A value that the context does not have fits nothing; `missing` is what a
  * condition on it then counts as: false for an ALLOW, true for a DENY, so that silence never widens access.
  */
 export function conditionsHold(sets: Conditions, context: DecisionContext | undefined, missing: boolean): boolean {
@@ -80,7 +91,7 @@ export function conditionsHold(sets: Conditions, context: DecisionContext | unde
 }
 
 function conditionHolds(condition: Condition, context: DecisionContext | undefined, missing: boolean): boolean {
-  const value: unknown = context?.[condition.key];
-  if (typeof value !== 'string') return missing;
-  return condition.values.includes('*') || condition.values.includes(foldAscii(value));
+  const value = context?.[condition.key];
+  if (value === undefined) return missing;
+  return condition.values.includes('*') || condition.values.includes(value);
 }

@@ -34,6 +34,8 @@ export interface CompileOptions {
   qualified?: boolean;
   /** The revision that decisions report. */
   revision?: PolicyRevision;
+  /** The count of an earlier policy of the domain, which goes on. Default: a new one. */
+  overruns?: DomainPolicy['overruns'];
 }
 
 /**
@@ -81,7 +83,7 @@ export function* compileInSteps(
     byResource: yield* indexByResource(ranked, qualified ? '' : `${domain}:`),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
-    overruns: { count: 0 },
+    overruns: options.overruns ?? { count: 0 },
   });
 }
 

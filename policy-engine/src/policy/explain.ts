@@ -1,6 +1,6 @@
 import { foldAscii } from '../names/index.ts';
 import { type CompiledAssertion, countsIn, describeAssertion, withoutDomain } from './assertion.ts';
-import type { DecisionContext } from './conditions.ts';
+import { type DecisionContext, foldContext } from './conditions.ts';
 import { decideInDomain } from './decide.ts';
 import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
@@ -61,7 +61,7 @@ export function explainInDomain(
   }
   const folded = foldAscii(resource);
   const entity = policy.qualified ? folded : (withoutDomain(folded, policy.domain) ?? folded);
-  const query: Query = { action: foldAscii(action), resource: entity, context };
+  const query: Query = { action: foldAscii(action), resource: entity, context: foldContext(context) };
   return {
     status,
     ...decidedBy(policy, roles, decision.assertion, decision.policy),

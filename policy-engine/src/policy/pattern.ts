@@ -26,8 +26,10 @@ export function isPattern(text: string): boolean {
   return text.includes('*') || text.includes('?');
 }
 
-/** Why a text with wildcards is not accepted as a pattern, or undefined. */
+/** Why a text is not accepted as a pattern, or undefined. */
 export function patternProblem(text: string): string | undefined {
+  // With it, what a wildcard stands for would depend on how the text is walked through.
+  if (!text.isWellFormed()) return 'half a surrogate pair is no character';
   if (!isPattern(text)) return undefined;
   if (text.length > maxPatternLength) return `a pattern must have at most ${maxPatternLength} characters`;
   let wildcards = 0;
@@ -139,9 +141,10 @@ function matchByPointers(pattern: string, text: string, limit: number, work: Wor
  * same, one step for each 32 characters of the pattern, whatever both are.
  */
 function matchByStates(pattern: string, text: string, work: Work): boolean {
+  // Before anything is made: each character of the pattern may take a mask of its own.
+  work.spend((2 * text.length + pattern.length) * ((pattern.length >>> 5) + 1));
   const { symbols, loops, masks, anything } = statesOf(pattern);
   const words = loops.length;
-  work.spend(2 * text.length * words + pattern.length);
   const states = new Uint32Array(words);
   states[0] = 1;
   for (const symbol of text) {

@@ -1,5 +1,5 @@
 import type { CompiledAssertion } from './assertion.ts';
-import type { DecisionContext } from './conditions.ts';
+import { type DecisionContext, foldContext } from './conditions.ts';
 import { Work } from './work.ts';
 
 /**
@@ -11,7 +11,8 @@ export class Search extends Work {
   readonly roles: readonly string[];
   /** Folded, as it is compared. */
   readonly action: string;
-  readonly context: DecisionContext | undefined;
+  readonly #given: DecisionContext | undefined;
+  #context: DecisionContext | undefined;
   /** The place of the one role that is searched for; -1 while all are. */
   place = -1;
   #best: CompiledAssertion | undefined;
@@ -21,7 +22,13 @@ export class Search extends Work {
     super();
     this.roles = roles;
     this.action = action;
-    this.context = context;
+    this.#given = context;
+  }
+
+  /** As conditions compare it; folded when the first one asks. */
+  get context(): DecisionContext | undefined {
+    this.#context ??= foldContext(this.#given);
+    return this.#context;
   }
 
   get best(): CompiledAssertion | undefined {

@@ -27,13 +27,20 @@ export interface DomainBase {
 }
 
 /**
- * One stored domain, compiled. With a base, `record` has what was read anew, and the rest is taken from the base.
+ * One stored domain, compiled. With a base, `record` has what was read anew, and the rest is taken from the base. `before` is the
+ * domain as it was, whose counts go on.
  * Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
  */
-export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?: DomainBase): Steps<DomainSnapshot> {
+export function* compileDomainInSteps(
+  record: DomainRecord,
+  epoch: number,
+  base?: DomainBase,
+  before?: DomainSnapshot,
+): Steps<DomainSnapshot> {
   const read = record.roles.map(roleSnapshot);
   const roles = base === undefined ? read : read.map((role) => withOtherMembers(role, base));
-  const rules = base?.sameRules === true ? sameRules(record, epoch, base.previous) : yield* compileRules(record, epoch);
+  const rules =
+    base?.sameRules === true ? sameRules(record, epoch, base.previous) : yield* compileRules(record, epoch, before);
   const listed = {
     roles: read,
     groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
@@ -58,12 +65,12 @@ export function* compileDomainInSteps(record: DomainRecord, epoch: number, base?
 
 type Rules = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
-function* compileRules(record: DomainRecord, epoch: number): Steps<Rules> {
-  const foreignPolicy = yield* compileForeign(record);
+function* compileRules(record: DomainRecord, epoch: number, before?: DomainSnapshot): Steps<Rules> {
+  const foreignPolicy = yield* compileForeign(record, before);
   return {
     services: yield* serviceSnapshots(record),
     policies: record.policies.map((policy) => wirePolicy(record, policy)),
-    policy: yield* compileOwn(record, epoch),
+    policy: yield* compileOwn(record, epoch, before),
     ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
   };
 }
@@ -141,17 +148,25 @@ function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
 }
 
 /** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
-function compileOwn(record: DomainRecord, epoch: number): Steps<DomainPolicy> {
+function compileOwn(record: DomainRecord, epoch: number, before?: DomainSnapshot): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
-  return compileInSteps(record.name, policies, { revision: { epoch, version: record.version } });
+  const revision = { epoch, version: record.version };
+  return compileInSteps(record.name, policies, { revision, ...overrunsOf(before?.policy) });
 }
 
-function* compileForeign(record: DomainRecord): Steps<DomainPolicy | undefined> {
+/** Counting goes on, so that a change of policy hides nothing. */
+function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overruns'> | undefined {
+  return policy && { overruns: policy.overruns };
+}
+
+function* compileForeign(record: DomainRecord, before?: DomainSnapshot): Steps<DomainPolicy | undefined> {
   const policies = record.policies.filter((policy) => policy.active);
   const foreign = policies
     .map(({ name, assertions }) => ({ name, assertions: assertions.filter((rule) => isForeign(record, rule)) }))
     .filter(({ assertions }) => assertions.length > 0);
-  return foreign.length === 0 ? undefined : yield* compileInSteps(record.name, foreign, { qualified: true });
+  return foreign.length === 0
+    ? undefined
+    : yield* compileInSteps(record.name, foreign, { qualified: true, ...overrunsOf(before?.foreignPolicy) });
 }
 
 /** Active `assume_role` assertions that are no DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */

@@ -38,7 +38,8 @@ export function* compileInSteps(previous: Snapshot | undefined, changes: StoreCh
     disabledDomains.delete(record.name);
     try {
       const base = patch && baseOf(previous, patch);
-      domains.set(record.name, yield* compileDomainInSteps(record, changes.state.epoch, base));
+      const before = previous?.domain(record.name);
+      domains.set(record.name, yield* compileDomainInSteps(record, changes.state.epoch, base, before));
     } catch (error) {
       problems.push({ domain: record.name, error });
     }

@@ -1,5 +1,6 @@
 import { PolicyEngine } from '@signet/policy-engine';
 import { maxActionLength, maxResourceLength, maxWork } from '@signet/policy-engine/policy';
+import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
 
 /* Policy that is written to make decisions cost as much as can be: each decision stays within its budget and is a denial. */
@@ -22,6 +23,10 @@ function ask(rules: readonly Rule[], more: { roles?: readonly string[]; action?:
 }
 
 const rules = 20_000;
+/** Fifty literals, none of them longer than the one that the resource has. */
+const alphabet = Array.from({ length: 50 * 28 }, (_, at) =>
+  at % 28 === 27 ? '?' : String.fromCharCode(0x4e00 + at),
+).join('');
 const hostile: Readonly<Record<string, Parameters<typeof ask>>> = {
   'literals that nearly fit everywhere': [
     many(rules, (index) => ({ resource: `*${'a'.repeat(400)}*${'a'.repeat(390)}b${index}?*` })),
@@ -43,6 +48,12 @@ const hostile: Readonly<Record<string, Parameters<typeof ask>>> = {
   'patterns of actions': [
     many(rules, (index) => ({ action: `*${'w'.repeat(100)}*${'w'.repeat(100)}x${index}*` })),
     { action: 'w'.repeat(maxActionLength), resource: 'evil:movie' },
+  ],
+  'patterns of many different characters, which are made ready at each comparison': [
+    many(200, (index) => ({
+      resource: `*${'a'.repeat(28)}*${'a'.repeat(28)}?${'a'.repeat(27)}b*${alphabet}${index}?*`,
+    })),
+    { resource: `evil:${'a'.repeat(250)}` },
   ],
   'rules that all fit but for their conditions': [
     many(rules, () => ({
@@ -89,3 +100,33 @@ for (const [name, atLimit, past] of [
     t.is(ask(open, past).decision.status, 'DENY_INVALID_PARAMETERS');
   });
 }
+
+test('what a service says of itself is read and folded once a decision, not once a rule', (t) => {
+  let reads = 0;
+  const context = {
+    get instances() {
+      reads += 1;
+      return 'Host';
+    },
+  };
+  const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'other' } } }] };
+  const policy = many(100, (index) => ({ resource: `*${index % 10}*`, conditions }));
+  const engine = PolicyEngine.fromDomains({ evil: [{ name: 'p', assertions: policy }] });
+  const asked = { domain: 'evil', roles: ['reader'], action: 'read', resource: 'evil:0123456789', context };
+  t.is(engine.decideRoles(asked).status, 'DENY_NO_MATCH');
+  t.is(reads, 1);
+});
+
+test('several tokens: where the decision for one has no end, no other allows', async (t) => {
+  const authority = await createTestAuthority();
+  const heavy = many(1000, (index) => ({ role: 'writer', resource: `*aa*${String.fromCharCode(0x4e00 + index)}?*` }));
+  const assertions = [rule({ resource: '*' }), ...heavy];
+  const engine = authority.engine({ evil: [{ name: 'p', assertions }] }, { requireBound: false });
+  const reader = await authority.token({ domain: 'evil', roles: ['reader'] });
+  const writer = await authority.token({ domain: 'evil', roles: ['writer'] });
+  const decide = async (token: string[]) =>
+    (await engine.decide({ token, action: 'read', resource: `evil:${'a'.repeat(4000)}` })).status;
+  t.is(await decide([reader]), 'ALLOW');
+  t.is(await decide([reader, writer]), 'DENY_BUDGET_EXCEEDED');
+  t.is(await decide([writer, reader]), 'DENY_BUDGET_EXCEEDED');
+});

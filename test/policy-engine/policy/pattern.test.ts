@@ -99,6 +99,50 @@ test('one comparison costs little more than the text and the pattern are long, w
   }
 });
 
+test('one comparison spends what it costs to make many different characters ready', (t) => {
+  const alphabet = Array.from({ length: 1400 }, (_, at) => (at % 28 === 27 ? '?' : String.fromCharCode(0x4e00 + at)));
+  const pattern = `*${'a'.repeat(28)}?${'a'.repeat(27)}b*${alphabet.join('')}`;
+  t.true(workOf(pattern, 'a'.repeat(250)) > (alphabet.length * pattern.length) / 32);
+});
+
+/** Also halves of surrogate pairs, which a request may hold; of patterns they are refused. */
+const broken = fc
+  .array(fc.constantFrom('a'.repeat(90), 'b', '\u{1f600}'.repeat(50), '\u{1f601}', '\ud83d', '\ude00'), {
+    maxLength: 12,
+  })
+  .map((parts) => parts.join(''));
+const whole = fc
+  .array(
+    fc.constantFrom(
+      '*',
+      '?',
+      'b',
+      'a'.repeat(40),
+      `*${'a'.repeat(30)}?b`,
+      `*${'\u{1f600}'.repeat(20)}\u{1f601}`,
+      '\u{1f600}',
+    ),
+    { maxLength: 10 },
+  )
+  .map((parts) => parts.join(''));
+
+test('property: halves of surrogate pairs in a text are characters of their own, whichever way is taken', (t) => {
+  fc.assert(
+    fc.property(whole, broken, (pattern, text) => matchesPattern(pattern, text) === referenceMatches(pattern, text)),
+    { numRuns: 1500 },
+  );
+  t.pass();
+});
+
+test('half a surrogate pair is no part of an assertion', (t) => {
+  for (const half of ['\ud83d', '\ude00', '*\ud83d?']) {
+    t.is(patternProblem(half), 'half a surrogate pair is no character');
+    const assertions = [{ role: 'reader', action: 'read', resource: half }];
+    t.throws(() => compileDomain('catalog', [{ name: 'p', assertions }]), { code: 'bundle-malformed' });
+  }
+  t.is(patternProblem('\u{1f600}'), undefined);
+});
+
 for (const [name, atLimit, past] of [
   ['characters', `*${'a'.repeat(maxPatternLength - 1)}`, `*${'a'.repeat(maxPatternLength)}`],
   ['wildcards', '*a'.repeat(maxWildcards), '?'.repeat(maxWildcards + 1)],

@@ -217,3 +217,22 @@ test('a principal token does not stand in for a certificate', async (t) => {
   t.deepEqual([answer.status, answer.body], [401, refusal(401, 'a client certificate is required')]);
   t.deepEqual((await asPlayer(own)).body, yes);
 });
+
+test('decisions that took too much work are reported once for each domain, over changes of its policy', async (t) => {
+  const heavy = Array.from(
+    { length: 1000 },
+    (_, index) => ['ALLOW', 'reader', 'read', `*${'a'.repeat(400)}*${'a'.repeat(390)}b${index}?*`] as const,
+  );
+  const evil = { name: 'evil', roles: { reader: ['media.guest'] }, services: {}, policies: { heavy } };
+  const own = await startServer(t, { domains: [{ name: 'media', services: { guest: {} } }, evil] });
+  const ask = caller(t, own, await own.pki.identity('media.guest'));
+  const path = `/access/read?resource=evil:${'a'.repeat(4000)}`;
+  for (let round = 0; round < 3; round += 1) t.deepEqual((await ask(path)).body, no);
+  await own.save({ ...evil, policies: { heavy, more: [['ALLOW', 'reader', 'read', 'movie']] } });
+  t.deepEqual((await ask(path)).body, no);
+  const lines = () => own.log.filter(({ msg }) => String(msg).includes('DENY_BUDGET_EXCEEDED'));
+  t.deepEqual(lines(), []);
+  await own.running.close();
+  t.like(lines(), [{ domain: 'evil', decisions: 4 }]);
+  t.is(lines().length, 1);
+});
