@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { buildBundle, maxBundleBytes, signBundle } from '@signet/policy-engine/bundle';
+import { buildBundle, issuedSkew, maxBundleBytes, signBundle } from '@signet/policy-engine/bundle';
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
 import { ConflictError } from '../errors.ts';
@@ -47,9 +47,20 @@ export function issuedAt(now: number, modified: number, lifetimeMs: number): num
   return Math.max(Math.floor(now / step) * step, modified);
 }
 
+/** The time by a clock that a small step back does not move: hosts refuse what is issued before what they have. */
+function withoutStepsBack(clock: Clock): () => number {
+  let latest = 0;
+  return () => {
+    const now = clock.now();
+    latest = latest > now + issuedSkew ? now : Math.max(latest, now);
+    return latest;
+  };
+}
+
 /** Signs bundles on demand, each once. */
 export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher {
   const lifetimeMs = deps.lifetimeSeconds * 1000;
+  const now = withoutStepsBack(deps.clock);
   const signed = new LRUCache<string, Promise<string>, number>({
     // The size is given with each entry: its length is not known before it is signed.
     maxSize: cacheCharacters,
@@ -87,7 +98,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     publish(domain, form, versions = new Map()) {
       const { epoch } = deps.snapshot();
       const key = deps.keys.key('bundle');
-      const issued = issuedAt(deps.clock.now(), domain.modified, lifetimeMs);
+      const issued = issuedAt(now(), domain.modified, lifetimeMs);
       const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
       const version = `${epoch}.${domain.version}.${issued.toString(36)}.${key.kid.slice(0, 8)}.${form}${selection}`;
       return {

@@ -1,3 +1,4 @@
+import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
 import { type DomainDiff, type ListDiff, type MembersDiff, plainAssertion } from './diff-domains.ts';
 import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, PolicyRecord, RoleRecord } from './records.ts';
@@ -23,7 +24,7 @@ export async function writeDomain(
   after: DomainContent,
   diff: DomainDiff,
 ): Promise<void> {
-  await writeDomainRow(context, after);
+  await writeDomainRow(context, after, modifiedAfter(before?.modified, context.now));
   await writeAccount(context, after);
   await writeRoles(context, after, diff);
   await writeGroups(context, after, diff);
@@ -31,12 +32,24 @@ export async function writeDomain(
   await writeServices(context, after.name, diff.services);
 }
 
-async function writeDomainRow({ db, now, version, counter }: WriteContext, domain: DomainContent): Promise<void> {
+/**
+ * When the domain was changed: never before its last change, though the clock was set back, as hosts refuse a bundle that was
+ * issued before the one that they have. A last change further ahead than any host accepts was the mistake of a clock.
+ */
+function modifiedAfter(last: number | undefined, now: number): number {
+  return last === undefined || last > now + issuedSkew ? now : Math.max(last, now);
+}
+
+async function writeDomainRow(
+  { db, version, counter }: WriteContext,
+  domain: DomainContent,
+  modified: number,
+): Promise<void> {
   const row = {
     enabled: flag(domain.enabled),
     deleted: 0,
     version,
-    modified: now,
+    modified,
     changed_at: counter,
     description: orNull(domain.description),
     require_reason: flag(domain.requireReason === true),

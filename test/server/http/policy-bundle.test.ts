@@ -232,3 +232,27 @@ test('profile athenz signs in DER unless asked otherwise', async (t) => {
   t.is(await length({ signatureP1363Format: true }), 64);
   t.not(await length({}), 64);
 });
+
+test('a clock that is set back makes no bundle that was issued before the last one', async (t) => {
+  const { clock, server, call } = await start(t);
+  const step = day;
+  const edge = Math.ceil(clock.now() / step) * step;
+  const issued = async () => timeOf(payloadOf(await call(path)).issued ?? '');
+  const change = (action: string) =>
+    server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', action, 'movie']] } });
+  clock.set(edge + 500);
+  t.is(await issued(), edge);
+  clock.advance(-1000);
+  t.is(await issued(), edge, 'over a point of the grid');
+  clock.advance(2000);
+  await change('list');
+  const last = clock.now();
+  t.is(await issued(), last);
+  clock.advance(-1000);
+  await change('write');
+  t.is(await issued(), last, 'over a change');
+  clock.advance(-300_000);
+  await change('read');
+  const moved = clock.now();
+  t.is(await issued(), moved, 'further than hosts look ahead, the clock was wrong before');
+});
