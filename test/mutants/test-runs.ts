@@ -70,7 +70,12 @@ export class TestRuns {
     const file = join(this.#folder, 'mutant.json');
     writeFileSync(file, JSON.stringify({ url, source } satisfies Mutant));
     const usual = tests.reduce((sum, test) => sum + (this.#baselines.get(test)?.ms ?? 0), 0);
-    const environment = { [mutantVariable]: file, NODE_OPTIONS: `--import=${pathToFileURL(loader).href}` };
+    const environment = {
+      [mutantVariable]: file,
+      NODE_OPTIONS: `--import=${pathToFileURL(loader).href}`,
+      // Not where coverage is measured, which compiled code makes less precise.
+      NODE_COMPILE_CACHE: join(this.#cache, 'compiled'),
+    };
     return await this.#run(tests, environment, Math.max(minTimeoutMs, slowness * usual));
   }
 
