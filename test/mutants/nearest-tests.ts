@@ -1,4 +1,4 @@
-import { existsSync, globSync, statSync } from 'node:fs';
+import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 
 /** The security rules: what is mutated. Folders, files, or globs, relative to the top. */
@@ -27,6 +27,7 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
   'policy-engine/src/middleware': ['system/attack-renegotiation.test.ts'],
   'server/src/principal': [
     'server/http/{authentication,access-token,access}.test.ts',
+    'server/instances/names-come-back.test.ts',
     'client/principal-token.test.ts',
   ],
   'server/src/http': ['server/http/*.test.ts', 'server/instances/{rollover,refusals}.test.ts'],
@@ -59,16 +60,21 @@ export function nearestTests(top: string, source: string): string[] {
   const tests = join(top, 'test');
   const [room = '', , ...rest] = source.split('/');
   const mirror = join(room, dirname(rest.join('/')));
-  const name = basename(source, '.ts');
   const own = existsSync(join(tests, mirror)) ? globSync(join(mirror, '*.test.ts'), { cwd: tests }) : [];
   const near = Object.keys(alsoNear)
     .filter((beginning) => source.startsWith(beginning))
     .sort((a, b) => b.length - a.length)
-    .flatMap((beginning) => (alsoNear[beginning] ?? []).flatMap((glob) => globSync(glob, { cwd: tests })));
-  const size = (file: string): number => statSync(join(tests, file)).size;
-  const rank = (file: string): number =>
-    basename(file).startsWith(name) ? 0 : own.includes(file) && rest.length > 1 ? 1 : 2;
-  return [...new Set([...own, ...near])]
-    .map((file) => relative(tests, join(tests, file)))
-    .sort((a, b) => rank(a) - rank(b) || size(a) - size(b));
+    .map((beginning) => (alsoNear[beginning] ?? []).flatMap((glob) => globSync(glob, { cwd: tests })));
+  const groups = rest.length > 1 ? [own, ...near] : [...near, own];
+  const files = [...new Set(groups.flat())].map((file) => {
+    const isOf = basename(file).startsWith(basename(source, '.ts')) || imports(join(tests, file), room, rest);
+    const rank = isOf ? -1 : groups.findIndex((group) => group.includes(file));
+    return { file: relative(tests, join(tests, file)), rank, size: statSync(join(tests, file)).size };
+  });
+  return files.sort((a, b) => a.rank - b.rank || a.size - b.size).map(({ file }) => file);
+}
+
+/** Whether a test imports the source itself: it is then mostly quick and about nothing else. */
+function imports(test: string, room: string, rest: readonly string[]): boolean {
+  return readFileSync(test, 'utf8').includes(`'@signet/${room}/${rest.join('/').replace(/\.ts$/, '')}'`);
 }
