@@ -1,8 +1,9 @@
-import { parsePrincipalName } from '@signet/policy-engine/names';
+import { parseDomainName, parsePrincipalName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from '@signet/server/errors';
-import { type ClientCertificate, checkClientCertificate } from '@signet/server/principal';
+import { type ClientCertificate, checkClientCertificate, type Principal } from '@signet/server/principal';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
-import { snapshotOf } from '#support/domains';
+import { domainContent, snapshotOf, stored } from '#support/domains';
 
 const snapshot = snapshotOf({
   media: { services: ['player', { name: 'gone', enabled: false }] },
@@ -45,3 +46,49 @@ const cases: [note: string, outcome: () => string, expected: string][] = [
   ['of a service in a domain that begins like the users', () => outcome('users.joe'), unknown],
 ];
 for (const [note, found, expected] of cases) test(`a client certificate ${note}`, (t) => t.is(found(), expected));
+
+/* A name that came back at an instant in the middle of a second: what was issued before it is the predecessor's. */
+const back = 1_767_312_000_500;
+const successor = compileSnapshot(undefined, {
+  state: { epoch: 1, counter: 1 },
+  domains: [
+    {
+      ...stored(domainContent('media', { services: ['player', 'old'], roles: { reader: [] } })),
+      credentialsFrom: back,
+      servicesFrom: new Map([[parseServiceName('player'), back]]),
+    },
+  ],
+  deleted: [],
+  signingKeys: [],
+}).snapshot;
+const role = {
+  kind: 'role',
+  name: 'media:role.reader',
+  domain: parseDomainName('media'),
+  role: parseRoleName('reader'),
+} as const;
+
+/** Whether a certificate counts that was issued at this time; the message where it does not. */
+function outcomeOf(principal: Pick<Principal, 'kind' | 'name'>, issuedAt: number): string {
+  const certificate = { principal, notBefore: 0, notAfter: 2 * back, serial: '0a', issuedAt };
+  try {
+    return checkClientCertificate(certificate as unknown as ClientCertificate, successor, () => false, back).name;
+  } catch (error) {
+    if (error instanceof UnauthenticatedError) return error.message;
+    throw error;
+  }
+}
+
+const service = (name: string) => ({ kind: 'identity', name: parsePrincipalName(name) }) as const;
+const deleted = 'client certificate is of a deleted service or domain of the same name';
+const comebacks: [note: string, principal: Pick<Principal, 'kind' | 'name'>, issuedAt: number, expected: string][] = [
+  ['of a service, issued in the second of its return', service('media.player'), back - 500, 'media.player'],
+  ['of a service, issued the second before', service('media.player'), back - 1500, deleted],
+  ['of a service of this name alone', service('media.old'), back - 1500, 'media.old'],
+  ['of a user, who is not kept here', service('user.joe'), 0, 'user.joe'],
+  ['of a role, issued in the second of its return', role, back - 500, role.name],
+  ['of a role, issued the second before', role, back - 1500, deleted],
+];
+for (const [note, principal, issuedAt, expected] of comebacks) {
+  test(`a client certificate of a name that came back: ${note}`, (t) => t.is(outcomeOf(principal, issuedAt), expected));
+}
