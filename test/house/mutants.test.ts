@@ -42,6 +42,25 @@ const samples: [note: string, code: string, made: string[]][] = [
   ['answers', 'const f = () => true;', ['const f = () => false;']],
   ['the order of a list', 's.sort((a, b) => (a < b ? -1 : 1));', []],
   ['what a message says', 'const f = (e: unknown) => (e instanceof Error ? e.message : g);', []],
+  [
+    'a member that may be absent',
+    'const a = { ...(b !== undefined && { b }) };',
+    [
+      'const a = { ...(b === undefined && { b }) };',
+      'const a = { ...(b !== undefined || { b }) };',
+      'const a = { ...(b !== undefined && true) };',
+    ],
+  ],
+  [
+    'a member that depends on something else',
+    'const a = { ...(c !== undefined && { b }) };',
+    [
+      'const a = { ...(c === undefined && { b }) };',
+      'const a = { ...(c !== undefined || { b }) };',
+      'const a = { ...(true && { b }) };',
+      'const a = { ...(c !== undefined && true) };',
+    ],
+  ],
   ['what is no rule', 'const a: string = b ?? c; type T = 1 | 2; f(true);', []],
 ];
 for (const [note, code, expected] of samples) {

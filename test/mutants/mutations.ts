@@ -7,6 +7,7 @@ import {
   type ConditionalExpression,
   type Expression,
   parse,
+  type SpreadElement,
 } from 'acorn';
 import { full } from 'acorn-walk';
 
@@ -61,6 +62,18 @@ function isErrorCheck(test: Expression): boolean {
   return test.type === 'BinaryExpression' && test.right.type === 'Identifier' && test.right.name === 'Error';
 }
 
+/** The condition of `...(x !== undefined && { x })`: whether what is absent is left out or written as `undefined` is no rule. */
+function conditionOfOptional({ argument }: SpreadElement, bare: string): Expression | undefined {
+  if (argument.type !== 'LogicalExpression' || argument.operator !== '&&') return undefined;
+  const { left, right } = argument;
+  if (left.type !== 'BinaryExpression' || left.operator !== '!==' || right.type !== 'ObjectExpression')
+    return undefined;
+  const [property, ...others] = right.properties;
+  if (property?.type !== 'Property' || others.length > 0) return undefined;
+  const text = ({ start, end }: AnyNode): string => bare.slice(start, end);
+  return text(left.right) === 'undefined' && text(left.left) === text(property.value) ? left : undefined;
+}
+
 /** Functions that are called for what they refuse: the call is the guard. */
 const guardName =
   /^(require|check|assert|refuse|reject|verify|ensure|forbid|guard|demand|authorize|must|deny)([A-Z]|$)/;
@@ -77,12 +90,17 @@ export function findMutations(code: string): Mutation[] {
   const bare = comments.reduce((text, { start, end }) => blank(text, start, end), plain);
   const found: Mutation[] = [];
   const orders: Expression[] = [];
+  const conditions: Expression[] = [];
   full(program, (node) => {
     const known = node as AnyNode;
     if (known.type === 'ConditionalExpression' && isOrder(known)) orders.push(known);
+    const condition = known.type === 'SpreadElement' ? conditionOfOptional(known, bare) : undefined;
+    if (condition !== undefined) conditions.push(condition);
     found.push(...mutationsOf(known, bare));
   });
-  const rules = found.filter(({ start, end }) => !orders.some((order) => order.start <= start && end <= order.end));
+  const rules = found
+    .filter(({ start, end }) => !orders.some((order) => order.start <= start && end <= order.end))
+    .filter(({ start, end }) => !conditions.some((condition) => condition.start === start && condition.end === end));
   return rules.sort((a, b) => a.start - b.start || a.end - b.end || (a.replacement < b.replacement ? -1 : 1));
 }
 
