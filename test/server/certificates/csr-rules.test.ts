@@ -132,6 +132,16 @@ const accepted: readonly (readonly [
     ['uri:spiffe://media.video/sa/player', 'dns:i-1.instanceid.athenz.prov.example.com'],
     athenz,
   ],
+  [
+    'athenz: the id from elsewhere alone',
+    [spiffe],
+    [
+      'uri:spiffe://signet.test/ns/default/sa/media.video.player',
+      'dns:i-1.player.media-video.sys-cloud.instanceid.signet.test',
+    ],
+    athenz,
+    'i-1',
+  ],
 ];
 for (const [name, asked, expected, given, instanceId] of accepted) {
   test(`instance: ${name}`, (t) => {
@@ -174,6 +184,11 @@ const refused: readonly (readonly [
     'csr names more than one instance id',
   ],
   ['another instance id than the path', { altNames: [id] }, 'csr instance id `i-1` is not `i-2`', rules, 'i-2'],
+  [
+    'the form of an instance id of the profile athenz',
+    { altNames: [spiffe, ['dns', 'i-1.instanceid.athenz.prov.example.com']] },
+    'csr must carry the instance id, or `x509CertInstanceId` state it',
+  ],
   [
     'an instance id below another suffix',
     { altNames: [['dns', 'i-1.instanceid.evil.test']] },
@@ -455,12 +470,29 @@ const roleCases: readonly (readonly [
     /is not `spiffe/,
   ],
   ['a DNS name', { altNames: [['dns', 'player.media.signet.test']] }, /^csr dns name .* is not for role certificates$/],
+  [
+    'a DNS name of the own certificate',
+    { altNames: [['dns', 'held.media.signet.test']] },
+    /^csr dns name .* is not for role certificates$/,
+  ],
+  [
+    'athenz: a DNS name of the own certificate',
+    { altNames: [['dns', 'held.media.signet.test']] },
+    ['dns:held.media.signet.test'],
+    athenz,
+  ],
+  [
+    'athenz: another DNS name',
+    { altNames: [['dns', 'player.media.signet.test']] },
+    /^csr dns name .* is not for role certificates$/,
+    athenz,
+  ],
   ['an address', { altNames: [['ip', Buffer.alloc(4)]] }, /^csr ip name .* is not for role certificates$/],
 ];
+const held = new Set(['held.media.signet.test']);
 for (const [name, shape, outcome, given = rules] of roleCases) {
   test(`role: ${name}`, (t) => {
-    const act = () =>
-      grantRoleNames(request({ commonNames: ['catalog:role.reader'], ...shape }), subject, given, new Set());
+    const act = () => grantRoleNames(request({ commonNames: ['catalog:role.reader'], ...shape }), subject, given, held);
     if (outcome instanceof RegExp) t.throws(act, { instanceOf: InvalidRequestError, message: outcome });
     else
       t.deepEqual(
