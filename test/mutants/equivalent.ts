@@ -44,4 +44,34 @@ export const equivalent: readonly Equivalent[] = [
     to: 'const certificate = true ? socket.getPeerX509Certificate() : undefined;',
     reason: 'the server listens with TLS alone, so that every socket is one of TLS',
   },
+  {
+    file: 'server/src/instances/refresh-service.ts',
+    from: "if (row?.kind !== 'instance' || row.provider === undefined || row.instanceId === undefined) return undefined;",
+    to: "if (row?.kind !== 'instance' || row.provider === undefined && row.instanceId === undefined) return undefined;",
+    reason: 'the record of a certificate of an instance has both; the conditions tell the compiler so',
+  },
+  {
+    file: 'server/src/instances/refresh-service.ts',
+    from: "if (row?.kind !== 'instance' || row.provider === undefined || row.instanceId === undefined) return undefined;",
+    to: "if (row?.kind !== 'instance' || false || row.instanceId === undefined) return undefined;",
+    reason: 'the record of a certificate of an instance has both; the conditions tell the compiler so',
+  },
+  {
+    file: 'server/src/instances/refresh-service.ts',
+    from: "if (row?.kind !== 'instance' || row.provider === undefined || row.instanceId === undefined) return undefined;",
+    to: "if (row?.kind !== 'instance' || row.provider === undefined || false) return undefined;",
+    reason: 'the record of a certificate of an instance has both; the conditions tell the compiler so',
+  },
+  {
+    file: 'server/src/principal.ts',
+    from: 'if (parts === undefined) return 0;',
+    to: 'if (false) return 0;',
+    reason: 'names of principals that were parsed have both parts; the condition tells the compiler so',
+  },
+  {
+    file: 'server/src/certificates/ssh/ssh-names.ts',
+    from: `const principal = colon < 0 ? login : \`\${domain}:\${login}\`;`,
+    to: `const principal = colon <= 0 ? login : \`\${domain}:\${login}\`;`,
+    reason: 'a text that begins with a colon was refused before, as its domain is empty',
+  },
 ];
