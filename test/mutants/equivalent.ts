@@ -74,4 +74,10 @@ export const equivalent: readonly Equivalent[] = [
     to: `const principal = colon <= 0 ? login : \`\${domain}:\${login}\`;`,
     reason: 'a text that begins with a colon was refused before, as its domain is empty',
   },
+  {
+    file: 'server/src/instances/attestation/circuit-breaker.ts',
+    from: 'return failures < threshold || left <= 0 || left > pauseMs ? 0 : left;',
+    to: 'return failures < threshold || left < 0 || left > pauseMs ? 0 : left;',
+    reason: 'with nothing left the answer is 0 either way',
+  },
 ];

@@ -56,7 +56,7 @@ function tokenUses(): Pick<InstanceStore, 'spendAttestationToken'> {
   };
 }
 
-async function open(t: ExecutionContext, keysUrl?: string) {
+async function open(t: ExecutionContext, keysUrl?: string, instances = tokenUses()) {
   const keysFile = join(temporaryFolder(t), 'keys.json');
   writeFileSync(
     keysFile,
@@ -67,7 +67,7 @@ async function open(t: ExecutionContext, keysUrl?: string) {
     claims: { 'kubernetes\\.io.namespace': '{domain}', 'kubernetes\\.io.pod.uid': '{instanceId}' },
     ...(keysUrl === undefined ? { keysFile } : { keysUrl }),
   };
-  return openJwtProvider(options, { clock, instances: tokenUses() });
+  return openJwtProvider(options, { clock, instances });
 }
 
 function signed(
@@ -198,4 +198,26 @@ test('keys that cannot be had are not the fault of the instance', async (t) => {
   const provider = await open(t, 'https://127.0.0.1:1/keys');
   const attestationData = await signed({});
   await t.throwsAsync(provider.attest({ ...request, attestationData }), { instanceOf: ProviderFailedError });
+});
+
+test('a token attests one registration, and refreshes of the very instance after it', async (t) => {
+  const provider = await open(t);
+  const attestationData = await signed({ jti: randomUUID() });
+  const ask = (operation: 'register' | 'refresh') =>
+    provider.attest({ ...request, operation, attestationData }).then(
+      () => true,
+      (error: unknown) =>
+        error instanceof ForbiddenError && error.message === 'attestationData is a token that was used before'
+          ? false
+          : Promise.reject(error),
+    );
+  t.deepEqual([await ask('register'), await ask('register'), await ask('refresh')], [true, false, true]);
+});
+
+test('a token that another instance showed refreshes none', async (t) => {
+  const provider = await open(t, undefined, { spendAttestationToken: async () => 'foreign' });
+  await t.throwsAsync(provider.attest({ ...request, operation: 'refresh', attestationData: await signed({}) }), {
+    instanceOf: ForbiddenError,
+    message: 'attestationData is a token that was used before',
+  });
 });
