@@ -18,7 +18,10 @@ const tenant = { domain: parseDomainName('media'), service: parseServiceName('pl
 const isReserved = (host: string, serverHost = 'auth.signet.test') =>
   isReservedHost(
     snapshot,
-    { rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false }, serverHost },
+    {
+      rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+      isServerHost: (name) => name === serverHost,
+    },
     tenant,
     host,
   );
