@@ -2,6 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { AddressInfo } from 'node:net';
 import { TLSSocket } from 'node:tls';
+import type { Clock } from '@signet/policy-engine/clock';
 import { domainContent } from './domain-sketch.ts';
 import { instanceDomains, instanceNames, instanceWorld } from './instance-world.ts';
 import { createPki, type Pki } from './pki.ts';
@@ -64,11 +65,12 @@ export async function worldWith(
   answer: Answering,
   options: Readonly<Record<string, unknown>> = {},
   as = 'prov.cloud',
+  clock?: Clock,
 ) {
   const pki = await createPki();
   const { url, calls, presented } = await provider(t, pki, as, answer);
   const callOut = { 'instances.callOut.allow': ['127.0.0.1'], 'instances.callOut.timeoutMs': 9000, ...options };
-  const world = await instanceWorld(t, { pki, options: callOut });
+  const world = await instanceWorld(t, { pki, options: callOut, ...(clock !== undefined && { clock }) });
   await setEndpoint(world, url);
   return { ...world, url, calls, presented };
 }

@@ -147,6 +147,7 @@ export async function attest(deps: InstanceDeps, input: AttestInput): Promise<At
     principal: input.principal,
     cloud: input.information.cloud,
     awsAccount: snapshot.domain(input.key.domain)?.awsAccount,
+    credentialsFrom: credentialsOf(servicePrincipal(input.key.domain, input.key.service), snapshot),
   };
   return provider.attest(request);
 }

@@ -14,6 +14,6 @@ export function providerFinder(
     const parts = splitPrincipal(name);
     const service = parts && snapshot.domain(parts.domain)?.services.get(parts.service);
     if (service?.enabled !== true || service.providerEndpoint === undefined) return undefined;
-    return callOut.provider(name, service.providerEndpoint);
+    return callOut.provider(name, service.providerEndpoint, service.credentialsFrom);
   };
 }

@@ -83,7 +83,7 @@ async function lastOf(calls: number): Promise<unknown> {
     isOwnName: () => false,
     isRevoked: () => false,
   });
-  const provider = callOut.provider(parsePrincipalName('prov.cloud'), 'https://prov.test:1/');
+  const provider = callOut.provider(parsePrincipalName('prov.cloud'), 'https://prov.test:1/', 0);
   const attempts = Array.from({ length: calls }, () => provider.attest(attestation).catch((error: unknown) => error));
   return await attempts.at(-1);
 }

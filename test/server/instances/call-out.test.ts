@@ -1,12 +1,14 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
 import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
 import { createCircuitBreaker } from '@signet/server/instances/attestation/circuit-breaker';
 import test from 'ava';
 import { type Answering, confirm, registration, setEndpoint, worldWith } from '#support/called-provider';
+import { FakeClock } from '#support/clock';
 import { field, instanceDomains, json, keyPem, register } from '#support/instance-world';
 import { ecPair } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
@@ -77,6 +79,18 @@ test('an instance whose provider wants no record refreshes without one', async (
   for (let i = 0; i < 3; i += 1) {
     t.is((await world.as(who)('/instance/prov.cloud/media/player/c-2', json(registration('c-2')))).status, 200);
   }
+});
+
+test('a provider that was made anew is not spoken for with a certificate of the one before', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const world = await worldWith(t, confirm(), {}, 'prov.cloud', clock);
+  t.is((await world.as()('/instance', json(registration('c-1')))).status, 201);
+  clock.advance(5000);
+  await world.save({ ...instanceDomains[1], services: {} });
+  await setEndpoint(world, world.url);
+  const answer = await world.as()('/instance', json(registration('c-2')));
+  t.deepEqual(answer.body, failed);
+  t.is(world.calls.length, 1);
 });
 
 const failed = { code: 500, message: 'provider `prov.cloud` does not answer' };

@@ -91,6 +91,18 @@ test('a token of the configured issuer for this very service attests it', async 
   });
 });
 
+test('a token of before the service was made again attests nothing for its successor', async (t) => {
+  const provider = await open(t);
+  const issuedAt = claims.iat * 1000;
+  const attest = async (credentialsFrom: number) =>
+    provider.attest({ ...request, credentialsFrom, attestationData: await signed({ jti: randomUUID() }) });
+  await t.notThrowsAsync(attest(issuedAt));
+  await t.throwsAsync(attest(issuedAt + 1), {
+    instanceOf: ForbiddenError,
+    message: /before the service was made again$/,
+  });
+});
+
 test('keys that the issuer puts into the file count at once, those that it takes out soon not', async (t) => {
   const keysFile = join(temporaryFolder(t), 'keys.json');
   const other = await generateKeyPair('RS256', { extractable: true });

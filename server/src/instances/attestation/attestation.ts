@@ -16,6 +16,8 @@ export interface AttestationRequest extends InstanceKey {
   readonly principal?: string | undefined;
   readonly cloud?: string | undefined;
   readonly awsAccount?: string | undefined;
+  /** Since when credentials of the service count, in milliseconds since the epoch: those of before are of a deleted one of its name. */
+  readonly credentialsFrom?: number | undefined;
 }
 
 /** What a provider vouched for, and what it says about the certificate. */

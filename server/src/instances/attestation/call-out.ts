@@ -5,7 +5,11 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { Agent, request as send } from 'undici';
 import { z } from 'zod';
+import { issueTimeOf } from '../../certificates/build-certificate.ts';
+import { readCertificate } from '../../certificates/certificate-reader.ts';
+import { DerError } from '../../certificates/der-reader.ts';
 import { ForbiddenError } from '../../errors.ts';
+import { isOfPredecessor } from '../../principal.ts';
 import type { AddressPolicy } from './addresses.ts';
 import { type AttestationProvider, type AttestationRequest, ProviderFailedError } from './attestation.ts';
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
@@ -32,7 +36,8 @@ export interface CallOutDeps {
 
 /** Calls the endpoints of providers. One circuit for each provider: one that is down costs the others nothing. */
 export interface CallOut {
-  provider(name: PrincipalName, endpoint: string): AttestationProvider;
+  /** Certificates that were issued before `credentialsFrom` (milliseconds) are of a deleted service of that name. */
+  provider(name: PrincipalName, endpoint: string, credentialsFrom: number): AttestationProvider;
 }
 
 const maxAnswerBytes = 65_536;
@@ -56,14 +61,16 @@ interface Target {
 export function createCallOut(deps: CallOutDeps): CallOut {
   const circuits = new Map<PrincipalName, Circuit>();
   return {
-    provider: (name, endpoint) => ({
+    provider: (name, endpoint, credentialsFrom) => ({
       attest: async (request) => {
         const circuit = circuits.get(name) ?? {
           breaker: createCircuitBreaker(failuresUntilOpen, pauseMs),
           inFlight: 0,
         };
         circuits.set(name, circuit);
-        const text = await guarded(deps, name, circuit, () => exchange(deps, name, endpoint, request));
+        const text = await guarded(deps, name, circuit, () =>
+          exchange(deps, { name, endpoint, credentialsFrom }, request),
+        );
         return attestedBy(readAnswer(text, name, request));
       },
     }),
@@ -122,19 +129,39 @@ async function locate(deps: CallOutDeps, url: URL, provider: PrincipalName): Pro
   return { url, host, address: first.address };
 }
 
+/** Whom to call. */
+interface Called {
+  readonly name: PrincipalName;
+  readonly endpoint: string;
+  readonly credentialsFrom: number;
+}
+
 /* The protocol identifies the provider by its name, not by its host: any host may run it, nobody else may speak for it. */
 function isProvider(
   { isRevoked }: Pick<CallOutDeps, 'isRevoked'>,
-  provider: PrincipalName,
+  provider: Called,
 ): (host: string, certificate: PeerCertificate) => Error | undefined {
   return (_host, certificate) => {
     const name: unknown = certificate.subject?.CN;
-    if (name !== provider) return new Error('the certificate is of another service');
-    return isRevoked(certificate.serialNumber.toLowerCase()) ? new Error('the certificate was revoked') : undefined;
+    if (name !== provider.name) return new Error('the certificate is of another service');
+    if (isRevoked(certificate.serialNumber.toLowerCase())) return new Error('the certificate was revoked');
+    return isOfPredecessor(issueTimeIn(certificate), provider.credentialsFrom)
+      ? new Error('the certificate is of a deleted service of the same name')
+      : undefined;
   };
 }
 
-function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, provider: PrincipalName): Agent {
+/** In milliseconds since the epoch; 0 for a certificate that cannot be read. */
+function issueTimeIn({ raw }: PeerCertificate): number {
+  try {
+    return issueTimeOf(readCertificate(raw)) * 1000;
+  } catch (error) {
+    if (error instanceof DerError) return 0;
+    throw error;
+  }
+}
+
+function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, provider: Called): Agent {
   return new Agent({
     connect: {
       ca: identity.roots,
@@ -155,18 +182,14 @@ function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, 
   });
 }
 
-async function exchange(
-  deps: CallOutDeps,
-  provider: PrincipalName,
-  endpoint: string,
-  request: AttestationRequest,
-): Promise<string> {
-  const url = parseEndpoint(endpoint, provider);
+async function exchange(deps: CallOutDeps, called: Called, request: AttestationRequest): Promise<string> {
+  const { name: provider } = called;
+  const url = parseEndpoint(called.endpoint, provider);
   const signal = AbortSignal.timeout(deps.timeoutMs);
   let agent: Agent | undefined;
   try {
     const target = await within(signal, locate(deps, url, provider));
-    agent = agentFor(deps, target, await within(signal, deps.identity()), provider);
+    agent = agentFor(deps, target, await within(signal, deps.identity()), called);
     const operation = request.operation === 'register' ? 'instance' : 'refresh';
     const answer = await send(`${url.origin}${url.pathname.replace(/\/$/, '')}/${operation}`, {
       method: 'POST',

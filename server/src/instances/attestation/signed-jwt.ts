@@ -66,6 +66,8 @@ async function signedClaims(text: string, keys: CompactVerifyGetKey): Promise<un
 /** The claims that are relied on: every one of them is required, although `jose` would take a token without `exp`. */
 interface CheckedClaims {
   readonly claims: object;
+  /** When it was issued, in milliseconds since the epoch. */
+  readonly issuedAt: number;
   /** When the token ends for us, in seconds since the epoch. */
   readonly end: number;
 }
@@ -77,7 +79,7 @@ function checkClaims(claims: unknown, issuer: JwtIssuer, now: number): CheckedCl
     throw new ForbiddenError(`attestationData is a token with ${fault ?? 'no claims'}`);
   }
   const [exp, iat] = [Number(claimAt(claims, ['exp'])), Number(claimAt(claims, ['iat']))];
-  return { claims, end: Math.ceil(Math.min(exp, iat + issuer.maxAgeSeconds)) + toleranceSeconds };
+  return { claims, issuedAt: iat * 1000, end: Math.ceil(Math.min(exp, iat + issuer.maxAgeSeconds)) + toleranceSeconds };
 }
 
 function claimsFault(claims: unknown, issuer: JwtIssuer, now: number): string | undefined {
@@ -126,11 +128,18 @@ export function signedJwtProvider({ issuer, keys, clock, instances }: SignedJwtD
     async attest(request) {
       const { attestationData, provider, domain, service, instanceId } = request;
       if (attestationData.length > maxLength) throw new ForbiddenError('attestationData is too long for a token');
-      const { claims, end } = checkClaims(await signedClaims(attestationData, keys), issuer, epochSeconds(clock));
+      const { claims, issuedAt, end } = checkClaims(
+        await signedClaims(attestationData, keys),
+        issuer,
+        epochSeconds(clock),
+      );
       for (const { name, path, template } of rules) {
         if (claimAt(claims, path) !== fill(template, request)) {
           throw new ForbiddenError(`attestationData is a token whose claim \`${name}\` names something else`);
         }
+      }
+      if (issuedAt < (request.credentialsFrom ?? 0)) {
+        throw new ForbiddenError('attestationData is a token of before the service was made again');
       }
       const digest = digestOf(attestationData, claims, issuer);
       const use = await instances.spendAttestationToken(digest, { provider, domain, service, instanceId }, end);
