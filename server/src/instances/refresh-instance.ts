@@ -4,6 +4,7 @@ import { parseCertificateRequest } from '../certificates/csr.ts';
 import type { SignedCertificate } from '../certificates/issue-certificate.ts';
 import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError } from '../errors.ts';
+import { requireKnownIdentity } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import {
   type AttestInput,
@@ -79,11 +80,14 @@ async function recordRefresh(
   attested: Attested,
   authorize: (snapshot: Snapshot) => unknown,
 ): Promise<void> {
-  const { serial } = caller.certificate;
-  const conditions = decidedAgain(deps, caller, (snapshot) => {
+  const { serial, issuedAt } = caller.certificate;
+  // The tenant first: what is not there any more is said of it, and not of the caller.
+  const rights = decidedAgain(deps, undefined, (snapshot) => {
     authorize(snapshot);
     requireProvider(asOf(deps, snapshot), key.provider);
+    requireKnownIdentity(caller.principal, snapshot, issuedAt);
   });
+  const conditions = { ...rights, presented: serial };
   if (!attested.recorded) {
     await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
     return;
