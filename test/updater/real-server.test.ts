@@ -4,11 +4,15 @@ import { createServer } from 'node:https';
 import { dirname, join } from 'node:path';
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
-import { systemClock } from '@signet/policy-engine/clock';
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import { keyFilesIn } from '@signet/server/keys/key-files';
+import { addSigningKey } from '@signet/server/keys/rotate-keys';
+import { signingKeyStore } from '@signet/server/keys/signing-key-store';
 import { loadConfig } from '@signet/updater/config/config';
 import { openUpdater } from '@signet/updater/updater';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
+import { FakeClock } from '#support/clock';
 import type { DomainSketch } from '#support/domain-sketch';
 import { startServer, type TestServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
@@ -29,8 +33,8 @@ const catalog: DomainSketch = {
 };
 const media: DomainSketch = { name: 'media', services: { player: {}, studio: {}, guest: {} } };
 
-async function realWorld(t: ExecutionContext) {
-  const server = await startServer(t, { domains: [catalog, media] });
+async function realWorld(t: ExecutionContext, clock: Clock = systemClock) {
+  const server = await startServer(t, { clock, domains: [catalog, media] });
   const folder = temporaryFolder(t);
   const files = async (name: string) => {
     const { certificate, key } = await server.pki.identity(name);
@@ -49,7 +53,7 @@ async function realWorld(t: ExecutionContext) {
   const configFile = join(folder, 'updater.yaml');
   writeFileSync(configFile, stringify({ ...settings, ...(await files('catalog.updater')) }));
   const config = loadConfig(configFile, {});
-  const updater = await openUpdater({ config, clock: systemClock });
+  const updater = await openUpdater({ config, clock });
   t.teardown(() => updater.close());
   return { server, config, updater, connect };
 }
@@ -73,6 +77,54 @@ test('policy travels from the server through the updater to a decision, and so d
   await server.save({ ...catalog, policies: { base: [['DENY', 'reader', 'read', 'movie']] } });
   t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'unchanged' });
   await until('the engine has taken up the change', async () => (await decide('read')) === 'DENY');
+});
+
+test('the life of an honest server: renewals, changes, new and lost keys, a clock that is set back', async (t) => {
+  const [hour, day] = [3_600_000, 86_400_000];
+  const clock = new FakeClock(Math.ceil(systemClock.now() / day) * day - 500);
+  const { server, config, updater } = await realWorld(t, clock);
+  const { store, running, folder } = server;
+  const outcomes: string[] = [];
+  const run = async () => {
+    outcomes.push(kinds(await updater.run())['catalog'] ?? '');
+  };
+  const change = (action: string) =>
+    server.save({ ...catalog, policies: { base: [['ALLOW', 'reader', action, 'movie']] } });
+  const keys = { store: signingKeyStore(store, 'test'), files: keyFilesIn(join(folder, 'data/keys')), clock };
+  await run();
+  // Over the time of the next issue, back, and over it again.
+  for (const step of [1000, -1000, 1000]) {
+    clock.advance(step);
+    await run();
+  }
+  t.deepEqual(outcomes.splice(0), ['updated', 'updated', 'unchanged', 'unchanged']);
+  for (const [action, step] of [
+    ['a', 2000],
+    ['b', -1000],
+    ['c', -1000],
+    ['d', 60_000],
+  ] as const) {
+    clock.advance(step);
+    await change(action);
+    await run();
+  }
+  t.deepEqual(outcomes.splice(0), ['updated', 'updated', 'updated', 'updated']);
+  const added = await addSigningKey(keys, 'bundle', hour);
+  await addSigningKey(keys, 'token', hour);
+  await running.refresh();
+  await run();
+  clock.advance(2 * hour);
+  await run();
+  await store.change({ actor: 'test' }, (transaction) => transaction.markKeyCompromised(added.kid, clock.now()));
+  await running.refresh();
+  await run();
+  t.deepEqual(outcomes.splice(0), ['unchanged', 'updated', 'updated']);
+  await updater.close();
+  const restarted = await openUpdater({ config, clock });
+  t.teardown(() => restarted.close());
+  t.is(kinds(await restarted.run())['catalog'], 'unchanged');
+  clock.advance(day);
+  t.is(kinds(await restarted.run())['catalog'], 'updated');
 });
 
 /** What an instance of `catalog.api` on this host can do with a certificate for it: answer in the place of the token server. */
