@@ -6,6 +6,7 @@ import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
 import { matchesPattern, type Pattern, patternMatches } from './pattern.ts';
 import type { Status } from './status.ts';
+import { maxExplainWork, Work, WorkExceededError } from './work.ts';
 
 /** In what an assertion does not fit a request. `effect`: it fits, and denies. */
 export type Dimension = 'role' | 'action' | 'resource' | 'condition' | 'effect';
@@ -44,9 +45,13 @@ interface Query {
   readonly action: string;
   readonly resource: string;
   readonly context: DecisionContext | undefined;
+  readonly work: Work;
 }
 
-/** As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. */
+/**
+ * As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. Where that is too much work, only
+ * what decided is told.
+ */
 export function explainInDomain(
   policy: DomainPolicy,
   roles: readonly string[],
@@ -61,13 +66,16 @@ export function explainInDomain(
   }
   const folded = foldAscii(resource);
   const entity = policy.qualified ? folded : (withoutDomain(folded, policy.domain) ?? folded);
-  const query: Query = { action: foldAscii(action), resource: entity, context: foldContext(context) };
-  return {
-    status,
-    ...decidedBy(policy, roles, decision.assertion, decision.policy),
-    nearMisses: nearMissesOf(policy, roles, query),
-    changes: smallestChange(policy, roles, query),
-  };
+  const work = new Work(maxExplainWork);
+  const query: Query = { action: foldAscii(action), resource: entity, context: foldContext(context), work };
+  const decided = { status, ...decidedBy(policy, roles, decision.assertion, decision.policy) };
+  try {
+    const nearMisses = nearMissesOf(policy, roles, query);
+    return { ...decided, nearMisses, changes: smallestChange(policy, roles, query) };
+  } catch (error) {
+    if (error instanceof WorkExceededError) return { ...decided, nearMisses: [], changes: [] };
+    throw error;
+  }
 }
 
 /** Where nothing is to be said of assertions; where the budget is spent, looking at all of them would cost far more. */
@@ -87,11 +95,21 @@ function decidedBy(
   return { decidedBy: { policy: name, assertion, heldRole } };
 }
 
+/** Whether the assertion is for one of the roles. */
+function isFor({ role: pattern }: CompiledAssertion, roles: readonly string[], work: Work): boolean {
+  return roles.some((role) => {
+    work.spend(1);
+    return matchesPattern(pattern, role, work);
+  });
+}
+
 function missesOf(assertion: CompiledAssertion, roles: readonly string[], query: Query): Dimension[] {
+  const { action, resource, work } = query;
   const misses: Dimension[] = [];
-  if (!roles.some((role) => matchesPattern(assertion.role, role))) misses.push('role');
-  if (!patternMatches(assertion.action, query.action)) misses.push('action');
-  if (!patternMatches(assertion.resource, query.resource)) misses.push('resource');
+  work.spend(1 + assertion.conditionCount);
+  if (!isFor(assertion, roles, work)) misses.push('role');
+  if (!patternMatches(assertion.action, action, work)) misses.push('action');
+  if (!patternMatches(assertion.resource, resource, work)) misses.push('resource');
   if (!countsIn(assertion, query.context)) misses.push('condition');
   return misses;
 }
@@ -128,8 +146,7 @@ function smallestChange(policy: DomainPolicy, roles: readonly string[], query: Q
   const touching = policy.assertions.filter((assertion) => missesOf(assertion, [], query).join() === 'role');
   const allowing = touching.filter(({ effect }) => effect === 'ALLOW').sort((a, b) => breadth(a) - breadth(b));
   const denying = touching.filter(({ effect }) => effect === 'DENY');
-  const fits = (held: readonly string[]) => (assertion: CompiledAssertion) =>
-    held.some((role) => matchesPattern(assertion.role, role));
+  const fits = (held: readonly string[]) => (assertion: CompiledAssertion) => isFor(assertion, held, query.work);
   const removals = denying.filter(fits(roles)).map(removal);
   if (allowing.some(fits(roles))) return removals;
   const helpful = examples(allowing).find((role) => !denying.some(fits([role])));
@@ -147,7 +164,7 @@ function smallestGrant(
   query: Query,
 ): readonly Change[] {
   const removalsFor = (role: string): Change[] =>
-    denying.filter((assertion) => matchesPattern(assertion.role, role)).map(removal);
+    denying.filter((assertion) => isFor(assertion, [role], query.work)).map(removal);
   const { domain } = policy;
   const options = examples(allowing).map((role): readonly Change[] => [
     ...removalsFor(role),

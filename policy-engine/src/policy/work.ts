@@ -9,6 +9,9 @@ export const maxWildcards = 64;
 /** Work of one decision, in units of about one compared character: about a millisecond. What needs more is `DENY_BUDGET_EXCEEDED`. */
 export const maxWork = 200_000;
 
+/** Work of one explanation beyond its decision: what needs more says nothing of near misses and changes. */
+export const maxExplainWork = 10_000_000;
+
 /** Thrown by `Work.spend` and caught by the decision that it belongs to. */
 export class WorkExceededError extends Error {
   override readonly name = 'WorkExceededError';

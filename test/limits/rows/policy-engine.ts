@@ -198,6 +198,13 @@ export const engineRows: readonly Row[] = [
     );
     new Work().spend(units);
   }),
+  maximum('policy-engine/src/policy/work.ts', 'maxExplainWork', async (units) => {
+    const { Work, maxExplainWork } = await internals<{
+      Work: new (limit: number) => { spend(units: number): void };
+      maxExplainWork: number;
+    }>('policy-engine/src/policy/work.ts');
+    new Work(maxExplainWork).spend(units);
+  }),
   maximum('policy-engine/src/steady-clock.ts', 'longestStep', async (ms) => {
     const { steadyClock } = await internals<{
       steadyClock(clock: object, monotonic: () => number): { now(): number; setBackMs: number };

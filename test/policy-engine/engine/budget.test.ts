@@ -130,3 +130,22 @@ test('several tokens: where the decision for one has no end, no other allows', a
   t.is(await decide([reader, writer]), 'DENY_BUDGET_EXCEEDED');
   t.is(await decide([writer, reader]), 'DENY_BUDGET_EXCEEDED');
 });
+
+test('an explanation is bounded too, where the index tells the patterns of a decision apart for nothing', (t) => {
+  const many20 = many(rules, (index) => ({ resource: `*${'a'.repeat(400)}*${'a'.repeat(390)}b?*z${index}` }));
+  const { engine, decision } = ask(many20);
+  t.is(decision.status, 'DENY_NO_MATCH');
+  const asked = { domain: 'evil', roles: ['reader'], action: 'read', resource: `evil:${'a'.repeat(4000)}` };
+  t.like(engine.explainRoles(asked), { status: 'DENY_NO_MATCH', nearMisses: [], changes: [] });
+  const few = ask(many20.slice(0, 20)).engine.explainRoles(asked);
+  t.is(few.nearMisses.length, 10);
+  t.is(few.changes.length, 1);
+});
+
+test('an explanation of very many rules that people wrote is whole', (t) => {
+  const policy = many(rules, (index) => ({ role: `reader${index % 50}`, resource: `shelf/${index}/*.jpg` }));
+  const asked = { domain: 'evil', roles: ['reader7'], action: 'read', resource: 'evil:shelf/8/cover.jpg' };
+  const { nearMisses, changes } = ask(policy).engine.explainRoles(asked);
+  t.is(nearMisses.length, 10);
+  t.deepEqual(changes, [{ kind: 'grant-role', domain: 'evil', role: 'reader8' }]);
+});
