@@ -1,5 +1,5 @@
 import { foldAscii, type PrincipalName } from '@signet/policy-engine/names';
-import { explainInDomain, type PolicyExplanation } from '@signet/policy-engine/policy';
+import { decideInDomain, explainInDomain, type PolicyExplanation } from '@signet/policy-engine/policy';
 import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { principalClasses } from '../impact/principal-classes.ts';
 import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
@@ -53,7 +53,7 @@ export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>
     const query = { ...question, principal: example };
     if (!checkAccess(snapshot, query, now).granted) return [];
     const allows = (role: string) =>
-      explainInDomain(domain.policy, [role], query.action, query.resource, query.context).status === 'ALLOW';
+      decideInDomain(domain.policy, [role], query.action, query.resource, query.context).status === 'ALLOW';
     const through = explainRoles(snapshot, domain, example, now).filter(({ role, held }) => held && allows(role));
     return [{ principal: label, through }];
   });
