@@ -11,6 +11,7 @@ import { greet } from './doctor/greet.ts';
 import { checkPolicy } from './doctor/policy-check.ts';
 import { checkGreeting, checkServer } from './doctor/server-checks.ts';
 import { action, CommandFailedError, print } from './run.ts';
+import { escapeControls } from './terminal-text.ts';
 
 interface DoctorOptions extends ConnectionOptions {
   readonly policyDir?: string;
@@ -85,6 +86,6 @@ function knownPolicyDir({ data }: DoctorOptions): string | undefined {
 const marks = { ok: 'ok      ', warning: 'warning ', failed: 'FAILED  ' } as const;
 
 function inWords({ check, state, found, advice }: Finding): string {
-  const line = `${marks[state]} ${check}: ${found}`;
+  const line = `${marks[state]} ${check}: ${escapeControls(found)}`;
   return advice === undefined ? line : `${line}\n         what to do: ${advice}`;
 }

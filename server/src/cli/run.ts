@@ -1,7 +1,7 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
 import { type Environment, processEnvironment } from '../config/env.ts';
-import { DomainError, StoreRefusedError } from '../errors.ts';
+import { DomainError, formatProblem, InvalidDocumentError, StoreRefusedError } from '../errors.ts';
 import { refuseOthersFolder } from './own-folder.ts';
 import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
 import { UsageError } from './usage-error.ts';
@@ -34,7 +34,11 @@ export function exitStatusOf(error: unknown): number {
 
 /** One line for one error (documents have a line for each problem): never a stack trace. */
 export function describeError(error: unknown): string {
-  if (error instanceof DomainError) return escapeControlsOfLines(error.message);
+  if (error instanceof InvalidDocumentError) {
+    // A name in a document may hold a line break: only the problems have lines of their own.
+    return error.problems.map((problem) => escapeControls(formatProblem(problem))).join('\n');
+  }
+  if (error instanceof DomainError) return escapeControls(error.message);
   const text = error instanceof Error ? error.message : String(error);
   return escapeControls(text.replace(/\s*\n\s*/g, ' ').trim());
 }

@@ -36,7 +36,7 @@ function test(folder: string, options: TestOptions): void {
   } else {
     for (const warning of warnings) warn(formatProblem(warning));
     for (const failure of failures) print(describe(failure), false);
-    for (const problem of coverage?.uncovered ?? []) print(formatProblem(problem), false);
+    for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
     print(`${passed} passed, ${failures.length} failed`, false);
     if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} rules tried`, false);
   }
@@ -59,7 +59,7 @@ function percentage({ covered, total }: Coverage): number {
   return total === 0 ? 100 : (100 * covered) / total;
 }
 
-function describe(failure: CaseFailure): string {
-  const note = failure.note === undefined ? '' : `\n  ${failure.note}`;
-  return `${formatProblem(failure)}${note}`;
+function describe(failure: CaseFailure): string[] {
+  const { note } = failure;
+  return [formatProblem(failure), ...(note === undefined ? [] : [`  ${note}`])];
 }

@@ -1,5 +1,5 @@
 import { describeError } from '@signet/server/cli/run';
-import { ConflictError } from '@signet/server/errors';
+import { ConflictError, InvalidDocumentError } from '@signet/server/errors';
 import test from 'ava';
 import { runProgram } from '#support/run-program';
 
@@ -23,7 +23,13 @@ test('no text of others makes a line of its own', async (t) => {
   t.deepEqual(JSON.parse(line ?? ''), { reason: `${forged}\u009b2K` });
   t.is(describeError(new Error(`no file \`${forged}\``)), `no file \`${shown.replace('\\u000a', ' ')}\``);
   const told = describeError(new ConflictError('one\ntwo\u001b[2K'));
-  t.is(told, 'one\ntwo\\u001b[2K');
+  t.is(told, 'one\\u000atwo\\u001b[2K');
+  const problem = { file: 'c.yaml', line: 3, column: 3, message: 'is no name' };
+  const problems = ['roles.a\nsignet: all is well', 'roles.b'].map((field) => ({ ...problem, field }));
+  t.is(
+    describeError(new InvalidDocumentError(problems)),
+    'c.yaml:3:3: roles.a\\u000asignet: all is well: is no name\nc.yaml:3:3: roles.b: is no name',
+  );
 });
 
 test('every character that turns, hides or moves what is shown is written out, in keys and lists too', async (t) => {

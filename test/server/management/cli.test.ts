@@ -122,6 +122,14 @@ test('test: one fails', async (t) => {
   });
 });
 
+test('test: no text of a case makes a line of its own', async (t) => {
+  const { write, run } = openWorld(t);
+  write('catalog.yaml', catalog);
+  write('catalog.cases.yaml', bad.replace('note: oh', 'note: "oh\\n9 passed, 0 failed"'));
+  const { out } = await run('test', 'docs');
+  t.deepEqual(out.split('\n').slice(1), ['  oh\\u000a9 passed, 0 failed', '0 passed, 1 failed', '']);
+});
+
 test('no folder at all is a mistake of usage', async (t) => {
   const { run } = openWorld(t);
   t.is((await run('apply')).status, 2);
