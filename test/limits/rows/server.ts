@@ -131,6 +131,14 @@ const member = (length: number): DomainSketch[] => [
   { roles: { r: [`m.${'x'.repeat(length)}`] } },
 ];
 
+/** Whether the header of an answer has all of these warnings. */
+function toldWhole(warnings: readonly string[]): boolean {
+  const told = new Map<string, string>();
+  const ctx = { set: (name: string, value: string) => told.set(name, value) };
+  answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
+  return told.get('Signet-Warning') === warnings.join('; ');
+}
+
 export const serverRows: readonly Row[] = [
   maximum('server/src/bundles/select-policies.ts', 'maxSelections', (count) =>
     parsePolicyVersions('d', Object.fromEntries(list(count, 'p').map((name) => [name, '0']))),
@@ -164,13 +172,8 @@ export const serverRows: readonly Row[] = [
       mock.timers.reset();
     }
   }),
-  maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => {
-    const told = new Map<string, string>();
-    const ctx = { set: (name: string, value: string) => told.set(name, value) };
-    const warnings = list(count, 'w');
-    answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
-    return told.get('Signet-Warning') === warnings.join('; ');
-  }),
+  maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => toldWhole(list(count, 'w'))),
+  maximum('server/src/http/management/request.ts', 'maxWarningLength', (length) => toldWhole(['w'.repeat(length)])),
   maximum(
     'server/src/http/management/request.ts',
     'maxLimit',
