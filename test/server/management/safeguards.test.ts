@@ -1,0 +1,188 @@
+import { faultOf, findFaults, lostGroups, newReferences } from '@signet/server/management/safeguards';
+import test from 'ava';
+import { type DomainSketch, domainContent, type MemberSketch } from '#support/domains';
+
+/* What is wrong with a change in itself: each safeguard alone, on both sides of where it begins. */
+
+const now = 1000;
+
+interface Change {
+  readonly name?: string;
+  /** Absent: the domain is new. */
+  readonly before?: DomainSketch;
+  readonly after: DomainSketch;
+  readonly allowWildcard?: boolean;
+  readonly removeMemberships?: boolean;
+}
+
+/** The messages of what is wrong. */
+function faults({ name = 'media', before, after, allowWildcard = false, removeMemberships }: Change): string[] {
+  const was = before && domainContent(name, before);
+  const options = { allowWildcard, removeMemberships, now };
+  return findFaults(was, domainContent(name, after), options).map(({ error }) => error.message);
+}
+
+const cases: [note: string, change: Change, expected: RegExp | undefined][] = [
+  ['a wildcard', { after: { roles: { reader: ['media.*'] } } }, /^`media\.\*` covers more than one principal/],
+  ['a wildcard that is asked for', { after: { roles: { reader: ['media.*'] } }, allowWildcard: true }, undefined],
+  [
+    'a wildcard that was there',
+    { before: { roles: { reader: ['*'] } }, after: { roles: { reader: ['*', 'user.joe'] } } },
+    undefined,
+  ],
+  [
+    'a wildcard that was in another role',
+    { before: { roles: { reader: ['*'], writer: [] } }, after: { roles: { reader: ['*'], writer: ['*'] } } },
+    /^`\*` covers/,
+  ],
+  ['a domain `user`', { name: 'user', after: {} }, /^domain `user` cannot be made/],
+  ['a domain `user` that was there', { name: 'user', before: {}, after: {} }, undefined],
+  ['a new domain of another name', { name: 'users', after: {} }, undefined],
+  ['the system domain disabled', { name: 'sys.auth', before: {}, after: { enabled: false } }, /cannot be disabled$/],
+  [
+    'the system domain that was disabled',
+    { name: 'sys.auth', before: { enabled: false }, after: { enabled: false } },
+    undefined,
+  ],
+  ['the system domain enabled', { name: 'sys.auth', before: {}, after: {} }, undefined],
+  ['another domain disabled', { before: {}, after: { enabled: false } }, undefined],
+  ['a service below `user`', { name: 'user.joe', after: { services: ['laptop'] } }, /cannot have services/],
+  [
+    'a service below `user` that was there',
+    { name: 'user.joe', before: { services: ['laptop'] }, after: { services: ['laptop'] } },
+    undefined,
+  ],
+  ['a service elsewhere', { after: { services: ['laptop'] } }, undefined],
+  [
+    'a rule whose role goes',
+    {
+      before: { roles: { reader: [] }, rules: ['allow read film reader'] },
+      after: { rules: ['allow read film reader'] },
+    },
+    /speaks of `media:role\.reader`, which would not exist$/,
+  ],
+  [
+    'a rule whose role was never there',
+    { before: { rules: ['allow read film reader'] }, after: { rules: ['allow read film reader'] } },
+    undefined,
+  ],
+  ['a new domain with a rule for nobody', { after: { rules: ['allow read film reader'] } }, /speaks of/],
+  ['a rule for a pattern', { after: { roles: { other: [], reader: [] }, rules: ['allow read film r*'] } }, undefined],
+  ['a rule for a pattern of none', { after: { roles: { writer: [] }, rules: ['allow read film r*'] } }, /speaks of/],
+  [
+    'a group that an own role has',
+    {
+      before: { roles: { other: [], reader: ['user.joe', 'media:group.crew'] }, groups: { crew: [] } },
+      after: { roles: { other: [], reader: ['user.joe', 'media:group.crew'] } },
+    },
+    /^role `reader` has the group `media:group\.crew`$/,
+  ],
+  [
+    'a group that goes with its memberships',
+    {
+      before: { roles: { reader: ['media:group.crew'] }, groups: { crew: [] } },
+      after: { roles: { reader: ['media:group.crew'] } },
+      removeMemberships: true,
+    },
+    undefined,
+  ],
+  [
+    'a group that no role has',
+    { before: { roles: { reader: ['user.joe'] }, groups: { crew: [] } }, after: { roles: { reader: ['user.joe'] } } },
+    undefined,
+  ],
+];
+for (const [note, change, expected] of cases) {
+  test(`a change with ${note}: ${expected === undefined ? 'accepted' : 'refused'}`, (t) => {
+    const found = faults(change);
+    t.is(found.length, expected === undefined ? 0 : 1, found.join());
+    if (expected !== undefined) t.regex(found[0] ?? '', expected);
+  });
+}
+
+const nobody = 'domain `media` would be left without an administrator';
+const notForLong = `${nobody} once all of them have expired`;
+const lasting = ['user.boss'];
+const administrators: [
+  note: string,
+  was: MemberSketch[],
+  is: MemberSketch[],
+  expected: string[],
+  crew?: MemberSketch[],
+][] = [
+  ['the last one goes', lasting, [], [nobody]],
+  ['another one stays', ['user.boss', 'user.joe'], ['user.joe'], []],
+  ['there was none', [], [], []],
+  ['the last one is disabled', lasting, [{ name: 'user.boss', disabled: true }], [nobody]],
+  ['the last one has expired', lasting, [{ name: 'user.boss', expires: now }], [nobody]],
+  ['the last one will expire', lasting, [{ name: 'user.boss', expires: now + 1 }], [notForLong]],
+  ['one of two will expire', lasting, [{ name: 'user.boss', expires: now + 1 }, 'user.joe'], []],
+  ['all would expire before', [{ name: 'user.boss', expires: now + 1 }], [{ name: 'user.boss', expires: now + 2 }], []],
+  ['one that had expired goes', [{ name: 'user.boss', expires: now }], [], []],
+  ['a group takes over', lasting, ['media:group.crew'], [], ['user.joe']],
+  ['an empty group takes over', lasting, ['media:group.crew'], [nobody], []],
+  [
+    'a group of disabled ones takes over',
+    lasting,
+    ['media:group.crew'],
+    [nobody],
+    [{ name: 'user.joe', disabled: true }],
+  ],
+  [
+    'a group whose members expire takes over',
+    lasting,
+    ['media:group.crew'],
+    [notForLong],
+    [{ name: 'user.joe', expires: now + 1 }],
+  ],
+  ['a group of another domain takes over', lasting, ['far:group.crew'], [], []],
+];
+for (const [note, was, is, expected, crew] of administrators) {
+  test(`of the administrators ${note}`, (t) => {
+    const groups = crew === undefined ? {} : { groups: { crew } };
+    t.deepEqual(
+      faults({ before: { roles: { admin: was }, ...groups }, after: { roles: { admin: is }, ...groups } }),
+      expected,
+    );
+  });
+}
+
+test('what a change takes away, and what it refers to anew', (t) => {
+  const before = domainContent('media', {
+    roles: { reader: ['user.joe', 'far:group.old'], writer: { trust: 'far' }, editor: { trust: 'far' } },
+    groups: { kept: [], gone: [] },
+  });
+  const after = domainContent('media', {
+    roles: {
+      reader: ['user.ann', 'far:group.old', 'far:group.crew'],
+      writer: { trust: 'far' },
+      editor: { trust: 'near' },
+    },
+    groups: { kept: [] },
+  });
+  t.deepEqual(lostGroups(before, after), ['media:group.gone']);
+  t.deepEqual(lostGroups(undefined, after), []);
+  const found = newReferences(before, after).map(({ domain, group }) => [domain as string, group]);
+  t.deepEqual(found, [
+    ['near', undefined],
+    ['far', 'far:group.crew'],
+  ]);
+  t.is(newReferences(undefined, after).length, 4);
+});
+
+test('a reference needs its domain, and a group there', (t) => {
+  const [trust, group] = newReferences(
+    undefined,
+    domainContent('media', { roles: { writer: { trust: 'far' }, reader: ['far:group.crew'] } }),
+  );
+  const far = domainContent('far', { groups: { other: [], crew: [] } });
+  const empty = domainContent('far', { groups: { other: [] } });
+  const messages = [far, empty, undefined].map((owner) =>
+    [trust, group].map((reference) => reference && faultOf(reference, owner)?.error.message),
+  );
+  t.deepEqual(messages, [
+    [undefined, undefined],
+    [undefined, 'group `far:group.crew` does not exist'],
+    ['domain `far` does not exist', 'group `far:group.crew` does not exist'],
+  ]);
+});
