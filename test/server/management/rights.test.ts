@@ -1,0 +1,109 @@
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { ForbiddenError } from '@signet/server/errors';
+import { isOperator, mayView, type Right, requireRight, viewerOf } from '@signet/server/management/rights';
+import test from 'ava';
+import { type DomainSketch, snapshotOf } from '#support/domains';
+
+/* Who may manage what: administrators, operators, and delegates by a rule that names the right. */
+
+const media = parseDomainName('media');
+const boss = 'user.boss';
+const joe = 'user.joe';
+
+interface Ask {
+  readonly rules?: readonly string[];
+  readonly system?: readonly string[];
+  readonly caller?: string;
+  readonly right?: Right;
+  readonly object?: string;
+  readonly systemOnly?: boolean;
+  readonly domain?: DomainSketch;
+}
+
+function world({ rules = [], system = [], domain = {} }: Ask) {
+  const roles = { admin: [boss], reader: ['user.ann'], keepers: [joe], other: ['user.eve', joe] };
+  return snapshotOf({
+    media: { roles, rules, ...domain },
+    'sys.auth': { roles: { ops: ['user.op'] }, rules: system },
+  });
+}
+
+/** `admin`, `delegate`, or why it is refused. */
+function outcome(ask: Ask): string {
+  const { caller = joe, right = 'manage_members', object = 'role.reader', systemOnly } = ask;
+  const query = { caller: parsePrincipalName(caller), right, domain: media, object };
+  try {
+    const { isAdmin } = requireRight(world(ask), { ...query, ...(systemOnly !== undefined && { systemOnly }) }, 1);
+    return isAdmin ? 'admin' : 'delegate';
+  } catch (error) {
+    if (error instanceof ForbiddenError) return error.message;
+    throw error;
+  }
+}
+
+const lacks = 'caller lacks `manage_members` on `media:role.reader`';
+const give = 'allow manage_members role.* keepers';
+const operate = 'allow manage_members domain.media ops';
+const cases: [note: string, ask: Ask, expected: string][] = [
+  ['an administrator', { caller: boss }, 'admin'],
+  ['somebody in another role', {}, lacks],
+  ['somebody in no role', { caller: 'user.nobody', rules: [give] }, lacks],
+  ['an operator', { caller: 'user.op', system: [operate] }, 'admin'],
+  ['an operator of another domain', { caller: 'user.op', system: ['allow manage_members domain.far ops'] }, lacks],
+  [
+    'an administrator where only an operator may',
+    { caller: boss, systemOnly: true },
+    'caller lacks `manage_members` on `media` in `sys.auth`',
+  ],
+  ['an operator where only he may', { caller: 'user.op', system: [operate], systemOnly: true }, 'admin'],
+  ['a delegate', { rules: [give] }, 'delegate'],
+  ['a delegate by a pattern of the right', { rules: ['allow manage_* role.reader keepers'] }, 'delegate'],
+  ['a delegate by a rule in capitals', { rules: ['allow MANAGE_Members ROLE.reader keepers'] }, 'delegate'],
+  ['a delegate by a pattern of roles', { rules: ['allow manage_members role.reader k*'] }, 'delegate'],
+  ['who has a rule that names nothing', { rules: ['allow * role.reader keepers'] }, lacks],
+  ['who has one for all beside his own', { rules: ['allow * * keepers', give] }, 'delegate'],
+  ['who has another right', { rules: ['allow manage_keys role.* keepers', 'allow * * keepers'] }, lacks],
+  ['who has it on another object', { rules: ['allow manage_members group.* keepers', 'allow * * keepers'] }, lacks],
+  ['who has it in another role', { rules: ['allow manage_members role.* reader', 'allow * * keepers'] }, lacks],
+  ['from whom a rule takes it', { rules: [give, 'deny manage_members role.reader other'] }, lacks],
+  ['whom a rule for another denies it', { rules: [give, 'deny manage_members role.reader reader'] }, 'delegate'],
+  [
+    'whose DENY elsewhere names the right',
+    { rules: ['allow * role.reader keepers', 'deny manage_members role.other keepers'] },
+    lacks,
+  ],
+  ['a delegate of a disabled domain', { rules: [give], domain: { enabled: false } }, lacks],
+  ['an administrator of a disabled domain', { caller: boss, domain: { enabled: false } }, lacks],
+];
+for (const [note, ask, expected] of cases) {
+  test(`a right of ${note}`, (t) => t.is(outcome(ask), expected));
+}
+
+const sees = (ask: Ask, object = 'role.reader') =>
+  mayView(world(ask), parsePrincipalName(ask.caller ?? joe), media, object, 1);
+
+test('who may manage anything of an object may look at it, and nobody else', (t) => {
+  t.true(sees({ caller: boss }));
+  t.true(sees({ caller: 'user.op', system: ['allow view_domain domain.media ops'] }));
+  t.false(sees({ caller: 'user.op', system: [operate] }));
+  t.false(sees({}));
+  t.false(sees({ rules: ['allow * * keepers'] }));
+  t.true(sees({ rules: ['allow view_domain role.reader keepers'] }));
+  for (const right of ['manage_domain', 'manage_members', 'manage_policies', 'manage_services', 'manage_keys']) {
+    t.true(sees({ rules: [`allow ${right} role.reader keepers`] }), right);
+    t.false(sees({ rules: [`allow ${right} role.reader keepers`] }, 'role.other'), right);
+  }
+  t.false(sees({ caller: 'user.nobody', rules: ['allow view_domain role.reader *'] }));
+  t.false(sees({ rules: ['allow view_domain role.reader keepers'], domain: { enabled: false } }));
+});
+
+test('only who sees the whole domain sees all of it', (t) => {
+  const all = (ask: Ask) => viewerOf(world(ask), parsePrincipalName(ask.caller ?? joe), 1);
+  t.true(all({ caller: boss }).seesAll(media));
+  const delegate = all({ rules: ['allow view_domain * keepers'] });
+  t.deepEqual([delegate.seesAll(media), delegate.sees(media, 'role.reader')], [false, true]);
+  const query = { caller: parsePrincipalName('user.op'), right: 'manage_members', domain: media } as const;
+  t.true(isOperator(world({ system: [operate] }), query, 1));
+  t.false(isOperator(world({ system: [operate, 'deny manage_members domain.media ops'] }), query, 1));
+  t.false(isOperator(snapshotOf({}), query, 1));
+});
