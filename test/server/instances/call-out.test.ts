@@ -53,6 +53,21 @@ test('a provider is asked over mutual TLS, and what it says about the certificat
   t.is(field(field(world.calls[1]?.body, 'attributes'), 'principal'), 'media.player');
 });
 
+test('an instance that registered for clients only stays so, whatever its provider says later', async (t) => {
+  const answers = [{ certUsage: 'client' }, {}];
+  const world = await worldWith(t, (call, response, request) => confirm(answers.shift())(call, response, request));
+  const pair = ecPair();
+  const registered = await world.as()('/instance', json(registration('c-9', pair)));
+  const certificate = String(field(registered.body, 'x509Certificate'));
+  const refreshed = await world.as({ certificate, key: keyPem(pair) })(
+    '/instance/prov.cloud/media/player/c-9',
+    json(registration('c-9', pair)),
+  );
+  t.deepEqual([registered.status, refreshed.status, answers], [201, 200, []]);
+  const leaf = new X509Certificate(String(field(refreshed.body, 'x509Certificate')));
+  t.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.2']);
+});
+
 test('a provider states host names for a host certificate only as far as policy lets it vouch for them', async (t) => {
   const authority = join(temporaryFolder(t), 'host.pem');
   writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
