@@ -80,4 +80,46 @@ export const equivalent: readonly Equivalent[] = [
     to: 'return failures < threshold || left < 0 || left > pauseMs ? 0 : left;',
     reason: 'with nothing left the answer is 0 either way',
   },
+  {
+    file: 'server/src/management/rights.ts',
+    from: 'if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;',
+    to: 'if (false) return false;',
+    reason: 'who holds no role is no delegate either; not asking for each right saves time only',
+  },
+  {
+    file: 'server/src/management/rights.ts',
+    from: 'if (own === undefined || grantedRoles(snapshot, own, caller, now).length === 0) return false;',
+    to: 'if (own === undefined || false) return false;',
+    reason: 'who holds no role is no delegate either; not asking for each right saves time only',
+  },
+  {
+    file: 'server/src/management/rights.ts',
+    from: 'if (own === undefined) return false;',
+    to: 'if (false) return false;',
+    reason: 'a right is granted above only in a domain that is there; the condition tells the compiler so',
+  },
+  {
+    file: 'server/src/management/rights.ts',
+    from: 'if (own === undefined) return false;',
+    to: 'if (own === undefined) return true;',
+    reason: 'a right is granted above only in a domain that is there; the condition tells the compiler so',
+  },
+  {
+    file: 'server/src/management/rights.ts',
+    from: "rule.effect !== 'DENY' &&",
+    to: 'true &&',
+    reason: 'a DENY that matches has refused above, and one with conditions gives nothing by the next operand',
+  },
+  {
+    file: 'server/src/management/safeguards.ts',
+    from: 'const speaks = (role: string) => names.has(role) || [...names].some((full) => matchesPattern(role, full));',
+    to: 'const speaks = (role: string) => false || [...names].some((full) => matchesPattern(role, full));',
+    reason: 'a name without wildcards matches itself alone; looking it up first saves time only',
+  },
+  {
+    file: 'server/src/management/safeguards.ts',
+    from: 'return colon < 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];',
+    to: 'return colon <= 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];',
+    reason: 'a member was parsed, and none begins with a colon',
+  },
 ];

@@ -1,4 +1,5 @@
-import { changesManagers, isMemberInPower } from '@signet/server/management/managers';
+import { parseRoleName } from '@signet/policy-engine/names';
+import { changesManagers, isMemberInPower, isPowerful } from '@signet/server/management/managers';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
@@ -110,6 +111,11 @@ test('a version that is not active gives nobody authority', (t) => {
 test('every role of the system domain has authority', (t) => {
   const system: DomainSketch = { name: 'sys.auth', roles: { any: ['user.joe'] } };
   const { name } = domainContent(system);
+  t.true(isPowerful(domainContent(system), parseRoleName('any')));
+  t.deepEqual(
+    ['admin', 'keepers', 'reader'].map((role) => isPowerful(domainContent(usual), parseRoleName(role))),
+    [true, true, false],
+  );
   t.true(isMemberInPower(snapshotOf(system), name, new Set(['user.joe'])));
   t.false(isMemberInPower(snapshotOf(system), name, new Set(['user.ann'])));
 });

@@ -1,8 +1,9 @@
-import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '@signet/server/errors';
 import { isOperator, mayView, type Right, requireRight, viewerOf } from '@signet/server/management/rights';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
-import { type DomainSketch, snapshotOf } from '#support/domains';
+import { type DomainSketch, domainContent, snapshotOf, stored } from '#support/domains';
 
 /* Who may manage what: administrators, operators, and delegates by a rule that names the right. */
 
@@ -106,4 +107,30 @@ test('only who sees the whole domain sees all of it', (t) => {
   t.true(isOperator(world({ system: [operate] }), query, 1));
   t.false(isOperator(world({ system: [operate, 'deny manage_members domain.media ops'] }), query, 1));
   t.false(isOperator(snapshotOf({}), query, 1));
+});
+
+test('a rule of a version that is not active, or with conditions, gives no right; one active policy among others does', (t) => {
+  const content = domainContent('media', { roles: { keepers: [joe] }, rules: [give, 'allow * * keepers'] });
+  const [policy] = content.policies;
+  if (policy === undefined) return t.fail();
+  const [named, bare] = policy.assertions;
+  if (named === undefined || bare === undefined) return t.fail();
+  const conditioned = {
+    ...named,
+    conditions: { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'h1' } } }] },
+  };
+  const isGiven = (...policies: readonly (typeof policy)[]): boolean => {
+    const { snapshot } = compileSnapshot(undefined, {
+      state: { epoch: 1, counter: 1 },
+      domains: [stored({ ...content, policies })],
+      deleted: [],
+      signingKeys: [],
+    });
+    return mayView(snapshot, parsePrincipalName(joe), media, 'role.reader', 1);
+  };
+  const all = { ...policy, assertions: [bare] };
+  t.true(isGiven({ ...policy, assertions: [named] }));
+  t.false(isGiven(all, { ...policy, version: '1', assertions: [named], active: false }));
+  t.true(isGiven(all, { ...policy, name: parsePolicyName('more'), assertions: [named] }));
+  t.false(isGiven({ ...policy, assertions: [bare, conditioned] }));
 });

@@ -1,4 +1,13 @@
-import { faultOf, findFaults, lostGroups, newReferences } from '@signet/server/management/safeguards';
+import { ConflictError, ForbiddenError, InvalidRequestError } from '@signet/server/errors';
+import {
+  checkSafeguards,
+  faultOf,
+  findFaults,
+  lostGroups,
+  newReferences,
+  type SafeguardOptions,
+  usersOf,
+} from '@signet/server/management/safeguards';
 import test from 'ava';
 import { type DomainSketch, domainContent, type MemberSketch } from '#support/domains';
 
@@ -168,6 +177,62 @@ test('what a change takes away, and what it refers to anew', (t) => {
     ['far', 'far:group.crew'],
   ]);
   t.is(newReferences(undefined, after).length, 4);
+  t.deepEqual(newReferences(before, domainContent('media', { roles: { writer: [] } })), []);
+});
+
+/** Why a new domain with this role is refused; `far` has the group `crew`, and the author sees what is named. */
+async function refusal(members: readonly string[], seen: readonly string[] = [], after: DomainSketch = {}) {
+  const far = domainContent('far', { groups: { crew: [] } });
+  const reader = {
+    excerpt: async (name: string) =>
+      name === 'far' ? { content: far, otherMembers: 0, withoutRules: false } : undefined,
+    formHolder: async () => undefined,
+    endedNames: async () => [],
+    memberships: async () => [],
+  } as unknown as SafeguardOptions['reader'];
+  const sees: SafeguardOptions['sees'] = (domain, object) => seen.includes(`${domain}:${object}`);
+  try {
+    const content = domainContent('media', { roles: { reader: members }, ...after });
+    await checkSafeguards(undefined, content, { allowWildcard: false, now, reader, sees });
+    return undefined;
+  } catch (error) {
+    if (error instanceof ForbiddenError || error instanceof ConflictError || error instanceof InvalidRequestError) {
+      return error.message;
+    }
+    throw error;
+  }
+}
+
+test('a group of another domain takes the right to look at it, asked before anything is said of it', async (t) => {
+  const mayNot = 'caller may not look at `far:group.crew`: its domain must give `view_domain` on it';
+  t.is(await refusal(['far:group.crew']), mayNot);
+  t.is(await refusal(['far:group.crew'], ['far:group.crew']), undefined);
+  t.is(await refusal(['far:group.none']), mayNot.replace('crew', 'none'));
+  t.is(await refusal(['far:group.none'], ['far:group.none']), 'group `far:group.none` does not exist');
+  t.is(await refusal(['gone:group.crew'], ['gone:group.crew']), 'group `gone:group.crew` does not exist');
+});
+
+test('the own groups, people and trusted domains take none, but must be there', async (t) => {
+  t.is(await refusal(['media:group.own', 'user.joe'], [], { groups: { own: [] } }), undefined);
+  t.is(await refusal(['media:group.own'], ['media:group.own']), 'group `media:group.own` does not exist');
+  const trusting = (trust: string) => refusal([], [], { roles: { writer: { trust } } });
+  t.deepEqual([await trusting('far'), await trusting('gone')], [undefined, 'domain `gone` does not exist']);
+});
+
+test('the first fault of a change refuses it', async (t) => {
+  t.regex((await refusal(['*'])) ?? '', /covers more than one principal/);
+});
+
+test('the users of a group are other domains', async (t) => {
+  const [media, far] = ['media', 'far'].map((name) => domainContent(name).name);
+  if (media === undefined || far === undefined) return t.fail();
+  const asked: unknown[] = [];
+  const domainsWithMember = async (search: unknown) => {
+    asked.push(search);
+    return [media, far];
+  };
+  t.deepEqual(await usersOf({ domainsWithMember }, media, 'media:group.crew'), [far]);
+  t.deepEqual(asked, [{ names: ['media:group.crew'], prefixes: [] }]);
 });
 
 test('a reference needs its domain, and a group there', (t) => {
