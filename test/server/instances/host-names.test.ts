@@ -19,7 +19,10 @@ const snapshot = snapshotOf({
 });
 const deps = {
   clock: { now: () => 1 },
-  hosts: { rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false }, serverHost: 'auth.test' },
+  hosts: {
+    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+    isServerHost: (name: string) => name === 'auth.test',
+  },
 } as unknown as Pick<InstanceDeps, 'clock' | 'hosts'>;
 const asking = {} as SshHost['asking'];
 
