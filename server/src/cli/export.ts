@@ -1,4 +1,3 @@
-import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
@@ -10,7 +9,7 @@ import type { DomainRecord } from '../store/records.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { action, configPathOf, print, printRaw } from './run.ts';
-import { refuseExisting, writeOutput } from './written-output.ts';
+import { outputFolder, refuseExisting, writeOutput } from './written-output.ts';
 
 interface ExportOptions {
   readonly domain?: string;
@@ -56,8 +55,8 @@ async function documentsOf(store: Store, only: string | undefined): Promise<read
 }
 
 /** Answers the files. */
-function writeDocuments(folder: string, domains: readonly DomainRecord[], force: boolean): string[] {
-  mkdirSync(folder, { recursive: true, mode: 0o700 });
+function writeDocuments(name: string, domains: readonly DomainRecord[], force: boolean): string[] {
+  const folder = outputFolder(name);
   const files = domains.map((domain) => ({ file: join(folder, `${domain.name}.yaml`), text: exportDomain(domain) }));
   // Before the first one is written.
   for (const { file } of force ? [] : files) refuseExisting(file);

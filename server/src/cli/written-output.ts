@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
-import { lstatSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { resolve } from 'node:path';
 import { ConflictError } from '../errors.ts';
 
 /* Files that a command was told to write. None goes through a link: whoever put the link there would choose what is written over. */
@@ -14,6 +15,17 @@ export interface OutputOptions {
 export function refuseExisting(file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return;
   throw new ConflictError(`\`${file}\` exists: use \`--force\` to write over it`);
+}
+
+/** The folder with this name, made when there is none. Throws `ConflictError` when the name is a link. */
+export function outputFolder(name: string): string {
+  // Without a slash at its end, which would lead through the link.
+  const folder = resolve(name);
+  if (lstatSync(folder, { throwIfNoEntry: false })?.isSymbolicLink() === true) {
+    throw new ConflictError(`\`${name}\` is a link: name the folder that it leads to`);
+  }
+  mkdirSync(folder, { recursive: true, mode: 0o700 });
+  return folder;
 }
 
 /**

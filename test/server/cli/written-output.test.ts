@@ -2,6 +2,7 @@ import {
   chmodSync,
   chownSync,
   lstatSync,
+  mkdirSync,
   readdirSync,
   readFileSync,
   rmSync,
@@ -10,7 +11,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
-import { writeOutput } from '@signet/server/cli/written-output';
+import { outputFolder, writeOutput } from '@signet/server/cli/written-output';
 import { ConflictError } from '@signet/server/errors';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -61,4 +62,19 @@ test('what cannot be replaced leaves nothing behind', (t) => {
   chownSync(file, 65_534, 65_534);
   writeOutput(file, 'secret', { force: true });
   t.deepEqual([statSync(file).uid, modeOf(file)], [0, 0o600]);
+});
+
+test('a folder is made for its owner alone, and is not reached through a link', (t) => {
+  const folder = temporaryFolder(t);
+  const [real, link] = [join(folder, 'real'), join(folder, 'link')];
+  mkdirSync(real);
+  symlinkSync(real, link);
+  for (const name of [link, `${link}/`]) {
+    t.throws(() => outputFolder(name), {
+      instanceOf: ConflictError,
+      message: `\`${name}\` is a link: name the folder that it leads to`,
+    });
+  }
+  t.is(outputFolder(`${real}/`), real);
+  t.is(modeOf(outputFolder(join(folder, 'deep', 'new'))), 0o700);
 });
