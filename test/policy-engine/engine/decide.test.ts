@@ -231,3 +231,17 @@ test('roles that are no texts are no roles', (t) => {
   const asked = JSON.parse('{"domain":"catalog","roles":[7,{}],"action":"read","resource":"movie"}');
   t.deepEqual(engine.decideRoles(asked), { status: 'DENY_TOKEN_INVALID' });
 });
+
+test('a resource whose domain is empty is one of another domain, in a request and in a rule', (t) => {
+  const rule = (resource: string) => ({ role: 'reader', action: 'read', resource });
+  const engine = PolicyEngine.fromDomains({ catalog: [{ name: 'p', assertions: [rule(':movie'), rule('film')] }] });
+  const status = (resource: string) =>
+    engine.decideRoles({ domain: 'catalog', roles: ['reader'], action: 'read', resource }).status;
+  t.deepEqual([':movie', 'movie', 'catalog:movie', 'film', 'catalog:film'].map(status), [
+    'DENY_DOMAIN_MISMATCH',
+    'DENY_NO_MATCH',
+    'DENY_NO_MATCH',
+    'ALLOW',
+    'ALLOW',
+  ]);
+});

@@ -14,6 +14,10 @@ const domains: { note: string; value: unknown }[] = [
   { note: 'a policy that is null', value: { catalog: [null] } },
   { note: 'a policy without assertions', value: { catalog: [{ name: 'p' }] } },
   { note: 'an assertion that is null', value: { catalog: [{ name: 'p', assertions: [null] }] } },
+  ...['role', 'action', 'resource'].map((field) => ({
+    note: `a ${field} that is a number`,
+    value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], [field]: 1 }] }] },
+  })),
   {
     note: 'an effect that is null',
     value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], effect: null }] }] },
