@@ -1,4 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
+import { parsePolicyName } from '@signet/policy-engine/names';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
@@ -24,8 +25,25 @@ const sketch: DomainSketch = {
       ['ALLOW', 'barred', 'assume_aws_role', 'nightly'],
       ['DENY', 'barred', 'assume_aws_role', 'night*'],
     ],
+    films: [['ALLOW', 'reader', 'read', 'movie']],
   },
 };
+
+/** The domain, where a rule with conditions and a version that is not active name the role `wild` too. */
+function catalog() {
+  const content = domainContent(sketch);
+  const base = { action: 'assume_aws_role', resource: 'catalog:nightly', caseSensitive: false };
+  const exact = { ...base, effect: 'ALLOW' as const, role: 'catalog:role.wild' };
+  const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'h1' } } }] };
+  const policy = { version: '0', caseSensitive: false };
+  const conditional = { ...policy, name: parsePolicyName('conditional'), active: true };
+  const resting = { ...policy, name: parsePolicyName('resting'), active: false };
+  const more = [
+    { ...conditional, assertions: [{ ...exact, conditions }] },
+    { ...resting, assertions: [exact] },
+  ];
+  return { ...content, policies: [...content.policies, ...more], awsAccount: account };
+}
 const media: DomainSketch = { name: 'media', services: { player: {}, studio: {}, barred: {}, guest: {} } };
 const poor: DomainSketch = {
   name: 'poor',
@@ -45,9 +63,7 @@ async function start(t: ExecutionContext, options: Readonly<Record<string, unkno
   const clock = new FakeClock(systemClock.now());
   const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 9000 };
   const server = await startServer(t, { clock, domains: [media, poor], options: { ...cloud, ...options } });
-  await server.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...domainContent(sketch), awsAccount: account }),
-  );
+  await server.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain(catalog()));
   await server.running.refresh();
   return { server, sts, clock, as: async (name) => caller(t, server, await server.pki.identity(name)) };
 }
