@@ -245,3 +245,27 @@ test('a resource whose domain is empty is one of another domain, in a request an
     'ALLOW',
   ]);
 });
+
+test('conditions count wherever the rules of one resource are found, few or many, by role and by action', (t) => {
+  const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'here' } } }] };
+  for (const others of [0, 20, 200]) {
+    const assertions = Array.from({ length: others }, (_, index) => ({
+      role: `other${index % 50}`,
+      action: index % 2 === 0 ? 'read' : `act${index}`,
+      resource: 'movie',
+    }));
+    for (const role of ['reader', 'rea*']) {
+      const rule = { role, action: 'read', resource: 'movie', conditions };
+      const engine = PolicyEngine.fromDomains({ catalog: [{ name: 'p', assertions: [...assertions, rule] }] });
+      const ask = (instances?: string) =>
+        engine.decideRoles({
+          domain: 'catalog',
+          roles: ['reader'],
+          action: 'read',
+          resource: 'catalog:movie',
+          ...(instances !== undefined && { context: { instances } }),
+        }).status;
+      t.deepEqual([ask('here'), ask('there'), ask()], ['ALLOW', 'DENY_NO_MATCH', 'DENY_NO_MATCH'], `${others} ${role}`);
+    }
+  }
+});
