@@ -11,7 +11,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, DomainPatch, Store, StoreReader } from '../store/store.ts';
+import type { DomainExcerpt, DomainPatch, Store, StoreReader, StoreTransaction } from '../store/store.ts';
 import { asRecord } from './apply-documents.ts';
 import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import { changesManagers } from './managers.ts';
@@ -116,27 +116,34 @@ export async function changeDomain(
     );
     return { kind: 'dry-run', preview: withWarnings(found, warnings) };
   }
-  const outcome = await deps.store
-    .change(request.context, async (transaction): Promise<ChangeOutcome> => {
-      const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
-      await transaction.saveExcerpt(before, after);
-      if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
-      // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
-      const saved = await readForChange(transaction, edit.domain, edit.members);
-      const view = saved && edit.view(saved.content);
-      return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
-    })
-    .catch(async (error: unknown) => {
-      // A deletion that is sent again finds nothing any more, which is as good as an acknowledgement.
-      if (error instanceof NotFoundError) await followed(deps);
-      throw error;
-    });
+  return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
+    const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
+    await transaction.saveExcerpt(before, after);
+    if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
+    // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
+    const saved = await readForChange(transaction, edit.domain, edit.members);
+    const view = saved && edit.view(saved.content);
+    return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
+  });
+}
+
+/** Makes a change, and answers when every process of this server follows it. Throws what `work` and `followed` throw. */
+export async function changeAndFollow<Result>(
+  deps: Pick<ManagementDeps, 'store' | 'changed'>,
+  { context }: Pick<ChangeRequest, 'context'>,
+  work: (transaction: StoreTransaction) => Promise<Result>,
+): Promise<Result> {
+  const result = await deps.store.change(context, work).catch(async (error: unknown) => {
+    // A deletion that is sent again finds nothing any more, which is as good as an acknowledgement.
+    if (error instanceof NotFoundError || error instanceof UnknownDomainError) await followed(deps);
+    throw error;
+  });
   await followed(deps);
-  return outcome;
+  return result;
 }
 
 /** Waits until every process of this server follows what was changed; then it is acknowledged. Throws `ServiceUnavailableError`. */
-export async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<void> {
+async function followed({ changed }: Pick<ManagementDeps, 'changed'>): Promise<void> {
   await changed().catch((cause: unknown) => {
     throw notFollowed(cause);
   });

@@ -7,7 +7,7 @@ import {
   asOf,
   type ChangeOutcome,
   type ChangeRequest,
-  followed,
+  changeAndFollow,
   type ManagementDeps,
   nameRulesOf,
   type Preview,
@@ -58,12 +58,11 @@ export async function createDomain(
       preview: withWarnings(await preview(deps, request.caller, undefined, content), warnings),
     };
   }
-  const warnings = await deps.store.change(request.context, async (transaction) => {
+  const warnings = await changeAndFollow(deps, request, async (transaction) => {
     const found = await check(transaction);
     await transaction.saveDomain(content);
     return found;
   });
-  await followed(deps);
   return { kind: 'done', created: true, view: domainView(content), warnings };
 }
 
@@ -97,14 +96,13 @@ export async function deleteDomain(
     });
     return { kind: 'dry-run', preview: withWarnings(await deletionPreview(deps, request, name), ends) };
   }
-  const warnings = await deps.store.change(request.context, async (transaction) => {
+  const warnings = await changeAndFollow(deps, request, async (transaction) => {
     const { members, removed } = await check(transaction);
     await removeMemberships(transaction, members);
     const ended = await removeReferencesTo(transaction, name, sees);
     await transaction.deleteDomain(name);
     return [...removed, ...ended];
   });
-  await followed(deps);
   return { kind: 'done', created: false, view: undefined, warnings };
 }
 
