@@ -121,11 +121,11 @@ const notText: readonly (readonly [what: string, sql: string, said: RegExp])[] =
   [
     'name',
     "update sqlite_schema set name = cast(name as blob) where name = 'roles_by_trust'",
-    /holds index \(no text\), /,
+    /holds index \(not a string\), /,
   ],
 ];
 for (const [what, sql, said] of notText) {
-  test(`a ${what} that is no text is refused as any other that no version makes`, async (t) => {
+  test(`a ${what} that is not a string is refused as any other that no version makes`, async (t) => {
     const { file, backup } = await openWorld(t);
     for (const each of [file, backup]) alter(each, sql, true);
     const refused = { instanceOf: StoreRefusedError, message: said };

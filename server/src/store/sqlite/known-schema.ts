@@ -19,8 +19,8 @@ type Definitions = ReadonlyMap<string, string>;
 /** What a store holds after its first step, its second, and so on; first of all what it holds before any. */
 export type KnownSchemas = readonly Definitions[];
 
-/** What is no text there was put in by somebody, and fits no definition. */
-const text = z.string().catch('(no text)');
+/** What is not a string was put in by somebody, and fits no definition. */
+const text = z.string().catch('(not a string)');
 const objectRows = z.array(z.object({ type: text, name: text, tbl_name: text, sql: text.nullable() }));
 const nameRows = z.array(z.object({ name: z.string() }));
 
