@@ -1,0 +1,37 @@
+import { existsSync, readFileSync } from 'node:fs';
+import type { ExecutionContext } from 'ava';
+
+/** What a process has cost since it started. */
+export interface Cost {
+  /** Processor time of all its threads, ended ones included, in milliseconds (steps of 10). */
+  readonly processorMs: number;
+  /** The most memory that it ever held, in MiB. */
+  readonly peakMiB: number;
+  /** The memory that it holds now, in MiB. */
+  readonly residentMiB: number;
+}
+
+/** Whether costs can be read here (Linux). */
+export const costsAreKnown = existsSync('/proc/self/stat');
+
+const tickMs = 10;
+
+/** Reads what a process has cost; only where `costsAreKnown`. Default: this process. */
+export function costOf(pid: number | 'self' = 'self'): Cost {
+  const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
+  // The name of the program, in parentheses, may hold blanks; user and system time are the fields 14 and 15.
+  const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  const mebibytes = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) / 1024;
+  return {
+    processorMs: (Number(fields[11]) + Number(fields[12])) * tickMs,
+    peakMiB: mebibytes('VmHWM'),
+    residentMiB: mebibytes('VmRSS'),
+  };
+}
+
+/** Prints a figure beside its bound and holds it to the bound. */
+export function assertWithin(t: ExecutionContext, what: string, figure: number, bound: number, unit = ''): void {
+  t.log(`${what}: ${Number(figure.toFixed(2))} ${unit} (bound ${bound})`);
+  t.true(figure <= bound, `${what}: ${figure} is more than ${bound} ${unit}`);
+}
