@@ -53,7 +53,7 @@ function readLength(bytes: Uint8Array, at: number, end: number): { length: numbe
 }
 
 function readHeader(bytes: Uint8Array, at: number, end: number): Header {
-  const tag = at < end ? bytes[at] : undefined;
+  const tag = bytes[at];
   if (tag === undefined) throw new DerError('the input ends where an element should begin');
   if ((tag & 0x1f) === 0x1f) throw new DerError('high tag numbers are not used here');
   const { length, next } = readLength(bytes, at + 1, end);
@@ -118,7 +118,7 @@ export class DerReader {
   /** The bits of a BIT STRING of whole octets. */
   bits(what: string): Buffer {
     const content = this.content(tags.bitString, what);
-    if (content.length === 0 || content[0] !== 0) throw new DerError(`${what} is not a string of whole octets`);
+    if (content[0] !== 0) throw new DerError(`${what} is not a string of whole octets`);
     return content.subarray(1);
   }
 
