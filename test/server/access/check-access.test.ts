@@ -154,6 +154,14 @@ const cases: readonly Case[] = [
     expect: 'DENY_NO_MATCH',
   },
   {
+    note: 'assume_role without a trust domain is asked of the domain of the role',
+    rules: ['allow assume_role role.editor reader'],
+    domains: { partner },
+    action: 'assume_role',
+    resource: 'catalog:role.editor',
+    expect: 'ALLOW',
+  },
+  {
     note: 'the trust domain is of no interest for other actions',
     rules: ['allow read movie reader'],
     trustDomain: 'nowhere',

@@ -1,6 +1,6 @@
 import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
 import { explainAccess, whoMay } from '@signet/server/access/explain-access';
-import { UnknownDomainError } from '@signet/server/errors';
+import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
 import test from 'ava';
 import { plainSnapshot } from '#support/plain-domains';
 
@@ -127,4 +127,71 @@ test('a domain that does not exist', (t) => {
   t.throws(() => whoMay(snapshot, { action: read, resource: 'nothing:movie' }, now), {
     instanceOf: UnknownDomainError,
   });
+});
+
+for (const resource of ['movie', ':movie']) {
+  test(`who may: a resource without a domain, ${resource}`, (t) => {
+    const expected = { instanceOf: InvalidRequestError, message: 'resource must be `domain:entity`' };
+    t.throws(() => whoMay(snapshot, { action: read, resource }, now), expected);
+  });
+}
+
+test('who may: a role that would allow it but is not held is no way', (t) => {
+  const domain = {
+    name: 'catalog',
+    roles: { reader: [plain('media.player')], late: [{ name: 'media.player', disabled: false, expires: now }] },
+    rules: [
+      ['ALLOW', 'reader', 'read', 'movie'],
+      ['ALLOW', 'late', 'read', 'movie'],
+    ],
+  } as const;
+  const holders = whoMay(plainSnapshot([domain], now), { action: read, resource: 'catalog:movie' }, now);
+  t.deepEqual(
+    holders.map(({ through }) => through.map(({ role }) => role)),
+    [['reader']],
+  );
+});
+
+test('a member whose end is this very millisecond is expired, one a millisecond later counts', (t) => {
+  const until = (expires: number) => [{ name: 'media.player', disabled: false, expires }];
+  const at = { name: 'catalog', roles: { ended: until(now), open: until(now + 1) } };
+  const query = { principal: parsePrincipalName('media.player'), action: read, resource: 'catalog:movie' };
+  const { roles } = explainAccess(plainSnapshot([at], now), query, now);
+  t.deepEqual(
+    roles.map(({ role, paths }) => [role, ...paths.map((path) => 'state' in path && path.state)]),
+    [
+      ['ended', 'expired'],
+      ['open', 'counts'],
+    ],
+  );
+});
+
+test('an entry that does not count says so, whatever the group that it names holds', (t) => {
+  const domain = {
+    name: 'catalog',
+    roles: { off: [{ name: 'catalog:group.team', disabled: true }], other: [plain('catalog:group.others')] },
+    groups: { team: ['user.jane'], others: ['user.joe'] },
+  };
+  const query = { principal: parsePrincipalName('user.jane'), action: read, resource: 'catalog:movie' };
+  t.deepEqual(explainAccess(plainSnapshot([domain], now), query, now).roles, [
+    { role: 'off', held: false, paths: [{ kind: 'group', group: 'catalog:group.team', state: 'disabled' }] },
+  ] as never);
+});
+
+test('of several rules that lend roles, only those that fit the role are ways into it', (t) => {
+  const lender = {
+    name: 'media',
+    roles: { borrower: [plain('user.joe')] },
+    rules: [
+      ['ALLOW', 'borrower', 'assume_role', 'catalog:role.lent'],
+      ['ALLOW', 'borrower', 'assume_role', 'catalog:role.other'],
+    ],
+  } as const;
+  const domain = { name: 'catalog', trusts: { lent: 'media', kept: 'media', orphan: 'nowhere' } };
+  const query = { principal: parsePrincipalName('user.joe'), action: read, resource: 'catalog:movie' };
+  const { roles } = explainAccess(plainSnapshot([domain, lender], now), query, now);
+  t.deepEqual(
+    roles.map(({ role }) => role),
+    ['lent'],
+  );
 });
