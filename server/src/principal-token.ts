@@ -93,7 +93,7 @@ function readService(items: ReadonlyMap<string, string>, snapshot: Snapshot) {
 
 /** Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`; undefined when it is not in that form exactly. */
 function fromYBase64(text: string): Buffer | undefined {
-  if (text.length % 4 !== 0 || !/^[a-zA-Z0-9._]+-{0,2}$/.test(text)) return undefined;
+  if (!/^[a-zA-Z0-9._]+-{0,2}$/.test(text)) return undefined;
   const standard = text.replaceAll('.', '+').replaceAll('_', '/').replaceAll('-', '=');
   const bytes = Buffer.from(standard, 'base64');
   return bytes.toString('base64') === standard ? bytes : undefined;
