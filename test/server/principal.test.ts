@@ -1,6 +1,12 @@
 import { parseDomainName, parsePrincipalName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from '@signet/server/errors';
-import { type ClientCertificate, checkClientCertificate, type Principal } from '@signet/server/principal';
+import {
+  type ClientCertificate,
+  checkClientCertificate,
+  isKnownIdentity,
+  type Principal,
+  requireKnownIdentity,
+} from '@signet/server/principal';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { domainContent, snapshotOf, stored } from '#support/domains';
@@ -47,6 +53,12 @@ const cases: [note: string, outcome: () => string, expected: string][] = [
 ];
 for (const [note, found, expected] of cases) test(`a client certificate ${note}`, (t) => t.is(found(), expected));
 
+test('a user is nobody where a domain of the users is disabled', (t) => {
+  const name = parsePrincipalName('user.joe');
+  t.false(isKnownIdentity(name, snapshotOf({ user: { enabled: false } })));
+  t.true(isKnownIdentity(name, snapshotOf({})));
+});
+
 /* A name that came back at an instant in the middle of a second: what was issued before it is the predecessor's. */
 const back = 1_767_312_000_500;
 const successor = compileSnapshot(undefined, {
@@ -92,3 +104,15 @@ const comebacks: [note: string, principal: Pick<Principal, 'kind' | 'name'>, iss
 for (const [note, principal, issuedAt, expected] of comebacks) {
   test(`a client certificate of a name that came back: ${note}`, (t) => t.is(outcomeOf(principal, issuedAt), expected));
 }
+
+test('who asks again is known, and no newcomer of the name', (t) => {
+  const again = (name: string, issuedAt?: number) => () =>
+    requireKnownIdentity(parsePrincipalName(name), successor, issuedAt);
+  t.notThrows(again('media.player'));
+  t.notThrows(again('media.player', back - 500));
+  t.notThrows(again('media.old', 0));
+  t.throws(again('media.player', back - 1500), { instanceOf: UnauthenticatedError, message: deleted });
+  for (const issuedAt of [undefined, back]) {
+    t.throws(again('media.nobody', issuedAt), { instanceOf: UnauthenticatedError, message: unknown });
+  }
+});

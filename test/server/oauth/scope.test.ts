@@ -38,6 +38,31 @@ for (const scope of refused) {
   });
 }
 
+const unfit: readonly (readonly [scope: string, message: string])[] = [
+  ['', 'scope is empty'],
+  ['   ', 'scope is empty'],
+  ['openid', 'scope names no domain'],
+  ['openid openid', 'scope names no domain'],
+  ['a:role.x b:role.y', 'scope names more than one domain'],
+  ['a:domain openid b:service.s', 'scope names more than one domain'],
+  ['a:service.s openid a:service.t a:domain', 'scope names more than one service'],
+  ['a:domain openid', '`openid` needs a scope `<domain>:service.<service>`'],
+  ['a:domain a:service.s', 'a service scope needs `openid`'],
+  ['a:service.s openid', 'scope asks for no role: an ID token is given only beside an access token'],
+];
+for (const [scope, message] of unfit) {
+  test(`refuses ${JSON.stringify(scope)} as a whole`, (t) => {
+    t.throws(() => parseScope(scope), { name: 'InvalidScopeError', message });
+  });
+}
+
+test('so many items, and one more', (t) => {
+  const roles = (count: number) => Array.from({ length: count }, (_, i) => `a:role.r${i}`).join(' ');
+  t.is(parseScope(roles(256)).kind, 'roles');
+  const message = 'scope has more than 256 items';
+  t.throws(() => parseScope(roles(257)), { name: 'InvalidScopeError', message });
+});
+
 test('whatever is sent is a scope or refused, and nothing else comes out than was put in', (t) => {
   const words = fc.array(
     fc.oneof(

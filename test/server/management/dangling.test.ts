@@ -1,0 +1,108 @@
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import {
+  danglingWarnings,
+  domainsReferringTo,
+  referenceWarnings,
+  removeReferencesTo,
+} from '@signet/server/management/dangling';
+import type { DomainContent } from '@signet/server/store/records';
+import type { MemberSearch } from '@signet/server/store/store';
+import test from 'ava';
+import { type DomainSketch, domainContent } from '#support/domain-sketch';
+
+/* What is left of groups and domains that are deleted in the roles of others. */
+
+const media = parseDomainName('media');
+const user: DomainSketch = {
+  name: 'far',
+  roles: {
+    reader: ['media:group.team', 'media:group.crew', 'mediator:group.team', 'media.api', 'near:group.team'],
+    lent: { trust: 'media' },
+    kept: { trust: 'near' },
+  },
+};
+const worldOf = (...sketches: readonly DomainSketch[]) => sketches.map(domainContent);
+const all = worldOf(user, { name: 'media', roles: { reader: ['media:group.team'] } }, { name: 'other' });
+
+function readerOf(domains: readonly DomainContent[]) {
+  const having = (fits: (domain: DomainContent) => boolean) => domains.filter(fits).map(({ name }) => name);
+  return {
+    domainsWithMember: async ({ names, prefixes }: MemberSearch) =>
+      having(({ roles }) =>
+        roles.some(({ members }) =>
+          members.some(({ name }) => names.includes(name) || prefixes.some((prefix) => name.startsWith(prefix))),
+        ),
+      ),
+    domainsTrusting: async (names: readonly DomainName[]) =>
+      having(({ roles }) => roles.some(({ trust }) => trust !== undefined && names.includes(trust))),
+    domain: async (name: DomainName) => domains.find((domain) => domain.name === name),
+  };
+}
+
+const groups = { team: [], crew: [] };
+const seesAll = () => true;
+
+test('the author is told of roles with a group that goes, where he may look at their domain', async (t) => {
+  const before = domainContent({ name: 'media', groups });
+  const after = domainContent({ name: 'media', groups: { crew: [] } });
+  const told = (sees: (domain: DomainName) => boolean, left = after) =>
+    danglingWarnings(before, left, readerOf(all), sees);
+  const text = 'a role with the group `media:group.team`, which grants nothing any more';
+  t.deepEqual(await told(seesAll), [`domain \`far\` has ${text}`]);
+  t.deepEqual(await told(() => false), [`a domain that you may not look at has ${text}`]);
+  t.deepEqual(await told(seesAll, before), []);
+  t.deepEqual(await danglingWarnings(undefined, after, readerOf(all), seesAll), []);
+});
+
+test('of several domains those that may be named are, and the others are one', (t) => {
+  const [far, near, other] = [parseDomainName('far'), parseDomainName('near'), parseDomainName('other')];
+  const rest = 'roles with groups of `media` or that trust it: these references end';
+  const told = (sees: (name: DomainName) => boolean) => referenceWarnings([far, near, other], media, sees);
+  t.deepEqual(
+    told((name) => name === near),
+    [`domain \`near\` has ${rest}`, `a domain that you may not look at has ${rest}`],
+  );
+  t.is(told(seesAll).length, 3);
+  t.deepEqual(
+    referenceWarnings([], media, () => false),
+    [],
+  );
+});
+
+test('domains that refer to another by its groups or by trust, each once, and not itself', async (t) => {
+  const found = (...sketches: readonly DomainSketch[]) =>
+    domainsReferringTo(readerOf(worldOf(...sketches)) as never, media);
+  t.deepEqual(await found(user, { name: 'media', roles: { reader: ['media:group.team'] } }), [parseDomainName('far')]);
+  t.deepEqual(
+    (
+      await found({ name: 'z', roles: { lent: { trust: 'media' } } }, { name: 'b', roles: { r: ['media:group.x'] } })
+    ).join(),
+    'b,z',
+  );
+});
+
+test('groups and trust of a deleted domain are taken out of the roles of others, and nothing else', async (t) => {
+  const saved: DomainContent[] = [];
+  const reader = readerOf(all);
+  const transaction = {
+    ...reader,
+    domainsTrusting: async () => [parseDomainName('gone')],
+    saveDomain: async (content: DomainContent) => void saved.push(content),
+  };
+  const warnings = await removeReferencesTo(transaction as never, media, (name) => name === 'far');
+  t.is(warnings.length, 2);
+  t.deepEqual(
+    saved.map(({ name, roles }) => [
+      name as string,
+      ...roles.map(({ trust, members }) => [trust, ...members.map((one) => one.name)]),
+    ]),
+    [
+      [
+        'far',
+        [undefined, 'mediator:group.team', 'media.api', 'near:group.team'],
+        [undefined],
+        [parseDomainName('near')],
+      ],
+    ],
+  );
+});
