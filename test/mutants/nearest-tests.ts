@@ -1,4 +1,4 @@
-import { existsSync, globSync, readFileSync, statSync } from 'node:fs';
+import { existsSync, globSync, readFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 
 /** The security rules: what is mutated. Folders, files, or globs, relative to the top. */
@@ -55,8 +55,14 @@ export function securitySources(top: string, places: readonly string[]): string[
   return places.length === 0 ? all : all.filter((file) => places.some((place) => file.startsWith(place)));
 }
 
-/** Test files for a source, nearest first, relative to the folder `test`. */
-export function nearestTests(top: string, source: string): string[] {
+/** A test file, relative to the folder `test`, and how near it is: -1 for one about the source itself, then 0, 1… */
+export interface NearTest {
+  readonly file: string;
+  readonly rank: number;
+}
+
+/** Test files for a source, nearest first. */
+export function nearestTests(top: string, source: string): NearTest[] {
   const tests = join(top, 'test');
   const [room = '', , ...rest] = source.split('/');
   const mirror = join(room, dirname(rest.join('/')));
@@ -69,9 +75,9 @@ export function nearestTests(top: string, source: string): string[] {
   const files = [...new Set(groups.flat())].map((file) => {
     const isOf = basename(file).startsWith(basename(source, '.ts')) || imports(join(tests, file), room, rest);
     const rank = isOf ? -1 : groups.findIndex((group) => group.includes(file));
-    return { file: relative(tests, join(tests, file)), rank, size: statSync(join(tests, file)).size };
+    return { file: relative(tests, join(tests, file)), rank };
   });
-  return files.sort((a, b) => a.rank - b.rank || a.size - b.size).map(({ file }) => file);
+  return files.sort((a, b) => a.rank - b.rank || (a.file < b.file ? -1 : 1));
 }
 
 /** Whether a test imports the source itself: it is then mostly quick and about nothing else. */

@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { equivalent } from './equivalent.ts';
 import { isSame, mutantsOf, type NamedMutant, shuffle } from './mutant.ts';
-import { nearestTests, securitySources } from './nearest-tests.ts';
+import { type NearTest, nearestTests, securitySources } from './nearest-tests.ts';
 import { type Options, parseOptions } from './options.ts';
 import { TestRuns } from './test-runs.ts';
 
@@ -12,7 +12,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 /** The share of the mutants that the tests must kill. */
 const goal = 0.95;
 /** How many test files that reach a mutant may try to kill it, beside those of attacks on the whole system. */
-const maxTests = 6;
+const maxTests = 8;
 const attacks = 'system/';
 
 type Fate = 'killed' | 'timed out' | 'survived' | 'not reached';
@@ -26,21 +26,24 @@ interface Tried {
 
 async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
   const tests: string[] = [];
-  for (const test of testsFor(mutant)) {
+  for (const test of await testsFor(runs, mutant)) {
     if (tests.length >= maxTests && !test.startsWith(attacks)) continue;
-    const { coverage } = await runs.baseline(test);
-    if (!coverage.reaches(mutant.url, mutant.offset)) continue;
     tests.push(test);
-    const outcome = await runs.tryMutant(mutant, [test]);
+    const outcome = await runs.tryMutant(mutant, test);
     if (outcome !== 'passed') return { mutant, fate: outcome === 'failed' ? 'killed' : 'timed out', tests };
   }
   return { mutant, fate: tests.length === 0 ? 'not reached' : 'survived', tests };
 }
 
-/** The nearest tests; for a boundary the table of limits too. */
-function testsFor({ file, kind }: NamedMutant): readonly string[] {
-  const near = nearestTests(top, file);
-  return kind === 'moved boundary' ? [...near.slice(0, 1), 'limits/constants.test.ts', ...near.slice(1)] : near;
+/** The near tests that reach a mutant, the nearest first and of those the quickest; for a boundary the table of limits too. */
+async function testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): Promise<string[]> {
+  const limits: readonly NearTest[] = kind === 'moved boundary' ? [{ file: 'limits/constants.test.ts', rank: 0 }] : [];
+  const reaching: (NearTest & { readonly ms: number })[] = [];
+  for (const near of [...nearestTests(top, file), ...limits]) {
+    const { coverage, ms } = await runs.baseline(near.file);
+    if (coverage.reaches(url, offset)) reaching.push({ ...near, ms });
+  }
+  return reaching.sort((a, b) => a.rank - b.rank || a.ms - b.ms).map((near) => near.file);
 }
 
 async function tryAll(options: Options, sample: readonly NamedMutant[]): Promise<Tried[]> {

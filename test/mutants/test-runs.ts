@@ -7,7 +7,11 @@ import { Coverage, type SourceRanges } from './coverage.ts';
 import { type Mutant, mutantVariable } from './load-mutant.ts';
 import type { NamedMutant } from './mutant.ts';
 
-const loader = fileURLToPath(new URL('./load-mutant.ts', import.meta.url));
+const loader = new URL('./load-mutant.ts', import.meta.url).href;
+const nodeArguments = ['--conditions=@signet/source', '--disable-warning=ExperimentalWarning'];
+const program = fileURLToPath(new URL('./run-test.ts', import.meta.url));
+/** As AVA sets it, and fewer rounds of random cases: a rule that is gone shows in the first ones. */
+const usual = { NODE_ENV: 'test', SIGNET_PROPERTY_RUNS: '400' };
 /** A mutant may loop for ever: its tests get so many times what they take without it, and never less than this. */
 const slowness = 5;
 const minTimeoutMs = 30_000;
@@ -51,7 +55,7 @@ export class TestRuns {
     }
     const folder = mkdtempSync(join(this.#folder, 'coverage-'));
     const begin = performance.now();
-    const outcome = await this.#run([test], { NODE_V8_COVERAGE: folder }, maxBaselineMs);
+    const outcome = await this.#run(test, { NODE_V8_COVERAGE: folder }, maxBaselineMs);
     const ms = performance.now() - begin;
     const coverage = outcome === 'passed' ? Coverage.read(folder, (url) => this.#counts(url)) : Coverage.of([]);
     const found = { ms, coverage };
@@ -65,18 +69,18 @@ export class TestRuns {
     return found;
   }
 
-  /** What these tests say of a mutant. */
-  async tryMutant({ url, source }: NamedMutant, tests: readonly string[]): Promise<Outcome> {
+  /** What a test file says of a mutant. */
+  async tryMutant({ url, source }: NamedMutant, test: string): Promise<Outcome> {
     const file = join(this.#folder, 'mutant.json');
     writeFileSync(file, JSON.stringify({ url, source } satisfies Mutant));
-    const usual = tests.reduce((sum, test) => sum + (this.#baselines.get(test)?.ms ?? 0), 0);
     const environment = {
       [mutantVariable]: file,
-      NODE_OPTIONS: `--import=${pathToFileURL(loader).href}`,
+      NODE_OPTIONS: `--import=${loader}`,
       // Not where coverage is measured, which compiled code makes less precise.
       NODE_COMPILE_CACHE: join(this.#cache, 'compiled'),
     };
-    return await this.#run(tests, environment, Math.max(minTimeoutMs, slowness * usual));
+    const { ms } = await this.baseline(test);
+    return await this.#run(test, environment, Math.max(minTimeoutMs, slowness * ms));
   }
 
   /** Ends the tests that run now; what they would have said is lost. */
@@ -106,14 +110,13 @@ export class TestRuns {
     }
   }
 
-  #run(tests: readonly string[], environment: Record<string, string>, timeoutMs: number): Promise<Outcome> {
+  #run(test: string, environment: Record<string, string>, timeoutMs: number): Promise<Outcome> {
     const temporary = mkdtempSync(join(this.#folder, 'tests-'));
     return new Promise((resolve, reject) => {
-      const ava = join(this.#top, 'node_modules/ava/entrypoints/cli.js');
-      const child = spawn(process.execPath, [ava, '--fail-fast', '--concurrency=1', ...tests], {
+      const child = spawn(process.execPath, [...nodeArguments, program, test], {
         cwd: join(this.#top, 'test'),
-        env: { ...process.env, TMPDIR: temporary, ...environment },
-        stdio: 'ignore',
+        env: { ...process.env, ...usual, TMPDIR: temporary, ...environment },
+        stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
         detached: true,
       });
       this.#leader = child.pid;
