@@ -43,7 +43,7 @@ function issuersOf(input: unknown): (X509Certificate | undefined)[] {
   let last = input;
   while (issuers.length <= maxIntermediates && typeof last === 'object' && last !== null) {
     const issuer: unknown = Reflect.get(last, 'issuerCertificate');
-    if (issuer === undefined || issuer === null || issuer === last) break;
+    if (issuer === last) break;
     issuers.push(parseOne(issuer));
     last = issuer;
   }
