@@ -6,7 +6,6 @@ export class Thumbprints {
 
   /** Whether this is the certificate with the thumbprint. Whatever is no certificate is not. */
   matches(certificate: unknown, thumbprint: string): boolean {
-    if (certificate === undefined || certificate === null) return false;
     return this.#of(certificate) === thumbprint;
   }
 
