@@ -18,9 +18,8 @@ export function certificateThumbprint(certificate: CertificateInput): string {
 export function certificateDer(value: unknown): Uint8Array | undefined {
   try {
     if (typeof value === 'string') return new X509Certificate(value).raw;
-    if (value instanceof Uint8Array) return value.length > 0 ? value : undefined;
-    if (typeof value !== 'object' || value === null || !('raw' in value)) return undefined;
-    return value.raw instanceof Uint8Array && value.raw.length > 0 ? value.raw : undefined;
+    const der: unknown = value instanceof Uint8Array ? value : Reflect.get(Object(value), 'raw');
+    return der instanceof Uint8Array && der.length > 0 ? der : undefined;
   } catch {
     return undefined;
   }
