@@ -61,6 +61,7 @@ const samples: [note: string, code: string, made: string[]][] = [
       'const a = { ...(c !== undefined && true) };',
     ],
   ],
+  ['when work pauses', 'function* f() { if (a % b === 0) yield; }', []],
   ['what is no rule', 'const a: string = b ?? c; type T = 1 | 2; f(true);', []],
 ];
 for (const [note, code, expected] of samples) {

@@ -74,6 +74,15 @@ function conditionOfOptional({ argument }: SpreadElement, bare: string): Express
   return text(left.right) === 'undefined' && text(left.left) === text(property.value) ? left : undefined;
 }
 
+/** `if (…) yield;`: when work lets others run in between is no rule. */
+function isPause(consequent: AnyNode): boolean {
+  return (
+    consequent.type === 'ExpressionStatement' &&
+    consequent.expression.type === 'YieldExpression' &&
+    !consequent.expression.argument
+  );
+}
+
 /** Functions that are called for what they refuse: the call is the guard. */
 const guardName =
   /^(require|check|assert|refuse|reject|verify|ensure|forbid|guard|demand|authorize|must|deny)([A-Z]|$)/;
@@ -89,17 +98,18 @@ export function findMutations(code: string): Mutation[] {
   const program = parse(plain, { ecmaVersion: 'latest', sourceType: 'module', onComment: comments });
   const bare = comments.reduce((text, { start, end }) => blank(text, start, end), plain);
   const found: Mutation[] = [];
-  const orders: Expression[] = [];
+  const free: Expression[] = [];
   const conditions: Expression[] = [];
   full(program, (node) => {
     const known = node as AnyNode;
-    if (known.type === 'ConditionalExpression' && isOrder(known)) orders.push(known);
+    if (known.type === 'IfStatement' && isPause(known.consequent)) free.push(known.test);
+    if (known.type === 'ConditionalExpression' && isOrder(known)) free.push(known);
     const condition = known.type === 'SpreadElement' ? conditionOfOptional(known, bare) : undefined;
     if (condition !== undefined) conditions.push(condition);
     found.push(...mutationsOf(known, bare));
   });
   const rules = found
-    .filter(({ start, end }) => !orders.some((order) => order.start <= start && end <= order.end))
+    .filter(({ start, end }) => !free.some((part) => part.start <= start && end <= part.end))
     .filter(({ start, end }) => !conditions.some((condition) => condition.start === start && condition.end === end));
   return rules.sort((a, b) => a.start - b.start || a.end - b.end || (a.replacement < b.replacement ? -1 : 1));
 }
