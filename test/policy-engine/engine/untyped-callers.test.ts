@@ -43,6 +43,12 @@ for (const options of [
   {},
   { policyDir: 1 },
   { policyDir: [] },
+  { policyDir: [1] },
+  { policyDir: [''] },
+  { policyDir: '' },
+  5,
+  { policyDir: 'x', issuers: [1] },
+  { policyDir: 'x', floorFile: '' },
   { policyDir: 'x', issuers: 'https://one' },
 ]) {
   test(`open refuses: ${JSON.stringify(options)}`, async (t) => {

@@ -1,0 +1,117 @@
+import { generateKeyPairSync } from 'node:crypto';
+import { staticKeys } from '@signet/policy-engine';
+import test from 'ava';
+import { internals } from '../../limits/row.ts';
+
+/* Each rule about a key of a set by itself: what is refused, what is left out, and what is made of the rest. */
+
+type Key = Readonly<Record<string, unknown>>;
+const { decodeJwkList, sharesKey } = await internals<{
+  decodeJwkList(value: unknown): { keys: readonly Key[] };
+  sharesKey(before: { keys: unknown[] }, after: { keys: unknown[] }): boolean;
+}>('policy-engine/src/keys/key-source.ts');
+
+const made = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
+const ec: Key = { kid: 'a', kty: 'EC', crv: 'P-256', x: made.x, y: made.y };
+const rsa: Key = { kid: 'r', kty: 'RSA', n: 'AQAB', e: 'AQAB' };
+const zeros = (length: number) => Buffer.alloc(length).toString('base64url');
+const ones = (length: number) => Buffer.alloc(length, 1).toString('base64url');
+
+const lists: [note: string, value: unknown, problem: string][] = [
+  ['nothing', undefined, '`keys` is no list'],
+  ['null', null, '`keys` is no list'],
+  ['a string', 'keys', '`keys` is no list'],
+  ['a list', [ec], '`keys` is no list'],
+  ['no keys', {}, '`keys` is no list'],
+  ['keys that are an object', { keys: {} }, '`keys` is no list'],
+  ['a key that is null', { keys: [ec, null] }, 'a key is no object'],
+  ['a key that is a string', { keys: ['a'] }, 'a key is no object'],
+  ['a key that is a list', { keys: [[]] }, 'a key is no object'],
+  ['a private key', { keys: [{ ...ec, d: 'AA' }] }, 'a key is not public'],
+  ['a shared key', { keys: [{ kid: 'a', kty: 'oct', k: 'AA' }] }, 'a key is not public'],
+  ['a key without a name', { keys: [{ ...ec, kid: undefined }] }, 'a key has no `kid`'],
+  ['a key with an empty name', { keys: [{ ...ec, kid: '' }] }, 'a key has no `kid`'],
+  ['a key whose name is a number', { keys: [{ ...ec, kid: 7 }] }, 'a key has no `kid`'],
+];
+for (const [note, value, problem] of lists) {
+  test(`a key set is refused: ${note}`, (t) => {
+    const expected = { code: 'keys-malformed', message: `key set is malformed: ${problem}` };
+    t.throws(() => decodeJwkList(value), expected as never);
+  });
+}
+
+const read: [note: string, key: Key, expected: Key | undefined][] = [
+  ['a curve by its name', ec, { alg: 'ES256', crv: 'P-256', x: made.x, y: made.y }],
+  ['a curve by its other name', { ...ec, crv: 'prime256v1' }, { alg: 'ES256', crv: 'P-256' }],
+  ['another curve', { ...ec, crv: 'P-384', x: ones(48), y: ones(48) }, { alg: 'ES384', x: ones(48) }],
+  ['an unknown curve', { ...ec, crv: 'secp256k1' }, undefined],
+  ['a curve that is a number', { ...ec, crv: 7 }, undefined],
+  [
+    'a coordinate that is short',
+    { ...ec, x: 'AQ' },
+    { x: Buffer.concat([Buffer.alloc(31), Buffer.of(1)]).toString('base64url') },
+  ],
+  [
+    'a coordinate with a zero in front',
+    { ...ec, y: Buffer.concat([Buffer.alloc(1), Buffer.alloc(32, 1)]).toString('base64url') },
+    { y: ones(32) },
+  ],
+  ['a coordinate of zeros', { ...ec, x: zeros(40) }, { x: zeros(32) }],
+  ['no first coordinate', { ...ec, x: undefined }, undefined],
+  ['no second coordinate', { ...ec, y: undefined }, undefined],
+  ['a first coordinate that is no base64url', { ...ec, x: 'a+b/' }, undefined],
+  ['a second coordinate that is a number', { ...ec, y: 7 }, undefined],
+  ['a coordinate of a byte too many', { ...ec, x: ones(33) }, undefined],
+  ['a key to sign with', { ...ec, use: 'sig' }, { use: 'sig' }],
+  ['a key to encrypt with', { ...ec, use: 'enc' }, undefined],
+  ['a key for tokens', { ...ec, purpose: 'token' }, { purpose: 'token' }],
+  ['a key for bundles', { ...ec, purpose: 'bundle' }, { purpose: 'bundle' }],
+  ['a key for something else', { ...ec, purpose: 'mail' }, undefined],
+  ['an RSA key', rsa, { alg: 'RS256', n: 'AQAB', e: 'AQAB' }],
+  ['an RSA key for another algorithm', { ...rsa, alg: 'RS512' }, { alg: 'RS512' }],
+  ['an RSA key for PS256', { ...rsa, alg: 'PS256' }, undefined],
+  ['an RSA key whose algorithm is a number', { ...rsa, alg: 7 }, undefined],
+  ['an RSA key without its modulus', { ...rsa, n: undefined }, undefined],
+  ['an RSA key without its exponent', { ...rsa, e: undefined }, undefined],
+  ['another type', { ...ec, kty: 'OKP' }, undefined],
+];
+for (const [note, key, expected] of read) {
+  test(`a key of a set: ${note}`, (t) => {
+    const [found, ...others] = decodeJwkList({ keys: [key] }).keys;
+    t.is(others.length, 0);
+    if (expected === undefined) t.is(found, undefined);
+    else t.like(found, { kid: key['kid'], use: 'sig', ...expected });
+    if (key['purpose'] === undefined) t.false(found !== undefined && 'purpose' in found);
+  });
+}
+
+test('a key serves its purpose, one without a purpose serves both, and its name must be known', async (t) => {
+  const keys = [
+    { ...ec, purpose: 'token' },
+    { ...ec, kid: 'b', purpose: 'bundle' },
+    { ...ec, kid: 'both' },
+  ];
+  const source = staticKeys({ keys } as never);
+  const found = async (kid: string) => [
+    (await source.find(kid, 'token')) !== undefined,
+    (await source.find(kid, 'bundle')) !== undefined,
+  ];
+  t.deepEqual(await found('a'), [true, false]);
+  t.deepEqual(await found('b'), [false, true]);
+  t.deepEqual(await found('both'), [true, true]);
+  t.deepEqual(await found('c'), [false, false]);
+});
+
+test('two keys of one name are refused, and a point off the curve is no key', async (t) => {
+  t.throws(() => staticKeys({ keys: [ec, ec] } as never), { message: /two keys are named `a`$/ });
+  t.is(await staticKeys({ keys: [{ ...ec, x: zeros(32) }] } as never).find('a', 'token'), undefined);
+});
+
+test('key sets share a key by its name and its material', (t) => {
+  const share = (before: Key[], after: Key[]) => sharesKey({ keys: before }, { keys: after });
+  t.true(share([ec, rsa], [{ ...ec, kid: 'b' }, rsa]));
+  t.true(share([ec], [{ ...ec, crv: 'prime256v1', purpose: 'token' }]));
+  t.false(share([ec], [{ ...ec, kid: 'b' }]));
+  t.false(share([ec], [{ ...ec, x: ones(32) }]));
+  t.false(share([ec], []));
+});
