@@ -1,0 +1,115 @@
+import { rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { temporaryFolder } from '#support/temp';
+import { internals } from '../../limits/row.ts';
+import { makePki } from '../support/pki.ts';
+
+/* Which identity is in use: what is refused at the start, and what leaves the one in use alone. */
+
+interface Source {
+  certificate: string;
+  key: string;
+  caBundle: string;
+}
+const { readIdentity, readIdentitySync, identityStamp } = await internals<{
+  readIdentity(source: Source): Promise<{ subject: string }>;
+  readIdentitySync(source: Source): { subject: string };
+  identityStamp(source: Source): Promise<string>;
+}>('client/src/http/identity.ts');
+interface Agents {
+  readonly identity: { readonly certificate: string };
+  readonly problem: { readonly message: string } | undefined;
+  readonly server: object;
+  refresh(): Promise<void>;
+  close(): Promise<void>;
+}
+const { Agents } = await internals<{ Agents: new (options: object) => Agents }>('client/src/http/agents.ts');
+
+test('an identity is read from texts and from files, and each part that is none is named', async (t) => {
+  const folder = temporaryFolder(t);
+  const pki = await makePki(folder);
+  const [own, other] = [await pki.issue('media.player'), await pki.issue('media.viewer')];
+  const texts = { certificate: own.cert, key: own.key, caBundle: pki.ca };
+  const ca = join(folder, 'own-ca.pem');
+  writeFileSync(ca, pki.ca);
+  const files = { certificate: own.certFile, key: own.keyFile, caBundle: ca };
+  for (const source of [texts, files]) {
+    t.is(readIdentitySync(source).subject, 'CN=media.player');
+    t.is((await readIdentity(source)).subject, 'CN=media.player');
+  }
+  const broken: [change: Partial<Source>, message: string][] = [
+    [{ certificate: '-----BEGIN X' }, 'certificate is not a PEM certificate'],
+    [{ caBundle: '-----BEGIN X' }, 'caBundle holds no PEM certificate'],
+    [{ key: '-----BEGIN X' }, 'key is not a PEM private key'],
+    [{ key: other.key }, 'key is not the key of the certificate'],
+    [{ certificate: join(folder, 'none') }, 'certificate cannot be read'],
+    [{ key: join(folder, 'none') }, 'key cannot be read'],
+    [{ caBundle: join(folder, 'none') }, 'caBundle cannot be read'],
+  ];
+  for (const [change, message] of broken) {
+    t.throws(() => readIdentitySync({ ...texts, ...change }), { message });
+    await t.throwsAsync(readIdentity({ ...texts, ...change }), { message });
+  }
+  t.is(await identityStamp(texts), '  ');
+  t.regex(await identityStamp(files), /^\d+:\d+:\d+ \d+:\d+:\d+ \d+:\d+:\d+$/);
+  t.is(await identityStamp({ ...texts, key: join(folder, 'none') }), ' missing ');
+});
+
+test('changed files are taken up when it is time to look, and half of them are not', async (t) => {
+  const folder = temporaryFolder(t);
+  const pki = await makePki(folder);
+  const [own, next] = [await pki.issue('media.player'), await pki.issue('media.player')];
+  const source = { certificate: join(folder, 'c'), key: join(folder, 'k'), caBundle: join(folder, 'a') };
+  const write = (identity: { cert: string; key: string }) => {
+    writeFileSync(source.certificate, identity.cert);
+    writeFileSync(source.key, identity.key);
+    writeFileSync(source.caBundle, pki.ca);
+  };
+  write(own);
+  const clock = new FakeClock();
+  const times = { connectTimeoutMs: 1000, readTimeoutMs: 1000, reloadIntervalMs: 1000, maxConnections: 1 };
+  const agents = new Agents({ source, clock, ...times, isServer: () => undefined });
+  const pool = agents.server;
+  await agents.refresh();
+  t.is(agents.server, pool, 'the same files make no new pool');
+  write(next);
+  clock.advance(999);
+  await agents.refresh();
+  t.is(agents.identity.certificate, own.cert);
+  clock.advance(1);
+  await agents.refresh();
+  t.is(agents.identity.certificate, next.cert);
+  t.not(agents.server, pool);
+
+  writeFileSync(source.key, own.key);
+  clock.advance(1000);
+  await agents.refresh();
+  t.is(agents.identity.certificate, next.cert);
+  t.is(agents.problem?.message, 'key is not the key of the certificate');
+  rmSync(source.key);
+  clock.advance(1000);
+  await agents.refresh();
+  t.is(agents.problem?.message, 'key cannot be read');
+  write(own);
+  // a clock that was set back does not put the look off
+  clock.advance(-5000);
+  await agents.refresh();
+  t.is(agents.identity.certificate, own.cert);
+  t.is(agents.problem, undefined);
+
+  const kept = agents.server;
+  writeFileSync(source.key, `${own.key}\n`);
+  clock.advance(1000);
+  await agents.refresh();
+  t.not(agents.server, kept, 'another text of the key is another identity');
+  const before = agents.server;
+  writeFileSync(source.caBundle, `${pki.ca}\n`);
+  clock.advance(1000);
+  await agents.refresh();
+  t.not(agents.server, before, 'other authorities are another identity');
+  await agents.close();
+  await agents.close();
+  t.throws(() => agents.server, { message: 'the client is closed' });
+});
