@@ -1,0 +1,94 @@
+import { existsSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import type { BundleFloor } from '@signet/policy-engine/bundle';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { nodeFileSystem } from '@signet/updater/files/file-system';
+import { PolicyDirectory } from '@signet/updater/files/policy-directory';
+import { readKeysFile } from '@signet/updater/keys-file';
+import { State } from '@signet/updater/state';
+import test, { type ExecutionContext } from 'ava';
+import { temporaryFolder } from '#support/temp';
+
+/* What the updater remembers of each domain, and what it makes of files that somebody else has written. */
+
+const domain = parseDomainName('catalog');
+const bundle: Required<BundleFloor> = { epoch: 1, version: 5, issued: 1000, digest: 'policies-1:a' };
+const bytes = Buffer.from('bundle');
+
+function place(t: ExecutionContext, text?: string) {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'state.json');
+  if (text !== undefined) writeFileSync(file, text);
+  return { folder, file, directory: new PolicyDirectory(folder, nodeFileSystem, undefined) };
+}
+
+test('what is accepted is remembered over a restart, and a file is written only when something changed', async (t) => {
+  const { file, directory } = place(t);
+  const state = await State.load(directory);
+  await state.save();
+  t.false(existsSync(file));
+  state.accept(domain, bundle, '"1"', bytes);
+  await state.save();
+  const restarted = await State.load(directory);
+  t.is(restarted.problem, undefined);
+  t.deepEqual(restarted.floor(domain, undefined), bundle);
+  t.is(restarted.etag(domain, bytes), '"1"');
+  t.is(restarted.etag(domain, Buffer.from('other')), undefined);
+  t.is(restarted.etag(parseDomainName('media'), bytes), undefined);
+  rmSync(file);
+  await state.save();
+  restarted.accept(domain, bundle, '"1"', bytes);
+  restarted.accept(domain, { ...bundle, version: 4 }, undefined, bytes);
+  await restarted.save();
+  t.false(existsSync(file), 'nothing changed');
+  restarted.accept(domain, bundle, '"2"', bytes);
+  await restarted.save();
+  t.true(readFileSync(file, 'utf8').includes('\\"2\\"'), 'another tag');
+  rmSync(file);
+  restarted.accept(domain, { ...bundle, version: 6 }, undefined, bytes);
+  await restarted.save();
+  t.is(JSON.parse(readFileSync(file, 'utf8')).floors.catalog.version, 6, 'another floor');
+});
+
+test('a floor is raised by the bundle on disk, unless that may not follow', async (t) => {
+  const state = await State.load(place(t).directory);
+  t.is(state.floor(domain, undefined), undefined);
+  t.deepEqual(state.floor(domain, bundle), bundle);
+  state.accept(domain, bundle, undefined, bytes);
+  t.deepEqual(state.floor(domain, { ...bundle, version: 6 }), { ...bundle, version: 6 });
+  t.deepEqual(state.floor(domain, { ...bundle, version: 4 }), bundle);
+  t.deepEqual(state.floor(domain, { ...bundle, issued: 2000, digest: 'policies-1:b' }), bundle);
+});
+
+const states: [note: string, text: string, isRead: boolean][] = [
+  ['floors alone', '{"floors":{"catalog":{"epoch":1,"version":5}}}', true],
+  ['no JSON', '{"floors":', false],
+  ['no floors', '{}', false],
+  ['a version that is a string', '{"floors":{"catalog":{"epoch":1,"version":"5"}}}', false],
+  ['a version below nought', '{"floors":{"catalog":{"epoch":1,"version":-5}}}', false],
+  ['a time that is none', '{"floors":{"catalog":{"epoch":1,"version":5,"issued":"now"}}}', false],
+];
+for (const [note, text, isRead] of states) {
+  test(`a state with ${note}`, async (t) => {
+    const state = await State.load(place(t, text).directory);
+    t.deepEqual(state.floor(domain, undefined), isRead ? { epoch: 1, version: 5 } : undefined);
+    t.is(state.problem, isRead ? undefined : '`state.json` cannot be read and is made anew');
+  });
+}
+
+test('a key file that is none is as good as no file', async (t) => {
+  const { folder, directory } = place(t);
+  t.is(await readKeysFile(directory), undefined);
+  const key = { kty: 'EC', kid: 'k', alg: 'ES256', use: 'sig' };
+  for (const text of [
+    '{',
+    '{"keys":[]}',
+    '{"issuer":"","keys":[]}',
+    JSON.stringify({ issuer: 'i', keys: [{ ...key, use: 'enc' }] }),
+  ]) {
+    writeFileSync(join(folder, 'keys.json'), text);
+    t.is(await readKeysFile(directory), undefined, text);
+  }
+  writeFileSync(join(folder, 'keys.json'), JSON.stringify({ issuer: 'i', keys: [key] }));
+  t.deepEqual<unknown, unknown>(await readKeysFile(directory), { issuer: 'i', keys: [key] });
+});
