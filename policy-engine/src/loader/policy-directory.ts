@@ -16,9 +16,12 @@ import { Watch } from './watch.ts';
 export interface DirectoryOptions {
   /** The directory that the updater writes: `<domain>.pol`, `keys.json`, `state.json`. */
   policyDir: string;
-  /** How often the directory is looked at even without an event, in milliseconds. Default 60,000. */
+  /** How often the directory is looked at even without an event, in milliseconds. Default 15,000. */
   rescanIntervalMs?: number;
-  /** Follow file events. Default true; without them changes are seen at the next look only. */
+  /**
+   * Follow file events, and notice within seconds when another directory is in its place. Default true; without it changes are seen
+   * at the next look only.
+   */
   watch?: boolean;
   /** Told of every file that could not be used. What it throws is ignored. */
   onError?: (error: PolicyEngineError, file: string) => void;
@@ -37,6 +40,9 @@ interface FileState {
 }
 
 const suffix = '.pol';
+
+/** Without events, as on network file systems, a change is in force within half a minute. */
+const rescanIntervalMs = 15_000;
 
 /** Faults that may pass without a change of the file: it is read again at every look. */
 const mayPass: ReadonlySet<PolicyEngineErrorCode> = new Set([
@@ -97,7 +103,7 @@ export class PolicyDirectory {
     if (keys === undefined && directory.#ownKeys.error !== undefined) throw directory.#ownKeys.error;
     directory.#watch = await Watch.start(options.policyDir, {
       scan: () => directory.#look(),
-      intervalMs: options.rescanIntervalMs ?? 60_000,
+      intervalMs: options.rescanIntervalMs ?? rescanIntervalMs,
       events: options.watch ?? true,
     });
     await directory.scan();

@@ -1,37 +1,61 @@
 import { type FSWatcher, watch } from 'chokidar';
+import { type Place, placeOf } from './place.ts';
+
+/** Calls `act` again and again, until the function that it answers is called. Must not keep the process alive. */
+export type Every = (intervalMs: number, act: () => void) => () => void;
 
 export interface WatchOptions {
   /** Looks at the directory. Called by one at a time. */
   readonly scan: () => Promise<void>;
+  /** How often it is looked at without a hint. */
   readonly intervalMs: number;
-  /** Whether file events are followed. */
+  /** Whether changes are followed: by file events, and by a check for a directory that was swapped as a whole. */
   readonly events: boolean;
+  /** The timers of the machine by default. */
+  readonly every?: Every | undefined;
 }
 
 /** How long events are collected before the directory is looked at, in milliseconds. */
 const settleMs = 20;
 
 /**
- * Says when to look at a directory: soon after a file event, and now and then without one, as events get lost on network
- * file systems. An event is a hint only. Nothing here keeps the process alive.
+ * How often it is checked which directory the path leads to, in milliseconds. Events follow the directory that was there when they
+ * were asked for, so nothing tells of another one in its place.
+ */
+export const placeCheckMs = 2000;
+
+/**
+ * Says when to look at a directory: soon after a file event, when its path leads to another directory, and now and then without
+ * a hint, as events get lost on network file systems. A hint is no more than that. Nothing here keeps the process alive.
  */
 export class Watch {
+  readonly #directory: string;
   readonly #scan: () => Promise<void>;
+  #place: Place | undefined;
+  #checking: Promise<void> | undefined;
   #watcher: FSWatcher | undefined;
-  #interval: NodeJS.Timeout | undefined;
+  #stopTimers: readonly (() => void)[] = [];
   #settle: NodeJS.Timeout | undefined;
   #running: Promise<void> | undefined;
   #queued: Promise<void> | undefined;
   #closed = false;
 
-  private constructor(scan: () => Promise<void>) {
+  private constructor(directory: string, scan: () => Promise<void>) {
+    this.#directory = directory;
     this.#scan = scan;
   }
 
   static async start(directory: string, options: WatchOptions): Promise<Watch> {
-    const watching = new Watch(options.scan);
-    if (options.events) await watching.#follow(directory);
-    watching.#interval = setInterval(() => void watching.now(), options.intervalMs).unref();
+    const { every = everyInterval, events, intervalMs } = options;
+    const watching = new Watch(directory, options.scan);
+    const timers = [every(intervalMs, () => void watching.now())];
+    if (events) {
+      // Before the first look: what changes from here on is noticed.
+      watching.#place = await placeOf(directory, undefined);
+      await watching.#follow();
+      timers.push(every(placeCheckMs, () => void watching.check()));
+    }
+    watching.#stopTimers = timers;
     return watching;
   }
 
@@ -49,10 +73,19 @@ export class Watch {
     return this.#queued;
   }
 
+  /** Looks when the path leads to another directory than before, or its list of files has changed. One check at a time. */
+  check(): Promise<void> {
+    this.#checking ??= this.#check().finally(() => {
+      this.#checking = undefined;
+    });
+    return this.#checking;
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
-    clearInterval(this.#interval);
+    for (const stop of this.#stopTimers) stop();
     clearTimeout(this.#settle);
+    await this.#checking;
     await this.#watcher?.close();
     await this.#running;
   }
@@ -65,8 +98,22 @@ export class Watch {
     }
   }
 
-  async #follow(directory: string): Promise<void> {
-    const watcher = watch(directory, {
+  async #check(): Promise<void> {
+    const before = this.#place;
+    // Taken before the look: what changes meanwhile is found by the next check.
+    const place = await placeOf(this.#directory, before);
+    if (this.#closed || place.signature === before?.signature) return;
+    this.#place = place;
+    if (place.directory !== before?.directory) await this.#follow();
+    await this.now();
+  }
+
+  /** Follows the events of the directory that the path leads to now. */
+  async #follow(): Promise<void> {
+    await this.#watcher?.close();
+    this.#watcher = undefined;
+    if (this.#closed || this.#place?.directory === undefined) return;
+    const watcher = watch(this.#directory, {
       depth: 0,
       ignoreInitial: true,
       persistent: false,
@@ -74,9 +121,14 @@ export class Watch {
     });
     this.#watcher = watcher;
     watcher.on('all', () => this.#soon());
-    // What cannot be watched is still looked at now and then.
-    watcher.on('error', () => this.#soon());
-    await new Promise<void>((resolve) => watcher.once('ready', resolve));
+    await new Promise<void>((resolve) => {
+      watcher.once('ready', resolve);
+      // What cannot be watched, as when the system has no more watches, is still looked at now and then.
+      watcher.on('error', () => {
+        this.#soon();
+        resolve();
+      });
+    });
   }
 
   #soon(): void {
@@ -86,4 +138,9 @@ export class Watch {
       void this.now();
     }, settleMs).unref();
   }
+}
+
+function everyInterval(intervalMs: number, act: () => void): () => void {
+  const timer = setInterval(act, intervalMs).unref();
+  return () => clearInterval(timer);
 }

@@ -1,0 +1,45 @@
+import { readdir, stat } from 'node:fs/promises';
+import { join } from 'node:path';
+
+/** What a path leads to at an instant. */
+export interface Place {
+  /** Which directory it is; `undefined` when there is none that can be looked at. */
+  readonly directory: string | undefined;
+  /** The links in it. */
+  readonly links: readonly string[];
+  /** Differs when another directory, another list of names, or another file behind a link is there. */
+  readonly signature: string;
+}
+
+/** More links than this are left to the slow look: a check must stay cheap. */
+export const linksPerCheck = 100;
+
+/**
+ * What the path leads to now. Costs one look at the directory and one at each link; its names are only read when they differ from
+ * those of `known`. Never throws.
+ */
+export async function placeOf(path: string, known: Place | undefined): Promise<Place> {
+  const own = await identityOf(path);
+  if (own === undefined) return { directory: undefined, links: [], signature: 'none' };
+  const isSame = known?.signature.startsWith(`${own.state} `) === true;
+  const links = isSame ? known.links : await linksIn(path);
+  const behind = await Promise.all(links.map(async (name) => (await identityOf(join(path, name)))?.state ?? 'none'));
+  return { directory: own.file, links, signature: `${own.state} ${behind.join(' ')}` };
+}
+
+/** What is there after all links were followed. A directory has other times when names come, go or are replaced. */
+async function identityOf(path: string): Promise<{ readonly file: string; readonly state: string } | undefined> {
+  try {
+    const { dev, ino, birthtimeNs, size, mtimeNs, ctimeNs } = await stat(path, { bigint: true });
+    // The number of a directory that was removed may come back with the next one.
+    return { file: `${dev}:${ino}:${birthtimeNs}`, state: `${dev}:${ino}:${size}:${mtimeNs}:${ctimeNs}` };
+  } catch {
+    return undefined;
+  }
+}
+
+async function linksIn(path: string): Promise<string[]> {
+  const entries = await readdir(path, { withFileTypes: true }).catch(() => []);
+  const links = entries.filter((entry) => entry.isSymbolicLink()).map(({ name }) => name);
+  return links.sort().slice(0, linksPerCheck);
+}
