@@ -12,9 +12,7 @@ import type { ProviderConfig } from './config.ts';
 export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
   return createServer(
     {
-      cert: readFileSync(tls.certificate),
-      key: readFileSync(tls.key),
-      ca: readFileSync(tls.clientCa),
+      ...readTls(tls),
       requestCert: true,
       rejectUnauthorized: false,
       ...secureServerOptions,
@@ -30,26 +28,37 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
 /** How often the files are looked at: certificates are renewed days before they end. */
 const reloadMs = 10_000;
 
-/** Takes a renewed certificate into use on new connections; one that is unfit, or half written, leaves the old one in use. */
-export function followFiles(server: Server, tls: ProviderConfig['tls'], onError: (error: unknown) => void): Disposable {
-  let inUse = readFileSync(tls.certificate, 'utf8');
+/**
+ * Takes a renewed certificate, key or CA bundle into use on new connections; what is unfit, or half written, leaves the old ones in
+ * use and is told once. The files are read by their names each time, so that it does not matter how they were replaced.
+ */
+export function followFiles(
+  server: Server,
+  tls: ProviderConfig['tls'],
+  onError: (error: unknown) => void,
+  intervalMs: number = reloadMs,
+): Disposable {
+  let inUse = JSON.stringify(readTls(tls));
+  let problem: string | undefined;
   const timer = setInterval(() => {
     try {
-      const cert = readFileSync(tls.certificate, 'utf8');
-      if (cert === inUse) return;
-      server.setSecureContext({
-        ...secureServerOptions,
-        cert,
-        key: readFileSync(tls.key),
-        ca: readFileSync(tls.clientCa),
-      });
-      inUse = cert;
+      const texts = readTls(tls);
+      if (JSON.stringify(texts) === inUse) return;
+      server.setSecureContext({ ...secureServerOptions, ...texts });
+      inUse = JSON.stringify(texts);
+      problem = undefined;
     } catch (error) {
-      onError(error);
+      if (String(error) !== problem) onError(error);
+      problem = String(error);
     }
-  }, reloadMs);
+  }, intervalMs);
   timer.unref();
   return { [Symbol.dispose]: () => clearInterval(timer) };
+}
+
+function readTls(tls: ProviderConfig['tls']): { readonly cert: string; readonly key: string; readonly ca: string } {
+  const read = (file: string) => readFileSync(file, 'utf8');
+  return { cert: read(tls.certificate), key: read(tls.key), ca: read(tls.clientCa) };
 }
 
 /** Starts to listen and answers the address as a URL. */

@@ -92,8 +92,8 @@ export async function identityStamp(source: IdentitySource): Promise<string> {
     parts.map(async (part) => {
       if (isPem(source[part])) return '';
       try {
-        const { ino, size, mtimeNs } = await stat(source[part], { bigint: true });
-        return `${ino}:${size}:${mtimeNs}`;
+        const { dev, ino, size, mtimeNs, ctimeNs } = await stat(source[part], { bigint: true });
+        return [dev, ino, size, mtimeNs, ctimeNs].join(':');
       } catch {
         return 'missing';
       }
