@@ -148,8 +148,13 @@ export class StoreUnavailableError extends DomainError {
   readonly code = 'store-unavailable';
 }
 
+/** The change is in the store, and it is not certain that it would survive: it is not acknowledged, and must not be done again. */
+export class UnacknowledgedChangeError extends StoreUnavailableError {}
+
 /** Why a store is not opened at all. */
 export type StoreRefusal =
+  | 'behind'
+  | 'witness'
   | 'not-a-file'
   | 'symlink'
   | 'owner'

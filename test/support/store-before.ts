@@ -1,8 +1,15 @@
+import { rmSync } from 'node:fs';
 import Database from 'better-sqlite3';
 
 /* How each step of the schema is taken back, the newest first. */
 
 const undo = [
+  [
+    '011-sequence',
+    `alter table meta drop column sequence;
+    alter table meta drop column written_at;
+    alter table meta drop column written_by;`,
+  ],
   [
     '010-delegated-keys',
     `drop index service_keys_delegated;
@@ -42,4 +49,6 @@ export function takeBack(file: string, step: (typeof undo)[number][0], more = ''
   }
   database.exec(more);
   database.close();
+  // Versions before that step made none.
+  rmSync(`${file}.witness`, { force: true });
 }

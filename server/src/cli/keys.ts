@@ -30,8 +30,10 @@ export function keysCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (options: { json?: boolean }, command: Command) => {
-        await withStore(command, async (store, config) =>
-          print(await listKeys(store, config, systemClock), options.json),
+        await withStore(
+          command,
+          async (store, config) => print(await listKeys(store, config, systemClock), options.json),
+          { readonly: true },
         );
       }),
     );
@@ -63,9 +65,13 @@ export function keysCommand(): Command {
   return keys;
 }
 
-async function withStore(command: Command, work: (store: Store, config: ServerConfig) => Promise<void>): Promise<void> {
+async function withStore(
+  command: Command,
+  work: (store: Store, config: ServerConfig) => Promise<void>,
+  { readonly = false }: { readonly readonly?: boolean } = {},
+): Promise<void> {
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(config.storeFile, { clock: systemClock });
+  const store = await openSqliteStore(config.storeFile, { clock: systemClock, readonly });
   try {
     await work(store, config);
   } finally {

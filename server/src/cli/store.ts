@@ -1,13 +1,17 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { parseReason } from '../management/require-reason.ts';
+import { acceptLoss } from '../store/sqlite/accept-loss.ts';
 import { checkStore, type StoreCheck } from '../store/sqlite/check.ts';
 import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
+import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
-/** `signet store check`. */
+/** `signet store check | accept-loss`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -25,6 +29,18 @@ export function storeCommand(): Command {
           for (const note of notes) print(`note: ${note}`, false);
         }
         if (faults.length > 0) throw new CommandFailedError();
+      }),
+    );
+  store
+    .command('accept-loss')
+    .description('go on with a store that lacks acknowledged changes, under a new epoch; stop the servers first')
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .option('--json', 'print JSON')
+    .action(
+      action(async (options: { reason: string; json?: boolean }, command: Command) => {
+        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        print(await acceptLoss(storeFile, { clock: systemClock, context }), options.json);
       }),
     );
   return store;

@@ -28,8 +28,10 @@ export class KyselyCertificateStore implements CertificateStore {
 
   async intend(row: CertificateRow, at: number): Promise<void> {
     const values = newCertificate(row, at);
-    const { numAffectedRows: inserted } = await this.#database.change((db) =>
-      this.#statements.intend.execute(db, values),
+    // The certificate does not exist yet, and is handed out after it was confirmed: that transaction makes this one durable.
+    const { numAffectedRows: inserted } = await this.#database.change(
+      (db) => this.#statements.intend.execute(db, values),
+      'deferred',
     );
     if (inserted !== 1n) throw new ConflictError('a certificate with this serial number exists');
   }

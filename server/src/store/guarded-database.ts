@@ -1,22 +1,24 @@
 import type { Kysely } from 'kysely';
-import { DomainError } from '../errors.ts';
+import { DomainError, UnacknowledgedChangeError } from '../errors.ts';
 import type { Schema } from './schema.ts';
-import type { StoreDatabase } from './store-database.ts';
+import type { Durability, StoreDatabase } from './store-database.ts';
 
 /** Reads and changes of one database, with its errors in the words of `errors.ts`. */
 export interface GuardedDatabase {
   read<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
   /**
    * Runs `work` in a transaction that it may share with others asked for at the same time: one write to the disk serves them all. It
-   * sees what those before it did. Settled when the transaction is on the disk. May be run a second time when another one failed.
+   * sees what those before it did. Settled when the transaction is as durable as asked for (default: as what is acknowledged). May be run a
+   * second time when another one failed.
    */
-  change<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
+  change<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability?: Durability): Promise<Result>;
 }
 
 /** More works than this wait for the next transaction. */
 const maxShared = 64;
 
 interface Waiting {
+  readonly durability: Durability;
   /** Does the work in the transaction; what it answers is kept until the transaction has ended well. */
   run(db: Kysely<Schema>): Promise<void>;
   succeed(): void;
@@ -29,10 +31,10 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
   let busy = false;
 
   const transact = async (works: readonly Waiting[]): Promise<void> => {
-    const db = await database.writer();
-    await db.transaction().execute(async (transaction) => {
+    const durability = works.every((work) => work.durability === 'deferred') ? 'deferred' : 'acknowledged';
+    await database.transact(async (transaction) => {
       for (const work of works) await work.run(transaction);
-    });
+    }, durability);
     for (const work of works) work.succeed();
   };
 
@@ -40,10 +42,12 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
     try {
       await transact(works);
     } catch (error) {
-      const [only] = works;
-      if (works.length === 1) only?.fail(translated(error));
-      // Nothing of it has happened: whoever fails alone fails, the others go on.
-      else for (const work of works) await serve([work]);
+      // It has happened, or nothing of it has: whoever fails alone fails, the others go on.
+      const isOver = works.length === 1 || error instanceof UnacknowledgedChangeError;
+      for (const work of works) {
+        if (isOver) work.fail(translated(error));
+        else await serve([work]);
+      }
     }
   };
 
@@ -60,10 +64,11 @@ export function guardDatabase(database: StoreDatabase): GuardedDatabase {
         throw translated(error);
       }
     },
-    change: <Result>(work: (db: Kysely<Schema>) => Promise<Result>) => {
+    change: <Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability: Durability = 'acknowledged') => {
       const { promise, resolve, reject } = Promise.withResolvers<Result>();
       let settle = () => {};
       queue.push({
+        durability,
         run: async (db) => {
           const result = await work(db);
           settle = () => resolve(result);

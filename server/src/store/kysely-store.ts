@@ -18,7 +18,7 @@ import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
 import type { AuditQuery, Store, StoreChanges, StoreReader, StoreState, StoreTransaction, VersionOf } from './store.ts';
-import type { StoreDatabase } from './store-database.ts';
+import type { Moment, NewestRecord, StoreCondition, StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
 
@@ -90,16 +90,31 @@ export class KyselyStore implements Store {
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    return this.#guard(async () => {
-      const db = await this.#database.writer();
-      return await db.transaction().execute(async (transaction) => {
+    return this.#guard(() =>
+      this.#database.transact(async (transaction) => {
         const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
         const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), meta);
         const result = await work(changes);
         await changes.finish();
         return result;
-      });
-    });
+      }),
+    );
+  }
+
+  condition(): StoreCondition {
+    return this.#database.condition();
+  }
+
+  tryWriting(): Promise<StoreCondition> {
+    return this.#database.tryWriting();
+  }
+
+  newestRecord(): Promise<NewestRecord | undefined> {
+    return this.#guard(() => this.#database.newestRecord());
+  }
+
+  lastWritten(): Moment | undefined {
+    return this.#database.lastWritten();
   }
 
   close(): Promise<void> {

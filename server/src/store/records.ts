@@ -134,6 +134,7 @@ export type AuditAction =
   | 'end-role'
   | 'reuse-name'
   | 'restore'
+  | 'accept-loss'
   | 'refuse-credentials';
 
 export interface AuditRecord extends ChangeContext {

@@ -10,6 +10,12 @@ export interface MetaTable {
   audit_head: string;
   /** Signs the cursors of lists. */
   paging_secret: string;
+  /** Grows with every transaction that changes anything. */
+  sequence: number;
+  /** The time of the newest of them, by the clock of its writer; 0 before the first. */
+  written_at: number;
+  /** The process that wrote it. */
+  written_by: string;
 }
 
 export interface DomainsTable {

@@ -10,6 +10,7 @@ import type { EndedName, FormHolder } from './names.ts';
 import type { ListKey, MemberScope } from './read-members.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRecord } from './records.ts';
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
+import type { Moment, NewestRecord, StoreCondition } from './store-database.ts';
 
 export type { DomainPatch, SnapshotSource, StoreChanges, StoreState, VersionOf } from './snapshot-source.ts';
 
@@ -143,5 +144,13 @@ export interface Store extends SnapshotSource {
   verifyAudit(known?: string): Promise<AuditVerdict>;
   /** What signs the cursors of lists: the same for every server on this store. */
   pagingSecret(): Promise<Uint8Array>;
+  /** Whether changes can be written, as far as the last attempt tells. */
+  condition(): StoreCondition;
+  /** Tries it: brings a store that was opened for reading, for want of space or rights, back to changes when it can be written. Never throws. */
+  tryWriting(): Promise<StoreCondition>;
+  /** The time of the newest change; undefined before the first. */
+  newestRecord(): Promise<NewestRecord | undefined>;
+  /** When this process last wrote to the store. */
+  lastWritten(): Moment | undefined;
   close(): Promise<void>;
 }

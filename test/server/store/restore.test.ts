@@ -155,7 +155,7 @@ test('the store that was replaced is kept as it was, and can be taken back', asy
 test('a revocation is kept also where the log of the store is not that of the backup', async (t) => {
   const { file, backup, store } = await dayAfterBackup(t);
   await store.close();
-  for (const suffix of ['', '-wal', '-shm']) rmSync(`${file}${suffix}`, { force: true });
+  for (const suffix of ['', '-wal', '-shm', '.witness']) rmSync(`${file}${suffix}`, { force: true });
   const other = await openSqliteStore(file, { clock });
   await save(other, 'elsewhere');
   await issue(other, 'a2', 'a2');
@@ -356,7 +356,7 @@ for (const [note, alter, message] of altered) {
     const before = readFileSync(file);
     await t.throwsAsync(restoreStore(file, backup, by), { instanceOf: StoreRefusedError, message });
     t.true(readFileSync(file).equals(before));
-    t.deepEqual(readdirSync(folder).toSorted(), ['backup', 'signet.db']);
+    t.deepEqual(readdirSync(folder).toSorted(), ['backup', 'signet.db', 'signet.db.witness']);
   });
 }
 

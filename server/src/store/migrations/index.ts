@@ -9,6 +9,7 @@ import { addIndices } from './007-indices.ts';
 import { addLineage } from './008-lineage.ts';
 import { addNames } from './009-names.ts';
 import { addDelegatedKeys } from './010-delegated-keys.ts';
+import { addSequence } from './011-sequence.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -22,4 +23,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '008-lineage': { up: addLineage },
   '009-names': { up: addNames },
   '010-delegated-keys': { up: addDelegatedKeys },
+  '011-sequence': { up: addSequence },
 };

@@ -50,7 +50,7 @@ export function breakSeal(database: Database.Database): void {
   if (hasSeal(database)) database.exec(`drop table ${sealTable}`);
 }
 
-function hasSeal(database: Database.Database): boolean {
+export function hasSeal(database: Database.Database): boolean {
   const found = database.prepare("select 1 from sqlite_schema where type = 'table' and name = ?").get(sealTable);
   return found !== undefined;
 }

@@ -2,9 +2,13 @@ import { chmodSync, closeSync, existsSync, linkSync, openSync, rmSync } from 'no
 import Database from 'better-sqlite3';
 import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import { sealBackup } from './backup-seal.ts';
+import { openForReading } from './connect.ts';
 import { isWriteError, translateError } from './errors.ts';
 import { checkStoreFile } from './file-checks.ts';
+import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
+import { refusalOf } from './open.ts';
+import { readWitness } from './witness.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /**
@@ -35,12 +39,15 @@ export async function backUpStore(storeFile: string, target: string, sealKey: Bu
 }
 
 function copy(storeFile: string, partial: string): void {
-  const database = new Database(storeFile, { fileMustExist: true, timeout: 5000, readonly: true });
+  const witness = readWitness(storeFile);
+  const database = openForReading(storeFile);
   try {
+    database.pragma('busy_timeout = 5000');
+    requireInStep(database, storeFile, witness);
     database.prepare('vacuum into ?').run(partial);
   } catch (error) {
     // Only what is written is the new file's: everything else is the store's.
-    throw isWriteError(error) ? error : translateError(error);
+    throw isWriteError(error) ? error : refusalOf(storeFile, error);
   } finally {
     database.close();
   }

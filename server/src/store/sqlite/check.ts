@@ -1,12 +1,14 @@
-import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { withoutDnsNames } from '../../certificates/naming.ts';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
 import { type SealState, sealStateOf } from './backup-seal.ts';
+import { openForReading } from './connect.ts';
 import { digestOfStore } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
+import { findLoss, type Loss } from './in-step.ts';
 import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { openSqliteStore, refusalOf } from './open.ts';
+import { readWitness } from './witness.ts';
 
 /** What a look at every page and row of a store found. */
 export interface StoreCheck {
@@ -31,8 +33,8 @@ const messages = z.array(z.object({ integrity_check: z.string() }));
  */
 export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreCheck> {
   checkStoreFile(file);
-  const { faults: inFile, digest, seal } = checkPages(file, await knownSchemas(), sealKey);
-  const store = await openSqliteStore(file, { readonly: true });
+  const { faults: inFile, digest, seal, loss } = checkPages(file, await knownSchemas(), sealKey);
+  const store = await openSqliteStore(file, { readonly: true, witness: 'ignored' });
   try {
     const changes = await store.changesSince();
     const audit = await store.verifyAudit();
@@ -45,11 +47,16 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
       seal,
       faults: [
         ...inFile,
+        ...(loss?.reason === 'behind' ? [loss.message] : []),
         ...checkCounts(file),
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
         ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
       ],
-      notes: changes.domains.filter(({ dnsForm }) => dnsForm === undefined).map(({ name }) => withoutDnsNames(name)),
+      notes: [
+        // A store that was put aside has none either.
+        ...(loss?.reason === 'witness' ? [loss.message] : []),
+        ...changes.domains.filter(({ dnsForm }) => dnsForm === undefined).map(({ name }) => withoutDnsNames(name)),
+      ],
     };
   } finally {
     await store.close();
@@ -67,8 +74,9 @@ const miscountedLists = `
 
 /** Quotas rely on the number of members that stands beside each list. */
 function checkCounts(file: string): string[] {
-  const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
+  const database = openForReading(file);
   try {
+    database.pragma('busy_timeout = 5000');
     const lists = miscounted.parse(database.prepare(miscountedLists).all());
     return lists.map(({ name }) => `\`${name}\` has another number of members than is written beside it`);
   } finally {
@@ -78,6 +86,7 @@ function checkCounts(file: string): string[] {
 
 interface FileCheck {
   readonly faults: readonly string[];
+  readonly loss: Loss | undefined;
   readonly digest: string;
   readonly seal: SealState;
 }
@@ -91,9 +100,10 @@ function checkPages(file: string, schemas: KnownSchemas, sealKey: Buffer | undef
 }
 
 function checkFile(file: string, schemas: KnownSchemas, sealKey: Buffer | undefined): FileCheck {
-  const database = new Database(file, { readonly: true, fileMustExist: true, timeout: 5000 });
+  const witness = readWitness(file);
+  const database = openForReading(file);
   try {
-    database.pragma('trusted_schema = OFF');
+    database.pragma('busy_timeout = 5000');
     checkSchema(database, file, schemas);
     const pages = messages.parse(database.pragma('integrity_check')).map((row) => row.integrity_check);
     const digest = digestOfStore(database);
@@ -107,6 +117,7 @@ function checkFile(file: string, schemas: KnownSchemas, sealKey: Buffer | undefi
       ],
       digest,
       seal,
+      loss: findLoss(database, file, witness),
     };
   } finally {
     database.close();

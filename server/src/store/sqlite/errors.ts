@@ -6,6 +6,10 @@ export function isBusy(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(BUSY|LOCKED)/.test(error.code);
 }
 
+export function isNoDatabase(error: unknown): boolean {
+  return error instanceof SqliteError && error.code.startsWith('SQLITE_NOTADB');
+}
+
 export function isCorrupt(error: unknown): boolean {
   return error instanceof SqliteError && /^SQLITE_(CORRUPT|NOTADB)/.test(error.code);
 }
@@ -44,4 +48,14 @@ export function translateError(error: unknown): unknown {
     return new ConflictError('the change does not fit what is stored', options);
   const message = obstacles.find(([pattern]) => pattern.test(code))?.[1];
   return new StoreUnavailableError(message ?? 'the store cannot be read or written', options);
+}
+
+const unwritable =
+  /^(SQLITE_(FULL|READONLY|CANTOPEN|IOERR(?!_READ|_SHORT_READ))|ENOSPC|EDQUOT|EFBIG|EROFS|EACCES|EPERM|EIO)/;
+
+/** Whether something could not be written for want of space, rights or a disk that works; also as the cause of another error. */
+export function isUnwritable(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if ('code' in error && typeof error.code === 'string' && unwritable.test(error.code)) return true;
+  return isUnwritable(error.cause);
 }

@@ -1,4 +1,4 @@
-import { closeSync, constants, lstatSync, openSync, readSync, type Stats } from 'node:fs';
+import { closeSync, constants, lstatSync, openSync, type Stats } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
 import { StoreRefusedError } from '../../errors.ts';
 
@@ -10,12 +10,12 @@ export interface FileIdentity {
 
 /**
  * Refuses a store that others can read or could have put there: a symbolic link, no regular file, another owner, any right for
- * group or others; and a file that is no SQLite database. Throws `StoreRefusedError`, each case with its own reason.
+ * group or others; and a file that was emptied. Throws `StoreRefusedError`, each case with its own reason.
  */
 export function checkStoreFile(file: string): FileIdentity {
   const stats = checkOwnFile(file);
   if (stats === undefined) throw new StoreRefusedError('missing', `store \`${file}\` does not exist`);
-  checkHeader(file, stats);
+  refuseEmpty(file, stats);
   for (const suffix of ['-wal', '-shm', '-journal']) checkOwnFile(`${file}${suffix}`);
   return { device: stats.dev, inode: stats.ino };
 }
@@ -37,7 +37,7 @@ export function fileIdentity(file: string): FileIdentity | undefined {
 }
 
 /** What is there, if it is the owner's alone. Throws `StoreRefusedError` for everything else. */
-export function checkOwnFile(file: string, kind: 'store' | 'key' = 'store'): Stats | undefined {
+export function checkOwnFile(file: string, kind: 'store' | 'key' | 'witness' = 'store'): Stats | undefined {
   const stats = lstatSync(file, { throwIfNoEntry: false });
   if (stats === undefined) return undefined;
   if (stats.isSymbolicLink()) throw new StoreRefusedError('symlink', `${kind} \`${file}\` is a symbolic link`);
@@ -53,23 +53,16 @@ export function checkOwnFile(file: string, kind: 'store' | 'key' = 'store'): Sta
   return stats;
 }
 
-const header = Buffer.from('SQLite format 3\0');
-
-function checkHeader(file: string, stats: Stats): void {
-  if (stats.size === 0) {
-    // A file that another process is making now is empty for an instant; one that stays empty was cut off.
-    if (systemClock.now() - stats.mtimeMs < 10_000) return;
-    throw new StoreRefusedError(
-      'corrupt',
-      `store \`${file}\` is empty: restore a backup, or remove the file to begin anew`,
-    );
-  }
-  const start = Buffer.alloc(header.length);
-  const descriptor = openSync(file, constants.O_RDONLY);
-  try {
-    readSync(descriptor, start, 0, start.length, 0);
-  } finally {
-    closeSync(descriptor);
-  }
-  if (!start.equals(header)) throw new StoreRefusedError('corrupt', `store \`${file}\` is not a SQLite database`);
+/**
+ * INVARIANT: nothing here opens the file of a store. Closing it would end every lock that SQLite holds on it in this process, and another
+ * process could then remove the log under it. What is no database is noticed when SQLite opens it.
+ */
+function refuseEmpty(file: string, stats: Stats): void {
+  if (stats.size > 0) return;
+  // A file that another process is making now is empty for an instant; one that stays empty was cut off.
+  if (systemClock.now() - stats.mtimeMs < 10_000) return;
+  throw new StoreRefusedError(
+    'corrupt',
+    `store \`${file}\` is empty: restore a backup, or remove the file to begin anew`,
+  );
 }

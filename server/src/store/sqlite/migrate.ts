@@ -20,6 +20,9 @@ export async function migrate(db: Kysely<Schema>, now: number): Promise<void> {
       created_at: now,
       audit_head: '',
       paging_secret: randomBytes(32).toString('base64url'),
+      sequence: 0,
+      written_at: 0,
+      written_by: '',
     })
     .onConflict((conflict) => conflict.column('id').doNothing())
     .execute();

@@ -3,15 +3,17 @@ import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
-import { auditHash } from '../audit-chain.ts';
 import type { ChangeContext } from '../records.ts';
 import { isSameDigest, sealStateOf } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfStore } from './digest.ts';
-import { isBusy, isCorrupt, isUnreadable, translateError } from './errors.ts';
+import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './errors.ts';
+import { readPosition, whatIsLost } from './in-step.ts';
 import { appliedSteps, checkSchema, hasTablesOf, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { refuseOtherSteps } from './migrate.ts';
-import { openSqliteStore } from './open.ts';
+import { prepareWhenFree } from './open.ts';
+import { restartStore } from './restart.ts';
+import { readWitness, replaceWitness, type WitnessState } from './witness.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /** What a restore did. */
@@ -34,13 +36,10 @@ export interface RestoreOptions {
   readonly proof: BackupProof;
 }
 
-/** More revocation lists than can have been published since any backup. */
-const crlNumbersAhead = 1_000_000;
-
 /**
  * Puts a backup in the place of the store. The store gets an epoch that was never used, so that hosts take its bundles although their
  * versions may have gone back. Certificates, revocations, instances, signing keys and audit records of the store that is replaced live on; when
- * it cannot be read, join tokens are spent. No server may have the store open. Until the last step
+ * it cannot be read, or has lost changes, join tokens are spent. No server may have the store open. Until the last step
  * the old store stays as it was; then it is kept beside the new one. Throws `StoreRefusedError` for a backup that cannot be used,
  * `StoreUnavailableError` when the store is open elsewhere or the disk is full.
  */
@@ -78,10 +77,11 @@ async function takeBackup(
   chmodSync(fresh, 0o600);
   try {
     const digest = checkCopy(fresh, backup, proof, schemas);
-    await (await openSqliteStore(fresh, { clock })).close();
+    await prepareWhenFree(fresh, clock, 'alone');
     return digest;
   } catch (error) {
-    if (isCorrupt(error)) throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`, { cause: error });
+    if (isCorrupt(error) || isNoDatabase(error))
+      throw new StoreRefusedError('corrupt', `backup \`${backup}\` is corrupt`, { cause: error });
     if (!(error instanceof StoreRefusedError)) throw error;
     // The copy has a name of its own.
     const message = error.message.replace(`store \`${fresh}\``, `backup \`${backup}\``);
@@ -142,8 +142,10 @@ function replace(
     database.pragma('trusted_schema = OFF');
     database.pragma('main.journal_mode = DELETE');
     const wasThere = existsSync(storeFile);
-    const old = wasThere ? lockReplaced(database, storeFile, schemas) : undefined;
-    const { epoch, kept } = begin(database, digest, old, options);
+    const witness = readWitness(storeFile);
+    const old = wasThere ? lockReplaced(database, storeFile, schemas, witness) : undefined;
+    const { epoch, kept } = begin(database, digest, { old, witness }, options);
+    const position = readPosition(database);
     syncFile(fresh);
     const replaced = `${storeFile}.replaced-${epoch}`;
     // Parts of a store that cannot be read, or whose file is gone, would be read into the new one. One that can be read is whole in its file.
@@ -153,14 +155,18 @@ function replace(
     if (wasThere) linkSync(storeFile, replaced);
     renameSync(fresh, storeFile);
     syncFolder(storeFile);
+    // A witness of an earlier epoch holds nothing against the new store: killed here, nothing is missing.
+    replaceWitness(storeFile, position);
     return { digest, epoch, ...(wasThere && { replaced }), ...(kept !== undefined && { kept }) };
   } finally {
     database.close();
   }
 }
 
-const replacedRow = z.object({ epoch: z.int(), next_id: z.int() });
-type ReplacedStore = z.infer<typeof replacedRow>;
+const replacedRow = z.object({ epoch: z.int(), next_id: z.int(), sequence: z.int(), audit_head: z.string() });
+type ReplacedStore = z.infer<typeof replacedRow> & {
+  /** Whether it lacks what was acknowledged. */ readonly hasLost: boolean;
+};
 
 /**
  * Attaches the old store as `replaced`, with a lock that stays as long as the connection, and all of it in its one file. Undefined for one
@@ -170,6 +176,7 @@ function lockReplaced(
   database: Database.Database,
   storeFile: string,
   schemas: KnownSchemas,
+  witness: WitnessState,
 ): ReplacedStore | undefined {
   try {
     database.prepare('attach ? as replaced').run(storeFile);
@@ -180,14 +187,22 @@ function lockReplaced(
     refuseOtherSteps(appliedSteps(database, 'replaced'), storeFile);
     // What else there is in it takes no part in reading its tables.
     if (!hasTablesOf(database, schemas)) return undefined;
-    return replacedRow
+    const columns = 'epoch, next_id, sequence, audit_head';
+    const row = replacedRow
       .optional()
-      .parse(database.prepare('select epoch, next_id from replaced.meta where id = 1').get());
+      .parse(database.prepare(`select ${columns} from replaced.meta where id = 1`).get());
+    return row && { ...row, hasLost: hasLost(database, row, witness) };
   } catch (error) {
     if (isBusy(error)) throw new StoreUnavailableError('the store is in use: stop its servers first', { cause: error });
     if (isUnreadable(error)) return undefined;
     throw error;
   }
+}
+
+function hasLost(database: Database.Database, row: z.infer<typeof replacedRow>, witness: WitnessState): boolean {
+  if (typeof witness === 'string') return row.sequence > 0;
+  const record = database.prepare('select 1 from replaced.audit where hash = ?');
+  return whatIsLost({ ...row, head: row.audit_head }, witness, (head) => record.get(head) !== undefined) !== undefined;
 }
 
 /** A file that was made and never filled is none, and neither is a database of something else. */
@@ -196,63 +211,30 @@ function isStore(database: Database.Database): boolean {
   return database.prepare(names).all().length === 2;
 }
 
-const metaRow = z.object({
-  epoch: z.int(),
-  counter: z.int(),
-  next_id: z.int(),
-  audit_head: z.string(),
-});
-
 /** The first change of the new epoch, with its audit record. */
 function begin(
   database: Database.Database,
   digest: string,
-  old: ReplacedStore | undefined,
+  { old, witness }: { readonly old: ReplacedStore | undefined; readonly witness: WitnessState },
   options: RestoreOptions,
 ): { readonly epoch: number; readonly kept: KeptRows | undefined } {
   const now = epochSeconds(options.clock);
   const kept = old && carryOver(database, now);
-  return database.transaction(() => {
-    // Nobody knows which of them were spent.
-    if (kept === undefined || kept.lost.includes('joinTokens')) {
-      database.prepare('update main.join_tokens set spent_at = ? where spent_at is null').run(now);
-    }
-    database.prepare('update main.crl_numbers set number = number + ?').run(crlNumbersAhead);
-    const meta = metaRow.parse(database.prepare('select * from main.meta where id = 1').get());
-    // Epochs that nobody can look up any more were smaller than this.
-    const epoch = Math.max(meta.epoch, old?.epoch ?? now) + 1;
-    const id = Math.max(meta.next_id, old?.next_id ?? 0);
-    const record = auditRecord({ ...meta, next_id: id }, { epoch, digest, kept }, options);
-    const hash = auditHash(meta.audit_head, record);
-    database.prepare(insertAudit).run({ ...record, hash });
-    database
-      .prepare('update main.meta set epoch = ?, counter = ?, next_id = ?, audit_head = ?')
-      .run(epoch, record.counter, record.id + 1, hash);
-    return { epoch, kept };
-  })();
+  const known = typeof witness === 'string' ? { epoch: 0, sequence: 0 } : witness;
+  const epoch = restartStore(
+    database,
+    {
+      action: 'restore',
+      used: {
+        // Epochs that nobody can look up any more were smaller than the time.
+        epoch: Math.max(old?.epoch ?? now, known.epoch),
+        nextId: old?.next_id ?? 0,
+        sequence: Math.max(old?.sequence ?? 0, known.sequence),
+      },
+      spendJoinTokens: kept === undefined || kept.lost.includes('joinTokens') || old?.hasLost === true,
+      detail: { digest, kept },
+    },
+    options,
+  );
+  return { epoch, kept };
 }
-
-function auditRecord(
-  meta: z.infer<typeof metaRow>,
-  after: { readonly epoch: number; readonly digest: string; readonly kept: KeptRows | undefined },
-  { clock, context }: RestoreOptions,
-) {
-  return {
-    id: meta.next_id,
-    at: clock.now(),
-    actor: context.actor,
-    certificate_serial: null,
-    request_id: null,
-    reason: context.reason ?? null,
-    action: 'restore',
-    subject: 'store',
-    version: null,
-    counter: meta.counter + 1,
-    before: JSON.stringify({ epoch: meta.epoch }),
-    after: JSON.stringify(after),
-  };
-}
-
-const insertAudit = `insert into main.audit
-  (id, at, actor, certificate_serial, request_id, reason, action, subject, version, counter, before, after, hash)
-  values (@id, @at, @actor, @certificate_serial, @request_id, @reason, @action, @subject, @version, @counter, @before, @after, @hash)`;

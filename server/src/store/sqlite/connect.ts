@@ -1,0 +1,101 @@
+import { accessSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname } from 'node:path';
+import Database from 'better-sqlite3';
+import { isUnwritable } from './errors.ts';
+import { mergeLog } from './merge-log.ts';
+
+/** What the log may hold on to on the disk when there is no need for it. */
+const logBytes = 16_000_000;
+
+/** A connection that may write. Throws what SQLite says of a file that cannot be used, with nothing left open. */
+export function openDatabase(file: string, readonly = false): Database.Database {
+  return configured(new Database(file, { fileMustExist: true, timeout: 0, readonly }));
+}
+
+/**
+ * A connection that reads. Where the disk lets SQLite make none of the files that it needs for that, the store as it is now is read into
+ * memory, its log included.
+ */
+export function openForReading(file: string): Database.Database {
+  try {
+    const database = openDatabase(file, true);
+    try {
+      // Before anything is read, SQLite opens nothing.
+      database.pragma('schema_version');
+      return database;
+    } catch (error) {
+      database.close();
+      throw error;
+    }
+  } catch (error) {
+    if (!isUnwritable(error)) throw error;
+    const image = mergeLog(readWhole(file), readWhole(`${file}-wal`));
+    return configured(new Database(image, { readonly: true }));
+  }
+}
+
+function configured(database: Database.Database): Database.Database {
+  try {
+    database.pragma('foreign_keys = ON');
+    database.pragma('synchronous = FULL');
+    database.pragma('trusted_schema = OFF');
+    // While a backup reads, the log grows; else it would stay that large.
+    database.pragma(`journal_size_limit = ${logBytes}`);
+    return database;
+  } catch (error) {
+    database.close();
+    throw error;
+  }
+}
+
+/** In parts: one call reads at most 2 GiB. */
+const partBytes = 2 ** 28;
+
+/** Empty when there is no such file. */
+function readWhole(file: string): Buffer {
+  let descriptor: number;
+  try {
+    descriptor = openSync(file, 'r');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return Buffer.alloc(0);
+    throw error;
+  }
+  try {
+    const bytes = Buffer.alloc(fstatSync(descriptor).size);
+    for (let at = 0; at < bytes.length; ) {
+      const read = readSync(descriptor, bytes, at, Math.min(partBytes, bytes.length - at), at);
+      if (read === 0) return bytes.subarray(0, at);
+      at += read;
+    }
+    return bytes;
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+/** Whether this user may change the file and what is beside it; a full disk is not noticed. */
+export function mayWrite(file: string): boolean {
+  try {
+    for (const path of [file, dirname(file)]) accessSync(path, constants.W_OK);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** What SQLite and a change need at the least. */
+const roomBytes = 131_072;
+
+/** Whether there is room for a change: costs less than to open a store and find that there is none. */
+export function hasRoom(file: string): boolean {
+  if (!mayWrite(file)) return false;
+  const probe = `${file}.room-${process.pid}`;
+  try {
+    writeFileSync(probe, Buffer.alloc(roomBytes), { mode: 0o600 });
+    return true;
+  } catch {
+    return false;
+  } finally {
+    rmSync(probe, { force: true });
+  }
+}

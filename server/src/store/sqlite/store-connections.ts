@@ -1,0 +1,241 @@
+import cluster from 'node:cluster';
+import { hostname } from 'node:os';
+import type { Clock } from '@signet/policy-engine/clock';
+import type Database from 'better-sqlite3';
+import { Kysely, sql } from 'kysely';
+import { StoreUnavailableError } from '../../errors.ts';
+import type { Schema } from '../schema.ts';
+import type { Durability, Moment, NewestRecord, StoreCondition, StoreDatabase } from '../store-database.ts';
+import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { isUnwritable, translateError } from './errors.ts';
+import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
+import { requireInStep } from './in-step.ts';
+import { checkSchema, type KnownSchemas } from './known-schema.ts';
+import { readWitness } from './witness.ts';
+import { StoreWriter } from './writer.ts';
+
+export interface SqliteStoreDeps {
+  readonly file: string;
+  readonly readonly: boolean;
+  readonly witness: 'required' | 'ignored';
+  readonly schemas: KnownSchemas;
+  readonly clock: Clock;
+  readonly monotonic: () => number;
+  /** Checks the whole file and brings it up to date, before it is opened for changes. */
+  readonly prepare: () => Promise<void>;
+}
+
+interface Connections {
+  readonly identity: FileIdentity;
+  readonly log: FileIdentity | undefined;
+  readonly reader: Kysely<Schema>;
+  /** Absent in a store that is only read. */
+  readonly writer: StoreWriter | undefined;
+}
+
+/** The connections to a store: they follow the file when it is replaced, and are for reading only while it cannot be written. */
+export class SqliteStoreDatabase implements StoreDatabase {
+  readonly #deps: SqliteStoreDeps;
+  readonly #process = `${hostname()}/${cluster.isWorker ? process.ppid : process.pid}`;
+  #connections: Connections | undefined;
+  #opening: Promise<Connections> | undefined;
+  #closed = false;
+  #condition: StoreCondition = 'writable';
+  #lastWritten: Moment | undefined;
+
+  constructor(deps: SqliteStoreDeps) {
+    this.#deps = deps;
+  }
+
+  async open(): Promise<void> {
+    await this.#current();
+  }
+
+  async reader(): Promise<Kysely<Schema>> {
+    return (await this.#current()).reader;
+  }
+
+  async transact<Result>(
+    work: (db: Kysely<Schema>) => Promise<Result>,
+    durability: Durability = 'acknowledged',
+  ): Promise<Result> {
+    try {
+      const { writer } = await this.#current();
+      if (writer === undefined) throw this.#onlyRead();
+      const { result, hasChanged } = await writer.transact(work, durability);
+      if (hasChanged) {
+        this.#condition = 'writable';
+        this.#lastWritten = { wall: this.#deps.clock.now(), monotonic: this.#deps.monotonic() };
+      }
+      return result;
+    } catch (error) {
+      if (isUnwritable(error)) this.#condition = 'read-only';
+      throw error;
+    }
+  }
+
+  condition(): StoreCondition {
+    const { file, readonly } = this.#deps;
+    return readonly || !mayWrite(file) ? 'read-only' : this.#condition;
+  }
+
+  async tryWriting(): Promise<StoreCondition> {
+    try {
+      const { writer } = await this.#current();
+      await (writer ?? (await this.#openForChanges())).touch();
+      this.#condition = 'writable';
+    } catch (error) {
+      if (isUnwritable(error)) this.#condition = 'read-only';
+    }
+    return this.condition();
+  }
+
+  async newestRecord(): Promise<NewestRecord | undefined> {
+    const db = await this.reader();
+    const meta = db.selectFrom('meta').select(['written_at', 'written_by']).where('id', '=', 1);
+    const { written_at: at, written_by: by } = await meta.executeTakeFirstOrThrow();
+    return at === 0 ? undefined : { at, own: this.#isOwn(by) };
+  }
+
+  lastWritten(): Moment | undefined {
+    return this.#lastWritten;
+  }
+
+  translate(error: unknown): unknown {
+    return translateError(error);
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    await this.#opening?.catch(() => undefined);
+    await this.#drop();
+  }
+
+  #onlyRead(): StoreUnavailableError {
+    if (this.#deps.readonly) return new StoreUnavailableError('the store is opened for reading only');
+    return new StoreUnavailableError('the store cannot be written: its disk is full or read-only');
+  }
+
+  /** This process, or one of this machine that has ended. */
+  #isOwn(by: string): boolean {
+    if (by === this.#process) return true;
+    const [, host, pid] = /^(.*)\/(\d+)$/.exec(by) ?? [];
+    return host === hostname() && !isAlive(Number(pid));
+  }
+
+  /** An open file goes on being readable after it was replaced, so the path is looked at each time. The same holds for its log. */
+  async #current(): Promise<Connections> {
+    if (this.#closed) throw new StoreUnavailableError('the store is closed');
+    const identity = fileIdentity(this.#deps.file);
+    if (identity === undefined) throw new StoreUnavailableError('the file of the store is gone');
+    const known = this.#connections;
+    if (known !== undefined && isSame(known.identity, identity) && this.#isLogInPlace(known.log)) return known;
+    return await this.#reopen();
+  }
+
+  #isLogInPlace(log: FileIdentity | undefined): boolean {
+    return isSame(fileIdentity(`${this.#deps.file}-wal`), log);
+  }
+
+  /** Opens a store for changes that was opened for reading, for want of space or rights. */
+  async #openForChanges(): Promise<StoreWriter> {
+    if (this.#deps.readonly || !hasRoom(this.#deps.file)) throw this.#onlyRead();
+    const { writer } = await this.#reopen();
+    if (writer === undefined) throw this.#onlyRead();
+    return writer;
+  }
+
+  #reopen(): Promise<Connections> {
+    this.#opening ??= this.#openAnew().finally(() => {
+      this.#opening = undefined;
+    });
+    return this.#opening;
+  }
+
+  async #openAnew(): Promise<Connections> {
+    await this.#drop();
+    const identity = checkStoreFile(this.#deps.file);
+    this.#connections = this.#deps.readonly ? await this.#openReader(identity) : await this.#openBoth(identity);
+    return this.#connections;
+  }
+
+  async #openBoth(identity: FileIdentity): Promise<Connections> {
+    try {
+      await this.#deps.prepare();
+      return await this.#openReader(identity, (log) => {
+        const { file, clock } = this.#deps;
+        const isLogInPlace = () => this.#isLogInPlace(log);
+        return new StoreWriter(openDatabase(file), {
+          storeFile: file,
+          isLogInPlace,
+          now: () => clock.now(),
+          writtenBy: this.#process,
+        });
+      });
+    } catch (error) {
+      if (!isUnwritable(error)) throw error;
+      this.#condition = 'read-only';
+      return await this.#openReader(identity);
+    }
+  }
+
+  async #openReader(
+    identity: FileIdentity,
+    openWriter?: (log: FileIdentity | undefined) => StoreWriter,
+  ): Promise<Connections> {
+    const { file, schemas } = this.#deps;
+    const witness = this.#deps.witness === 'ignored' ? undefined : readWitness(file);
+    const reads = openWriter === undefined ? openForReading(file) : openDatabase(file);
+    const reader = readerOf(reads);
+    try {
+      checkSchema(reads, file, schemas);
+      if (witness !== undefined) requireInStep(reads, file, witness);
+      // It has been read from: so SQLite has the log open, and no other process removes it.
+      const log = fileIdentity(`${file}-wal`);
+      return { identity, log, reader, writer: openWriter?.(log) };
+    } catch (error) {
+      await closeConnection(reader);
+      throw error;
+    }
+  }
+
+  async #drop(): Promise<void> {
+    const connections = this.#connections;
+    if (connections === undefined) return;
+    const { identity, log, writer, reader } = connections;
+    // A log that was removed under it holds changes that nothing else does.
+    const isOurs = isSame(fileIdentity(this.#deps.file), identity);
+    if (isOurs && !this.#isLogInPlace(log)) writer?.saveLog();
+    this.#connections = undefined;
+    await closeConnection(reader);
+    await writer?.close();
+  }
+}
+
+function readerOf(database: Database.Database): Kysely<Schema> {
+  database.pragma('query_only = ON');
+  // A reader waits only for recovery after a crash; it must not hold up the process for longer.
+  database.pragma('busy_timeout = 100');
+  return new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'reads') });
+}
+
+function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {
+  return one?.inode === other?.inode && one?.device === other?.device;
+}
+
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    // Of another user: there is such a process.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM';
+  }
+}
+
+/** The query layer closes only a file that it has used. */
+async function closeConnection(db: Kysely<Schema>): Promise<void> {
+  await sql`select 1`.execute(db).catch(() => undefined);
+  await db.destroy();
+}

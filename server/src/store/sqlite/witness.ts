@@ -1,0 +1,143 @@
+import { createHash } from 'node:crypto';
+import {
+  closeSync,
+  fdatasyncSync,
+  fstatSync,
+  linkSync,
+  openSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs';
+import { z } from 'zod';
+import { checkOwnFile } from './file-checks.ts';
+import { syncFile, syncFolder } from './written-file.ts';
+
+/*
+ * The witness of a store: a small file beside it that says how far the store had come when a change was acknowledged, written and synced
+ * before each acknowledgement. A store that lost what its log held has not come that far. The file has a few places, and the change with number
+ * n is written in place n modulo their count: a place that was cut off while it was written leaves the one before, and of several processes
+ * none writes over what a later one says.
+ */
+
+/** How far a store has come. */
+export interface Position {
+  readonly epoch: number;
+  /** The number of the newest transaction. */
+  readonly sequence: number;
+  /** The hash of the newest audit record, empty before the first. */
+  readonly head: string;
+}
+
+/** What lies beside a store: nothing, something that nobody can read any more, or how far the store had come. */
+export type WitnessState = 'missing' | 'unreadable' | Position;
+
+const places = 4;
+/** A disk writes no less than this at once: what happens to one place happens to no other. */
+const placeBytes = 4096;
+
+const positionSchema = z.object({ epoch: z.int(), sequence: z.int(), head: z.string() });
+
+export function witnessFileOf(storeFile: string): string {
+  return `${storeFile}.witness`;
+}
+
+/** The furthest place that can be read. Throws `StoreRefusedError` for a file that others may use. */
+export function readWitness(storeFile: string): WitnessState {
+  const file = witnessFileOf(storeFile);
+  if (checkOwnFile(file, 'witness') === undefined) return 'missing';
+  const bytes = readFileSync(file);
+  let furthest: Position | undefined;
+  for (let place = 0; place < places; place += 1) {
+    const position = parsePlace(bytes.subarray(place * placeBytes, (place + 1) * placeBytes));
+    if (position !== undefined && (furthest === undefined || isFurther(position, furthest))) furthest = position;
+  }
+  return furthest ?? 'unreadable';
+}
+
+export function isFurther(one: Position, other: Position): boolean {
+  return one.epoch > other.epoch || (one.epoch === other.epoch && one.sequence > other.sequence);
+}
+
+/** Makes a witness that says only this, in the place of one that may be there. */
+export function replaceWitness(storeFile: string, position: Position): void {
+  withWhole(storeFile, position, renameSync);
+}
+
+/** Makes a witness where there is none; of several processes that do so at once, one does. */
+export function createWitness(storeFile: string, position: Position): void {
+  withWhole(storeFile, position, (whole, file) => {
+    try {
+      linkSync(whole, file);
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    }
+  });
+}
+
+function withWhole(storeFile: string, position: Position, place: (whole: string, file: string) => void): void {
+  const file = witnessFileOf(storeFile);
+  const whole = `${file}.partial-${process.pid}`;
+  rmSync(whole, { force: true });
+  try {
+    const bytes = Buffer.alloc(places * placeBytes, '\n');
+    formatPlace(position).copy(bytes, (position.sequence % places) * placeBytes);
+    writeFileSync(whole, bytes, { flag: 'wx', mode: 0o600 });
+    syncFile(whole);
+    place(whole, file);
+    syncFolder(file);
+  } finally {
+    rmSync(whole, { force: true });
+  }
+}
+
+/** Writes the witness of a store that is open for changes. */
+export class WitnessWriter {
+  readonly #storeFile: string;
+  #descriptor: number;
+
+  /** The witness must exist. */
+  constructor(storeFile: string) {
+    this.#storeFile = storeFile;
+    this.#descriptor = openSync(witnessFileOf(storeFile), 'r+');
+  }
+
+  /** On the disk when this returns. Throws errors of the system. */
+  write(position: Position): void {
+    writeSync(this.#descriptor, formatPlace(position), 0, placeBytes, (position.sequence % places) * placeBytes);
+    fdatasyncSync(this.#descriptor);
+    // Somebody removed or replaced the file: what was written is nowhere.
+    if (fstatSync(this.#descriptor).nlink === 0) this.#restore(position);
+  }
+
+  #restore(position: Position): void {
+    replaceWitness(this.#storeFile, position);
+    const descriptor = openSync(witnessFileOf(this.#storeFile), 'r+');
+    closeSync(this.#descriptor);
+    this.#descriptor = descriptor;
+  }
+
+  close(): void {
+    closeSync(this.#descriptor);
+  }
+}
+
+/** One line that a person can read, with its own checksum, and empty lines up to the size of a place. */
+function formatPlace(position: Position): Buffer {
+  const said = JSON.stringify(positionSchema.parse(position));
+  const bytes = Buffer.alloc(placeBytes, '\n');
+  bytes.write(`${said} ${checksum(said)}`, 'latin1');
+  return bytes;
+}
+
+function parsePlace(bytes: Buffer): Position | undefined {
+  const [, said = '', sum] = /^(\{.*\}) ([0-9a-f]{64})\n+$/.exec(bytes.toString('latin1')) ?? [];
+  if (bytes.length !== placeBytes || sum !== checksum(said)) return undefined;
+  return positionSchema.parse(JSON.parse(said));
+}
+
+function checksum(said: string): string {
+  return createHash('sha256').update(`signet witness\0${said}`).digest('hex');
+}

@@ -1,0 +1,129 @@
+import type Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { z } from 'zod';
+import { StoreUnavailableError, UnacknowledgedChangeError } from '../../errors.ts';
+import type { Schema } from '../schema.ts';
+import type { Durability } from '../store-database.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { isUnreadable } from './errors.ts';
+import { type Position, WitnessWriter } from './witness.ts';
+import { writeError } from './written-file.ts';
+
+export interface WriterDeps {
+  readonly storeFile: string;
+  /** Whether the log that is open is the one beside the file. */
+  readonly isLogInPlace: () => boolean;
+  readonly now: () => number;
+  /** The name of this process in the store. */
+  readonly writtenBy: string;
+}
+
+const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.string() });
+
+const logRemoved = 'the log of the store was removed while it was in use';
+
+/** The connection that changes a store: numbers every change, and has the witness say so before anybody else is told. */
+export class StoreWriter {
+  readonly #database: Database.Database;
+  readonly #db: Kysely<Schema>;
+  readonly #witness: WitnessWriter;
+  readonly #deps: WriterDeps;
+  readonly #changes: Database.Statement<unknown[]>;
+  readonly #number: Database.Statement<unknown[]>;
+  #durability: Durability = 'acknowledged';
+
+  constructor(database: Database.Database, deps: WriterDeps) {
+    this.#database = database;
+    this.#db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+    this.#deps = deps;
+    this.#changes = database.prepare('select total_changes()').pluck();
+    this.#number = database.prepare(
+      `update meta set sequence = sequence + 1, written_at = @at, written_by = @by where id = 1
+       returning epoch, sequence, audit_head`,
+    );
+    this.#witness = new WitnessWriter(deps.storeFile);
+  }
+
+  /** Throws what `work` throws, errors of SQLite, and `UnacknowledgedChangeError` once it has been committed. */
+  transact<Result>(
+    work: (db: Kysely<Schema>) => Promise<Result>,
+    durability: Durability,
+  ): Promise<{ readonly result: Result; readonly hasChanged: boolean }> {
+    return this.#db.connection().execute(async (connection) => {
+      this.#prepareFor(durability);
+      const { result, position } = await connection.transaction().execute(async (transaction) => {
+        // Under the lock of writers: nobody can have begun another log and written to it.
+        if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
+        const before = this.#changes.get();
+        const done = await work(transaction);
+        return { result: done, position: this.#changes.get() === before ? undefined : this.#nextPosition() };
+      });
+      if (position !== undefined) this.#acknowledge(position, durability);
+      return { result, hasChanged: position !== undefined };
+    });
+  }
+
+  /** A change without meaning: it is numbered, and no record by the clock. */
+  touch(): Promise<unknown> {
+    return this.#db.connection().execute(async (connection) => {
+      this.#prepareFor('acknowledged');
+      const position = await connection.transaction().execute(async () => {
+        if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
+        const sql = 'update meta set sequence = sequence + 1 where id = 1 returning epoch, sequence, audit_head';
+        return toPosition(this.#database.prepare(sql).get());
+      });
+      this.#acknowledge(position, 'acknowledged');
+    });
+  }
+
+  /** Brings what a removed log holds into the file of the store. Throws when that cannot be done now. */
+  saveLog(): void {
+    try {
+      const outcome = z.array(z.object({ busy: z.int() })).parse(this.#database.pragma('wal_checkpoint(TRUNCATE)'));
+      if (outcome.some(({ busy }) => busy !== 0)) throw new StoreUnavailableError(logRemoved);
+    } catch (error) {
+      // Another process has done it, and emptied the log. Should that not be so, the witness knows.
+      if (!isUnreadable(error)) throw error;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#witness.close();
+    // The query layer closes only a file that it has used.
+    await this.#db
+      .selectFrom('meta')
+      .select('id')
+      .limit(1)
+      .execute()
+      .catch(() => undefined);
+    await this.#db.destroy();
+  }
+
+  /** Without a sync of its own, a deferred change becomes durable with the next one that has one. */
+  #prepareFor(durability: Durability): void {
+    if (durability === this.#durability) return;
+    this.#database.pragma(`synchronous = ${durability === 'deferred' ? 'NORMAL' : 'FULL'}`);
+    this.#durability = durability;
+  }
+
+  #nextPosition(): Position {
+    return toPosition(this.#number.get({ at: this.#deps.now(), by: this.#deps.writtenBy }));
+  }
+
+  #acknowledge(position: Position, durability: Durability): void {
+    if (!this.#deps.isLogInPlace()) throw new UnacknowledgedChangeError(logRemoved);
+    if (durability === 'deferred') return;
+    try {
+      this.#witness.write(position);
+    } catch (error) {
+      const said = writeError(error, `${this.#deps.storeFile}.witness`);
+      const message = said instanceof Error ? said.message : 'the witness of the store cannot be written';
+      throw new UnacknowledgedChangeError(message, { cause: error });
+    }
+  }
+}
+
+function toPosition(row: unknown): Position {
+  const { audit_head: head, ...rest } = positionRow.parse(row);
+  return { ...rest, head };
+}
