@@ -8,6 +8,8 @@ export interface AppDeps {
   readonly endpoints: readonly Endpoint[];
   /** For `GET /healthz`: what this service has to say of its policy. */
   readonly health: () => unknown;
+  /** Whether the service was told to stop: balancers then take it out. */
+  readonly isStopping: () => boolean;
   readonly logger: Logger;
 }
 
@@ -18,7 +20,7 @@ export interface AppDeps {
 export function createApp(deps: AppDeps): Koa {
   const app = new Koa();
   app.use(answerErrors(deps.logger));
-  app.use(health(deps.health));
+  app.use(health(deps));
   app.use(dispatch(deps.endpoints));
   app.on('error', (error: Error) => deps.logger.error({ err: error }, 'request failed'));
   return app;
@@ -45,11 +47,12 @@ function logRefusal(logger: Logger, ctx: Context, error: AccessRefusedError): vo
   logger.warn({ event: 'refused', status: error.status, reason: error.reason, method, path, ip }, 'access refused');
 }
 
-function health(report: () => unknown): Middleware {
+function health({ health: report, isStopping }: Pick<AppDeps, 'health' | 'isStopping'>): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== '/healthz') return next();
     if (ctx.method !== 'GET') throw methodNotAllowed(['GET']);
-    ctx.body = { status: 'ok', policy: report() };
+    ctx.status = isStopping() ? 503 : 200;
+    ctx.body = { status: isStopping() ? 'stopping' : 'ok', policy: report() };
   };
 }
 

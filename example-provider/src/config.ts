@@ -41,6 +41,8 @@ export const configSchema = z.strictObject({
       ),
     })
     .optional(),
+  /** How long the port stays open after the order to stop, while `/healthz` says 503: as long as balancers take to notice. */
+  shutdown: z.strictObject({ delaySeconds: z.int().min(0).max(300).default(0) }).prefault({}),
   log: z.strictObject({ level: z.enum(['debug', 'info', 'warn', 'error', 'silent']).default('info') }).prefault({}),
 });
 

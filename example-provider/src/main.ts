@@ -1,15 +1,16 @@
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { systemClock } from '@signet/policy-engine/clock';
+import { gracefulServer } from '@signet/policy-engine/http';
 import { Command, CommanderError } from 'commander';
 import { pino } from 'pino';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
 import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
-import { drain, followFiles, listen } from './tls-server.ts';
+import { followFiles, listen } from './tls-server.ts';
 
 /** How long requests in flight may take after the order to stop. */
-const graceMs = 8000;
+const deadlineMs = 8000;
 
 interface Options {
   readonly config: string;
@@ -29,13 +30,18 @@ async function serve(options: Options): Promise<void> {
   await using engine = await PolicyEngine.open({ policyDir: config.policyDir, domains: [config.domain] });
   await using client = createClient({ ...config.tls, ...config.server });
   const ask: AskServer = async (question) => ({ granted: await client.access.check(question) });
-  const server = createProvider({ config, engine, ask, clock: systemClock, logger });
+  let isStopping = false;
+  const server = createProvider({ config, engine, ask, clock: systemClock, logger, isStopping: () => isStopping });
+  const graceful = gracefulServer(server);
   using _files = followFiles(server, config.tls, (error) =>
     logger.error({ error: String(error) }, 'TLS files are unfit'),
   );
   announce(await listen(server, config.listen), config, options);
   await stopped;
-  await drain(server, graceMs);
+  // A second order ends the process at once.
+  for (const signal of ['SIGINT', 'SIGTERM']) setTimeout(() => process.removeAllListeners(signal), 500).unref();
+  isStopping = true;
+  await graceful.close({ delayMs: config.shutdown.delaySeconds * 1000, deadlineMs });
 }
 
 function announce(url: string, config: ProviderConfig, options: Options): void {

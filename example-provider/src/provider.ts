@@ -22,10 +22,13 @@ export interface ProviderDeps {
   readonly ask: AskServer;
   readonly clock: Clock;
   readonly logger: Logger;
+  /** Whether the service was told to stop. Default: never. */
+  readonly isStopping?: () => boolean;
 }
 
 /** The whole service, not listening yet: its endpoints, each behind its pattern, over mutual TLS. */
-export function createProvider({ config, engine, ask, clock, logger }: ProviderDeps): Server {
+export function createProvider(deps: ProviderDeps): Server {
+  const { config, engine, ask, clock, logger, isStopping = () => false } = deps;
   const certificateOf = createCertificateReader(clock);
   const patterns = {
     local: localEngine({ engine, certificateOf }),
@@ -37,5 +40,5 @@ export function createProvider({ config, engine, ask, clock, logger }: ProviderD
     ...protectedEndpoints(config.domain, patterns, new Catalogue()),
     ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf, logger)),
   ];
-  return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), logger }));
+  return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), isStopping, logger }));
 }

@@ -69,14 +69,3 @@ export async function listen(server: Server, { host, port }: ProviderConfig['lis
   const actual = typeof address === 'object' && address !== null ? address.port : port;
   return `https://${host.includes(':') ? `[${host}]` : host}:${actual}`;
 }
-
-/** Takes no new request, lets those in flight end within `graceMs`, then ends them. */
-export async function drain(server: Server, graceMs: number): Promise<void> {
-  // So that a connection ends with the answer to its last request.
-  server.keepAliveTimeout = 1;
-  const closed = new Promise<void>((resolve) => server.close(() => resolve()));
-  server.closeIdleConnections();
-  const timer = setTimeout(() => server.closeAllConnections(), graceMs);
-  await closed;
-  clearTimeout(timer);
-}

@@ -4,8 +4,9 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { createProvider } from '@signet/example-provider/provider';
-import { drain, listen } from '@signet/example-provider/tls-server';
+import { listen } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
+import { gracefulServer } from '@signet/policy-engine/http';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { TestAuthority, TestClock } from '@signet/policy-engine/testing';
 import { createLogger } from '@signet/server/logger';
@@ -42,8 +43,9 @@ async function start(t: ExecutionContext) {
     clock: systemClock,
     logger: createLogger('silent', { write: () => undefined }),
   });
+  const graceful = gracefulServer(server);
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
-  t.teardown(() => drain(server, 100));
+  t.teardown(() => graceful.close({ idleMs: 0, deadlineMs: 100 }));
   const content = domainContent(instanceDomains[1]);
   const services = content.services.map((each) =>
     each.name === 'cloud' ? { ...each, providerEndpoint: `${url}/attest` } : each,

@@ -3,8 +3,9 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { createProvider } from '@signet/example-provider/provider';
 import type { AccessQuestion } from '@signet/example-provider/require-access/ask-server';
-import { drain, listen } from '@signet/example-provider/tls-server';
+import { listen } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
+import { gracefulServer } from '@signet/policy-engine/http';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { TestAuthority, type TestCertificate, TestClock } from '@signet/policy-engine/testing';
 import { createLogger } from '@signet/server/logger';
@@ -61,8 +62,9 @@ export async function startProvider(
     clock: authority.clock,
     logger: createLogger('debug', { write: (line: string) => void log.push(JSON.parse(line)) }),
   });
+  const graceful = gracefulServer(server);
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
-  t.teardown(() => drain(server, 100));
+  t.teardown(() => graceful.close({ idleMs: 0, deadlineMs: 100 }));
   return { url, authority, questions, log, send: (each) => send(url, authority, each) };
 }
 

@@ -7,6 +7,7 @@ export {
 } from './authorize.ts';
 export { canonicalPath } from './canonical-path.ts';
 export type { ConnectionOptions } from './connection-certificate.ts';
+export { type CloseOptions, type GracefulServer, gracefulServer } from './graceful-server.ts';
 export { type NodeRequest, nodeRequests } from './node-request.ts';
 export type { Peer, TrustedProxies } from './proxy-certificate.ts';
 export {

@@ -5,15 +5,24 @@ export interface StopSignal extends Disposable {
 
 const endings = ['SIGINT', 'SIGTERM'] as const;
 
-/** Listens for SIGINT and SIGTERM. Asked again, the process goes on stopping in order. */
+/** Signals that come together are one order: a terminal, npm and the parent process each pass Ctrl-C on. In milliseconds. */
+const togetherMs = 500;
+
+/** Listens for SIGINT and SIGTERM. Asked again later, the process ends at once, by that signal. */
 export function stopSignal(): StopSignal {
   const controller = new AbortController();
-  const stop = () => controller.abort();
-  for (const name of endings) process.on(name, stop);
-  return {
-    signal: controller.signal,
-    [Symbol.dispose]: () => {
-      for (const name of endings) process.off(name, stop);
-    },
+  let askedAt: number | undefined;
+  const forget = () => {
+    for (const name of endings) process.off(name, stop);
   };
+  function stop(name: NodeJS.Signals): void {
+    const now = performance.now();
+    askedAt ??= now;
+    controller.abort();
+    if (now - askedAt < togetherMs) return;
+    forget();
+    process.kill(process.pid, name);
+  }
+  for (const name of endings) process.on(name, stop);
+  return { signal: controller.signal, [Symbol.dispose]: forget };
 }

@@ -266,8 +266,14 @@ export const configSchema = z.strictObject({
       requestMs: z.int().min(1000).max(120_000).default(20_000),
       /** How long an idle connection is kept. */
       keepAliveMs: z.int().min(1000).max(3_600_000).default(120_000),
-      /** How long requests in flight may take after the order to stop. */
+      /** How long requests in flight may take after the order to stop, from when the port is closed. */
       drainMs: z.int().min(0).max(60_000).default(9000),
+    })
+    .prefault({}),
+  shutdown: z
+    .strictObject({
+      /** How long the port stays open after the order to stop, while `/readyz` says 503: as long as balancers take to notice. */
+      delaySeconds: seconds(0, 300).default(0),
     })
     .prefault({}),
   log: z

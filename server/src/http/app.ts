@@ -22,8 +22,6 @@ export interface AppDeps extends AuthenticationDeps {
   readonly busyRoutes: (router: Router<RequestState>) => void;
   /** Puts the other operations on the router. */
   readonly routes: (router: Router<RequestState>) => void;
-  /** Whether the server is stopping: answers then tell clients to open no further request on their connection. */
-  readonly isDraining: () => boolean;
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
   /** The first part of every request id: unique to this process. */
@@ -69,8 +67,6 @@ function requestBoundary(deps: AppDeps): Middleware {
     } catch (error) {
       answerError(deps, ctx, error);
     }
-    // Asked late: the order to stop may have come meanwhile.
-    if (deps.isDraining()) res.setHeader('Connection', 'close');
     logRequest(deps, ctx, performance.now() - started);
   };
 }

@@ -2,6 +2,7 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Server } from 'node:https';
 import type { Clock } from '@signet/policy-engine/clock';
+import { gracefulServer } from '@signet/policy-engine/http';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
 import type { GetCredentialsDeps } from '../cloud/get-credentials.ts';
 import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
@@ -47,7 +48,7 @@ export interface HttpServer {
   readonly addresses: Addresses;
   /** Takes the TLS files anew. Throws, and goes on with the old ones, when they are unfit. */
   reloadTls(): void;
-  /** Stops accepting, lets the requests in flight end within the drain time, then closes what is left. */
+  /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
   close(): Promise<void>;
 }
 
@@ -61,12 +62,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => logger.debug({ stage, reason }, 'connection failed'),
   });
+  const graceful = gracefulServer(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
   const addresses = addressesOf(config, await listen(server, config.listen));
   server.on('secureConnection', trust.met);
-  let draining = false;
   let certificate = certificateLife(config.tls.certificate);
-  const state = { isDraining: () => draining, certificate: () => certificate };
+  const state = { isStopping: () => graceful.isClosing, certificate: () => certificate };
   server.on('request', appFor(deps, addresses, trust, state).callback());
   return {
     addresses,
@@ -76,8 +77,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       certificate = certificateLife(config.tls.certificate);
     },
     close() {
-      draining = true;
-      return drain(server, config.timeouts.drainMs);
+      const { shutdown, timeouts } = config;
+      return graceful.close({ delayMs: shutdown.delaySeconds * 1000, deadlineMs: timeouts.drainMs });
     },
   };
 }
@@ -95,7 +96,7 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 }
 
 /** What changes while a server runs. */
-type ServerState = Pick<ReadinessDeps, 'isDraining' | 'certificate'>;
+type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'>;
 
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
@@ -154,7 +155,6 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       const management = { ...deps.management, basePath: managementPath };
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);
     },
-    isDraining: state.isDraining,
     onRefused: deps.onRefused,
     idPrefix: randomBytes(6).toString('base64url'),
   });
@@ -169,13 +169,4 @@ function listen(server: Server, at: { host: string; port: number }): Promise<num
     resolve(typeof address === 'object' && address !== null ? address.port : at.port);
   });
   return promise;
-}
-
-async function drain(server: Server, drainMs: number): Promise<void> {
-  const { promise, resolve } = Promise.withResolvers<void>();
-  server.close(() => resolve());
-  server.closeIdleConnections();
-  const guard = setTimeout(() => server.closeAllConnections(), drainMs);
-  await promise;
-  clearTimeout(guard);
 }

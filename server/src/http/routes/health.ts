@@ -9,7 +9,7 @@ export interface ReadinessDeps {
   readonly keys: SigningKeys;
   /** Of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
-  readonly isDraining: () => boolean;
+  readonly isStopping: () => boolean;
   /** The life of the server's own certificate, in milliseconds since the epoch. */
   readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
   /** Absent when no certificates are issued. */
@@ -47,12 +47,12 @@ export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestSta
   return (ctx) => {
     const { counter, refreshedAt, error } = deps.snapshotStatus();
     const { token, bundle, missing } = deps.keys.current();
-    const ready = token !== undefined && bundle !== undefined && !deps.isDraining();
+    const ready = token !== undefined && bundle !== undefined && !deps.isStopping();
     ctx.status = ready ? 200 : 503;
     answerJson(
       ctx,
       JSON.stringify({
-        status: deps.isDraining() ? 'stopping' : ready ? 'ready' : 'no-signing-key',
+        status: deps.isStopping() ? 'stopping' : ready ? 'ready' : 'no-signing-key',
         snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
         // The text of the failure is for the log: anyone may read this page.
         store: error === undefined ? 'readable' : 'unreadable',

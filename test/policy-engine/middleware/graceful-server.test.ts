@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { createServer, type RequestListener, type Server } from 'node:http';
+import { createServer as createTlsServer } from 'node:https';
+import { connect, type Socket } from 'node:net';
+import { text } from 'node:stream/consumers';
+import { gracefulServer } from '@signet/policy-engine/http';
+import { TestAuthority } from '@signet/policy-engine/testing';
+import test from 'ava';
+
+const get = 'GET / HTTP/1.1\r\nHost: localhost\r\n\r\n';
+
+/** A server whose answers wait for `release`. */
+async function start(listener?: RequestListener) {
+  const gate = Promise.withResolvers<void>();
+  const arrived = Promise.withResolvers<void>();
+  const server = createServer(async (request, response) => {
+    arrived.resolve();
+    await gate.promise;
+    if (listener === undefined) response.end('done');
+    else listener(request, response);
+  });
+  const graceful = gracefulServer(server);
+  const socket = await dial(server);
+  return { server, graceful, socket, arrived: arrived.promise, release: gate.resolve };
+}
+
+async function dial(server: Pick<Server, 'listening' | 'listen' | 'address' | 'once'>): Promise<Socket> {
+  if (!server.listening) await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const address = server.address();
+  const socket = connect(typeof address === 'object' && address !== null ? address.port : 0, '127.0.0.1');
+  await once(socket, 'connect');
+  return socket;
+}
+
+test('requests that were sent one after the other are all answered, and the last answer says that it is the last', async (t) => {
+  const { graceful, socket, arrived, release } = await start();
+  socket.write(get.repeat(3));
+  await arrived;
+  t.false(graceful.isClosing);
+  const closed = graceful.close();
+  t.true(graceful.isClosing);
+  t.is(graceful.close(), closed);
+  release();
+  const answers = (await text(socket)).split('HTTP/1.1 200 OK').slice(1);
+  await closed;
+  t.deepEqual(
+    answers.map((answer) => /connection: ([a-z-]+)/i.exec(answer)?.[1]),
+    ['keep-alive', 'keep-alive', 'close'],
+  );
+});
+
+test('a request that comes on an idle connection while the server stops is answered', async (t) => {
+  const { graceful, socket, release } = await start();
+  release();
+  socket.write(get);
+  await once(socket, 'data');
+  const closed = graceful.close({ idleMs: 20_000 });
+  socket.write(get);
+  t.regex(await text(socket), /connection: close[\s\S]*done/i);
+  await closed;
+});
+
+test('idle connections end soon, the beginning of a request keeps one until the deadline', async (t) => {
+  const { server, graceful, socket } = await start();
+  const idle = await dial(server);
+  socket.write('GET / HT');
+  const ends: string[] = [];
+  const ended = [idle, socket].map(async (each, index) => {
+    each.resume();
+    each.on('error', () => undefined);
+    await once(each, 'close');
+    ends.push(['idle', 'begun'][index] ?? '');
+  });
+  await Promise.all([graceful.close({ idleMs: 10, deadlineMs: 2000 }), ...ended]);
+  t.deepEqual(ends, ['idle', 'begun']);
+});
+
+test('a connection that never finishes its handshake does not keep the server', async (t) => {
+  const authority = await TestAuthority.create();
+  const { pem, key } = authority.certificate('catalog.api');
+  const server = createTlsServer({ cert: pem, key });
+  const graceful = gracefulServer(server);
+  const accepted = once(server, 'connection');
+  const socket = await dial(server);
+  await accepted;
+  socket.resume();
+  await graceful.close({ idleMs: 10, deadlineMs: 60_000 });
+  t.pass();
+});
+
+test('an answer that takes too long is cut at the deadline', async (t) => {
+  const { graceful, socket, arrived } = await start();
+  socket.write(get);
+  await arrived;
+  const received = text(socket).catch(() => '');
+  await graceful.close({ deadlineMs: 10 });
+  t.is(await received, '');
+});
