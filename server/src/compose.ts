@@ -12,7 +12,7 @@ import { namingRulesOf, openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { type KeyFiles, keyFilesIn } from './keys/key-files.ts';
-import { ensureSigningKeys } from './keys/rotate-keys.ts';
+import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
@@ -53,7 +53,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock }));
   if (deps.store === undefined) cleanup.defer(() => store.close());
   const files = keyFilesIn(config.keysDir);
-  await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock });
+  await prepareKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
   const live = await openSnapshot(config, store, { logger, clock });
   cleanup.defer(() => live.close());
   const overruns = reportOverruns(() => live.current(), logger);
@@ -110,6 +110,19 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     refresh,
     close: () => running.disposeAsync(),
   };
+}
+
+/** Without a key to sign with there is no server; without a standby key only a rotation in a hurry suffers. */
+async function prepareKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
+  await ensureSigningKeys(deps);
+  try {
+    await ensureStandbyKeys(deps);
+  } catch (error) {
+    logger.warn(
+      { error: String(error) },
+      'no standby key can be made: verifiers will not know the next key in an emergency',
+    );
+  }
 }
 
 function openSnapshot(

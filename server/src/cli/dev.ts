@@ -26,7 +26,7 @@ interface DevOptions {
   readonly json?: boolean;
 }
 
-/** How long a program may take to end in order. */
+/** How long a program may take to end in order; all of them end at once. */
 const graceMs = 9000;
 
 /** `signet dev`: the whole system on this machine. What `npm start` runs. */
@@ -53,14 +53,8 @@ async function runDev(options: DevOptions): Promise<void> {
   } catch (error) {
     if (!(error instanceof StoppedError)) throw error;
   } finally {
-    await stopAll(children);
+    await Promise.all(children.map((child) => child.stop(graceMs)));
   }
-}
-
-/** The token server last: what the others are still answering may need it. */
-async function stopAll([server, ...others]: readonly Child[]): Promise<void> {
-  await Promise.all(others.map((child) => child.stop(graceMs)));
-  await server?.stop(graceMs);
 }
 
 /** Until the signal. */

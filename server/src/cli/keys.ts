@@ -3,15 +3,14 @@ import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { Command, Option } from 'commander';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { NotFoundError } from '../errors.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
-import { keyStates } from '../keys/key-life.ts';
-import { addSigningKey, keyPurposes } from '../keys/rotate-keys.ts';
+import { isStandby, keyStates, type SignatureLife } from '../keys/key-life.ts';
+import { keyPurposes, rotateKey, type Successor, withdrawKey } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import type { Store } from '../store/store.ts';
 import { publishedKeysCommand } from './published-keys.ts';
-import { action, configPathOf, print } from './run.ts';
+import { action, configPathOf, print, warn } from './run.ts';
 
 const actor = 'signet keys';
 
@@ -40,9 +39,14 @@ export function keysCommand(): Command {
   keys.addCommand(publishedKeysCommand());
   keys
     .command('rotate')
-    .description('add a key that signs once every verifier knows it (keys.prepublishSeconds)')
+    .description(
+      'have the standby key sign once every verifier is sure to know it (keys.prepublishSeconds), and make another',
+    )
     .addOption(new Option('--purpose <purpose>', 'only this kind of key').choices(keyPurposes))
-    .option('--now', 'sign with it at once; verifiers that have not fetched it yet refuse what it signs')
+    .option(
+      '--now',
+      'sign with it at once; verifiers know it when it has been published long enough, else there is a warning',
+    )
     .option('--json', 'print JSON')
     .action(
       action(async (options: RotateOptions, command: Command) => {
@@ -51,7 +55,7 @@ export function keysCommand(): Command {
     );
   keys
     .command('compromised')
-    .description('withdraw a key at once, for good; another one takes over if it was the active one')
+    .description('withdraw a key at once, for good; the standby key takes over if it was the active one')
     .argument('<kid>', 'the id of the key')
     .option('--json', 'print JSON')
     .action(
@@ -81,42 +85,53 @@ async function withStore(
 
 async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
   const records = await store.signingKeys();
-  const life = { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 };
-  const states = keyStates(records, clock.now(), life);
+  const states = keyStates(records, clock.now(), lifeOf(config));
   return records.map((record) => ({
     kid: record.kid,
     purpose: record.purpose,
     state: record.compromisedAt === undefined ? states.get(record.kid) : 'compromised',
     created: formatTimestamp(record.createdAt),
-    signsFrom: formatTimestamp(record.activateAt),
+    signsFrom: isStandby(record) ? null : formatTimestamp(record.activateAt),
     compromised: record.compromisedAt === undefined ? null : formatTimestamp(record.compromisedAt),
   }));
 }
 
-async function rotate(store: Store, config: ServerConfig, { purpose, now }: RotateOptions) {
-  const deps = { store: signingKeyStore(store, actor), files: keyFilesIn(config.keysDir), clock: systemClock };
-  const made: { kid: string; purpose: KeyPurpose; signsFrom: string }[] = [];
-  for (const each of purpose === undefined ? keyPurposes : [purpose]) {
-    const record = await addSigningKey(deps, each, now === true ? 0 : config.keys.prepublishSeconds * 1000);
-    made.push({ kid: record.kid, purpose: each, signsFrom: formatTimestamp(record.activateAt) });
-  }
-  return made;
+function lifeOf({ tokens, bundles }: ServerConfig): SignatureLife {
+  return { token: tokens.longestExpirySeconds * 1000, bundle: bundles.lifetimeSeconds * 1000 };
 }
 
-/** Marks the key, and makes a new one when no other of its purpose can sign. */
+async function rotate(store: Store, config: ServerConfig, { purpose, now: isNow = false }: RotateOptions) {
+  const deps = { store: signingKeyStore(store, actor), files: keyFilesIn(config.keysDir), clock: systemClock };
+  const delayMs = config.keys.prepublishSeconds * 1000;
+  const signing: { kid: string; purpose: KeyPurpose; signsFrom: string }[] = [];
+  for (const each of purpose === undefined ? keyPurposes : [purpose]) {
+    const key = await rotateKey(deps, each, { delayMs, isNow });
+    if (isNow) warnOfUnknown(key, config);
+    signing.push({ kid: key.kid, purpose: each, signsFrom: formatTimestamp(key.activateAt) });
+  }
+  return signing;
+}
+
 async function withdraw(store: Store, config: ServerConfig, kid: string): Promise<void> {
-  const now = systemClock.now();
-  const records = await store.signingKeys();
-  const lost = records.find((record) => record.kid === kid);
-  if (lost === undefined) throw new NotFoundError(`there is no signing key \`${kid}\``);
-  const others = records.filter(
-    (record) =>
-      record.purpose === lost.purpose &&
-      record.kid !== kid &&
-      record.compromisedAt === undefined &&
-      record.activateAt <= now,
+  const deps = {
+    store: signingKeyStore(store, actor, 'key compromised'),
+    files: keyFilesIn(config.keysDir),
+    clock: systemClock,
+    life: lifeOf(config),
+    prepublishMs: config.keys.prepublishSeconds * 1000,
+  };
+  const successor = await withdrawKey(deps, kid);
+  if (successor !== undefined) warnOfUnknown(successor, config);
+}
+
+/** Verifiers keep the keys that they have: one that was published a moment ago is not among them. */
+function warnOfUnknown({ kid, purpose, createdAt }: Successor, { keys }: ServerConfig): void {
+  const knownFrom = createdAt + keys.prepublishSeconds * 1000;
+  const missing = Math.ceil((knownFrom - systemClock.now()) / 1000);
+  if (missing <= 0) return;
+  warn(
+    `the ${purpose} key \`${kid}\` signs now, and is published only since ${formatTimestamp(createdAt)}: until ` +
+      `${formatTimestamp(knownFrom)} (${missing} s) verifiers that do not know it yet may refuse what it signs; wait that long before ` +
+      'the next `--now`',
   );
-  // The successor comes first, so that at no moment nothing can sign.
-  if (others.length === 0) await rotate(store, config, { purpose: lost.purpose, now: true });
-  await store.change({ actor, reason: 'key compromised' }, (transaction) => transaction.markKeyCompromised(kid, now));
 }

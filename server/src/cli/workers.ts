@@ -3,7 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { z } from 'zod';
 import type { ServerConfig } from '../config/config.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
-import { ensureSigningKeys } from '../keys/rotate-keys.ts';
+import { ensureSigningKeys, ensureStandbyKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
@@ -26,7 +26,10 @@ export async function prepareStore(config: ServerConfig): Promise<void> {
   const store = await openSqliteStore(config.storeFile, { clock: systemClock });
   try {
     const files = keyFilesIn(config.keysDir);
-    await ensureSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock });
+    const keys = { store: signingKeyStore(store, 'signet serve'), files, clock: systemClock };
+    await ensureSigningKeys(keys);
+    // Where it fails, the workers say so.
+    await ensureStandbyKeys(keys).catch(() => undefined);
   } finally {
     await store.close();
   }

@@ -1,5 +1,6 @@
 import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
+import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import writeFileAtomic from 'write-file-atomic';
 import { publicJwkOf } from './new-signing-key.ts';
@@ -10,6 +11,8 @@ export interface KeyFiles {
   read(kid: string): KeyObject | undefined;
   /** Writes and syncs the file (mode 0600) before it answers. */
   write(kid: string, privateKey: KeyObject): Promise<void>;
+  /** Removes the file, if there is one. */
+  remove(kid: string): Promise<void>;
 }
 
 export function keyFilesIn(folder: string): KeyFiles {
@@ -28,6 +31,7 @@ export function keyFilesIn(folder: string): KeyFiles {
       const pem = privateKey.export({ format: 'pem', type: 'pkcs8' });
       await writeFileAtomic(pathOf(kid), pem.toString(), { mode: 0o600, fsync: true });
     },
+    remove: (kid) => rm(pathOf(kid), { force: true }),
   };
 }
 

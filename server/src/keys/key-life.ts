@@ -1,14 +1,35 @@
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 
-/** `next` is published and does not sign yet, `active` signs, `retired` only verifies, `withdrawn` does neither. */
-export type KeyState = 'next' | 'active' | 'retired' | 'withdrawn';
+/**
+ * `next` is published and does not sign yet, `standby` neither until it is needed, `active` signs, `retired` only verifies, `withdrawn`
+ * does neither.
+ */
+export type KeyState = 'standby' | 'next' | 'active' | 'retired' | 'withdrawn';
+
+/** `activateAt` of a standby key: the last moment that a date can hold. Programs of before see a key whose time has not come. */
+export const standbyTime = 8_640_000_000_000_000;
 
 /** How long what a key signed can be valid, in milliseconds: a retired key is published that long (and the skew). */
 export type SignatureLife = Readonly<Record<KeyPurpose, number>>;
 
 /** Clocks of verifiers may be this far off, in milliseconds. */
 export const keySkewMs = 300_000;
+
+export function isStandby({ activateAt }: Pick<SigningKeyRecord, 'activateAt'>): boolean {
+  return activateAt === standbyTime;
+}
+
+/** The keys of one purpose that are published and do not sign yet, the one that verifiers have known longest first. */
+export function waitingKeys(
+  records: readonly SigningKeyRecord[],
+  purpose: KeyPurpose,
+  now: number,
+): readonly SigningKeyRecord[] {
+  return usable(records, purpose)
+    .filter((record) => record.activateAt > now)
+    .sort((one, other) => one.createdAt - other.createdAt);
+}
 
 /** The records of one purpose that may be used, the one that signs last first. */
 function usable(records: readonly SigningKeyRecord[], purpose: KeyPurpose): SigningKeyRecord[] {
@@ -52,12 +73,12 @@ function stateOf(
   now: number,
   lifeMs: number,
 ): KeyState {
-  if (record.activateAt > now) return 'next';
+  if (record.activateAt > now) return isStandby(record) ? 'standby' : 'next';
   if (successor === undefined) return 'active';
   return now < successor.activateAt + lifeMs + keySkewMs ? 'retired' : 'withdrawn';
 }
 
-/** The public keys to publish at `now`: next, active and retired ones, each with its purpose. */
+/** The public keys to publish at `now`: standby, next, active and retired ones, each with its purpose. */
 export function publishedKeys(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): readonly Jwk[] {
   const states = keyStates(records, now, life);
   return records
@@ -67,9 +88,8 @@ export function publishedKeys(records: readonly SigningKeyRecord[], now: number,
 
 /** When the answer of the functions above changes next, by time alone; Infinity when it never does. */
 export function nextKeyChange(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): number {
-  const moments = records.flatMap((record) => [
-    record.activateAt,
-    record.activateAt + life[record.purpose] + keySkewMs,
-  ]);
+  const moments = records
+    .filter((record) => !isStandby(record))
+    .flatMap((record) => [record.activateAt, record.activateAt + life[record.purpose] + keySkewMs]);
   return Math.min(Number.POSITIVE_INFINITY, ...moments.filter((moment) => moment > now));
 }

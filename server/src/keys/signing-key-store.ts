@@ -2,9 +2,11 @@ import type { Store } from '../store/store.ts';
 import type { SigningKeyStore } from './rotate-keys.ts';
 
 /** The signing keys of a store, each change in a transaction of its own and in the name of `actor`. */
-export function signingKeyStore(store: Store, actor: string): SigningKeyStore {
+export function signingKeyStore(store: Store, actor: string, reason?: string): SigningKeyStore {
+  const context = { actor, ...(reason !== undefined && { reason }) };
   return {
     signingKeys: () => store.signingKeys(),
-    addSigningKey: (record) => store.change({ actor }, (transaction) => transaction.addSigningKey(record)),
+    addSigningKey: (record) => store.change(context, (transaction) => transaction.addSigningKey(record)),
+    change: (work) => store.change(context, work),
   };
 }

@@ -4,7 +4,7 @@ import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
 import { DomainError } from '../errors.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { KeyFiles } from './key-files.ts';
-import { nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from './key-life.ts';
+import { keyStates, nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from './key-life.ts';
 import { type SigningKey, type TokenSigner, tokenSigner } from './sign-token.ts';
 
 /** No private key here may sign now: the server cannot issue. */
@@ -70,7 +70,10 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
   }
 
   function choose(purpose: KeyPurpose, now: number, missing: string[]): SigningKey | undefined {
+    const states = keyStates(records ?? [], now, deps.life);
     for (const record of signingOrder(records ?? [], purpose, now)) {
+      // Nobody could verify what a key signs that is not published any more.
+      if (states.get(record.kid) === 'withdrawn') break;
       const key = privateKey(record.kid);
       if (key !== undefined) return { kid: record.kid, privateKey: key };
       missing.push(record.kid);

@@ -125,6 +125,7 @@ export type AuditAction =
   | 'change'
   | 'delete'
   | 'add-signing-key'
+  | 'activate-signing-key'
   | 'mark-key-compromised'
   | 'revoke-certificate'
   | 'revoke-instance'

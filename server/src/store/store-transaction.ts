@@ -109,6 +109,17 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#audit({ action: 'add-signing-key', subject: record.kid, after: JSON.stringify(record) });
   }
 
+  async activateSigningKey(kid: string, at: number): Promise<boolean> {
+    const known = (await this.signingKeys()).find((key) => key.kid === kid);
+    if (known === undefined || known.compromisedAt !== undefined || known.activateAt <= at) return false;
+    this.#changed = true;
+    await this.#db.updateTable('signing_keys').set({ activate_at: at }).where('kid', '=', kid).execute();
+    const before = JSON.stringify({ activateAt: known.activateAt });
+    const after = JSON.stringify({ activateAt: at });
+    await this.#audit({ action: 'activate-signing-key', subject: kid, before, after });
+    return true;
+  }
+
   async markKeyCompromised(kid: string, at: number): Promise<boolean> {
     const known = (await this.signingKeys()).find((key) => key.kid === kid);
     if (known === undefined) return false;

@@ -95,6 +95,8 @@ export interface StoreTransaction extends StoreReader {
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   addSigningKey(record: SigningKeyRecord): Promise<void>;
+  /** Has a key that does not sign yet sign from `at` on (milliseconds). False when there is none, or it signs earlier, or is compromised. */
+  activateSigningKey(kid: string, at: number): Promise<boolean>;
   /** False when there is no such key. A key stays compromised; the first time is kept. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Takes a certificate back; false when there is none, or it was taken back before. */

@@ -201,13 +201,18 @@ test('signet keys: a new key waits, --now does not, a compromised one is gone', 
   };
   const states = (list: { purpose: string; state: string }[], purpose: string) =>
     list.filter((key) => key.purpose === purpose).map(({ state }) => state);
+  t.deepEqual(states(await keys('list'), 'token').sort(), ['active', 'standby']);
   await keys('rotate', '--purpose', 'token');
-  t.deepEqual(states(await keys('list'), 'token').sort(), ['active', 'next']);
+  t.deepEqual(states(await keys('list'), 'token').sort(), ['active', 'next', 'standby']);
   await keys('rotate', '--purpose', 'token', '--now');
   const list = await keys('list');
-  t.deepEqual(states(list, 'token').sort(), ['active', 'next', 'retired']);
-  t.deepEqual(states(list, 'bundle'), ['active']);
-  const [bundle] = list.filter(({ purpose }) => purpose === 'bundle');
-  t.deepEqual(states(await keys('compromised', bundle?.kid ?? ''), 'bundle').sort(), ['active', 'compromised']);
+  t.deepEqual(states(list, 'token').sort(), ['active', 'retired', 'standby', 'standby']);
+  t.deepEqual(states(list, 'bundle').sort(), ['active', 'standby']);
+  const bundle = list.find(({ purpose, state }) => purpose === 'bundle' && state === 'active');
+  t.deepEqual(states(await keys('compromised', bundle?.kid ?? ''), 'bundle').sort(), [
+    'active',
+    'compromised',
+    'standby',
+  ]);
   t.is(await run('--config', config, 'keys', 'compromised', 'nothing').ended, 1);
 });

@@ -70,6 +70,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   for (const id of ['t1', 't2']) {
     await store.instances.addJoinToken(id, { ...instance(id), expires: at + 9999, createdBy: operator });
   }
+  await store.change(by.context, (change) => change.addSigningKey({ ...signingKey('k4'), activateAt: 9e15 }));
   await store.certificates.nextCrlNumber('ca');
   const digest = await backUpStore(file, backup, sealKey);
 
@@ -82,6 +83,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   await store.change(by.context, (change) => change.removeInstance(instance('a1'), revocation));
   await store.change(by.context, (change) => change.addSigningKey(signingKey('k3')));
   await store.change(by.context, (change) => change.markKeyCompromised('k1', 77));
+  t.true(await store.change(by.context, (change) => change.activateSigningKey('k4', 99)));
   await store.instances.spendJoinToken('t1', instance('t1'), at);
   await store.instances.addJoinToken('t3', { ...instance('t3'), expires: at + 9999, createdBy: operator });
   await store.certificates.nextCrlNumber('ca');
@@ -94,7 +96,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   await store.close();
   const restored = await restoreStore(file, backup, by);
   const replaced = `${file}.replaced-2`;
-  const kept = { certificates: 2, revocations: 2, instances: 1, signingKeys: 1, auditRecords: 6, lost: [] };
+  const kept = { certificates: 2, revocations: 2, instances: 1, signingKeys: 1, auditRecords: 7, lost: [] };
   t.deepEqual(restored, { digest, epoch: 2, replaced, kept });
 
   const again = await openSqliteStore(file, { clock });
@@ -119,11 +121,12 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.is(await again.instances.find(instance('a1')), undefined);
   t.like(await again.instances.find(instance('a2')), { currentSerial: 'b1', previousSerial: 'a2' });
   t.deepEqual(
-    (await again.signingKeys()).map(({ kid, compromisedAt }) => [kid, compromisedAt]),
+    (await again.signingKeys()).map(({ kid, activateAt, compromisedAt }) => [kid, activateAt, compromisedAt]),
     [
-      ['k1', 77],
-      ['k2', undefined],
-      ['k3', undefined],
+      ['k1', 2, 77],
+      ['k2', 2, undefined],
+      ['k3', 2, undefined],
+      ['k4', 99, undefined],
     ],
   );
   t.is(await again.instances.spendAttestationToken('j1', instance('a1'), at), 'foreign', 'a token that counted since');

@@ -132,6 +132,10 @@ function keepSigningKeys(database: Database.Database): number {
   database.exec(`
     update main.signing_keys as new set compromised_at = old.compromised_at from replaced.signing_keys as old
     where old.kid = new.kid and old.compromised_at is not null and new.compromised_at is null`);
+  // A standby key that was needed since the backup has signed since.
+  database.exec(`
+    update main.signing_keys as new set activate_at = old.activate_at from replaced.signing_keys as old
+    where old.kid = new.kid and old.activate_at < new.activate_at`);
   return changes;
 }
 
