@@ -1,7 +1,9 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
+import { createLogger } from '@signet/server/logger';
 import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
 import { createDomain } from '@signet/server/management/create-domain';
+import { openDryRuns } from '@signet/server/management/dry-runs';
 import { readNewDomain } from '@signet/server/management/edits/domains';
 import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
 import { putPolicy } from '@signet/server/management/edits/policies';
@@ -44,7 +46,17 @@ export async function openChanger(file: string): Promise<Changer> {
   const snapshot = () => live.current();
   const refresh = () => live.refresh();
   const clock = systemClock;
-  const deps: ManagementDeps = { store, snapshot, snapshotAt: live.at, refresh, changed: refresh, clock, quotas };
+  const dryRuns = openDryRuns({ storeFile: file, logger: createLogger('silent') });
+  const deps: ManagementDeps = {
+    store,
+    snapshot,
+    snapshotAt: live.at,
+    refresh,
+    changed: refresh,
+    clock,
+    quotas,
+    dryRuns,
+  };
   const caller = parsePrincipalName('sys.auth.operator');
   const request = { caller, context: { actor: caller }, mustBeNew: false, dryRun: false, allowWildcard: false };
   return {
@@ -55,6 +67,7 @@ export async function openChanger(file: string): Promise<Changer> {
       } else await changeDomain(deps, request, editOf(kind, turn));
     },
     async close() {
+      await dryRuns.close();
       await live.close();
       await store.close();
     },

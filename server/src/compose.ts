@@ -16,6 +16,7 @@ import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './key
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
+import { openDryRuns } from './management/dry-runs.ts';
 import { reservationOf } from './management/name-safeguards.ts';
 import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
@@ -75,6 +76,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     refresh: () => live.refresh(),
     changed: () => Promise.all([refresh(), peers.refresh()]),
     clock,
+    dryRuns: cleanup.adopt(openDryRuns({ storeFile: config.storeFile, logger }), (dryRuns) => dryRuns.close()),
     quotas: config.management.quotas,
     nameReservationMs: reservationOf(config),
     pagingSecret: await store.pagingSecret(),

@@ -15,7 +15,8 @@ export type DomainErrorCode =
   | 'service-unavailable'
   | 'store-refused'
   | 'provider-failed'
-  | 'too-large';
+  | 'too-large'
+  | 'too-many-requests';
 
 export interface DomainErrorOptions extends ErrorOptions {
   /** For the log only: never sent to a caller. Holds no secrets. */
@@ -112,6 +113,12 @@ export class PreconditionFailedError extends DomainError {
 export class TooLargeError extends DomainError {
   override readonly name = 'TooLargeError';
   readonly code = 'too-large';
+}
+
+/** A caller used up its rate limit, or has too many requests in flight. */
+export class TooManyRequestsError extends DomainError {
+  override readonly name = 'TooManyRequestsError';
+  readonly code = 'too-many-requests';
 }
 
 /** Where in which document what is wrong. Line and column count from 1. */

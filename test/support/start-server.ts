@@ -69,10 +69,20 @@ export async function startServer(t: Ending, options: TestServerOptions = {}): P
 certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }], trustDomain: signet.test }
 `,
   );
-  const config = loadConfig(at('signet.yaml'), {}, { 'listen.port': 0, 'log.level': 'debug', ...options.options });
+  const config = loadConfig(
+    at('signet.yaml'),
+    {},
+    {
+      'listen.port': 0,
+      'log.level': 'debug',
+      // Threads of the server open the store by its place in the configuration.
+      dataDir: folder,
+      ...options.options,
+    },
+  );
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
-  const store = await openSqliteStore(join(folder, 'signet.db'), clock === undefined ? {} : { clock });
+  const store = await openSqliteStore(config.storeFile, clock === undefined ? {} : { clock });
   const running = await createServer(config, { logger, store, peers, ...(clock !== undefined && { clock }) });
   t.teardown(async () => {
     await running.close();

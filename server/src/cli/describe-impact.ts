@@ -19,12 +19,29 @@ interface ShownImpact {
   };
 }
 
+interface ShownTotals {
+  readonly gains: number;
+  readonly losses: number;
+  readonly isExact: boolean;
+}
+
 const shownAGroup = 5;
 
 /** The impact of a change for people: one line for each part of access that flips, principals with the same flip together. */
-export function describeImpact(impact: readonly ShownImpact[] | undefined): string[] {
+export function describeImpact(impact: readonly ShownImpact[] | undefined, totals?: ShownTotals): string[] {
+  if (totals !== undefined) return [describeTotals(totals, impact ?? []), ...describeListed(impact ?? [])];
   if (impact === undefined) return ['access: cannot be told, the patterns are too entangled'];
   if (impact.length === 0) return ['access: nobody gains or loses any'];
+  return describeListed(impact);
+}
+
+/** That there is more than is listed, and how much. */
+function describeTotals({ gains, losses, isExact }: ShownTotals, listed: readonly ShownImpact[]): string {
+  const least = isExact ? '' : 'at least ';
+  return `access: too large to list: ${least}${gains} gains and ${least}${losses} losses; the first ${listed.length} are:`;
+}
+
+function describeListed(impact: readonly ShownImpact[]): string[] {
   const groups = new Map<string, ShownImpact[]>();
   for (const change of impact) {
     const what = `${change.change === 'gain' ? 'gains' : 'loses'} ${textSet(change.action)} on ${resources(change)}${places(change)}`;

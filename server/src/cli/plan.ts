@@ -3,7 +3,6 @@ import { Command, Option } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { formatProblem } from '../errors.ts';
-import type { AccessChange } from '../impact/impact.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { type Plan, planDocuments } from '../management/plan-documents.ts';
 import { planFileOf } from '../management/plan-file.ts';
@@ -60,28 +59,34 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
     }
     if (options.json === true) print(made, true);
     else describe(made);
-    const isUnwanted = options.failOn !== undefined && fails(made.impact, options.failOn);
+    const isUnwanted = options.failOn !== undefined && fails(made, options.failOn);
     if (isUnwanted || made.refusals.length > 0) throw new CommandFailedError();
   } finally {
     await store.close();
   }
 }
 
-/** An impact that cannot be told counts as every kind of change. */
-function fails(impact: readonly AccessChange[] | undefined, failOn: 'gain' | 'loss' | 'any'): boolean {
-  if (impact === undefined) return true;
-  return impact.some(({ change }) => failOn === 'any' || change === failOn);
+/** An impact that cannot be told, or not in full, counts as every kind of change. */
+function fails({ impact, impactTotals }: Plan, failOn: 'gain' | 'loss' | 'any'): boolean {
+  if (impact === undefined || impactTotals?.isExact === false) return true;
+  const { gains, losses } = impactTotals ?? countChanges(impact);
+  return (failOn !== 'loss' && gains > 0) || (failOn !== 'gain' && losses > 0);
+}
+
+function countChanges(impact: NonNullable<Plan['impact']>): { readonly gains: number; readonly losses: number } {
+  const gains = impact.filter(({ change }) => change === 'gain').length;
+  return { gains, losses: impact.length - gains };
 }
 
 const signs = { create: '+', change: '~', delete: '-' } as const;
 
-function describe({ changes, impact, warnings, refusals, casesPassed }: Plan): void {
+function describe({ changes, impact, impactTotals, warnings, refusals, casesPassed }: Plan): void {
   for (const warning of warnings) warn(formatProblem(warning));
   for (const { change, kind, domain, name } of changes) {
     print(`${signs[change]} ${kind} ${kind === 'domain' ? name : `${domain}: ${name}`}`, false);
   }
   if (changes.length === 0) print('nothing would change', false);
-  for (const line of describeImpact(impact)) print(line, false);
+  for (const line of describeImpact(impact, impactTotals)) print(line, false);
   print(`${casesPassed} cases passed`, false);
   for (const refusal of refusals) {
     process.stderr.write(`signet: would be refused: ${escapeControls(formatProblem(refusal))}\n`);

@@ -32,6 +32,7 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'precondition-failed': [412, 'invalid_request'],
   'provider-failed': [500, 'server_error'],
   'too-large': [413, 'invalid_request'],
+  'too-many-requests': [429, 'temporarily_unavailable'],
   'store-unavailable': [503, 'temporarily_unavailable'],
   'store-refused': [503, 'temporarily_unavailable'],
   'service-unavailable': [503, 'temporarily_unavailable'],

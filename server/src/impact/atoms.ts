@@ -5,6 +5,8 @@
  * trie of them costs.
  */
 
+import { Work } from './work.ts';
+
 /** A set of texts that no pattern tells apart. */
 export interface Atom {
   /** A text of the atom. */
@@ -32,6 +34,9 @@ function parseGlob(pattern: string): Glob {
   return Array.from(pattern, (character) => (character === '*' ? star : character === '?' ? anyOne : character));
 }
 
+/** An entry of a state is moved on, looked at and written into a key. */
+const stepsAnEntry = 10;
+
 /** Positions reachable without reading: a `*` may stand for nothing. */
 function settle(glob: Glob, positions: Iterable<number>): readonly number[] {
   const reached = new Set<number>();
@@ -53,7 +58,8 @@ function step(glob: Glob, positions: readonly number[], character: string): read
   return next.length === 0 ? next : settle(glob, next);
 }
 
-function advance(globs: readonly Glob[], state: State, character: string): State {
+function advance(globs: readonly Glob[], state: State, character: string, work: Work): State {
+  work.spend(stepsAnEntry * (1 + state.size));
   const next = new Map<number, readonly number[]>();
   for (const [index, positions] of state) {
     const moved = step(globs[index] ?? [], positions, character);
@@ -90,9 +96,13 @@ function keyOf(state: State): string {
 
 /**
  * All atoms of `patterns`, each with a short example; the atom that no pattern matches is among them. The empty text
- * counts only where `allowEmpty` is set. Throws `PatternsTooComplexError` past `maxStates` joint states.
+ * counts only where `allowEmpty` is set. Throws `PatternsTooComplexError` past `maxStates` joint states, and what the work throws.
  */
-export function atomsOf(patterns: readonly string[], options: { allowEmpty: boolean; maxStates?: number }): Atom[] {
+export function atomsOf(
+  patterns: readonly string[],
+  options: { allowEmpty: boolean; maxStates?: number; work?: Work },
+): Atom[] {
+  const { work = new Work() } = options;
   const globs = patterns.map(parseGlob);
   const start: State = new Map(globs.map((glob, index) => [index, settle(glob, [0])]));
   const atoms = new Map<string, Atom>();
@@ -103,20 +113,31 @@ export function atomsOf(patterns: readonly string[], options: { allowEmpty: bool
     if (text !== '' || options.allowEmpty) {
       const matches = accepted(globs, state);
       const vector = [...matches].join();
-      if (!atoms.has(vector)) atoms.set(vector, { example: readable(globs, text, vector), matches });
+      if (!atoms.has(vector)) {
+        work.keep(1 + matches.size);
+        atoms.set(vector, { example: readable(globs, text, vector, work), matches });
+      }
     }
-    for (const step of unseenSteps(globs, state, seen)) queue.push({ state: step.state, text: text + step.character });
+    for (const step of unseenSteps(globs, state, seen, work)) {
+      queue.push({ state: step.state, text: text + step.character });
+    }
     if (seen.size > limit) throw new PatternsTooComplexError('the patterns are too entangled');
   }
   return [...atoms.values()];
 }
 
-function unseenSteps(globs: readonly Glob[], state: State, seen: Set<string>): { state: State; character: string }[] {
+function unseenSteps(
+  globs: readonly Glob[],
+  state: State,
+  seen: Set<string>,
+  work: Work,
+): { state: State; character: string }[] {
   const steps: { state: State; character: string }[] = [];
   for (const character of branches(globs, state)) {
-    const next = advance(globs, state, character);
+    const next = advance(globs, state, character, work);
     const key = keyOf(next);
     if (seen.has(key)) continue;
+    work.keep(1 + next.size);
     seen.add(key);
     steps.push({ state: next, character });
   }
@@ -126,7 +147,7 @@ function unseenSteps(globs: readonly Glob[], state: State, seen: Set<string>): {
 const fillers = ['x', 'any', 'other', '0', '_', 'q'];
 
 /** The text with every `other` character replaced by something that people can read and that changes no match. */
-function readable(globs: readonly Glob[], text: string, vector: string): string {
+function readable(globs: readonly Glob[], text: string, vector: string, work: Work): string {
   if (!text.includes(other)) return text;
   const candidates = [
     ...fillers,
@@ -136,13 +157,14 @@ function readable(globs: readonly Glob[], text: string, vector: string): string 
   ];
   for (const filler of candidates) {
     const candidate = text.replaceAll(other, filler);
-    if (vectorOf(globs, candidate) === vector) return candidate;
+    if (vectorOf(globs, candidate, work) === vector) return candidate;
   }
   return text;
 }
 
-function vectorOf(globs: readonly Glob[], text: string): string {
+function vectorOf(globs: readonly Glob[], text: string, work: Work): string {
   let state: State = new Map(globs.map((glob, index) => [index, settle(glob, [0])]));
-  for (const character of text) state = advance(globs, state, character);
+  work.spend(stepsAnEntry * globs.length);
+  for (const character of text) state = advance(globs, state, character, work);
   return [...accepted(globs, state)].join();
 }

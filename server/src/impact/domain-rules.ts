@@ -2,12 +2,16 @@ import { foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import type { DomainSnapshot } from '../snapshot/snapshot.ts';
 import { type ConditionalRule, parseConditions } from './contexts.ts';
+import type { Work } from './work.ts';
 
 /** The rules of a domain's active policies, ready to be asked for those that speak of given roles. */
 export interface DomainRules {
   /** Without repetitions; names are folded and lack the domain's own prefix. */
-  rulesFor(roles: readonly string[]): readonly ConditionalRule[];
+  rulesFor(roles: readonly string[], work: Work): readonly ConditionalRule[];
 }
+
+/** A role is compared with a pattern. */
+const stepsAPattern = 10;
 
 const noRules: DomainRules = { rulesFor: () => [] };
 
@@ -32,7 +36,8 @@ export function domainRules(domain: DomainSnapshot | undefined): DomainRules {
     else addTo(exact, role, rule);
   }
   return {
-    rulesFor: (roles) => {
+    rulesFor: (roles, work) => {
+      work.spend(stepsAPattern * patterns.length * roles.length);
       const wide = patterns.filter(({ pattern }) => roles.some((role) => matchesPattern(pattern, role)));
       return [...roles.flatMap((role) => exact.get(role) ?? []), ...wide.map(({ rule }) => rule)];
     },

@@ -3,7 +3,14 @@ import { MemberList } from '../snapshot/member-list.ts';
 import { indexInSteps } from '../snapshot/membership-index.ts';
 import type { DomainSnapshot, Member, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../snapshot/steps.ts';
-import { type AccessChange, impactWithin, reachedFrom, touchedDomains } from './impact.ts';
+import {
+  type AccessChange,
+  type Comparison,
+  type Impact,
+  impactWithin,
+  reachedFrom,
+  touchedDomains,
+} from './impact.ts';
 
 /** What somebody may look at. */
 export interface Viewer {
@@ -13,8 +20,7 @@ export interface Viewer {
   sees(domain: DomainName, object: string): boolean;
 }
 
-export interface FoldedImpact {
-  readonly changes: readonly AccessChange[];
+export interface FoldedImpact extends Impact {
   /** Whether access may change in domains that the viewer does not see. */
   readonly more: boolean;
 }
@@ -24,21 +30,17 @@ export interface FoldedImpact {
  * and group that the viewer does not see, so that nothing in it depends on who these members are; the stand-in is told as
  * `via <domain>:group.<name>`. `own` is the domain that the viewer changes.
  */
-export function* foldedImpactInSteps(
-  before: Snapshot,
-  after: Snapshot,
-  own: DomainName,
-  viewer: Viewer,
-  now: number,
-): Steps<FoldedImpact> {
+export function* foldedImpactInSteps(comparison: Comparison, own: DomainName, viewer: Viewer): Steps<FoldedImpact> {
+  const { before, after } = comparison;
   const touched = touchedDomains(before, after);
   const visible = touched.filter((name) => name === own || viewer.sees(name, 'domain'));
   const names = new Set(visible.flatMap((name) => [name, ...reachedFrom(before, name), ...reachedFrom(after, name)]));
   const folder = new Folder(viewer, groupsNamed([before, after], names));
   const was = yield* folder.fold(before, names);
   const is = yield* folder.fold(after, names);
-  const changes = yield* impactWithin(visible, was, is, now);
-  return { changes: changes.map((change) => folder.told(change)), more: visible.length < touched.length };
+  const impact = yield* impactWithin(visible, { ...comparison, before: was, after: is });
+  const changes = impact.changes.map((change) => folder.told(change));
+  return { ...impact, changes, more: visible.length < touched.length };
 }
 
 /** The full names of groups that are members of roles of these domains. */

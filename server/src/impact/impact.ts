@@ -3,6 +3,7 @@ import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce, type Steps } from '../snapshot/steps.ts';
+import type { Atom } from './atoms.ts';
 import {
   type ConditionalRule,
   type ContextClass,
@@ -12,7 +13,8 @@ import {
 } from './contexts.ts';
 import { domainRules } from './domain-rules.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
-import { differenceOf, differencesOf, type Flip } from './rule-difference.ts';
+import { differencesOf, type Flip, type PlacedFlip } from './rule-difference.ts';
+import { ImpactTooLargeError, Work } from './work.ts';
 
 /** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
 export interface AccessChange extends Omit<Flip, 'example'> {
@@ -30,31 +32,92 @@ export interface AccessChange extends Omit<Flip, 'example'> {
   };
 }
 
+/** How many changes there are, where not all of them are listed. */
+export interface ImpactTotals {
+  readonly gains: number;
+  readonly losses: number;
+  /** Else there are at least so many: finding the others would take too much. */
+  readonly isExact: boolean;
+}
+
+/** Who gains and who loses which access. */
+export interface Impact {
+  readonly changes: readonly AccessChange[];
+  /** Present when it is too large to list. */
+  readonly totals?: ImpactTotals;
+}
+
 /**
  * Who gains and who loses which access between two snapshots at `now` (milliseconds): exact over memberships, groups,
  * delegation, wildcards, conditions and DENY. Sorted by domain, then by principal (names before wildcards). Pure.
  * Throws `PatternsTooComplexError`.
  */
-export function impactOf(before: Snapshot, after: Snapshot, now: number): AccessChange[] {
-  return runAtOnce(impactInSteps(before, after, now));
+export function impactOf(before: Snapshot, after: Snapshot, now: number): readonly AccessChange[] {
+  return runAtOnce(impactInSteps(before, after, now)).changes;
 }
 
-/** `impactOf` in slices: a domain may have a hundred thousand members, and requests wait. */
-export function impactInSteps(before: Snapshot, after: Snapshot, now: number): Steps<AccessChange[]> {
-  return impactWithin(touchedDomains(before, after), before, after, now);
+/** `impactOf` in slices, within the bounds of `work`. Throws `ImpactCancelledError` as well. */
+export function impactInSteps(before: Snapshot, after: Snapshot, now: number, work: Work = new Work()): Steps<Impact> {
+  return impactWithin(touchedDomains(before, after), { before, after, now, work });
+}
+
+/** Two snapshots to compare. */
+export interface Comparison {
+  readonly before: Snapshot;
+  readonly after: Snapshot;
+  readonly now: number;
+  readonly work: Work;
 }
 
 /** The impact in these domains, those that `touchedDomains` tells or some of them. */
-export function* impactWithin(
-  names: readonly DomainName[],
-  before: Snapshot,
-  after: Snapshot,
-  now: number,
-): Steps<AccessChange[]> {
-  const off = [switchedOff(before), switchedOff(after)] as const;
-  const found: AccessChange[][] = [];
-  for (const name of names) found.push(yield* domainImpact(name, before, after, now, off));
-  return found.flat();
+export function* impactWithin(names: readonly DomainName[], comparison: Comparison): Steps<Impact> {
+  const off = [switchedOff(comparison.before), switchedOff(comparison.after)] as const;
+  const listing = new Listing(comparison.work);
+  try {
+    for (const name of names) yield* domainImpact(name, comparison, off, listing);
+  } catch (error) {
+    if (error instanceof ImpactTooLargeError) return listing.end(false);
+    throw error;
+  }
+  return listing.end(true);
+}
+
+/** Lists changes as long as there is room, and counts all of them. */
+class Listing {
+  readonly #work: Work;
+  readonly #changes: AccessChange[] = [];
+  #characters = 0;
+  #isFull = false;
+  #gains = 0;
+  #losses = 0;
+
+  constructor(work: Work) {
+    this.#work = work;
+  }
+
+  add(domain: DomainName, principal: PrincipalClass, difference: ContextDifference): void {
+    this.#gains += difference.gains;
+    this.#losses += difference.losses;
+    for (const flip of difference.flips) {
+      if (this.#isFull) return;
+      this.#list(
+        toChange(domain, principal, { ...difference.describe(flip), ...(flip.where && { where: flip.where }) }),
+      );
+    }
+  }
+
+  #list(change: AccessChange): void {
+    const { maxListed, maxListedCharacters } = this.#work.bounds;
+    if (Number.isFinite(maxListedCharacters)) this.#characters += JSON.stringify(change).length;
+    this.#isFull = this.#changes.length >= maxListed || this.#characters > maxListedCharacters;
+    if (!this.#isFull) this.#changes.push(change);
+  }
+
+  end(isExact: boolean): Impact {
+    const [gains, losses] = [this.#gains, this.#losses];
+    const isWhole = isExact && gains + losses === this.#changes.length;
+    return { changes: this.#changes, ...(!isWhole && { totals: { gains, losses, isExact } }) };
+  }
 }
 
 /** The domains in which somebody's access may differ between two snapshots, sorted. */
@@ -102,31 +165,34 @@ interface Side {
   readonly domain: DomainSnapshot | undefined;
 }
 
+/** The roles of a principal are looked up. */
+const stepsAPrincipal = 200;
+
 function* domainImpact(
   name: DomainName,
-  before: Snapshot,
-  after: Snapshot,
-  now: number,
+  { before, after, now, work }: Comparison,
   off: readonly SwitchedOffPrincipals[],
-): Steps<AccessChange[]> {
+  listing: Listing,
+): Steps<void> {
   const was = { snapshot: before, domain: before.domain(name) };
   const is = { snapshot: after, domain: after.domain(name) };
   const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
   const isSamePolicy = was.domain?.policies === is.domain?.policies;
-  const differences = new Map<string, readonly ContextFlip[]>();
-  const changes: AccessChange[] = [];
-  for (const principal of yield* principalClasses([was, is], off)) {
+  const differences = new Map<string, ContextDifference>();
+  for (const principal of yield* principalClasses([was, is], off, work)) {
     yield;
+    work.spend(stepsAPrincipal);
     const held = roleNames(was, principal, now);
     const holds = roleNames(is, principal, now);
     if (isSamePolicy && held.join() === holds.join()) continue;
     // Role names hold neither commas nor bars.
     const key = `${held.join()}|${holds.join()}`;
-    const flips = differences.get(key) ?? flipsOf(oldRules.rulesFor(held), newRules.rulesFor(holds));
-    differences.set(key, flips);
-    for (const flip of flips) changes.push(toChange(name, principal, flip));
+    const known = differences.get(key);
+    const difference = known ?? differenceIn(oldRules.rulesFor(held, work), newRules.rulesFor(holds, work), work);
+    if (known === undefined) work.keep(1);
+    differences.set(key, difference);
+    listing.add(name, principal, difference);
   }
-  return changes;
 }
 
 function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: number): readonly string[] {
@@ -134,25 +200,69 @@ function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: n
   return grantedRoles(snapshot, domain, principal.example, now).map((role) => role.name);
 }
 
-interface ContextFlip extends Flip {
+interface ContextFlip extends PlacedFlip {
   /** Where it is not so everywhere. */
   readonly where?: readonly ContextClass[];
 }
 
+interface ContextDifference {
+  readonly flips: readonly ContextFlip[];
+  readonly gains: number;
+  readonly losses: number;
+  describe(flip: PlacedFlip): Flip;
+}
+
 /** What differs, with the hosts for which it does. */
-function flipsOf(before: readonly ConditionalRule[], after: readonly ConditionalRule[]): readonly ContextFlip[] {
+function differenceIn(
+  before: readonly ConditionalRule[],
+  after: readonly ConditionalRule[],
+  work: Work,
+): ContextDifference {
   const classes = contextClasses([...before, ...after]);
-  if (classes.length === 1) return differenceOf(before, after);
+  work.spend(stepsACondition * classes.length * (before.length + after.length));
   const pairs = classes.map(({ example }) => ({
     before: rulesInContext(before, example),
     after: rulesInContext(after, example),
   }));
-  const found = new Map<string, { readonly flip: Flip; readonly where: ContextClass[] }>();
-  for (const [index, flips] of differencesOf(pairs).entries()) {
+  const differences = differencesOf(classes.length === 1 ? [{ before, after }] : pairs, work);
+  const flips =
+    classes.length === 1
+      ? differences.flatMap((one) => one.flips)
+      : mergeContexts(
+          differences.map((one) => one.flips),
+          classes,
+          work,
+        );
+  const gains = flips.reduce((sum, { change }) => sum + Number(change === 'gain'), 0);
+  const describe = (flip: PlacedFlip) => {
+    const [first] = differences;
+    if (first === undefined) throw new Error('there is nothing to describe');
+    return first.describe(flip);
+  };
+  return { flips, gains, losses: flips.length - gains, describe };
+}
+
+/** A condition is compared with a host. */
+const stepsACondition = 10;
+
+/** The same flip on several kinds of hosts is one. */
+function mergeContexts(
+  flipsByContext: readonly (readonly PlacedFlip[])[],
+  classes: readonly ContextClass[],
+  work: Work,
+): ContextFlip[] {
+  const found = new Map<string, { readonly flip: PlacedFlip; readonly where: ContextClass[] }>();
+  const numbers = new Map<Atom, number>();
+  const numberOf = (atom: Atom) => {
+    const number = numbers.get(atom) ?? numbers.size;
+    numbers.set(atom, number);
+    return number;
+  };
+  for (const [index, flips] of flipsByContext.entries()) {
     const context = classes.slice(index, index + 1);
     for (const flip of flips) {
-      const { example: _, ...what } = flip;
-      const key = JSON.stringify(what);
+      work.keep(1);
+      const key = `${flip.change} ${numberOf(flip.action)} ${numberOf(flip.resource)}`;
       const same = found.get(key);
       if (same === undefined) found.set(key, { flip, where: [...context] });
       else same.where.push(...context);
@@ -161,7 +271,11 @@ function flipsOf(before: readonly ConditionalRule[], after: readonly Conditional
   return [...found.values()].map(({ flip, where }) => (where.length === classes.length ? flip : { ...flip, where }));
 }
 
-function toChange(domain: DomainName, principal: PrincipalClass, flip: ContextFlip): AccessChange {
+function toChange(
+  domain: DomainName,
+  principal: PrincipalClass,
+  flip: Flip & Pick<ContextFlip, 'where'>,
+): AccessChange {
   const { where, ...rest } = flip;
   const { action, resource } = flip.example;
   const [first] = where ?? [];

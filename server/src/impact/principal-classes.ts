@@ -8,6 +8,7 @@ import {
 } from '@signet/policy-engine/names';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../snapshot/steps.ts';
+import { Work } from './work.ts';
 
 /** Principals that no membership tells apart: one by name, or all others that a wildcard member covers. */
 export interface PrincipalClass {
@@ -19,10 +20,14 @@ export interface PrincipalClass {
   readonly example: PrincipalName;
 }
 
+/** A name is sorted and parsed. */
+const stepsAName = 100;
+
 /** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
 export function* principalClasses(
   sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
   off: readonly SwitchedOffPrincipals[] = sides.map(({ snapshot }) => switchedOff(snapshot)),
+  work: Work = new Work(),
 ): Steps<PrincipalClass[]> {
   const members = new Set<string>();
   for (const { snapshot, domain } of sides) {
@@ -38,7 +43,9 @@ export function* principalClasses(
       for (const domain of domains) closed.add(domain);
     }
   }
-  const taken = { names, closed, prefixes };
+  work.keep(names.size + prefixes.length);
+  work.spend(stepsAName * (names.size + prefixes.length));
+  const taken = { names, closed, prefixes, work };
   const named: PrincipalClass[] = [];
   for (const name of [...names].sort()) {
     yield;
@@ -104,6 +111,7 @@ interface Taken {
   /** Domains that are switched off on one side: their services are classes of their own. */
   readonly closed: ReadonlySet<DomainName>;
   readonly prefixes: readonly string[];
+  readonly work: Work;
 }
 
 const letters = [...'sabcdefghijklmnopqrtuvwxyz0123456789_-.'];
@@ -120,6 +128,7 @@ function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
 
 /** The services of a domain that is switched off on one side, as far as wildcards cover them. */
 function closedClasses(domain: DomainName, taken: Taken): PrincipalClass[] {
+  taken.work.spend(taken.prefixes.length);
   const own = `${domain}.`;
   const inside = taken.prefixes.filter((prefix) => prefix.startsWith(own) && !prefix.slice(own.length).includes('.'));
   const bases = taken.prefixes.some((prefix) => own.startsWith(prefix)) ? [own, ...inside] : inside;
@@ -138,8 +147,10 @@ function findName(
   favourites: readonly string[],
   isFree: (name: string) => boolean,
 ): PrincipalClass | undefined {
-  const isCloser = (name: string) =>
-    taken.prefixes.some((rival) => rival.length > base.length && name.startsWith(rival));
+  const isCloser = (name: string) => {
+    taken.work.spend(taken.prefixes.length);
+    return taken.prefixes.some((rival) => rival.length > base.length && name.startsWith(rival));
+  };
   const tries = letters.flatMap((letter) => endings.map((ending) => start + letter + ending));
   for (const name of [...favourites, ...tries]) {
     if (isCloser(name) || !isFree(name)) continue;
@@ -148,6 +159,7 @@ function findName(
   }
   for (const letter of letters) {
     const next = start + letter;
+    taken.work.spend(taken.prefixes.length);
     const isContested = taken.prefixes.some((rival) => rival.length > next.length && rival.startsWith(next));
     if (!isContested || isCloser(next)) continue;
     const found = findName(base, next, taken, [], isFree);

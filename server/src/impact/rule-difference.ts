@@ -1,4 +1,5 @@
 import { type Atom, atomsOf } from './atoms.ts';
+import { Work } from './work.ts';
 
 /** One rule that applies to somebody: an effect on every action and resource that its patterns match. */
 export interface Rule {
@@ -23,12 +24,26 @@ export interface Flip {
   readonly example: { readonly action: string; readonly resource: string };
 }
 
+/** The same before it is put into words, which costs more than finding it. */
+export interface PlacedFlip {
+  readonly change: Flip['change'];
+  readonly action: Atom;
+  readonly resource: Atom;
+}
+
+/** What flips between two rule sets. */
+export interface Difference {
+  readonly flips: readonly PlacedFlip[];
+  /** Puts one of them into words. */
+  describe(flip: PlacedFlip): Flip;
+}
+
 /**
  * Every (action, resource) whose answer differs between two rule sets, as disjoint parts with one example each: exact,
  * whatever the wildcards. DENY wins, and what no rule allows is denied. Throws `PatternsTooComplexError`.
  */
 export function differenceOf(before: readonly Rule[], after: readonly Rule[]): Flip[] {
-  return differencesOf([{ before, after }]).flat();
+  return differencesOf([{ before, after }]).flatMap(({ flips, describe }) => flips.map(describe));
 }
 
 /** Two rule sets to compare. */
@@ -37,15 +52,32 @@ export interface RuleSets {
   readonly after: readonly Rule[];
 }
 
-/** The same for several pairs over the same patterns, each cut into the same parts. */
-export function differencesOf(pairs: readonly RuleSets[]): Flip[][] {
-  const changed = pairs.flatMap(({ before, after }) => symmetricDifference(before, after));
-  if (changed.length === 0) return pairs.map(() => []);
+/** The same for several pairs over the same patterns, each cut into the same parts. Throws what the work throws as well. */
+export function differencesOf(pairs: readonly RuleSets[], work: Work = new Work()): Difference[] {
   const rules = pairs.flatMap(({ before, after }) => [...before, ...after]);
-  const actions = axis(rules, changed, 'action');
-  const resources = axis(rules, changed, 'resource');
-  return pairs.map((pair) => flipsIn(pair, actions, resources));
+  work.spend(stepsARule * rules.length);
+  const changed = pairs.flatMap(({ before, after }) => symmetricDifference(before, after));
+  if (changed.length === 0) return pairs.map(() => nothing);
+  const actions = axis(rules, changed, 'action', work);
+  const resources = axis(rules, changed, 'resource', work);
+  const describe = ({ change, action, resource }: PlacedFlip): Flip => ({
+    change,
+    action: actions.describe(action),
+    resource: resources.describe(resource),
+    example: { action: action.example, resource: resource.example },
+  });
+  return pairs.map((pair) => ({ flips: flipsIn(pair, actions, resources, work), describe }));
 }
+
+const nothing: Difference = {
+  flips: [],
+  describe: () => {
+    throw new Error('there is nothing to describe');
+  },
+};
+
+/** A rule is made a text, and its patterns are looked up. */
+const stepsARule = 100;
 
 /** A rule with the places of its patterns on the axes. */
 interface Placed {
@@ -54,28 +86,27 @@ interface Placed {
   readonly resource: number;
 }
 
-function flipsIn({ before, after }: RuleSets, actions: Axis, resources: Axis): Flip[] {
+function flipsIn({ before, after }: RuleSets, actions: Axis, resources: Axis, work: Work): PlacedFlip[] {
   const place = (rules: readonly Rule[]) =>
     rules.map(({ effect, action, resource }): Placed => {
       return { effect, action: placeOf(actions, action), resource: placeOf(resources, resource) };
     });
   const [was, is, moved] = [place(before), place(after), place(symmetricDifference(before, after))];
-  const flips: Flip[] = [];
+  const flips: PlacedFlip[] = [];
   for (const action of actions.atoms) {
+    work.spend(1 + was.length + is.length + moved.length);
     const near = (rules: readonly Placed[]) => rules.filter((rule) => action.matches.has(rule.action));
     const nearMoved = near(moved);
     if (nearMoved.length === 0) continue;
     const [nearWas, nearIs] = [near(was), near(is)];
     for (const resource of resources.atoms) {
+      work.spend(1 + nearMoved.length);
       if (!nearMoved.some((rule) => resource.matches.has(rule.resource))) continue;
+      work.spend(nearWas.length + nearIs.length);
       const isAllowed = allows(nearIs, resource);
       if (allows(nearWas, resource) === isAllowed) continue;
-      flips.push({
-        change: isAllowed ? 'gain' : 'loss',
-        action: actions.describe(action),
-        resource: resources.describe(resource),
-        example: { action: action.example, resource: resource.example },
-      });
+      work.keep(1);
+      flips.push({ change: isAllowed ? 'gain' : 'loss', action, resource });
     }
   }
   return flips;
@@ -97,16 +128,16 @@ interface Axis {
 }
 
 /** Cuts one dimension into atoms, of which only those that a changed rule touches are kept. */
-function axis(rules: readonly Rule[], changed: readonly Rule[], dimension: 'action' | 'resource'): Axis {
+function axis(rules: readonly Rule[], changed: readonly Rule[], dimension: 'action' | 'resource', work: Work): Axis {
   const patterns = [...new Set(rules.map((rule) => rule[dimension]))];
   const index = new Map(patterns.map((pattern, position) => [pattern, position]));
   const touched = new Set(changed.map((rule) => index.get(rule[dimension])));
-  const atoms = atomsOf(patterns, { allowEmpty: dimension === 'resource' });
+  const atoms = atomsOf(patterns, { allowEmpty: dimension === 'resource', work });
   const kept = atoms.filter((atom) => [...atom.matches].some((position) => touched.has(position)));
   const extents = extentsOf(atoms);
   const described = new Map<Atom, TextSet>();
   const describeOnce = (atom: Atom) => {
-    const known = described.get(atom) ?? describe(patterns, extents, atom);
+    const known = described.get(atom) ?? describe(patterns, extents, atom, work);
     described.set(atom, known);
     return known;
   };
@@ -126,13 +157,19 @@ function extentsOf(atoms: readonly Atom[]): ReadonlyMap<number, readonly Atom[]>
   return extents;
 }
 
-function describe(patterns: readonly string[], extents: ReadonlyMap<number, readonly Atom[]>, atom: Atom): TextSet {
+function describe(
+  patterns: readonly string[],
+  extents: ReadonlyMap<number, readonly Atom[]>,
+  atom: Atom,
+  work: Work,
+): TextSet {
   const extent = (position: number) => extents.get(position) ?? [];
   const matched = [...atom.matches];
   const isNarrowest = (position: number) => {
     const own = extent(position);
     return !matched.some((rival) => {
       const theirs = extent(rival);
+      work.spend(1 + (theirs.length < own.length ? theirs.length : 0));
       return theirs.length < own.length && theirs.every((one) => one.matches.has(position));
     });
   };
@@ -142,6 +179,7 @@ function describe(patterns: readonly string[], extents: ReadonlyMap<number, read
   const near = first === undefined ? new Set([...extents.values()].flat()) : extent(first);
   const overlapping = new Set<number>();
   for (const one of near) {
+    work.spend(narrowest.length + one.matches.size);
     if (one === atom || !narrowest.every((position) => one.matches.has(position))) continue;
     for (const position of one.matches) if (!atom.matches.has(position)) overlapping.add(position);
   }

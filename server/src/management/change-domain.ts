@@ -2,25 +2,20 @@ import { createHash } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
-import { foldedImpactInSteps } from '../impact/fold.ts';
-import type { AccessChange } from '../impact/impact.ts';
 import { notFollowed } from '../peers.ts';
-import { compileInSteps } from '../snapshot/compile-snapshot.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { runInSlices } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, DomainPatch, Store, StoreReader, StoreTransaction } from '../store/store.ts';
-import { asRecord } from './apply-documents.ts';
+import type { DomainExcerpt, Store, StoreReader, StoreTransaction } from '../store/store.ts';
 import { danglingWarnings, type SeesDomain } from './dangling.ts';
+import type { DryRuns } from './dry-runs.ts';
 import { changesManagers } from './managers.ts';
-import { readForChange, readWhole } from './member-scope.ts';
+import { readForChange } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { lostNames, type NameRules, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
-import { describeChanges, type ObjectChange } from './object-changes.ts';
-import { unlessEntangled } from './plan-documents.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
+import { type Preview, preview, triedChange } from './preview.ts';
 import { checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
@@ -36,6 +31,7 @@ export interface ManagementDeps {
   readonly changed: () => Promise<unknown>;
   readonly clock: Clock;
   readonly quotas: Quotas;
+  readonly dryRuns: DryRuns;
   /** How long names stay reserved; default 30 days. */
   readonly nameReservationMs?: number;
 }
@@ -49,6 +45,8 @@ export interface ChangeRequest {
   /** The object must not exist yet. */
   readonly mustBeNew: boolean;
   readonly dryRun: boolean;
+  /** Aborted when nobody waits for the answer any more; only dry runs stop. */
+  readonly signal?: AbortSignal;
   readonly allowWildcard: boolean;
   /** As in `NameRules`. */
   readonly removeMemberships?: boolean;
@@ -76,14 +74,6 @@ export type ChangeOutcome =
   | { readonly kind: 'done'; readonly created: boolean; readonly view: unknown; readonly warnings: readonly string[] }
   | { readonly kind: 'dry-run'; readonly preview: Preview };
 
-export interface Preview {
-  readonly changes: readonly ObjectChange[];
-  /** Null when the patterns are too entangled to tell. */
-  readonly impact: readonly AccessChange[] | null;
-  /** What the author should look at; absent when there is nothing. */
-  readonly warnings?: readonly string[];
-}
-
 /** A strong entity tag: equal for equal content. */
 export function entityTagOf(view: unknown): string {
   return `"${createHash('sha256').update(JSON.stringify(view)).digest('base64url').slice(0, 27)}"`;
@@ -98,24 +88,9 @@ export async function changeDomain(
   request: ChangeRequest,
   edit: DomainEdit,
 ): Promise<ChangeOutcome> {
+  if (request.dryRun) return tryChange(deps, request, edit);
   // So that the transaction has little to catch up with.
   await deps.refresh();
-  if (request.dryRun) {
-    const { roles, groups, names } = edit.members;
-    const isNarrow = roles.length + groups.length === 0;
-    const read = isNarrow ? readForChange : readWhole;
-    const { before, after, warnings } = await deps.store.view(async (reader) =>
-      readAndEdit(reader, await asOf(deps, reader), request, edit, read),
-    );
-    const found = await preview(
-      deps,
-      request.caller,
-      before.content,
-      after,
-      isNarrow ? { names, sameRules: before.withoutRules } : undefined,
-    );
-    return { kind: 'dry-run', preview: withWarnings(found, warnings) };
-  }
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
     const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
     await transaction.saveExcerpt(before, after);
@@ -124,6 +99,16 @@ export async function changeDomain(
     const saved = await readForChange(transaction, edit.domain, edit.members);
     const view = saved && edit.view(saved.content);
     return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
+  });
+}
+
+function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit): Promise<ChangeOutcome> {
+  return preview(deps, request, edit.domain, async () => {
+    await deps.refresh();
+    const { before, after, warnings } = await deps.store.view(async (reader) =>
+      readAndEdit(reader, await asOf(deps, reader), request, edit),
+    );
+    return triedChange(before.content, after, warnings);
   });
 }
 
@@ -161,26 +146,17 @@ export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snaps
   return { ...deps, snapshot: () => snapshot };
 }
 
-/** A preview with what its author should look at. */
-export function withWarnings(found: Preview, warnings: readonly string[]): Preview {
-  return warnings.length === 0 ? found : { ...found, warnings: [...(found.warnings ?? []), ...warnings] };
-}
-
-async function readAndEdit(
-  reader: StoreReader,
-  deps: ManagementDeps,
-  request: ChangeRequest,
-  edit: DomainEdit,
-  read = readForChange,
-) {
-  const excerpt = await read(reader, edit.domain, edit.members);
+async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit) {
+  const excerpt = await readForChange(reader, edit.domain, edit.members);
   if (excerpt === undefined) throw new UnknownDomainError(edit.domain);
   const query = { caller: request.caller, right: edit.right, domain: edit.domain, object: edit.object };
   const systemOnly = edit.systemOnly === true;
   const { isAdmin } = requireRight(deps.snapshot(), { ...query, systemOnly }, deps.clock.now());
   // A delegate's change is judged by the rules as well.
   const needsRules = !isAdmin && edit.members.withoutRules === true;
-  const whole = needsRules ? await read(reader, edit.domain, { ...edit.members, withoutRules: false }) : excerpt;
+  const whole = needsRules
+    ? await readForChange(reader, edit.domain, { ...edit.members, withoutRules: false })
+    : excerpt;
   const before = whole ?? excerpt;
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
   const elsewhere = await elsewhereWarnings(deps, request, { before: before.content, after, reader });
@@ -251,44 +227,4 @@ export function requireMatch(request: ChangeRequest, view: unknown): void {
   if (ifMatch === undefined) return;
   const fits = view !== undefined && (ifMatch.includes('*') || ifMatch.includes(entityTagOf(view)));
   if (!fits) throw new PreconditionFailedError('the object is not what it was: read it again');
-}
-
-/** What a change would do, as far as its author may know. With `part`, both sides may lack what it leaves as it is. */
-export async function preview(
-  deps: Pick<ManagementDeps, 'snapshot' | 'clock'>,
-  caller: PrincipalName,
-  before: DomainRecord | undefined,
-  after: DomainContent,
-  part?: Pick<DomainPatch, 'names' | 'sameRules'>,
-): Promise<Preview> {
-  const now = deps.clock.now();
-  const snapshot = deps.snapshot();
-  const record = asRecord(after, now);
-  const known = snapshot.domain(after.name);
-  const patch = known && part && { since: known.version, excerpt: record, ...part };
-  const compiled = await runInSlices(
-    compileInSteps(snapshot, {
-      state: { epoch: snapshot.epoch, counter: snapshot.counter },
-      ...(patch === undefined ? { domains: [record] } : { domains: [], patches: [patch] }),
-      deleted: [],
-      signingKeys: snapshot.signingKeys,
-    }),
-  );
-  const changes = describeChanges(before, after);
-  const sides = { before: snapshot, after: compiled.snapshot };
-  return { changes, ...(await visibleImpact(sides, caller, after.name, now)) };
-}
-
-/** Who gains and who loses which access, as far as the author of the change may know. */
-export async function visibleImpact(
-  { before, after }: { readonly before: Snapshot; readonly after: Snapshot },
-  caller: PrincipalName,
-  domain: DomainName,
-  now: number,
-): Promise<Pick<Preview, 'impact' | 'warnings'>> {
-  const viewer = viewerOf(before, caller, now);
-  const folded = await unlessEntangled(foldedImpactInSteps(before, after, domain, viewer, now));
-  if (folded === undefined) return { impact: null };
-  const warnings = ['access may change in domains that you may not look at'];
-  return { impact: folded.changes, ...(folded.more && { warnings }) };
 }

@@ -1,6 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
-import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { DomainContent } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
 import {
@@ -10,12 +9,8 @@ import {
   changeAndFollow,
   type ManagementDeps,
   nameRulesOf,
-  type Preview,
-  preview,
   requireMatch,
   seesDomain,
-  visibleImpact,
-  withWarnings,
 } from './change-domain.ts';
 import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
 import { checkDeletable, domainView } from './edits/domains.ts';
@@ -23,6 +18,7 @@ import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
+import { preview, triedChange } from './preview.ts';
 import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, viewerOf } from './rights.ts';
@@ -52,11 +48,9 @@ export async function createDomain(
     return await memberWarnings(undefined, content, reader);
   };
   if (request.dryRun) {
-    const warnings = await deps.store.view(check);
-    return {
-      kind: 'dry-run',
-      preview: withWarnings(await preview(deps, request.caller, undefined, content), warnings),
-    };
+    return preview(deps, request, content.name, async () =>
+      triedChange(undefined, content, await deps.store.view(check)),
+    );
   }
   const warnings = await changeAndFollow(deps, request, async (transaction) => {
     const found = await check(transaction);
@@ -90,11 +84,14 @@ export async function deleteDomain(
   const sees = seesDomain(deps, request);
   await deps.refresh();
   if (request.dryRun) {
-    const ends = await deps.store.view(async (reader) => {
-      const { removed } = await check(reader);
-      return [...removed, ...referenceWarnings(await domainsReferringTo(reader, name), name, sees)];
+    return preview(deps, request, name, async () => {
+      const warnings = await deps.store.view(async (reader) => {
+        const { removed } = await check(reader);
+        return [...removed, ...referenceWarnings(await domainsReferringTo(reader, name), name, sees)];
+      });
+      const changes = [{ change: 'delete', kind: 'domain', domain: name, name }] as const;
+      return { changes, change: { kind: 'delete' }, warnings };
     });
-    return { kind: 'dry-run', preview: withWarnings(await deletionPreview(deps, request, name), ends) };
   }
   const warnings = await changeAndFollow(deps, request, async (transaction) => {
     const { members, removed } = await check(transaction);
@@ -109,15 +106,4 @@ export async function deleteDomain(
 function requireOperator(deps: ManagementDeps, { caller }: ChangeRequest, domain: DomainName): void {
   if (isOperator(deps.snapshot(), { caller, right: 'manage_domain', domain }, deps.clock.now())) return;
   throw new ForbiddenError(`caller lacks \`manage_domain\` on \`${domain}\``);
-}
-
-async function deletionPreview(deps: ManagementDeps, { caller }: ChangeRequest, name: DomainName): Promise<Preview> {
-  const before = deps.snapshot();
-  const state = { epoch: before.epoch, counter: before.counter };
-  const changes = { state, domains: [], deleted: [name], signingKeys: before.signingKeys };
-  const { snapshot: after } = compileSnapshot(before, changes);
-  return {
-    changes: [{ change: 'delete', kind: 'domain', domain: name, name }],
-    ...(await visibleImpact({ before, after }, caller, name, deps.clock.now())),
-  };
 }

@@ -20,9 +20,12 @@ export interface ObjectChange {
 }
 
 /** What making `after` of `before` creates, changes and deletes, down to members and assertions. Pure. */
-export function describeChanges(before: DomainRecord | undefined, after: DomainContent): ObjectChange[] {
+export function describeChanges(
+  before: DomainRecord | undefined,
+  after: DomainContent,
+  diff: DomainDiff = diffDomains(before, after),
+): ObjectChange[] {
   const domain = after.name;
-  const diff = diffDomains(before, after);
   const items: Omit<ObjectChange, 'domain'>[] = [];
   if (before === undefined) items.push({ change: 'create', kind: 'domain', name: domain });
   else if (diff.fields) items.push({ change: 'change', kind: 'domain', name: domain });

@@ -1,8 +1,8 @@
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
-import { type AccessChange, impactInSteps } from '../impact/impact.ts';
+import { type AccessChange, type ImpactTotals, impactInSteps } from '../impact/impact.ts';
+import { usualBounds, Work } from '../impact/work.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices, type Steps } from '../snapshot/steps.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { Store, StoreState } from '../store/store.ts';
@@ -21,6 +21,8 @@ export interface Plan {
   readonly changes: readonly ObjectChange[];
   /** Absent when the patterns are too entangled to tell. */
   readonly impact?: readonly AccessChange[];
+  /** Present when the impact is too large to list: how much there is of it. */
+  readonly impactTotals?: ImpactTotals;
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
   /** Why `signet apply` with the same rules would refuse the documents; empty when it would not. */
@@ -62,11 +64,12 @@ export async function planDocuments(
     deleted: [],
     signingKeys: [],
   });
-  const impact = await impactIfKnown(before, after, now);
+  const impact = await unlessEntangled(impactInSteps(before, after, now, new Work(usualBounds)));
   return {
     state,
     changes: moved.flatMap((change) => describeChanges(change.before, change.after)),
-    ...(impact !== undefined && { impact }),
+    ...(impact !== undefined && { impact: impact.changes }),
+    ...(impact?.totals !== undefined && { impactTotals: impact.totals }),
     casesPassed,
     warnings,
     refusals,
@@ -78,11 +81,6 @@ function missingReasons(moved: readonly DocumentChange[]): DocumentProblem[] {
   return moved
     .filter(({ before }) => before?.requireReason === true)
     .map(({ document: { source } }) => source.problem(['domain'], 'the domain asks for a reason: apply with --reason'));
-}
-
-/** The impact, or undefined where the patterns are too entangled to find it. */
-export function impactIfKnown(before: Snapshot, after: Snapshot, now: number): Promise<AccessChange[] | undefined> {
-  return unlessEntangled(impactInSteps(before, after, now));
 }
 
 /** Runs an analysis of patterns; undefined where they are too entangled for it. */

@@ -104,6 +104,10 @@ export const previewShape = z.strictObject({
   changes: z.array(
     z.strictObject({ change: z.enum(['create', 'change', 'delete']), kind: z.string(), domain: name, name }),
   ),
+  /** Present when there are more changes than are listed: how many. */
+  changesTotal: z.int().optional(),
+  /** Present when the impact is too large to list: how many gains and losses there are, or at least are. */
+  impactTotals: z.strictObject({ gains: z.int(), losses: z.int(), isExact: z.boolean() }).optional(),
   impact: z
     .array(
       z.strictObject({

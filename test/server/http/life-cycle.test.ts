@@ -33,7 +33,7 @@ test('a key rotates while tokens are issued and verified, without one false refu
   const call = caller(t, server, await server.pki.identity('media.player'));
   const deps = {
     store: signingKeyStore(server.store, 'test'),
-    files: keyFilesIn(join(server.folder, 'data/keys')),
+    files: keyFilesIn(join(server.folder, 'keys')),
     clock,
   };
   const used = new Set<string | undefined>();

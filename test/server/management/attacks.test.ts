@@ -2,7 +2,9 @@ import { generateKeyPairSync } from 'node:crypto';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '@signet/server/errors';
+import { createLogger } from '@signet/server/logger';
 import { changeDomain } from '@signet/server/management/change-domain';
+import { openDryRuns } from '@signet/server/management/dry-runs';
 import { parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import test from 'ava';
@@ -317,6 +319,7 @@ test('a right that was taken away while a change waited for its turn is gone', a
     changed: async () => undefined,
     clock: systemClock,
     quotas,
+    dryRuns: openDryRuns({ storeFile: 'none', logger: createLogger('silent') }),
   };
   for (const who of ['media.guest', 'media.keyer']) {
     await boss(`${domain}/roles/keepers/members/media.guest`, send('PUT', {}));

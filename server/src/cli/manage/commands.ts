@@ -73,10 +73,10 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
 
 /** What the server says of a dry run; read with its types, as it is of the same release or refused. */
 function describePreview(answer: unknown): void {
-  const { changes, impact, warnings = [] } = previewSchema.parse(answer);
+  const { changes, impact, impactTotals, warnings = [] } = previewSchema.parse(answer);
   for (const warning of warnings) warn(warning);
   for (const { change, kind, domain, name } of changes) print(`${change} ${kind} ${domain}: ${name}`, false);
-  for (const line of describeImpact(impact ?? undefined)) print(line, false);
+  for (const line of describeImpact(impact ?? undefined, impactTotals)) print(line, false);
 }
 
 const textSet = z.object({ matching: z.array(z.string()), except: z.array(z.string()) });
@@ -87,6 +87,7 @@ const contextSet = z.partialRecord(
 const previewSchema = z.object({
   warnings: z.array(z.string()).optional(),
   changes: z.array(z.object({ change: z.string(), kind: z.string(), domain: z.string(), name: z.string() })),
+  impactTotals: z.optional(z.object({ gains: z.number(), losses: z.number(), isExact: z.boolean() })),
   impact: z.nullable(
     z.array(
       z.object({

@@ -54,12 +54,22 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
       ...(certificate !== undefined && { certificateSerial: certificate.serial }),
     },
     ...(ifMatch !== undefined && { ifMatch }),
+    signal: signalOf(ctx),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),
     removeMemberships: flag(query, 'removeMemberships'),
     reuseName: flag(query, 'reuseName'),
   };
+}
+
+/** Aborted when the connection closes before the answer is sent: nobody waits for it any more. */
+function signalOf({ res }: RouteContext): AbortSignal {
+  const closed = new AbortController();
+  res.once('close', () => {
+    if (!res.writableFinished) closed.abort();
+  });
+  return closed.signal;
 }
 
 /** The tags of `If-Match`, which are compared as they are: a weak one matches nothing (RFC 9110 §13.1.1). */

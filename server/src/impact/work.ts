@@ -1,0 +1,74 @@
+/** What finding an impact may cost, and how much of it is listed. */
+export interface ImpactBounds {
+  /** Steps of a few nanoseconds each. */
+  readonly maxSteps: number;
+  /** Things that are kept while it is found, of about a hundred bytes each. */
+  readonly maxKept: number;
+  /** Changes of access that are listed; the others are counted. */
+  readonly maxListed: number;
+  /** The same in characters of JSON: a change can name thousands of patterns. */
+  readonly maxListedCharacters: number;
+}
+
+/** For small inputs: everything is listed, whatever it costs. */
+export const noBounds: ImpactBounds = {
+  maxSteps: Number.POSITIVE_INFINITY,
+  maxKept: Number.POSITIVE_INFINITY,
+  maxListed: Number.POSITIVE_INFINITY,
+  maxListedCharacters: Number.POSITIVE_INFINITY,
+};
+
+/** What a plan and a dry run may cost: some seconds, some hundred megabytes, and an answer that a person can still read. */
+export const usualBounds: ImpactBounds = {
+  maxSteps: 1_000_000_000,
+  maxKept: 3_000_000,
+  maxListed: 1000,
+  maxListedCharacters: 1_000_000,
+};
+
+/** The bounds of the work were reached. What was found before still holds. */
+export class ImpactTooLargeError extends Error {
+  override readonly name = 'ImpactTooLargeError';
+}
+
+/** Nobody waits for the impact any more. */
+export class ImpactCancelledError extends Error {
+  override readonly name = 'ImpactCancelledError';
+}
+
+/** How often it is asked whether somebody still waits, in steps. */
+const stepsATurn = 1_000_000;
+
+/** Counts what finding an impact costs. Counted work, not time: the same question has the same answer on every machine. */
+export class Work {
+  readonly bounds: ImpactBounds;
+  readonly #isCancelled: () => boolean;
+  #steps = 0;
+  #asked = 0;
+  #kept = 0;
+
+  constructor(bounds: ImpactBounds = noBounds, isCancelled: () => boolean = () => false) {
+    this.bounds = bounds;
+    this.#isCancelled = isCancelled;
+  }
+
+  /** Throws `ImpactTooLargeError` past the bound, `ImpactCancelledError` when nobody waits any more. */
+  spend(steps: number): void {
+    this.#steps += steps;
+    if (this.#steps > this.bounds.maxSteps) throw new ImpactTooLargeError('finding the impact takes too many steps');
+    if (this.#steps - this.#asked < stepsATurn) return;
+    this.#asked = this.#steps;
+    if (this.#isCancelled()) throw new ImpactCancelledError('nobody waits for the impact');
+  }
+
+  /** The same for what is kept to the end. */
+  keep(things: number): void {
+    this.#kept += things;
+    if (this.#kept > this.bounds.maxKept) throw new ImpactTooLargeError('finding the impact takes too much memory');
+  }
+
+  /** What has been spent so far. */
+  cost(): { readonly steps: number; readonly kept: number } {
+    return { steps: this.#steps, kept: this.#kept };
+  }
+}

@@ -1,0 +1,67 @@
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { ServiceUnavailableError } from '../errors.ts';
+import type { Logger } from '../logger.ts';
+import { createThreadOnDemand, ThreadError } from '../threads/thread-on-demand.ts';
+import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
+import { OneAtATime } from './one-at-a-time.ts';
+
+/** Dry runs: one at a time for each principal, and what they ask is found outside of the request loop. */
+export interface DryRuns {
+  /** Throws `TooManyRequestsError` while an earlier dry run of the principal runs, and what `work` throws. */
+  run<Result>(caller: PrincipalName, work: () => Promise<Result>): Promise<Result>;
+  /** Finds an impact; ends it when nobody waits any more. Throws `ServiceUnavailableError`. */
+  findImpact(question: ImpactQuestion, signal?: AbortSignal): Promise<ImpactAnswer>;
+  close(): Promise<void>;
+}
+
+/** What the thread is told once. */
+export interface ImpactThreadData {
+  readonly storeFile: string;
+}
+
+/** The thread stays for those who try one change after the other, in milliseconds. */
+const idleMs = 30_000;
+const maxJobMs = 20_000;
+const cancelMs = 1000;
+const maxHeapMiB = 768;
+/** More dry runs do not wait for the thread. */
+const maxWaiting = 16;
+
+/** In a checkout the source runs as it is, in an installed package what was built of it. */
+const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
+
+export function openDryRuns({ storeFile, logger }: ImpactThreadData & { readonly logger: Logger }): DryRuns {
+  const thread = createThreadOnDemand({
+    module: new URL(`../impact-thread.${extension}`, import.meta.url),
+    workerData: { storeFile } satisfies ImpactThreadData,
+    idleMs,
+    maxJobMs,
+    cancelMs,
+    maxHeapMiB,
+    maxWaiting,
+  });
+  const callers = new OneAtATime('dry run');
+  return {
+    run: (caller, work) => callers.run(caller, work),
+    findImpact: async (question, signal) => {
+      try {
+        // Our own module answers.
+        return (await thread.run(question, signal)) as ImpactAnswer;
+      } catch (error) {
+        return answerTo(error, question, logger);
+      }
+    },
+    close: () => thread.close(),
+  };
+}
+
+/** What is said where the thread found nothing: too much to find is an answer too. */
+function answerTo(error: unknown, { caller, domain }: ImpactQuestion, logger: Logger): ImpactAnswer {
+  const reason = error instanceof ThreadError ? error.reason : 'failed';
+  if (reason === 'cancelled') throw new ServiceUnavailableError('the connection was closed');
+  logger.warn({ caller, domain, reason, error: String(error) }, 'the impact of a dry run was not found');
+  if (reason === 'memory' || reason === 'time') {
+    return { kind: 'found', changes: [], totals: { gains: 0, losses: 0, isExact: false }, more: false };
+  }
+  throw new ServiceUnavailableError('the impact of the change cannot be found now', { cause: error });
+}

@@ -1,0 +1,82 @@
+import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
+import { type FoldedImpact, foldedImpactInSteps } from '../impact/fold.ts';
+import type { Work } from '../impact/work.ts';
+import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import type { DomainContent, DomainRecord } from '../store/records.ts';
+import type { Store, StoreReader } from '../store/store.ts';
+import { affectedDomains } from './affected-domains.ts';
+import { asRecord } from './apply-documents.ts';
+import { neededDomains } from './documents/references.ts';
+import { applyDelta, type DomainDelta } from './domain-delta.ts';
+import { unlessEntangled } from './plan-documents.ts';
+import { systemDomain, viewerOf } from './rights.ts';
+import { snapshotOf, withNeeded } from './stored-world.ts';
+
+/** What a change would make of a domain. */
+export type PlannedChange =
+  | { readonly kind: 'create'; readonly content: DomainContent }
+  /** Good for one version of the domain: on another one it would be another change. */
+  | { readonly kind: 'change'; readonly since: number; readonly delta: DomainDelta }
+  | { readonly kind: 'delete' };
+
+/** A question of somebody who wants to change a domain. Plain data: it is asked of another thread. */
+export interface ImpactQuestion {
+  readonly caller: PrincipalName;
+  readonly domain: DomainName;
+  readonly change: PlannedChange;
+  /** Milliseconds since the epoch. */
+  readonly now: number;
+}
+
+export type ImpactAnswer =
+  | ({ readonly kind: 'found' } & FoldedImpact)
+  /** The patterns are too entangled to tell. */
+  | { readonly kind: 'entangled' }
+  /** The domain is not the one any more that the change was made for. */
+  | { readonly kind: 'moved' };
+
+/**
+ * Who gains and who loses which access by a change, as far as its author may know. Reads the domains that the change has to do with as of one
+ * instant, and no others. Throws what the store and `work` throw.
+ */
+export async function findImpact(
+  store: Pick<Store, 'view'>,
+  { caller, domain, change, now }: ImpactQuestion,
+  work: Work,
+): Promise<ImpactAnswer> {
+  const sides = await store.view((reader) => readSides(reader, domain, change));
+  if (sides === undefined) return { kind: 'moved' };
+  const { before, after: content } = sides;
+  const { snapshot: after } = compileSnapshot(before, {
+    state: { epoch: before.epoch, counter: before.counter },
+    domains: content === undefined ? [] : [asRecord(content, now)],
+    deleted: content === undefined ? [domain] : [],
+    signingKeys: [],
+  });
+  const comparison = { before, after, now, work };
+  const found = await unlessEntangled(foldedImpactInSteps(comparison, domain, viewerOf(before, caller, now)));
+  return found === undefined ? { kind: 'entangled' } : { kind: 'found', ...found };
+}
+
+/** The part of the store that decides about the change, and the domain after it; undefined when that is not what it was. */
+async function readSides(reader: StoreReader, name: DomainName, change: PlannedChange) {
+  const before = await reader.domain(name);
+  if (!isAsAsked(before, change)) return undefined;
+  const after = contentAfter(before, change);
+  // A domain that is deleted is not disabled: its name means nobody in particular.
+  const nothing = { name, enabled: true, limits: {}, roles: [], groups: [], policies: [], services: [] };
+  const sides = [before ?? nothing, after ?? nothing];
+  const affected = await affectedDomains(reader, [{ before, after: after ?? nothing }]);
+  const domains = await withNeeded(reader, new Map(), [systemDomain, name, ...affected, ...neededDomains(sides)]);
+  return { before: snapshotOf({ domains, switchedOff: await reader.switchedOff() }), after };
+}
+
+function isAsAsked(before: DomainRecord | undefined, change: PlannedChange): boolean {
+  if (change.kind === 'change') return before?.version === change.since;
+  return (before === undefined) === (change.kind === 'create');
+}
+
+function contentAfter(before: DomainRecord | undefined, change: PlannedChange): DomainContent | undefined {
+  if (change.kind === 'create') return change.content;
+  return change.kind === 'change' && before !== undefined ? applyDelta(before, change.delta) : undefined;
+}

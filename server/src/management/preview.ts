@@ -1,0 +1,97 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
+import { ServiceUnavailableError } from '../errors.ts';
+import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
+import { diffDomains } from '../store/diff-domains.ts';
+import type { DomainContent, DomainRecord } from '../store/records.ts';
+import { deltaOf } from './domain-delta.ts';
+import type { DryRuns } from './dry-runs.ts';
+import type { ImpactAnswer, PlannedChange } from './find-impact.ts';
+import { describeChanges, type ObjectChange } from './object-changes.ts';
+
+/** What a dry run answers. */
+export interface Preview {
+  readonly changes: readonly ObjectChange[];
+  /** How many there are, where not all of them are listed. */
+  readonly changesTotal?: number;
+  /** Null when the patterns are too entangled to tell. */
+  readonly impact: readonly AccessChange[] | null;
+  /** Present when the impact is too large to list: how much there is of it. */
+  readonly impactTotals?: ImpactTotals;
+  /** What the author should look at; absent when there is nothing. */
+  readonly warnings?: readonly string[];
+}
+
+/** Objects that a dry run lists; the others are counted. */
+const maxListedChanges = 1000;
+/** How often a dry run begins again because the domain was changed meanwhile. */
+const maxTries = 3;
+
+/** What a change would do to a domain, and what its author should look at. */
+export interface TriedChange {
+  readonly changes: readonly ObjectChange[];
+  readonly change: PlannedChange;
+  readonly warnings: readonly string[];
+}
+
+/** What making `after` of `before` does. */
+export function triedChange(
+  before: DomainRecord | undefined,
+  after: DomainContent,
+  warnings: readonly string[],
+): TriedChange {
+  const diff = diffDomains(before, after);
+  const change: PlannedChange =
+    before === undefined
+      ? { kind: 'create', content: after }
+      : { kind: 'change', since: before.version, delta: deltaOf(after, diff) };
+  return { changes: describeChanges(before, after, diff), change, warnings };
+}
+
+/**
+ * Says what a change would do, as far as its author may know: `attempt` makes it on what the store holds, and saves nothing. One at a time
+ * for each caller. Throws `TooManyRequestsError`, `ServiceUnavailableError` and what `attempt` throws.
+ */
+export function preview(
+  { dryRuns, clock }: { readonly dryRuns: DryRuns; readonly clock: Clock },
+  { caller, signal }: { readonly caller: PrincipalName; readonly signal?: AbortSignal },
+  domain: DomainName,
+  attempt: () => Promise<TriedChange>,
+): Promise<{ readonly kind: 'dry-run'; readonly preview: Preview }> {
+  return dryRuns.run(caller, async () => {
+    for (let tries = 1; tries <= maxTries; tries += 1) {
+      const { changes, change, warnings } = await attempt();
+      const answer = await dryRuns.findImpact({ caller, domain, change, now: clock.now() }, signal);
+      if (answer.kind !== 'moved') return { kind: 'dry-run', preview: previewOf(changes, answer, warnings) };
+    }
+    throw new ServiceUnavailableError(`domain \`${domain}\` changes all the time: send the request again`);
+  });
+}
+
+function previewOf(
+  changes: readonly ObjectChange[],
+  answer: Exclude<ImpactAnswer, { readonly kind: 'moved' }>,
+  warnings: readonly string[],
+): Preview {
+  const found = answer.kind === 'found' ? answer : undefined;
+  const listed = changes.slice(0, maxListedChanges);
+  const all = [...(found === undefined ? [] : impactWarnings(found)), ...warnings];
+  return {
+    changes: listed,
+    ...(listed.length < changes.length && { changesTotal: changes.length }),
+    impact: found?.changes ?? null,
+    ...(found?.totals !== undefined && { impactTotals: found.totals }),
+    ...(all.length > 0 && { warnings: all }),
+  };
+}
+
+function impactWarnings({ changes, totals, more }: Extract<ImpactAnswer, { readonly kind: 'found' }>): string[] {
+  const least = totals?.isExact === false ? 'at least ' : '';
+  const tooLarge =
+    totals &&
+    `the impact is too large to list: ${least}${totals.gains} gains and ${least}${totals.losses} losses, of which ${changes.length} are listed`;
+  return [
+    ...(tooLarge === undefined ? [] : [tooLarge]),
+    ...(more ? ['access may change in domains that you may not look at'] : []),
+  ];
+}
