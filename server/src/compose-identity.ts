@@ -102,7 +102,11 @@ async function identityRoutes(
     ...common,
     hosts: { rules, isServerHost: serverHostsOf(config) },
     reservedAddresses: reservedAddresses({
-      configured: config.instances.reservedAddresses,
+      configured: [
+        ...config.instances.reservedAddresses,
+        ...config.listen.proxyProtocolFrom,
+        ...config.budgets.sharedAddresses,
+      ],
       own: () => [...addressesOfThisMachine(), ...publishedHosts(config).filter((host) => isIP(host) !== 0)],
     }),
     instances,

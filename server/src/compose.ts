@@ -29,6 +29,8 @@ import { watchTlsFiles } from './tls-files.ts';
 export interface ServerDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
+  /** For rates: milliseconds that only grow. Default: those of the process. */
+  readonly monotonic?: Clock;
   /** The store to use; else the one of the configuration is opened, and closed with the server. */
   readonly store?: Store;
   /** The other processes of this server; none by default. */
@@ -95,6 +97,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     isRevoked: identity.isRevoked,
     isRevokedThumbprint: identity.isRevokedThumbprint,
     onRefused: refused.count,
+    monotonic: deps.monotonic,
     identity: identity.routes,
     ssh,
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },

@@ -47,6 +47,8 @@ export interface TestServerOptions {
   /** Options by their paths, e.g. `tokens.bound`. */
   readonly options?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
+  /** Of rates. */
+  readonly monotonic?: Clock;
   readonly pki?: Pki;
   /** The other processes of the server; default: none. */
   readonly peers?: Peers;
@@ -54,7 +56,7 @@ export interface TestServerOptions {
 
 /** A token server on a free port with a store of its own; it ends with the test or the file. */
 export async function startServer(t: Ending, options: TestServerOptions = {}): Promise<TestServer> {
-  const { clock, pki = await createPki(), peers = noPeers } = options;
+  const { clock, monotonic, pki = await createPki(), peers = noPeers } = options;
   const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   const at = (name: string) => join(folder, name);
   const server = await pki.server();
@@ -83,7 +85,8 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
   const store = await openSqliteStore(config.storeFile, clock === undefined ? {} : { clock });
-  const running = await createServer(config, { logger, store, peers, ...(clock !== undefined && { clock }) });
+  const clocks = { ...(clock !== undefined && { clock }), ...(monotonic !== undefined && { monotonic }) };
+  const running = await createServer(config, { logger, store, peers, ...clocks });
   t.teardown(async () => {
     await running.close();
     await store.close();

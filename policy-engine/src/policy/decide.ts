@@ -68,6 +68,8 @@ function findDeciding(
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
     if (error instanceof WorkExceededError) return 'too-much-work';
     throw error;
+  } finally {
+    policy.work.spent += search.spent;
   }
   return search.best;
 }

@@ -26,6 +26,8 @@ export interface DomainPolicy {
   readonly exceeded: Decision;
   /** How often it was given, for whoever watches. */
   readonly overruns: { count: number };
+  /** The work of all decisions so far, in units of `maxWork`: the difference around a decision is what that one has cost. */
+  readonly work: { spent: number };
 }
 
 /** How the policies of a domain are compiled. */
@@ -84,6 +86,7 @@ export function* compileInSteps(
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },
+    work: { spent: 0 },
   });
 }
 

@@ -19,10 +19,17 @@ export class WorkExceededError extends Error {
 
 /** Counts what a decision costs, so that no policy can make one cost more than `maxWork`. */
 export class Work {
+  readonly #limit: number;
   #left: number;
 
   constructor(limit: number = maxWork) {
+    this.#limit = limit;
     this.#left = limit;
+  }
+
+  /** What was spent so far. */
+  get spent(): number {
+    return this.#limit - this.#left;
   }
 
   /** Throws `WorkExceededError` once more than the limit is spent. */

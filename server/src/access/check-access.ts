@@ -1,5 +1,5 @@
 import { type ActionName, type DomainName, foldAscii, type PrincipalName } from '@signet/policy-engine/names';
-import { type Decision, type DecisionContext, decideInDomain } from '@signet/policy-engine/policy';
+import { type Decision, type DecisionContext, type DomainPolicy, decideInDomain } from '@signet/policy-engine/policy';
 import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { directRoles, grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
@@ -18,6 +18,8 @@ export interface AccessQuery {
 export interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
+  /** What the policy has cost, in units of `maxWork` of the engine. */
+  readonly work: number;
 }
 
 /**
@@ -26,34 +28,47 @@ export interface AccessAnswer {
  * of an `assume_role` check, does not exist, `InvalidRequestError` when the resource names no domain.
  */
 export function checkAccess(snapshot: Snapshot, query: AccessQuery, now: number): AccessAnswer {
-  const decision =
+  const { decision, work } =
     query.action === 'assume_role' && query.trustDomain !== undefined
       ? decideAssumeRole(snapshot, query, query.trustDomain, now)
       : decideInOwnDomain(snapshot, query, now);
-  return { granted: decision.status === 'ALLOW', decision };
+  return { granted: decision.status === 'ALLOW', decision, work };
 }
 
-function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decision {
+type Decided = Pick<AccessAnswer, 'decision' | 'work'>;
+
+function decideInOwnDomain(snapshot: Snapshot, query: AccessQuery, now: number): Decided {
   const domain = existing(snapshot, resourceDomain(query.resource));
   const roles = grantedRoles(snapshot, domain, query.principal, now).map((role) => role.name);
   return decideWithRoles(domain, roles, query);
 }
 
 /** Only who is listed in a role of the trust domain counts: delegation has one hop. */
-function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decision {
+function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: DomainName, now: number): Decided {
   const domain = existing(snapshot, trustDomain);
   const roles = directRoles(snapshot, domain, query.principal, now).map((role) => role.name);
   if (resourceDomain(query.resource) === domain.name || roles.length === 0) {
     return decideWithRoles(domain, roles, query);
   }
-  if (domain.foreignPolicy === undefined) return { status: 'DENY_NO_MATCH' };
-  return decideInDomain(domain.foreignPolicy, roles, query.action, query.resource);
+  if (domain.foreignPolicy === undefined) return noMatch;
+  return decideBy(domain.foreignPolicy, roles, { action: query.action, resource: query.resource });
 }
 
 /** Somebody without any role is an answer ("no rule matches"), not a malformed question as it is for a token. */
-function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decision {
-  if (roles.length === 0) return { status: 'DENY_NO_MATCH' };
-  return decideInDomain(domain.policy, roles, query.action, query.resource, query.context);
+function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decided {
+  return roles.length === 0 ? noMatch : decideBy(domain.policy, roles, query);
+}
+
+const noMatch: Decided = { decision: { status: 'DENY_NO_MATCH' }, work: 0 };
+
+function decideBy(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  { action, resource, context }: Pick<AccessQuery, 'action' | 'resource' | 'context'>,
+): Decided {
+  const before = policy.work.spent;
+  const decision = decideInDomain(policy, roles, action, resource, context);
+  return { decision, work: policy.work.spent - before };
 }
 
 function resourceDomain(resource: string): DomainName {

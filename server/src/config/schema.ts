@@ -17,6 +17,23 @@ const httpsAddress = z.string().refine((text) => {
   );
 }, 'must be an https address without user, query and fragment');
 
+/** Addresses and networks (CIDR). */
+const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
+
+/**
+ * A budget of a group in each process: milliseconds of processor time for each second (as counted: docs/decisions/026), how much of it at
+ * once, and requests in flight. `share`: what one member may take of each of the three.
+ */
+const groupBudget = (defaults: { workMsPerSecond: number; burstMs: number; inFlight: number; share: number }) =>
+  z
+    .strictObject({
+      workMsPerSecond: z.number().min(1).max(1_000_000).default(defaults.workMsPerSecond),
+      burstMs: z.number().min(100).max(10_000_000).default(defaults.burstMs),
+      inFlight: z.int().min(1).max(1_000_000).default(defaults.inFlight),
+      share: z.number().min(0.001).max(1).default(defaults.share),
+    })
+    .prefault({});
+
 /** `https`, or `http` on this machine. */
 const stsAddress = z.string().refine((text) => {
   const url = URL.parse(text);
@@ -67,7 +84,12 @@ export const configSchema = z.strictObject({
   /** `signet` follows the interface document, `athenz` its unmodified clients. */
   profile: z.enum(['signet', 'athenz']).default('signet'),
   listen: z
-    .strictObject({ host: z.string().min(1).default('127.0.0.1'), port: z.int().min(0).max(65_535).default(4443) })
+    .strictObject({
+      host: z.string().min(1).default('127.0.0.1'),
+      port: z.int().min(0).max(65_535).default(4443),
+      /** Balancers whose connections begin with a PROXY protocol v2 header: that header is required from them and taken from nobody else. */
+      proxyProtocolFrom: addresses,
+    })
     .prefault({}),
   /** What clients call; its path is the base path. Default: `https://<host>:<port>` and the profile's base path. */
   baseUrl: httpsAddress.optional(),
@@ -157,7 +179,7 @@ export const configSchema = z.strictObject({
         )
         .default([]),
       /** Addresses and networks that no certificate of an instance holds, beside those of this machine: balancers and proxies. */
-      reservedAddresses: z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]),
+      reservedAddresses: addresses,
       callOut: z
         .strictObject({
           /** Host names, `*.suffix`, addresses and networks of provider endpoints that may be called. */
@@ -258,6 +280,20 @@ export const configSchema = z.strictObject({
       bodyBytes: z.int().min(1024).max(1_048_576).default(65_536),
       /** For bodies that carry certificate requests and for management. */
       largeBodyBytes: z.int().min(1024).max(16_777_216).default(1_048_576),
+    })
+    .prefault({}),
+  budgets: z
+    .strictObject({
+      /** Whether callers that take too much of a process are refused (429). */
+      enabled: z.boolean().default(true),
+      /** Of each principal; its members are its certificates. */
+      principal: groupBudget({ workMsPerSecond: 600, burstMs: 30_000, inFlight: 640, share: 0.2 }),
+      /** Of all callers without a certificate together, their handshakes included; its members are their addresses (IPv6: /64). */
+      strangers: groupBudget({ workMsPerSecond: 500, burstMs: 30_000, inFlight: 512, share: 0.25 }),
+      /** Addresses that many clients have (NAT, balancers without the PROXY protocol): each has the budget of `strangers` to itself. */
+      sharedAddresses: addresses,
+      /** How long a refusal is held back, so that who asks in a loop is slowed down. */
+      refusalDelayMs: z.int().min(0).max(5000).default(1000),
     })
     .prefault({}),
   timeouts: z

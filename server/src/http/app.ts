@@ -1,9 +1,11 @@
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
+import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
@@ -24,6 +26,10 @@ export interface AppDeps extends AuthenticationDeps {
   readonly routes: (router: Router<RequestState>) => void;
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
+  /** Where the client of a connection is. */
+  readonly addressOf: (socket: Socket) => string;
+  /** Absent: no budgets are kept. */
+  readonly budget: BudgetRules | undefined;
   /** The first part of every request id: unique to this process. */
   readonly idPrefix: string;
 }
@@ -31,12 +37,13 @@ export interface AppDeps extends AuthenticationDeps {
 /** More header lines than any client sends. */
 const maxHeaderLines = 100;
 
-/** The middlewares in the order of decision 6: boundary (request id, error answer, access log), size, authentication, router. */
+/** The middlewares in the order of decision 6: boundary (request id, error answer, access log), size, authentication, budgets, router. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
   app.use(requestBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
+  if (deps.budget !== undefined) app.use(deps.budget.middleware);
   const served: string[] = [];
   for (const mount of [deps.busyRoutes, deps.routes]) {
     const router = new Router<RequestState>({ sensitive: true, strict: true });
@@ -59,6 +66,8 @@ function requestBoundary(deps: AppDeps): Middleware {
     const { res } = ctx;
     count += 1;
     ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
+    ctx.state.address = deps.addressOf(ctx.req.socket);
+    ctx.state.work = 0;
     res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
     res.setHeader('Cache-Control', 'no-store');
     if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
@@ -73,7 +82,8 @@ function requestBoundary(deps: AppDeps): Middleware {
 
 function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void {
   const { status } = ctx;
-  if (status < 500 && !deps.logRequests) return;
+  // Refusals by budgets are counted, and said once a minute.
+  if (status === 429 || (status < 500 && !deps.logRequests)) return;
   const line: Record<string, unknown> = {
     id: ctx.state.requestId,
     method: ctx.method,
@@ -82,6 +92,7 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
     status,
     us: Math.round(milliseconds * 1000),
     principal: ctx.state.principal?.name,
+    ...(ctx.state.principal === undefined && { address: ctx.state.address }),
   };
   if (ctx.state.errorDetail !== undefined) Object.assign(line, ctx.state.errorDetail);
   deps.logger[status < 500 ? 'info' : 'error'](line, 'request');
@@ -91,6 +102,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const answer = errorAnswer(error);
   const refused = refusedCredential(deps, ctx, error);
   if (refused !== undefined) deps.onRefused(refused);
+  if (answer.status === 401) deps.budget?.unauthenticated(ctx);
   if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.errorDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);

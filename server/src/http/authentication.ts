@@ -1,6 +1,7 @@
 import { TLSSocket } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
+import { costs } from '../budgets/costs.ts';
 import { MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import {
   type ClientCertificate,
@@ -58,6 +59,7 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
   const mayStandAlone = deps.profile.principalTokenAlone && use !== 'confirms';
   // INVARIANT: a certificate that is presented is valid, whatever token comes with it.
   const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);
+  ctx.state.work += costs.verification;
   const { principal, issuedAt } = verifyPrincipalToken(token, deps.snapshot(), deps.clock.now());
   if (holder?.kind === 'identity' && holder.name === principal) return holder;
   requireUse(use, principal, issuedAt, deps.clock.now());

@@ -7,6 +7,10 @@ import type { ClientCertificate, Principal } from '../principal.ts';
 /** What the middlewares leave for the handlers. */
 export interface RequestState {
   requestId: string;
+  /** Where the client is, as text; empty when the connection is gone. */
+  address: string;
+  /** What the request has cost beyond what its path tells, in microseconds (`budgets/costs.ts`). */
+  work: number;
   /** Who calls; absent only where a request needs no certificate. */
   principal?: Principal;
   /** The verified certificate of the connection. */
@@ -38,8 +42,8 @@ export function requireCaller(ctx: RouteContext): Caller {
   const { name } = requireIdentity(ctx);
   const { certificate } = ctx.state;
   if (certificate?.principal.name !== name) throw new UnauthenticatedError('the certificate of the caller is required');
-  const { requestId } = ctx.state;
-  return { principal: name, certificate, address: ctx.req.socket.remoteAddress ?? '', requestId };
+  const { requestId, address } = ctx.state;
+  return { principal: name, certificate, address, requestId };
 }
 
 /** Answers a JSON text. */

@@ -14,6 +14,7 @@ import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import type { ManagementRouteDeps } from './management/deps.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
+import { type OpenBudgets, openBudgets } from './open-budgets.ts';
 import { principalTokenUses } from './principal-token-use.ts';
 import type { AccessDeps } from './routes/access.ts';
 import type { ReadinessDeps } from './routes/health.ts';
@@ -32,6 +33,8 @@ export interface HttpServerDeps {
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
   readonly isRevokedThumbprint: AccessDeps['isRevokedThumbprint'];
+  /** For budgets: time that nobody sets. Default: that of the process. */
+  readonly monotonic?: Clock | undefined;
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
   /** The operations on certificates; absent when no issuer is configured. */
@@ -64,10 +67,11 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   });
   const graceful = gracefulServer(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
+  const budgets = openBudgets(server, config, logger, deps.monotonic);
   const addresses = addressesOf(config, await listen(server, config.listen));
   server.on('secureConnection', trust.met);
   let certificate = certificateLife(config.tls.certificate);
-  const state = { isStopping: () => graceful.isClosing, certificate: () => certificate };
+  const state = { isStopping: () => graceful.isClosing, certificate: () => certificate, budgets };
   server.on('request', appFor(deps, addresses, trust, state).callback());
   return {
     addresses,
@@ -76,9 +80,10 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       trust.reload();
       certificate = certificateLife(config.tls.certificate);
     },
-    close() {
+    async close() {
       const { shutdown, timeouts } = config;
-      return graceful.close({ delayMs: shutdown.delaySeconds * 1000, deadlineMs: timeouts.drainMs });
+      await graceful.close({ delayMs: shutdown.delaySeconds * 1000, deadlineMs: timeouts.drainMs });
+      budgets.close();
     },
   };
 }
@@ -96,7 +101,7 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 }
 
 /** What changes while a server runs. */
-type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'>;
+type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'> & { readonly budgets: OpenBudgets };
 
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
@@ -155,6 +160,8 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       const management = { ...deps.management, basePath: managementPath };
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);
     },
+    addressOf: state.budgets.connections.addressOf,
+    budget: state.budgets.rulesFor(addresses),
     onRefused: deps.onRefused,
     idPrefix: randomBytes(6).toString('base64url'),
   });

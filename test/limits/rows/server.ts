@@ -336,4 +336,34 @@ export const serverRows: readonly Row[] = [
     'server/store/excerpts.test.ts',
     'many changed domains are told whole',
   ),
+  elsewhere(
+    'server/src/budgets/budget-table.ts',
+    'maxBudgets',
+    'server/budgets/budget-table.test.ts',
+    'full buckets make room first, and nobody else is forgotten',
+  ),
+  elsewhere(
+    'server/src/budgets/budgets.ts',
+    'maxKnownAddresses',
+    'server/budgets/budgets.test.ts',
+    'addresses that were known are forgotten in their order where there are more than are kept',
+  ),
+  elsewhere(
+    'server/src/budgets/refusals.ts',
+    'maxNames',
+    'server/budgets/refusals.test.ts',
+    'refusals are one line a minute, with those who were refused most; names without end are counted together',
+  ),
+  elsewhere(
+    'server/src/budgets/refusals.ts',
+    'maxNamesReported',
+    'server/budgets/refusals.test.ts',
+    'refusals are one line a minute, with those who were refused most; names without end are counted together',
+  ),
+  elsewhere(
+    'server/src/http/proxy-protocol.ts',
+    'maxVariableLength',
+    'server/http/proxy-protocol.test.ts',
+    'a header of 4096 bytes beyond its fixed part is taken, a longer one is refused before it is there',
+  ),
 ];

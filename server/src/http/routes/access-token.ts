@@ -1,4 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
+import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError } from '../../errors.ts';
 import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
@@ -14,6 +15,9 @@ export function accessTokenRoute(deps: IssueTokensDeps): RouterMiddleware<Reques
       throw new InvalidRequestError('an Authorization header is not accepted beside the client certificate');
     }
     const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'));
-    answerJson(ctx, JSON.stringify(issueTokens(deps, principal, request)));
+    const tokens = issueTokens(deps, principal, request);
+    // The access token is paid for with the path.
+    if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
+    answerJson(ctx, JSON.stringify(tokens));
   };
 }

@@ -12,6 +12,7 @@ import { maxResourceLength } from '@signet/policy-engine/policy';
 import type { Access, RoleAccess } from '@signet/policy-engine/wire';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
+import { costs } from '../../budgets/costs.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../../errors.ts';
 import { grantedRoles } from '../../roles/granted-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../../snapshot/snapshot.ts';
@@ -43,6 +44,7 @@ export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
     const snapshot = deps.snapshot();
     const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
     const answer = checkAccess(snapshot, asked, deps.clock.now());
+    ctx.state.work += answer.work * costs.comparison;
     requireRightToAsk(deps, snapshot, ctx, domain, principal);
     // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
     const granted = answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));

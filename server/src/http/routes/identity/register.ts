@@ -9,10 +9,10 @@ import type { IdentityRouteDeps } from './deps.ts';
 /** `POST /instance`: what the instance attests is its credential; a certificate is only one more fact about it. */
 export function registerInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    const { principal } = ctx.state;
+    const { principal, address } = ctx.state;
     if (principal?.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');
     const information = parseRegisterInformation(bodyJson(ctx), deps.expiryTimeSeconds);
-    const registrant = { principal: principal?.name, address: ctx.req.socket.remoteAddress ?? '' };
+    const registrant = { principal: principal?.name, address };
     const identity = await registerInstance(deps.instances, registrant, information);
     const path = [identity.provider, information.domain, information.service, identity.instanceId];
     ctx.set('Location', `${deps.basePath}/instance/${path.map(encodeURIComponent).join('/')}`);

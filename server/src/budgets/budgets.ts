@@ -1,0 +1,142 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import { LRUCache } from 'lru-cache';
+import { type Budget, type BudgetLimits, BudgetTable } from './budget-table.ts';
+import { strangerOf } from './client-addresses.ts';
+
+/** Whose budget is used up. */
+export type Payer = 'certificate' | 'principal' | 'address' | 'strangers' | 'shared-address';
+
+/** The budget of a group, and what one of its members may take of it: of the work, of a burst and of the requests in flight. */
+export interface GroupLimits extends BudgetLimits {
+  readonly share: number;
+}
+
+export interface BudgetDeps {
+  /** Of each principal; its members are its certificates. */
+  readonly principal: GroupLimits;
+  /** Of all strangers together; its members are their addresses. */
+  readonly strangers: GroupLimits;
+  /** Whether many clients have this address: a translator, or a balancer that does not say who its clients are. */
+  readonly isShared: (address: string) => boolean;
+  /** Milliseconds that only grow, from any start. */
+  readonly monotonic: Clock;
+}
+
+/** Why something is refused, and when it makes sense to ask again. */
+export interface Refusal {
+  readonly payer: Payer;
+  readonly name: string;
+  readonly over: 'work' | 'in-flight';
+  readonly waitMs: number;
+}
+
+/** Who pays for a request or a connection: a member of a group, and the group. */
+export interface Account {
+  /** Why it may do nothing now; undefined when it may. */
+  refusal(): Refusal | undefined;
+  /** Counts a request in flight, unless the account is in debt or has as many as it may: then says so. */
+  enter(): Refusal | undefined;
+  /** The request is over. */
+  leave(): void;
+  /** Takes work, in microseconds; a negative number gives it back. */
+  charge(microseconds: number): void;
+}
+
+/** The budgets of this process. */
+export interface Budgets {
+  /** Of a caller who has proved a certificate; `certificate` tells those of one principal apart. */
+  ofCertificate(principal: string, certificate: string): Account;
+  /** Of a caller who has proved nothing. */
+  ofStranger(address: string): Account;
+  /** Of a connection that is not authenticated yet: as a stranger's, but what other strangers do does not keep out who was known here lately. */
+  ofConnection(address: string): Account;
+  /** Somebody has proved a certificate from this address. */
+  remember(address: string): void;
+}
+
+interface Share {
+  readonly payer: Payer;
+  readonly name: string;
+  readonly table: BudgetTable;
+  readonly budget: Budget;
+}
+
+/** Addresses from which somebody has proved a certificate lately. */
+const maxKnownAddresses = 65_536;
+const knownMs = 3_600_000;
+
+/** Once again at the earliest, where there are too many requests in flight. */
+const inFlightWaitMs = 1000;
+
+function memberLimits({ workMsPerSecond, burstMs, inFlight, share }: GroupLimits): BudgetLimits {
+  return {
+    workMsPerSecond: workMsPerSecond * share,
+    burstMs: burstMs * share,
+    inFlight: Math.max(1, Math.floor(inFlight * share)),
+  };
+}
+
+export function createBudgets({ principal, strangers, isShared, monotonic }: BudgetDeps): Budgets {
+  const tables = {
+    principal: new BudgetTable(principal),
+    certificate: new BudgetTable(memberLimits(principal)),
+    strangers: new BudgetTable(strangers),
+    address: new BudgetTable(memberLimits(strangers)),
+    // Those behind it are as many as all strangers, for all that is known.
+    'shared-address': new BudgetTable(strangers),
+  } satisfies Record<Payer, BudgetTable>;
+  const share = (payer: Payer, key: string, name: string): Share => {
+    const table = tables[payer];
+    return { payer, name, table, budget: table.of(key, monotonic.now()) };
+  };
+  const known = new LRUCache<string, true>({
+    max: maxKnownAddresses,
+    ttl: knownMs,
+    ttlResolution: 0,
+    perf: monotonic,
+  });
+  const account = (...shares: readonly Share[]): Account => accountOf(shares, monotonic);
+  const stranger = (address: string, withOthers: (name: string) => boolean): Account => {
+    const name = strangerOf(address);
+    if (isShared(address)) return account(share('shared-address', name, name));
+    const own = share('address', name, name);
+    return withOthers(name) ? account(own, share('strangers', '', 'strangers')) : account(own);
+  };
+  return {
+    ofCertificate: (name, certificate) =>
+      account(share('certificate', `${name} ${certificate}`, name), share('principal', name, name)),
+    ofStranger: (address) => stranger(address, () => true),
+    ofConnection: (address) => stranger(address, (name) => !known.has(name)),
+    remember: (address) => void known.set(strangerOf(address), true),
+  };
+}
+
+function accountOf(shares: readonly Share[], monotonic: Clock): Account {
+  const refusal = (): Refusal | undefined => {
+    const now = monotonic.now();
+    for (const { payer, name, table, budget } of shares) {
+      const waitMs = table.waitMs(budget, now);
+      if (waitMs > 0) return { payer, name, over: 'work', waitMs };
+    }
+    return undefined;
+  };
+  const crowded = (): Refusal | undefined => {
+    const full = shares.find(({ table, budget }) => budget.inFlight >= table.limits.inFlight);
+    return full && { payer: full.payer, name: full.name, over: 'in-flight', waitMs: inFlightWaitMs };
+  };
+  return {
+    refusal,
+    enter() {
+      const refused = refusal() ?? crowded();
+      if (refused === undefined) for (const { budget } of shares) budget.inFlight += 1;
+      return refused;
+    },
+    leave() {
+      for (const { budget } of shares) budget.inFlight -= 1;
+    },
+    charge(microseconds) {
+      const now = monotonic.now();
+      for (const { table, budget } of shares) table.charge(budget, microseconds, now);
+    },
+  };
+}

@@ -1,0 +1,26 @@
+/**
+ * What one unit of each kind of work costs, in microseconds of processor time. `npm run bench -- budgets` measures them on a server
+ * process; bench/RESULTS.md has the figures.
+ */
+export const costs = {
+  /** A mutual TLS handshake. */
+  handshake: 3000,
+  /** A request that is read, authenticated, answered and logged, beside what it asks for. */
+  request: 150,
+  /** A byte of a body that is read and parsed. */
+  bodyByte: 0.02,
+  /** A byte of an answer that is made and encrypted. */
+  answerByte: 0.01,
+  /** A unit of policy work (`Work` of the engine): about one compared character. */
+  comparison: 0.005,
+  /** A signature over a token. */
+  signature: 60,
+  /** A signature of a caller that is verified. */
+  verification: 120,
+  /** A certificate: its request read and verified, itself signed and recorded. */
+  certificate: 1500,
+  /** A transaction that changes the store, with its audit record. */
+  change: 1500,
+  /** A read of the store. */
+  read: 300,
+} as const;

@@ -1,0 +1,71 @@
+import type { Logger } from '../logger.ts';
+import type { Refusal } from './budgets.ts';
+
+/** What is refused, counted: one line a minute, never a line for each. */
+export interface Refusals {
+  /** A request was answered 429. */
+  request(refusal: Refusal): void;
+  /** A connection was closed before its handshake. */
+  connection(refusal: Refusal): void;
+  /** A connection of a listed balancer was closed because of its PROXY header. */
+  header(balancer: string, reason: string): void;
+  /** Says what was counted since the last time; nothing when there was nothing. */
+  report(): void;
+  /** Says the rest, and counts no more. */
+  close(): void;
+}
+
+const intervalMs = 60_000;
+/** Names that are counted one by one between two reports; the others are counted together. */
+const maxNames = 1000;
+/** Names in one line. */
+const maxNamesReported = 10;
+const others = 'others';
+
+class Counts {
+  #counts = new Map<string, number>();
+
+  add(name: string): void {
+    const key = this.#counts.has(name) || this.#counts.size < maxNames ? name : others;
+    this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
+  }
+
+  /** The number of all, and of those who have most; starts anew. */
+  take(): { readonly total: number; readonly most: Readonly<Record<string, number>> } {
+    const sorted = [...this.#counts].sort(([, one], [, other]) => other - one);
+    this.#counts = new Map();
+    return {
+      total: sorted.reduce((sum, [, count]) => sum + count, 0),
+      most: Object.fromEntries(sorted.slice(0, maxNamesReported)),
+    };
+  }
+}
+
+export function countRefusals(logger: Pick<Logger, 'warn'>): Refusals {
+  const requests = new Counts();
+  const connections = new Counts();
+  const headers = new Counts();
+  const label = ({ payer, name, over }: Refusal) => `${payer} ${name} (${over})`;
+  const lines = [
+    [requests, 'requests were refused (429): budgets are used up'],
+    [connections, 'connections were closed before their handshake: budgets are used up'],
+    [headers, 'connections of listed balancers were closed: no valid PROXY protocol v2 header'],
+  ] as const;
+  const report = () => {
+    for (const [counts, text] of lines) {
+      const { total, most } = counts.take();
+      if (total > 0) logger.warn({ refused: total, most }, text);
+    }
+  };
+  const timer = setInterval(report, intervalMs).unref();
+  return {
+    request: (refusal) => requests.add(label(refusal)),
+    connection: (refusal) => connections.add(label(refusal)),
+    header: (balancer, reason) => headers.add(`${balancer}: ${reason}`),
+    report,
+    close: () => {
+      clearInterval(timer);
+      report();
+    },
+  };
+}

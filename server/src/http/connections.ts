@@ -1,0 +1,124 @@
+import type { Server } from 'node:https';
+import type { Socket } from 'node:net';
+import type { Account, Budgets } from '../budgets/budgets.ts';
+import { costs } from '../budgets/costs.ts';
+import type { Refusals } from '../budgets/refusals.ts';
+import { readProxyHeader } from './proxy-protocol.ts';
+
+export interface ConnectionDeps {
+  /** Whether connections of this address begin with a PROXY header, and no others. */
+  readonly isBalancer: (address: string) => boolean;
+  /** For the PROXY header, in milliseconds. */
+  readonly headerMs: number;
+  /** Absent: connections cost nothing. */
+  readonly budgets?: Budgets | undefined;
+  readonly refusals: Refusals;
+}
+
+/** Where the clients of connections are, and what their handshakes cost. */
+export interface Connections {
+  /** The address of the client: behind a listed balancer what that one says, else of the connection itself. */
+  addressOf(socket: Socket): string;
+  /** The client has proved a certificate and its budget takes the request: its account pays the handshake instead of its address. */
+  settle(socket: Socket, account: Account): void;
+}
+
+interface Connection {
+  readonly address: string;
+  /** Who has paid for the handshake, until it is settled. */
+  payer?: Account | undefined;
+}
+
+/**
+ * Stands between the port and TLS: reads the PROXY header of listed balancers, and closes connections of addresses whose budget is used up
+ * before they cost a handshake.
+ */
+export function watchConnections(server: Server, deps: ConnectionDeps): Connections {
+  // What accepts a connection now; it is called once the connection may begin its handshake.
+  const accepting = server.listeners('connection');
+  server.removeAllListeners('connection');
+  /** Until their handshake ends; a socket of TLS does not say which one it is over. */
+  const beginning = new Map<string, Connection>();
+  const connections = new WeakMap<Socket, Connection>();
+  const begin = (socket: Socket, address: string) => {
+    const payer = deps.budgets?.ofConnection(address);
+    const refusal = payer?.refusal();
+    if (refusal !== undefined) {
+      deps.refusals.connection(refusal);
+      socket.destroy();
+      return;
+    }
+    payer?.charge(costs.handshake);
+    const key = endsOf(socket);
+    beginning.set(key, { address, payer });
+    socket.once('close', () => beginning.delete(key));
+    for (const accept of accepting) accept.call(server, socket);
+  };
+  server.on('connection', (socket: Socket) => {
+    const { remoteAddress } = socket;
+    if (remoteAddress === undefined) socket.destroy();
+    else if (deps.isBalancer(remoteAddress)) readHeader(deps, socket, remoteAddress, begin);
+    else begin(socket, remoteAddress);
+  });
+  server.on('secureConnection', (socket) => {
+    const connection = beginning.get(endsOf(socket));
+    if (connection !== undefined) connections.set(socket, connection);
+    beginning.delete(endsOf(socket));
+  });
+  return {
+    addressOf: (socket) => connections.get(socket)?.address ?? '',
+    settle(socket, account) {
+      const connection = connections.get(socket);
+      if (connection?.payer === undefined) return;
+      connection.payer.charge(-costs.handshake);
+      account.charge(costs.handshake);
+      connection.payer = undefined;
+      deps.budgets?.remember(connection.address);
+    },
+  };
+}
+
+function endsOf({ remoteAddress, remotePort, localAddress }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress}`;
+}
+
+/** Reads the header of a balancer and begins with the client's address; a connection without a valid one is closed. */
+function readHeader(
+  { headerMs, refusals }: ConnectionDeps,
+  socket: Socket,
+  balancer: string,
+  begin: (socket: Socket, address: string) => void,
+): void {
+  let bytes: Buffer = Buffer.alloc(0);
+  const refuse = (reason: string) => {
+    refusals.header(balancer, reason);
+    socket.destroy();
+  };
+  const timer = setTimeout(refuse, headerMs, 'too slow');
+  const stop = () => {
+    clearTimeout(timer);
+    socket.off('readable', read);
+    socket.off('error', ignore);
+    socket.off('close', stop);
+  };
+  const read = () => {
+    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+      bytes = Buffer.concat([bytes, chunk]);
+      const header = readProxyHeader(bytes);
+      if (header.kind === 'incomplete') continue;
+      stop();
+      if (header.kind === 'malformed') refuse(header.reason);
+      else {
+        socket.unshift(bytes.subarray(header.length));
+        begin(socket, header.address ?? balancer);
+      }
+      return;
+    }
+  };
+  // What a broken connection says is of no use: its end is what counts.
+  const ignore = () => undefined;
+  socket.on('readable', read);
+  socket.on('error', ignore);
+  socket.on('close', stop);
+  read();
+}
