@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { createTlsServer, drain, followFiles, listen } from '@signet/example-provider/tls-server';
+import { createTlsServer, followFiles, listen } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
 import { createTestAuthority, type TestCertificate, TestClock } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
@@ -31,7 +31,10 @@ async function world(t: ExecutionContext) {
   const following = followFiles(server, tls, (error) => void errors.push(String(error)), 10);
   t.teardown(() => following[Symbol.dispose]());
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
-  t.teardown(() => drain(server, 100));
+  t.teardown(() => {
+    server.close();
+    server.closeAllConnections();
+  });
   return { authority, other, tls, errors, authorized: (as: TestCertificate) => ask(url, authority.ca.pem, as) };
 }
 
