@@ -68,7 +68,10 @@ test('a refusal is kept for two minutes, and only a refusal', async (t) => {
   t.is(calls.length, 1);
   clock.advance(1);
   t.is((await cache.get(session)).accessKeyId, '2');
-  for (const passing of [new ServiceUnavailableError('the cloud cannot be asked now'), new Error('a fault')]) {
+  for (const passing of [
+    new ServiceUnavailableError('the cloud cannot be asked now'),
+    Object.assign(new Error('a fault'), { code: 'invalid-request' }),
+  ]) {
     const { fail: break_, cache: fresh } = world();
     break_(passing);
     t.is(await t.throwsAsync(fresh.get(session)), passing);

@@ -20,6 +20,8 @@ interface World {
   readonly account?: string | undefined;
   readonly conditions?: boolean;
   readonly inactive?: boolean;
+  /** Whether another policy, active and without conditions, allows everything by a pattern. */
+  readonly pattern?: boolean;
   readonly services?: readonly (string | { readonly name: string; readonly enabled: boolean })[];
   /** Milliseconds since the epoch. */
   readonly credentialsFrom?: number;
@@ -28,7 +30,7 @@ interface World {
 const exact = 'allow assume_aws_role nightly loader';
 
 function snapshotOf(world: World): Snapshot {
-  const { rules = [exact], services = ['player'], conditions = false, inactive = false } = world;
+  const { rules = [exact], services = ['player'], conditions = false, inactive = false, pattern = false } = world;
   const catalog = stored(
     domainContent('catalog', {
       roles: { loader: ['media.player'], other: ['media.player'], barred: [] },
@@ -41,7 +43,13 @@ function snapshotOf(world: World): Snapshot {
     active: !inactive,
     assertions: policy.assertions.map((rule) => ({ ...rule, ...(conditions && { conditions: { conditionsList } }) })),
   }));
-  const open = { ...catalog.policies[0], name: parsePolicyName('open'), assertions: [] };
+  const everything = catalog.policies[0]?.assertions.map((rule) => ({
+    ...rule,
+    effect: 'ALLOW',
+    action: '*',
+    resource: 'catalog:*',
+  }));
+  const open = { ...catalog.policies[0], name: parsePolicyName('open'), assertions: pattern ? everything : [] };
   const awsAccount = 'account' in world ? world.account : account;
   const media = stored(domainContent('media', { services }));
   return compileSnapshot(undefined, {
@@ -147,8 +155,10 @@ const before: readonly Refusal[] = [
     ForbiddenError,
     denied,
   ],
-  ['a rule with conditions beside a pattern', { world: { conditions: true } }, ForbiddenError, denied],
+  ['a rule with conditions', { world: { conditions: true } }, ForbiddenError, denied],
+  ['a rule with conditions beside a pattern', { world: { conditions: true, pattern: true } }, ForbiddenError, denied],
   ['a rule that is not active', { world: { inactive: true } }, ForbiddenError, denied],
+  ['a rule that is not active beside a pattern', { world: { inactive: true, pattern: true } }, ForbiddenError, denied],
   ['a denial beside it', { world: { rules: [exact, 'deny assume_aws_role night* other'] } }, ForbiddenError, denied],
   [
     'a denial alone',
@@ -256,4 +266,21 @@ test('the name of a session is the principal, and one too long keeps its start a
   t.regex(one, /^d{47}-[0-9a-f]{16}$/);
   t.is(one.length, 64);
   t.not(one, two);
+});
+
+test('a session holds what was asked for, and nothing that was not', (t) => {
+  const session = roleSession(account, parsePrincipalName('media.player'), request);
+  t.deepEqual(session, {
+    roleArn: `arn:aws:iam::${account}:role/Nightly`,
+    sessionName: 'media.player',
+    sourceIdentity: 'media.player',
+    tags: [
+      { key: 'domain', value: 'catalog' },
+      { key: 'role', value: 'Nightly' },
+      { key: 'principal', value: 'media.player' },
+    ],
+  });
+  const more = { ...request, durationSeconds: 900, externalId: 'ab' };
+  const { durationSeconds, externalId, ...rest } = roleSession(account, parsePrincipalName('media.player'), more);
+  t.deepEqual([durationSeconds, externalId, rest], [900, 'ab', session]);
 });

@@ -1,6 +1,6 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
-import { attestedBy, confirmationFor } from '@signet/server/instances/attestation/confirmation';
+import { attestedBy, confirmationFor, confirmationSchema } from '@signet/server/instances/attestation/confirmation';
 import test from 'ava';
 
 /* What the answer of a provider means, member by member, and what it is asked. */
@@ -79,4 +79,17 @@ test('a provider judges names that are neither the own ones nor wildcards', (t) 
     clientIP: '10.0.0.1',
     sanDNS: '',
   });
+});
+
+test('an answer with so many attributes, and one more', (t) => {
+  const answer = (count: number) => ({
+    provider: 'sys.cloud',
+    domain: 'media',
+    service: 'player',
+    attributes: Object.fromEntries(Array.from({ length: count }, (_, i) => [`a${i}`, 'x'])),
+  });
+  t.deepEqual(
+    [64, 65].map((count) => confirmationSchema.safeParse(answer(count)).success),
+    [true, false],
+  );
 });

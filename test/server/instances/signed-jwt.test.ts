@@ -6,9 +6,10 @@ import { ForbiddenError } from '@signet/server/errors';
 import type { AttestationRequest } from '@signet/server/instances/attestation/attestation';
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
+import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import type { InstanceStore } from '@signet/server/instances/instance-store';
 import test, { type ExecutionContext } from 'ava';
-import { exportJWK, generateKeyPair, SignJWT } from 'jose';
+import { errors, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';
 
@@ -132,14 +133,23 @@ test('keys that the issuer puts into the file count at once, those that it takes
   own.advance(30_000);
   t.true(await ask('k2', other.privateKey), 'half a file changes nothing');
   await write(['k2', other.publicKey]);
+  t.true(await ask('k1', pair.privateKey), 'for so long the file is not looked at');
   own.advance(30_000);
   t.deepEqual([await ask('k1', pair.privateKey), await ask('k2', other.privateKey)], [false, true]);
+  await write(['k1', pair.publicKey]);
+  own.advance(29_999);
+  t.true(await ask('k2', other.privateKey));
+  own.advance(1);
+  t.false(await ask('k2', other.privateKey));
 });
 
 const refusals: readonly (readonly [name: string, changes: Readonly<Record<string, unknown>>, message: RegExp])[] = [
   ['another issuer', { iss: 'https://cluster.example/' }, /with another issuer$/],
   ['another audience', { aud: 'https://other.example' }, /with another audience$/],
   ['no audience', { aud: undefined }, /with another audience$/],
+  ['other audiences', { aud: ['https://other.example'] }, /with another audience$/],
+  ['a time of issue that is a text', { iat: `${now - 10}` }, /with no time of issue/],
+  ['a claim within nothing', { 'kubernetes.io': null }, /names something else$/],
   ['another subject', { sub: 'system:serviceaccount:media:admin' }, /claim `sub` names something else$/],
   [
     'another namespace',
@@ -232,4 +242,63 @@ test('a token that another instance showed refreshes none', async (t) => {
     instanceOf: ForbiddenError,
     message: 'attestationData is a token that was used before',
   });
+});
+
+/* What the keys of an issuer may throw: that they cannot be had, or that they do not know the one that signed. */
+const keyFaults: readonly (readonly [note: string, fault: Error, type: new (...args: never) => Error])[] = [
+  ['they do not answer in time', new errors.JWKSTimeout(), ProviderFailedError],
+  ['they cannot be fetched', new TypeError('fetch failed'), ProviderFailedError],
+  ['they do not know it', new errors.JWKSNoMatchingKey(), ForbiddenError],
+  ['it does not fit the algorithm', new TypeError('the key is of another type'), ForbiddenError],
+  ['something else is wrong about fetching', new Error('fetch failed'), ForbiddenError],
+];
+for (const [note, fault, type] of keyFaults) {
+  test(`a token whose key cannot be found, as ${note}`, async (t) => {
+    const keys = () => Promise.reject(fault);
+    const provider = signedJwtProvider({ issuer: { ...jwtOptions, claims: {} }, keys, clock, instances: tokenUses() });
+    await t.throwsAsync(provider.attest({ ...request, attestationData: await signed({}) }), { instanceOf: type });
+  });
+}
+
+test('so long a text, and one character more', async (t) => {
+  const provider = await open(t);
+  const refusal = (length: number) =>
+    t.throwsAsync(provider.attest({ ...request, attestationData: 'x'.repeat(length) }));
+  t.is((await refusal(16_384))?.message, 'attestationData is no valid token of the configured issuer');
+  t.is((await refusal(16_385))?.message, 'attestationData is too long for a token');
+});
+
+const ids: readonly (readonly [note: string, first: unknown, second: unknown, outcome: string])[] = [
+  ['the same id', 'a', 'a', 'attestationData is a token that was used before'],
+  ['another id', 'a', 'b', 'taken'],
+  ['no id, and another time of issue', undefined, undefined, 'taken'],
+  ['an id that is a number', 'a', 7, 'attestationData is a token with a `jti` that is not a string'],
+];
+for (const [note, first, second, outcome] of ids) {
+  test(`a second token with ${note}`, async (t) => {
+    const provider = await open(t);
+    await provider.attest({ ...request, attestationData: await signed({ jti: first }) });
+    const again = provider.attest({ ...request, attestationData: await signed({ jti: second, iat: now - 11 }) });
+    t.is(
+      await again.then(
+        () => 'taken',
+        (error: Error) => error.message,
+      ),
+      outcome,
+    );
+  });
+}
+
+test('a token counts as used until its end or the greatest age, and a minute more', async (t) => {
+  const ends: number[] = [];
+  const instances: Pick<InstanceStore, 'spendAttestationToken'> = {
+    spendAttestationToken: async (_digest, _key, end) => {
+      ends.push(end);
+      return 'first';
+    },
+  };
+  const provider = await open(t, undefined, instances);
+  for (const exp of [now + 600, now + 9999])
+    await provider.attest({ ...request, attestationData: await signed({ exp }) });
+  t.deepEqual(ends, [now + 660, now - 10 + 3600 + 60]);
 });

@@ -318,6 +318,8 @@ test('a name stays reserved for the longest life of a credential, and for thirty
 test('the names that a change takes away', (t) => {
   const after = domainContent({ ...withoutWeb, groups: { crew: [] } });
   t.deepEqual(lostNames(domainContent(media), after), ['media.web', 'media:group.team']);
+  const more = domainContent({ ...media, services: { api: {}, web: {}, job: {} } });
+  t.deepEqual(lostNames(more, domainContent(media)), ['media.job']);
   t.deepEqual(lostNames(undefined, after), []);
   t.deepEqual(lostNames(after, after), []);
 });
