@@ -1,5 +1,5 @@
 import type { KeyObject } from 'node:crypto';
-import { encodeBase64url } from '../base64url.ts';
+import { decodeBase64url, encodeBase64url } from '../base64url.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import type { JwsPolicyData, SignedPolicyData } from '../wire/index.ts';
@@ -30,12 +30,22 @@ export async function signBundle(
       encoder.encode(`${protectedHeader}.${payload}`),
     ),
   );
-  return {
+  const bundle = {
     payload,
     protected: protectedHeader,
     header: { kid: key.kid },
-    signature: encodeBase64url(form === 'der' ? derSignature(signature) : signature),
+    signature: encodeBase64url(signature),
   };
+  return form === 'der' ? withDerSignature(bundle) : bundle;
+}
+
+/** The same bundle for old readers: with the one signature that it has, in DER. The bundle must have it as r and s, as `signBundle` makes it. */
+export function withDerSignature(bundle: JwsPolicyData): JwsPolicyData {
+  const signature = decodeBase64url(bundle.signature);
+  if (signature?.length !== 64) {
+    throw new PolicyEngineError('invalid-options', 'the signature must be r and s of P-256, 32 bytes each');
+  }
+  return { ...bundle, signature: encodeBase64url(derSignature(signature)) };
 }
 
 function signingKey(key: KeyObject | CryptoKey): CryptoKey {

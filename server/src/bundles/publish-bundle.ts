@@ -1,12 +1,14 @@
 import { createHash } from 'node:crypto';
-import { buildBundle, issuedSkew, maxBundleBytes, signBundle } from '@signet/policy-engine/bundle';
-import type { Clock } from '@signet/policy-engine/clock';
+import { buildBundle, issuedSkew, maxBundleBytes, signBundle, withDerSignature } from '@signet/policy-engine/bundle';
+import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
 import { ConflictError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type PolicyVersions, selectPolicies } from './select-policies.ts';
+import { signOldBundle } from './signed-policy-data.ts';
+import { type Pace, signingTurns } from './signing-turns.ts';
 
 /** How the bytes of an ES256 signature are written: r and s side by side (RFC 7518 §3.4), or ASN.1. */
 export type SignatureForm = 'p1363' | 'der';
@@ -16,20 +18,33 @@ export interface PublishBundleDeps {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
+  /** How signatures of one domain follow each other. Default: one a second. */
+  readonly pace?: Pace;
+}
+
+/** A bundle with its tag. */
+export interface IssuedBundle {
+  /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
+  readonly entityTag: string;
+  /** The JSON text that carries it. */
+  readonly json: string;
 }
 
 /** A bundle that can be asked for: its tag is known before it is signed. */
 export interface PublishedBundle {
-  /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
   readonly entityTag: string;
-  /** When the domain was last changed, in milliseconds since the epoch. */
-  readonly modified: number;
-  /** The JSON text of the JWS. Signed once, then kept. Throws `ConflictError` when it would be larger than a bundle may be. */
-  json(): Promise<string>;
+  /**
+   * The bundle as of now, or a later one: a domain is signed once a second at most, and who comes in between gets, at the end of that second,
+   * what holds then. Throws `ConflictError` when it would be larger than a bundle may be, `ServiceUnavailableError` when too many choices of
+   * versions are asked for.
+   */
+  issue(): Promise<IssuedBundle>;
 }
 
 export interface BundlePublisher {
   publish(domain: DomainSnapshot, form: SignatureForm, versions?: PolicyVersions): PublishedBundle;
+  /** The older form (decision 28). */
+  publishOld(domain: DomainSnapshot): PublishedBundle;
 }
 
 /** Texts of bundles kept, in characters. */
@@ -57,63 +72,135 @@ function withoutStepsBack(clock: Clock): () => number {
   };
 }
 
-/** Signs bundles on demand, each once. */
+/** What is signed of a domain at one moment: the same until something of it changes. */
+interface Edition {
+  readonly id: string;
+  readonly tagOf: (form: SignatureForm) => string;
+  readonly sign: () => Promise<SignedTexts>;
+}
+
+/** The JSON texts that carry one signature. */
+interface SignedTexts {
+  textOf(form: SignatureForm): string;
+}
+
+/** Which signatures wait for each other, and which are the same piece of work. */
+interface Turn {
+  readonly lane: string;
+  readonly piece: string;
+}
+
+/** Signs bundles on demand, each once, and each domain once a second at most. */
 export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher {
   const lifetimeMs = deps.lifetimeSeconds * 1000;
   const now = withoutStepsBack(deps.clock);
-  const signed = new LRUCache<string, Promise<string>, number>({
+  const takeTurn = signingTurns<readonly [Edition, SignedTexts]>(deps.pace);
+  const signed = new LRUCache<string, Promise<SignedTexts>, number>({
     // The size is given with each entry: its length is not known before it is signed.
     maxSize: cacheCharacters,
   });
 
-  async function sign(
+  /** Decides what the next bundle of a domain is, at this moment. */
+  function editionOf(domain: DomainSnapshot, versions: PolicyVersions): Edition {
+    const { epoch } = deps.snapshot();
+    const key = deps.keys.key('bundle');
+    const issued = issuedAt(now(), domain.modified, lifetimeMs);
+    const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
+    const id = `${epoch}.${domain.version}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
+    return {
+      id: `${id}${selection}`,
+      tagOf: (form) => `"${id}.${form}${selection}"`,
+      sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions }, key),
+    };
+  }
+
+  function oldEditionOf(domain: DomainSnapshot): Edition {
+    const { name, version, modified } = domain;
+    const key = deps.keys.key('bundle');
+    const expires = issuedAt(now(), modified, lifetimeMs) + lifetimeMs;
+    return {
+      id: `old.${deps.snapshot().epoch}.${version}.${expires.toString(36)}.${key.kid}`,
+      tagOf: () => `"${formatTimestamp(modified)}"`,
+      sign: async () => {
+        const policies = selectPolicies(domain.policies, new Map());
+        const text = JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key));
+        return { textOf: () => text };
+      },
+    };
+  }
+
+  function sign(domain: DomainSnapshot, { id, sign }: Edition): Promise<SignedTexts> {
+    const cacheKey = `${domain.name} ${id}`;
+    const known = signed.get(cacheKey);
+    if (known !== undefined) return known;
+    const made = sign();
+    signed.set(cacheKey, made, { size: 2000 + 200 * assertionCount(domain) });
+    made.catch(() => signed.delete(cacheKey));
+    return made;
+  }
+
+  /** `decide` is asked again when it is the domain's turn: the domain may have changed meanwhile. */
+  function published(
     domain: DomainSnapshot,
-    epoch: number,
-    issued: number,
-    key: SigningKey,
+    { lane, piece }: Turn,
     form: SignatureForm,
-    versions: PolicyVersions,
-  ) {
-    const data = buildBundle({
-      domain: domain.name,
-      epoch,
-      version: domain.version,
-      modified: domain.modified,
-      issued,
-      expires: issued + lifetimeMs,
-      policies: selectPolicies(domain.policies, versions),
-    });
-    // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
-    const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
-    const json = JSON.stringify(await signBundle(chosen, key, form));
-    if (json.length > maxBundleBytes) {
-      throw new ConflictError(
-        `domain \`${domain.name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`,
-      );
-    }
-    return json;
+    decide: (domain: DomainSnapshot) => Edition,
+  ): PublishedBundle {
+    const edition = decide(domain);
+    const signInTurn = async () => {
+      const current = deps.snapshot().domain(domain.name) ?? domain;
+      const next = decide(current);
+      return [next, await sign(current, next)] as const;
+    };
+    return {
+      entityTag: edition.tagOf(form),
+      async issue() {
+        const known = signed.get(`${domain.name} ${edition.id}`);
+        const [{ tagOf }, texts] =
+          known === undefined
+            ? await takeTurn(`${domain.name} ${lane}`, piece, signInTurn)
+            : ([edition, await known] as const);
+        return { entityTag: tagOf(form), json: texts.textOf(form) };
+      },
+    };
   }
 
   return {
     publish(domain, form, versions = new Map()) {
-      const { epoch } = deps.snapshot();
-      const key = deps.keys.key('bundle');
-      const issued = issuedAt(now(), domain.modified, lifetimeMs);
-      const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
-      const version = `${epoch}.${domain.version}.${issued.toString(36)}.${key.kid.slice(0, 8)}.${form}${selection}`;
-      return {
-        entityTag: `"${version}"`,
-        modified: domain.modified,
-        json() {
-          const cacheKey = `${domain.name} ${version}`;
-          const known = signed.get(cacheKey);
-          if (known !== undefined) return known;
-          const made = sign(domain, epoch, issued, key, form, versions);
-          signed.set(cacheKey, made, { size: 2000 + 200 * assertionCount(domain) });
-          made.catch(() => signed.delete(cacheKey));
-          return made;
-        },
-      };
+      const turn =
+        versions.size === 0 ? { lane: 'jws', piece: 'jws' } : { lane: 'chosen', piece: selectionDigest(versions) };
+      return published(domain, turn, form, (of) => editionOf(of, versions));
+    },
+    publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
+  };
+}
+
+/** The content of a bundle, before it is signed. */
+interface BundleContent {
+  readonly domain: DomainSnapshot;
+  readonly epoch: number;
+  readonly issued: number;
+  readonly expires: number;
+  readonly versions: PolicyVersions;
+}
+
+async function signJws({ domain, versions, ...rest }: BundleContent, key: SigningKey): Promise<SignedTexts> {
+  const { name, version, modified } = domain;
+  const policies = selectPolicies(domain.policies, versions);
+  const data = buildBundle({ domain: name, version, modified, policies, ...rest });
+  // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
+  const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
+  const bundle = await signBundle(chosen, key);
+  const p1363 = JSON.stringify(bundle);
+  if (p1363.length > maxBundleBytes) {
+    throw new ConflictError(`domain \`${name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`);
+  }
+  let der: string | undefined;
+  return {
+    textOf(form) {
+      if (form === 'p1363') return p1363;
+      der ??= JSON.stringify(withDerSignature(bundle));
+      return der;
     },
   };
 }

@@ -18,7 +18,7 @@ import {
   trustedUserCaLine,
 } from '../certificates/ssh/authority.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
-import { ensureSigningKeys, ensureStandbyKeys } from '../keys/rotate-keys.ts';
+import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
 import { ensureSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
@@ -116,9 +116,7 @@ async function makeStore(dataDir: string, clock: Clock): Promise<void> {
   const store = await openSqliteStore(join(dataDir, 'signet.db'), { clock });
   try {
     const files = keyFilesIn(join(dataDir, 'keys'));
-    const keys = { store: signingKeyStore(store, 'signet init'), files, clock };
-    await ensureSigningKeys(keys);
-    await ensureStandbyKeys(keys);
+    await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), files, clock });
     ensureSealKey(join(dataDir, 'keys', sealKeyName));
   } finally {
     await store.close();

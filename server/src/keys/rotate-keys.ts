@@ -54,13 +54,19 @@ export async function addSigningKey(
   return record;
 }
 
-/** Makes the first key of each purpose that has none; the records made. */
+/** Makes the first key of each purpose that has none, and a standby key beside it; the records of the first ones. */
 export async function ensureSigningKeys(deps: RotateKeysDeps): Promise<readonly SigningKeyRecord[]> {
   const records = await deps.store.signingKeys();
   const made: SigningKeyRecord[] = [];
   for (const purpose of keyPurposes) {
     if (signingOrder(records, purpose, deps.clock.now()).length > 0) continue;
-    made.push(await addSigningKey(deps, purpose, 0));
+    const first = await makeKey(deps, purpose, deps.clock.now());
+    const standby = hasStandby(records, purpose) ? undefined : await makeKey(deps, purpose, standbyTime);
+    await deps.store.change(async (transaction) => {
+      await transaction.addSigningKey(first);
+      if (standby !== undefined) await transaction.addSigningKey(standby);
+    });
+    made.push(first);
   }
   return made;
 }

@@ -195,6 +195,12 @@ export const serverRows: readonly Row[] = [
     return (await readBounded(new PassThrough().end(Buffer.alloc(size, 'x')))).length === size;
   }),
   elsewhere(
+    'server/src/bundles/signing-turns.ts',
+    'maxWaiting',
+    'server/bundles/signing-turns.test.ts',
+    'the longest line, and one more',
+  ),
+  elsewhere(
     'server/src/instances/attestation/call-out.ts',
     'failuresUntilOpen',
     'server/instances/call-out.test.ts',

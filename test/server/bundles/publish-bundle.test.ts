@@ -83,7 +83,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
     }));
     const domain = runAtOnce(compileDomainInSteps({ ...content, policies, version, modified: 0 }, 0));
-    return publisher.publish(domain, 'p1363').json();
+    return (await publisher.publish(domain, 'p1363').issue()).json;
   };
   t.true((await json(1, 'movie')).length < 2000);
   await t.throwsAsync(json(2, 'm'.repeat((maxBundleBytes / 4) * 3)), {

@@ -69,7 +69,7 @@ test('a bundle is the domain, verified by the engine and by another implementati
           active: true,
           assertions: [
             {
-              id: 3,
+              id: 5,
               effect: 'ALLOW',
               role: 'catalog:role.reader',
               action: 'read',

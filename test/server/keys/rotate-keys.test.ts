@@ -2,7 +2,14 @@ import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFilesIn } from '@signet/server/keys/key-files';
 import { keyStates, nextKeyChange, publishedKeys, signingOrder, standbyTime } from '@signet/server/keys/key-life';
-import { ensureSigningKeys, ensureStandbyKeys, rotateKey, withdrawKey } from '@signet/server/keys/rotate-keys';
+import {
+  addSigningKey,
+  ensureSigningKeys,
+  ensureStandbyKeys,
+  keyPurposes,
+  rotateKey,
+  withdrawKey,
+} from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test, { type ExecutionContext } from 'ava';
@@ -14,15 +21,16 @@ const life = { token: 2 * hour, bundle: 168 * hour };
 const now = { delayMs: hour, isNow: true };
 const later = { delayMs: hour, isNow: false };
 
-async function start(t: ExecutionContext, { standby = true } = {}) {
+async function start(t: ExecutionContext, { fromBefore = false } = {}) {
   const folder = temporaryFolder(t);
   const clock = new FakeClock(1_800_000_000_000);
   const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
   t.teardown(() => store.close());
   const files = keyFilesIn(join(folder, 'keys'));
   const deps = { store: signingKeyStore(store, 'test'), files, clock, life, prepublishMs: hour };
+  // A store of a program of before has no standby keys.
+  for (const purpose of fromBefore ? keyPurposes : []) await addSigningKey(deps, purpose, 0);
   await ensureSigningKeys(deps);
-  if (standby) await ensureStandbyKeys(deps);
   return {
     deps,
     clock,
@@ -58,7 +66,7 @@ test('a standby key is published and does not sign, however long it waits', asyn
 });
 
 test('servers that make the first standby key at once make one', async (t) => {
-  const { deps, states, files } = await start(t, { standby: false });
+  const { deps, states, files } = await start(t, { fromBefore: true });
   t.deepEqual(await states(), ['active']);
   await Promise.all([1, 2, 3].map(() => ensureStandbyKeys(deps)));
   t.deepEqual(await states(), ['active', 'standby']);

@@ -54,8 +54,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));
   if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);
   if (config.profile.signedPolicyData) {
-    const older = { ...access, keys: tokens.keys, lifetimeSeconds: config.bundles.lifetimeSeconds };
-    router.get(`${base}/domain/:domainName/signed_policy_data`, signedPolicyDataRoute(older));
+    router.get(`${base}/domain/:domainName/signed_policy_data`, signedPolicyDataRoute(bundles));
   }
   const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);

@@ -63,5 +63,7 @@ async function answerBundle(ctx: RouteContext, bundle: PublishedBundle): Promise
     ctx.status = 304;
     return;
   }
-  answerJson(ctx, await bundle.json());
+  const { entityTag, json } = await bundle.issue();
+  ctx.set('ETag', entityTag);
+  answerJson(ctx, json);
 }

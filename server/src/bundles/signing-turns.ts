@@ -1,0 +1,57 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import { LRUCache } from 'lru-cache';
+import { ServiceUnavailableError } from '../errors.ts';
+
+/** How time passes, in milliseconds, by a clock that nobody sets. */
+export interface Pace {
+  now(): number;
+  wait(ms: number): Promise<unknown>;
+}
+
+const realPace: Pace = { now: () => performance.now(), wait: (ms) => pause(ms) };
+
+/** In each lane, e.g. for each domain, one turn in this time. */
+const turnMs = 1000;
+
+/** So many different pieces of work may wait in one lane. */
+export const maxWaiting = 10;
+
+/** Lanes that are remembered; one that is forgotten begins with a free turn. */
+const lanesKept = 100_000;
+
+interface Lane<Result> {
+  /** When the next turn is free. */
+  free: number;
+  readonly waiting: Map<string, Promise<Result>>;
+}
+
+/**
+ * Gives work a turn in its lane: at once when the last turn is long enough ago, else at the end of that time. All who ask for the same
+ * `piece` while it waits get its one result, so `work` must look at the state of things when it is called. Throws
+ * `ServiceUnavailableError` when too much waits.
+ */
+export type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result>) => Promise<Result>;
+
+/** A second a turn, by `pace`. */
+export function signingTurns<Result>(pace: Pace = realPace): TakeTurn<Result> {
+  const lanes = new LRUCache<string, Lane<Result>>({ max: lanesKept });
+  return (name, piece, work) => {
+    const lane = lanes.get(name) ?? { free: Number.NEGATIVE_INFINITY, waiting: new Map() };
+    lanes.set(name, lane);
+    const joined = lane.waiting.get(piece);
+    if (joined !== undefined) return joined;
+    if (lane.waiting.size >= maxWaiting) {
+      throw new ServiceUnavailableError('too many signatures are waited for', { retryAfterSeconds: maxWaiting });
+    }
+    const now = pace.now();
+    const turn = Math.max(now, lane.free);
+    lane.free = turn + turnMs;
+    if (turn === now) return work();
+    const result = pace.wait(Math.ceil(turn - now)).then(() => {
+      lane.waiting.delete(piece);
+      return work();
+    });
+    lane.waiting.set(piece, result);
+    return result;
+  };
+}
