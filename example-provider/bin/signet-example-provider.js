@@ -1,20 +1,10 @@
 #!/usr/bin/env node
-// In a checkout the sources run as they are (Node strips the types); in an installed package there are only the built files.
-import { existsSync } from 'node:fs';
-import { registerHooks } from 'node:module';
-
-const source = new URL('../src/main.ts', import.meta.url);
+// Nothing is imported before the check, and nothing newer than Node 12 is written here: an older Node has to get as far as the message.
 if (Number(process.versions.node.split('.')[0]) < 24) {
   process.stderr.write(
-    `signet-example-provider needs Node 24 or newer, this is ${process.versions.node}: run it through npx or npm run\n`,
+    `signet-example-provider needs Node.js 24 or newer, this is ${process.versions.node}: install it, or use npx or npm run in a checkout\n`,
   );
   process.exitCode = 2;
-} else if (existsSync(source)) {
-  registerHooks({
-    resolve: (specifier, context, next) =>
-      next(specifier, { ...context, conditions: [...context.conditions, '@signet/source'] }),
-  });
-  await import(source.href);
 } else {
-  await import('../dist/main.js');
+  void import('./start.js');
 }

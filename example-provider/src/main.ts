@@ -50,6 +50,13 @@ function announce(url: string, config: ProviderConfig, options: Options): void {
   process.stdout.write(`${line}\n`);
 }
 
+// A reader that stops early, as in `… | head -n 1`, is no failure of ours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exitCode = 1;
+  });
+}
+
 const program = new Command('signet-example-provider')
   .description('a service that protects its endpoints in each of the consumer patterns of Signet')
   .requiredOption('--config <file>', 'provider.yaml')

@@ -1,22 +1,23 @@
 import {
   chmodSync,
+  lstatSync,
   mkdirSync,
-  mkdtempSync,
   readdirSync,
   readFileSync,
+  renameSync,
   statSync,
   symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
 import { nodeFileSystem } from '@signet/updater/files/file-system';
-import { lockDirectory } from '@signet/updater/files/lock';
+import { lockDirectory, lockName } from '@signet/updater/files/lock';
 import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { temporaryName, writeAtomically } from '@signet/updater/files/write-atomically';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { systemError, watchedFiles } from './support/faulty-files.ts';
-import { kinds, updaterWorld } from './support/world.ts';
+import { kinds, makeSigningKey, updaterWorld } from './support/world.ts';
 
 const steps = [
   'create a.pol',
@@ -268,27 +269,89 @@ test('only one updater has the directory; the next gets it when the first ends',
   const first = await lockDirectory(folder, nodeFileSystem);
   t.like(await t.throwsAsync(lockDirectory(folder, nodeFileSystem)), {
     code: 'locked',
-    message: `policy directory \`${folder}\` is in use by updater process ${process.pid}`,
+    message: `policy directory \`${folder}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
   });
   await first[Symbol.asyncDispose]();
   const second = await lockDirectory(folder, nodeFileSystem);
-  t.deepEqual(readdirSync(folder), ['.updater.lock']);
+  t.deepEqual(readdirSync(folder), [lockName]);
   await second[Symbol.asyncDispose]();
-  t.deepEqual(readdirSync(folder), []);
 });
 
-const stale: readonly { note: string; content: string }[] = [
-  { note: 'of a process that has ended', content: '4194000 \n' },
-  { note: 'of an earlier process with the same number', content: `${process.pid} other-boot:1\n` },
-  { note: 'that holds nothing', content: '' },
-];
+test('one of many that start at once gets the directory', async (t) => {
+  const folder = temporaryFolder(t);
+  const results = await Promise.allSettled(Array.from({ length: 5 }, () => lockDirectory(folder, nodeFileSystem)));
+  t.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
+});
 
-for (const { note, content } of stale) {
-  test(`takes over a lock ${note}, and one of many gets it`, async (t) => {
-    const folder = mkdtempSync(join(temporaryFolder(t), 'd'));
-    writeFileSync(join(folder, '.updater.lock'), content);
-    const results = await Promise.allSettled(Array.from({ length: 5 }, () => lockDirectory(folder, nodeFileSystem)));
-    t.is(results.filter(({ status }) => status === 'fulfilled').length, 1);
-    t.deepEqual(readdirSync(folder), ['.updater.lock']);
+for (const [note, plant, error] of [
+  ['a link', (path: string) => symlinkSync('/etc/passwd', path), { code: 'unsafe-directory' }],
+  ['a folder', (path: string) => mkdirSync(path), { code: 'unsafe-directory' }],
+  ['something else', (path: string) => writeFileSync(path, 'no lock of ours'), { code: 'storage' }],
+] as const) {
+  test(`${note} in the place of the lock is refused and left alone`, async (t) => {
+    const folder = temporaryFolder(t);
+    plant(join(folder, lockName));
+    const facts = () => {
+      const { ino, mode, size, mtimeMs } = lstatSync(join(folder, lockName));
+      return { ino, mode, size, mtimeMs };
+    };
+    const before = facts();
+    t.like(await t.throwsAsync(lockDirectory(folder, nodeFileSystem)), error);
+    t.deepEqual(facts(), before);
   });
 }
+
+test('a lock is out of place once another directory is in the place of its own', async (t) => {
+  const folder = join(temporaryFolder(t), 'policy');
+  mkdirSync(folder);
+  const lock = await lockDirectory(folder, nodeFileSystem);
+  t.teardown(() => lock[Symbol.asyncDispose]());
+  t.true(await lock.isInPlace());
+  renameSync(folder, `${folder}.old`);
+  t.false(await lock.isInPlace());
+  mkdirSync(folder);
+  t.false(await lock.isInPlace());
+  const other = await lockDirectory(folder, nodeFileSystem);
+  t.false(await lock.isInPlace());
+  await other[Symbol.asyncDispose]();
+});
+
+test('a directory that is swapped under the updater is taken with what is known: keys, floors, bundles', async (t) => {
+  const world = await updaterWorld(t);
+  const served = await world.publish({ version: 5 });
+  const updater = await world.open();
+  await updater.run();
+  const keys = world.read('keys.json');
+  renameSync(world.policyDir, `${world.policyDir}.old`);
+  t.deepEqual(kinds(await updater.run()), { catalog: 'updated' });
+  t.is(world.read('catalog.pol'), served);
+  t.is(world.read('keys.json'), keys);
+  t.like(JSON.parse(world.read('state.json') ?? ''), { floors: { catalog: { epoch: 1, version: 5 } } });
+
+  // An older bundle does not follow, and keys of somebody else are not taken, in the new directory either.
+  renameSync(world.policyDir, `${world.policyDir}.older`);
+  await world.publish({ version: 4 });
+  t.deepEqual(kinds(await updater.run()), { catalog: 'rejected' });
+  renameSync(world.policyDir, `${world.policyDir}.oldest`);
+  world.clock.advance(60_000);
+  world.published.splice(0, world.published.length, makeSigningKey('other').jwk);
+  const report = await updater.run();
+  t.regex(report.status.keys.error ?? '', /none of the keys that the server publishes was known before/);
+  t.is(world.read('keys.json'), keys);
+});
+
+test('a directory that another updater has taken meanwhile is left to it', async (t) => {
+  const world = await updaterWorld(t);
+  await world.publish({ version: 1 });
+  const first = await world.open();
+  await first.run();
+  renameSync(world.policyDir, `${world.policyDir}.old`);
+  const second = await world.open();
+  await second.run();
+  const served = await world.publish({ version: 2 });
+  t.like(await t.throwsAsync(first.run()), { code: 'locked' });
+  await second.run();
+  t.is(world.read('catalog.pol'), served);
+  await second.close();
+  t.deepEqual(kinds(await first.run()), { catalog: 'unchanged' });
+});

@@ -17,7 +17,7 @@ import { type UpdaterWorld, updaterWorld } from './support/world.ts';
 const program = fileURLToPath(new URL('../../updater/bin/signet-updater.js', import.meta.url));
 
 /** Every test here starts a process or two, all at the same time: on a busy machine the last ones wait. In milliseconds. */
-const patience = 90_000;
+const patience = 500_000;
 
 /** Starts the program; it is killed with the test if it still runs. */
 function start(t: ExecutionContext, args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
@@ -74,7 +74,6 @@ test('run says when it is ready, runs again on SIGHUP and SIGUSR1, and ends on S
   }
   child.kill('SIGTERM');
   t.is(await exited, 0);
-  t.is(world.read('.updater.lock'), undefined);
 });
 
 test('run ends on SIGTERM while the server is silent', async (t) => {
@@ -99,16 +98,16 @@ test('a run that the server asked to leave out is left out, whoever asks for it'
   t.deepEqual(world.bundleRequests(), ['catalog -']);
 });
 
-test('a second updater on the same directory ends with 4 and disturbs nothing', async (t) => {
+test('a second updater on the same directory ends with 6 and disturbs nothing', async (t) => {
   const world = await presentWorld(t);
   await world.publish();
   const { child, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
   const second = await finished(t, 'once', '--config', world.configFile);
-  t.is(second.status, 4);
+  t.is(second.status, 6);
   t.is(
     second.stderr.trim(),
-    `signet-updater: policy directory \`${world.policyDir}\` is in use by updater process ${child.pid}`,
+    `signet-updater: policy directory \`${world.policyDir}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
   );
   child.kill('SIGTERM');
   t.is(await exited, 0);

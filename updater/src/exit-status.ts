@@ -11,10 +11,12 @@ export const exitStatus = {
   usage: 2,
   /** No trusted connection to the server, or no answer in time. */
   unreachable: 3,
-  /** The disk refused, or another updater holds the policy directory. */
+  /** The disk refused. */
   storage: 4,
   /** A bundle is not acceptable: signature, key, domain, life, form, or one that may not follow what was accepted. */
   rejected: 5,
+  /** Another updater has the policy directory. */
+  locked: 6,
 } as const;
 
 /** One of the exit statuses. */
@@ -35,13 +37,14 @@ const ofError: Readonly<Record<UpdaterErrorCode, ExitStatus>> = {
   configuration: exitStatus.usage,
   'unsafe-directory': exitStatus.usage,
   'unsafe-file': exitStatus.usage,
-  locked: exitStatus.storage,
+  locked: exitStatus.locked,
   storage: exitStatus.storage,
 };
 
 /** Which of several failures is told: the one that most needs a person. */
 const bySeverity: readonly ExitStatus[] = [
   exitStatus.usage,
+  exitStatus.locked,
   exitStatus.storage,
   exitStatus.rejected,
   exitStatus.unreachable,

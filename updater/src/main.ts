@@ -1,3 +1,4 @@
+import { exitStatus } from './exit-status.ts';
 import { runProgram } from './program.ts';
 
 /** The end of everything when an orderly end takes longer than this, in milliseconds. */
@@ -5,6 +6,13 @@ const endGuard = 10_000;
 
 const ending = new AbortController();
 const wakeUps = new EventTarget();
+
+// A reader that stops early, as in `signet-updater status | head -n 1`, is no failure of ours.
+for (const stream of [process.stdout, process.stderr]) {
+  stream.on('error', (error: NodeJS.ErrnoException) => {
+    if (error.code !== 'EPIPE') process.exitCode = exitStatus.storage;
+  });
+}
 
 for (const signal of ['SIGINT', 'SIGTERM'] as const) {
   process.once(signal, () => {

@@ -15,7 +15,7 @@ const commands: readonly [name: string, about: string, act: (context: CommandCon
 
 const exitStatuses = `
 Exit status: 0 everything fresh, 1 stale or refused by the server, 2 usage, configuration or unsafe directory,
-3 no trusted connection to the server, 4 storage or another updater, 5 bad, expired or older bundle.`;
+3 no trusted connection to the server, 4 storage, 5 bad, expired or older bundle, 6 another updater has the directory.`;
 
 /** Runs the command line and answers the exit status. `args` are the words after the program's name. */
 export async function runProgram(args: readonly string[], around: ProcessContext): Promise<ExitStatus> {

@@ -85,6 +85,11 @@ export class State {
     this.#changed = true;
   }
 
+  /** Writes the file with the next `save`: the directory is another one, which does not hold it. */
+  forgetSaved(): void {
+    this.#changed = true;
+  }
+
   /** Writes the file, when something changed since the last time. */
   async save(): Promise<void> {
     if (!this.#changed) return;

@@ -93,6 +93,16 @@ export class TrustedKeys implements KeySource {
     return this.#problem;
   }
 
+  /** Writes the keys at hand into a directory that was put in the place of the one before. Throws `UpdaterError`. */
+  async restore(): Promise<void> {
+    const text = this.#file;
+    if (text === undefined) return;
+    // Should it fail, the next answer of the server is written.
+    this.#file = undefined;
+    await writeKeysFile(this.#deps.directory, JSON.parse(text));
+    this.#file = text;
+  }
+
   /** Fetches the keys when the ones at hand are older than the server lets them be kept. A failure keeps the old ones. */
   async refresh(signal?: AbortSignal): Promise<void> {
     const now = this.#deps.clock.now();

@@ -12,7 +12,10 @@ import { TrustedKeys } from './trusted-keys.ts';
 /** An updater that holds its policy directory. */
 export interface Updater extends AsyncDisposable {
   readonly state: State;
-  /** One run over all domains; never two at once, which is the caller's duty. */
+  /**
+   * One run over all domains; never two at once, which is the caller's duty. A directory that was put in the place of the one before is
+   * taken first. Throws as `openUpdater` and `runOnce`.
+   */
   run(signal?: AbortSignal): Promise<RunReport>;
   /** Ends the connections and gives the directory back. */
   close(): Promise<void>;
@@ -66,7 +69,7 @@ export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater>
   const { config, clock, files = nodeFileSystem } = options;
   const directory = policyDirectory(config, files);
   await directory.prepare();
-  const lock = await lockDirectory(config.policyDir, files);
+  let lock = await lockDirectory(config.policyDir, files);
   try {
     const client = connect(config, clock);
     const state = await State.load(directory);
@@ -77,7 +80,18 @@ export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater>
       await client.close();
       await lock[Symbol.asyncDispose]();
     };
-    return { state, run: (signal) => runOnce(deps, signal), close, [Symbol.asyncDispose]: close };
+    const run = async (signal?: AbortSignal) => {
+      if (!(await lock.isInPlace())) {
+        await lock[Symbol.asyncDispose]();
+        await directory.prepare();
+        lock = await lockDirectory(config.policyDir, files);
+        // What is known of keys and floors holds there as well.
+        state.forgetSaved();
+        await keys.restore();
+      }
+      return await runOnce(deps, signal);
+    };
+    return { state, run, close, [Symbol.asyncDispose]: close };
   } catch (error) {
     await lock[Symbol.asyncDispose]();
     throw error;

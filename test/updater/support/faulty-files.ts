@@ -14,7 +14,7 @@ export function watchedFiles(before: (call: string) => void): FileSystem {
     path
       .slice(path.lastIndexOf('/') + 1)
       .replace(/^\.(.+)\.[0-9a-f]{16}\.tmp$/, '$1')
-      .replace(/^\.lock\.[0-9a-f]{16}\.tmp$/, 'lock');
+      .replace(/^\.updater-lock\.db$/, 'lock');
   const watched = (file: OpenFile, name: string): OpenFile => ({
     ...file,
     write: async (bytes) => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { chmod, link, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
 
 /** An open file, as far as it is needed here. */
 export interface OpenFile {
@@ -26,7 +26,6 @@ export interface FileSystem {
   openToRead(path: string): Promise<OpenFile>;
   openDirectory(path: string): Promise<OpenFile>;
   rename(from: string, to: string): Promise<void>;
-  link(existing: string, name: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Facts of the thing itself, not of what a symbolic link points to; `undefined` when there is nothing. */
   facts(path: string): Promise<FileFacts | undefined>;
@@ -64,7 +63,6 @@ export const nodeFileSystem: FileSystem = {
   openToRead: (path) => openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
   openDirectory: (path) => openFile(path, O_RDONLY),
   rename,
-  link,
   remove: unlink,
   facts: async (path) => {
     const found = await lstat(path).catch((error: unknown) => {
