@@ -168,6 +168,7 @@ export type StoreRefusal =
   | 'mode'
   | 'corrupt'
   | 'newer-schema'
+  | 'diverged-schema'
   | 'older-schema'
   | 'foreign-schema'
   | 'seal'

@@ -143,7 +143,43 @@ const refusals: readonly {
       database.close();
     },
   },
+  {
+    note: 'a schema from before a migration was merged in between',
+    reason: 'diverged-schema',
+    message: ofAnother('it lacks the migration `005-object-changes`'),
+    prepare: (file) => withSteps(file, `delete from kysely_migration where name = '005-object-changes'`),
+  },
+  {
+    note: 'a schema from before a migration was renamed',
+    reason: 'diverged-schema',
+    message: ofAnother(
+      'it lacks the migration `005-object-changes`; it has the migration `005-changes`, which this version does not know',
+    ),
+    prepare: (file) =>
+      withSteps(file, `update kysely_migration set name = '005-changes' where name = '005-object-changes'`),
+  },
+  {
+    note: 'a schema of another branch, which has a step of its own and not the last of ours',
+    reason: 'diverged-schema',
+    message: ofAnother(
+      'it lacks the migration `010-delegated-keys`; it has the migration `999-branch`, which this version does not know',
+    ),
+    prepare: (file) =>
+      withSteps(file, `update kysely_migration set name = '999-branch' where name = '010-delegated-keys'`),
+  },
 ];
+
+function ofAnother(differences: string): string {
+  const help = 'export its documents with the version that wrote it, and apply them to a new store';
+  return `was written by a development version of this program (${differences}): ${help}`;
+}
+
+async function withSteps(file: string, sql: string): Promise<void> {
+  await filledStore(file);
+  const database = new Database(file);
+  database.exec(sql);
+  database.close();
+}
 
 for (const { note, reason, message, prepare } of refusals) {
   test(`refused: ${note}`, async (t) => {
