@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
 import { createServer, type RunningServer } from '@signet/server/compose';
-import { loadConfig } from '@signet/server/config/config';
+import { loadConfig, type ServerConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import { noPeers, type Peers } from '@signet/server/peers';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
@@ -71,7 +71,7 @@ export async function startServer(t: Ending, options: TestServerOptions = {}): P
 certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }], trustDomain: signet.test }
 `,
   );
-  const config = loadConfig(
+  const loaded = loadConfig(
     at('signet.yaml'),
     {},
     {
@@ -82,6 +82,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
       ...options.options,
     },
   );
+  const config = withPatience(loaded, options.options ?? {});
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
   const store = await openSqliteStore(config.storeFile, clock === undefined ? {} : { clock });
@@ -100,6 +101,20 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   };
   await save(...(options.domains ?? []));
   return { running, baseUrl: running.baseUrl, store, pki, folder, log, save };
+}
+
+/** A busy machine needs longer than a server may be told to wait for others; a test that tries such a deadline states it. */
+const patienceMs = 600_000;
+
+function withPatience(config: ServerConfig, stated: Readonly<Record<string, unknown>>): ServerConfig {
+  const { instances, cloud } = config;
+  const patient = <Timed extends object>(option: string, timed: Timed): Timed =>
+    option in stated ? timed : { ...timed, timeoutMs: patienceMs };
+  return {
+    ...config,
+    instances: { ...instances, callOut: patient('instances.callOut.timeoutMs', instances.callOut) },
+    cloud: { ...cloud, aws: patient('cloud.aws.timeoutMs', cloud.aws) },
+  };
 }
 
 /** Who makes a request: a certificate with its key, or nobody. */

@@ -1,10 +1,10 @@
 import { setTimeout as pause } from 'node:timers/promises';
 
-/** Asks `probe` again and again until it answers something other than undefined or false; fails after `deadlineMs`. */
+/** Asks `probe` again and again until it answers something other than undefined or false; fails after `deadlineMs`, which is long, as a machine may be busy. */
 export async function until<T>(
   what: string,
   probe: () => T | Promise<T>,
-  deadlineMs = 20_000,
+  deadlineMs = 90_000,
 ): Promise<NonNullable<T>> {
   const end = performance.now() + deadlineMs;
   for (;;) {

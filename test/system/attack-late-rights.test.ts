@@ -195,7 +195,7 @@ async function everything(t: ExecutionContext) {
       },
     },
   ];
-  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 9000 };
+  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint };
   const server = await instanceWorld(t, { domains, options: { ...behind, ...cloud, 'ssh.userAuthority': authority } });
   const other = await storeElsewhere(t, server.folder);
   const content = domainContent(domains[3] ?? catalog);

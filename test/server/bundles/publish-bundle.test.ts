@@ -50,10 +50,10 @@ for (const [header, matches] of headers) {
 }
 
 test('a long list is read in linear time', (t) => {
-  const start = performance.now();
+  const start = process.cpuUsage();
   matchesEntityTag(`${'"a", '.repeat(200_000)}"`, tag);
   matchesEntityTag(' ,'.repeat(500_000), tag);
-  t.true(performance.now() - start < 2000);
+  t.true(process.cpuUsage(start).user < 2_000_000, 'microseconds of processor time');
 });
 
 test('a domain with more policy than a bundle may hold is refused by name', async (t) => {

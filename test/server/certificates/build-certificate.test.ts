@@ -169,11 +169,11 @@ test('a list of 20,000 revoked certificates takes well under five seconds, and l
     revokedAt: now - i,
     reason: 'cessation-of-operation' as const,
   }));
-  const start = performance.now();
+  const start = process.cpuUsage();
   const turns = countTurns();
   const crl = await buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
   t.true(turns() >= 39);
-  t.true(performance.now() - start < 5000);
+  t.true(process.cpuUsage(start).user < 5_000_000, 'microseconds of processor time');
   writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
   const text = await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'test.ca.pem');
   t.is(text.output.match(/Serial Number/g)?.length, 20_000);

@@ -61,7 +61,7 @@ interface World {
 async function start(t: ExecutionContext, options: Readonly<Record<string, unknown>> = {}): Promise<World> {
   const sts = await startSts(t);
   const clock = new FakeClock(systemClock.now());
-  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint, 'cloud.aws.timeoutMs': 9000 };
+  const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint };
   const server = await startServer(t, { clock, domains: [media, poor], options: { ...cloud, ...options } });
   await server.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain(catalog()));
   await server.running.refresh();

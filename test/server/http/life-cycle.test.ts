@@ -103,7 +103,7 @@ async function slowRequest(server: TestServer, who: { certificate: string; key: 
 }
 
 test('closing lets the requests in flight end, then ends their connections', async (t) => {
-  const server = await startServer(t, { domains });
+  const server = await startServer(t, { domains, options: { 'timeouts.drainMs': 60_000 } });
   const who = await server.pki.identity('media.player');
   const slow = await slowRequest(server, who);
   const call = caller(t, server, who);
@@ -117,7 +117,7 @@ test('closing lets the requests in flight end, then ends their connections', asy
   t.is(answer.connection, 'close');
   t.true(JSON.parse(answer.text).expires_in > 0);
   await closed;
-  t.true(performance.now() - start < 5000);
+  t.true(performance.now() - start < 50_000, 'it did not wait for the end of the drain time');
 });
 
 test('a connection that never ends is cut after the drain time', async (t) => {
@@ -130,7 +130,7 @@ test('a connection that never ends is cut after the drain time', async (t) => {
   await once(socket, 'secureConnect');
   const start = performance.now();
   await server.running.close();
-  t.true(performance.now() - start < 3000);
+  t.true(performance.now() - start < 15_000);
 });
 
 test('a renewed certificate is taken into use, a bad one is not', async (t) => {

@@ -161,13 +161,11 @@ const cases: readonly (readonly [name: string, answer: Answering, expected: unkn
 ];
 for (const [name, answer, expected, as] of cases) {
   test(`provider: ${name}`, async (t) => {
-    // Those that answer get the time that a busy machine needs; the others are not waited for.
+    // Only those that never answer are given up on.
     const options = name.includes('never') ? { 'instances.callOut.timeoutMs': 1000 } : {};
     const world = await worldWith(t, answer, options, as);
-    const start = performance.now();
     const { body } = await world.as()('/instance', json(registration('c-3')));
     t.deepEqual(body, expected as typeof body);
-    t.true(performance.now() - start < 12_000);
   });
 }
 
@@ -190,7 +188,9 @@ for (const [name, allow, endpoint] of [
 }
 
 test('a provider that does not answer costs the others nothing, and after five failures itself nothing', async (t) => {
-  const world = await worldWith(t, () => undefined, { 'instances.callOut.timeoutMs': 300 });
+  // It stands still, so that the pause of the circuit does not end meanwhile.
+  const clock = new FakeClock(systemClock.now());
+  const world = await worldWith(t, () => undefined, { 'instances.callOut.timeoutMs': 300 }, 'prov.cloud', clock);
   const call = world.as();
   for (let i = 0; i < 5; i += 1) t.is((await call('/instance', json(registration('c-5')))).status, 500);
   const asked = world.calls.length;

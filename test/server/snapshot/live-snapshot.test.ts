@@ -137,7 +137,7 @@ test('a change of another process is seen within the refresh interval', async (t
      await store.close();`,
   );
   await promisify(execFile)(process.execPath, ['--conditions=@signet/source', script]);
-  await until('the snapshot has the domain', () => live.current().domain(catalog), 2000);
+  await until('the snapshot has the domain', () => live.current().domain(catalog));
   t.is(live.status().counter, 1);
 });
 
