@@ -149,6 +149,9 @@ export class InvalidDocumentError extends DomainError {
   }
 }
 
+/** Policy tests that do not get the answer that they expect; each problem names one. */
+export class PolicyTestsFailedError extends InvalidDocumentError {}
+
 /** The store cannot be read or written now (locked, full disk, gone): changes wait, reads go on from the snapshot. */
 export class StoreUnavailableError extends DomainError {
   override readonly name = 'StoreUnavailableError';

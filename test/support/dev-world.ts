@@ -42,13 +42,18 @@ export interface DevWorld {
 }
 
 export async function startDevWorld(
-  options: { folder?: string; script?: string; env?: NodeJS.ProcessEnv } = {},
+  options: { folder?: string; script?: string; env?: NodeJS.ProcessEnv; cwd?: string } = {},
 ): Promise<DevWorld> {
   const folder = options.folder ?? join(mkdtempSync(join(tmpdir(), 'signet-world-')), 'data');
   const child = spawn(
     process.execPath,
     [options.script ?? signetScript, 'dev', '--json', '--data', folder, '--port', '0', '--provider-port', '0'],
-    { cwd: repository, env: options.env ?? process.env, detached: true, stdio: ['ignore', 'pipe', 'pipe'] },
+    {
+      cwd: options.cwd ?? repository,
+      env: options.env ?? process.env,
+      detached: true,
+      stdio: ['ignore', 'pipe', 'pipe'],
+    },
   );
   let errors = '';
   child.stderr.setEncoding('utf8').on('data', (chunk: string) => {

@@ -4,14 +4,16 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { formatProblem } from '../errors.ts';
+import { formatProblem, InvalidDocumentError, PolicyTestsFailedError } from '../errors.ts';
 import { type ApplySummary, applyDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { parsePlanFile, plannedState } from '../management/plan-file.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
+import { describeFailure } from './describe-failure.ts';
 import { documentRulesOf } from './document-rules.ts';
-import { action, configPathOf, print, warn } from './run.ts';
+import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
+import { escapeControls } from './terminal-text.ts';
 
 interface ApplyOptions {
   readonly reason?: string;
@@ -37,6 +39,16 @@ export function applyCommand(): Command {
 }
 
 async function apply(folder: string, options: ApplyOptions, command: Command): Promise<void> {
+  try {
+    await applyFolder(folder, options, command);
+  } catch (error) {
+    if (!(error instanceof InvalidDocumentError)) throw error;
+    reportRefusal(error, options.json === true);
+    throw new CommandFailedError();
+  }
+}
+
+async function applyFolder(folder: string, options: ApplyOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
   const planned =
     options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
@@ -75,4 +87,13 @@ function report(summary: ApplySummary, json: boolean): void {
   for (const warning of summary.warnings) warn(formatProblem(warning));
   for (const { name, outcome, version } of summary.domains) print(`${name}: ${outcome}, version ${version}`, false);
   print(`${summary.casesPassed} cases passed`, false);
+}
+
+/** With `json` programs get the problems on standard output; people read them on standard error in any case. */
+function reportRefusal(error: InvalidDocumentError, json: boolean): void {
+  const { problems } = error;
+  if (json) print({ applied: false, problems }, true);
+  const what = error instanceof PolicyTestsFailedError ? 'failing policy tests' : 'problems in the documents';
+  const lines = [`signet: nothing was applied, ${what}: ${problems.length}`, ...problems.flatMap(describeFailure)];
+  for (const line of lines) process.stderr.write(`${escapeControls(line)}\n`);
 }

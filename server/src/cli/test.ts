@@ -4,8 +4,9 @@ import { formatProblem } from '../errors.ts';
 import { checkDocuments } from '../management/apply-documents.ts';
 import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { type CaseFailure, runCases } from '../management/run-cases.ts';
+import { runCases } from '../management/run-cases.ts';
 import { noStore } from '../management/stored-world.ts';
+import { describeFailure } from './describe-failure.ts';
 import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
 
 interface TestOptions {
@@ -35,7 +36,7 @@ function test(folder: string, options: TestOptions): void {
     print({ passed, failed: failures.length, failures, warnings, ...(coverage !== undefined && { coverage }) }, true);
   } else {
     for (const warning of warnings) warn(formatProblem(warning));
-    for (const failure of failures) print(describe(failure), false);
+    for (const failure of failures) print(describeFailure(failure), false);
     for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
     print(`${passed} passed, ${failures.length} failed`, false);
     if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} rules tried`, false);
@@ -57,9 +58,4 @@ function leastCoverage(option: boolean | string | undefined): number | undefined
 
 function percentage({ covered, total }: Coverage): number {
   return total === 0 ? 100 : (100 * covered) / total;
-}
-
-function describe(failure: CaseFailure): string[] {
-  const { note } = failure;
-  return [formatProblem(failure), ...(note === undefined ? [] : [`  ${note}`])];
 }

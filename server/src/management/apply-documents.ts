@@ -1,5 +1,10 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import { type DocumentProblem, InvalidDocumentError, PreconditionFailedError } from '../errors.ts';
+import {
+  type DocumentProblem,
+  InvalidDocumentError,
+  PolicyTestsFailedError,
+  PreconditionFailedError,
+} from '../errors.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
@@ -62,7 +67,7 @@ export function applyDocuments(
     if (refusals.length > 0) throw new InvalidDocumentError(refusals);
     const elsewhere = await findElsewhere(transaction, changes, options);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
-    if (failures.length > 0) throw new InvalidDocumentError(failures);
+    if (failures.length > 0) throw new PolicyTestsFailedError(failures);
     const domains: AppliedDomain[] = [];
     for (const { before, after } of changes) {
       if (before !== undefined && !diffDomains(before, after).empty) requireReason(before, context);

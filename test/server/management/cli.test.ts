@@ -74,20 +74,35 @@ test('apply refuses with the place, and with exit status 1', async (t) => {
   t.deepEqual(await run('apply', 'docs'), {
     status: 1,
     out: '',
-    err: 'signet: docs/catalog.yaml:6:46: policies.movies[0].role: no role of domain `catalog` is called so\n',
+    err:
+      'signet: nothing was applied, problems in the documents: 1\n' +
+      'docs/catalog.yaml:6:46: policies.movies[0].role: no role of domain `catalog` is called so\n',
   });
 });
 
-test('apply refuses when a case fails', async (t) => {
-  const { write, run } = openWorld(t);
+test('apply refuses when policy tests fail, says that nothing was applied, and which tests they are', async (t) => {
+  const { folder, write, run } = openWorld(t);
   write('catalog.yaml', catalog);
-  write('catalog.cases.yaml', bad);
-  const { status, err } = await run('apply', 'docs');
-  t.is(status, 1);
-  t.regex(
-    err,
-    /^signet: docs\/catalog\.cases\.yaml:1:3: \[0\]: media\.player write catalog:movie: expected allow, decided DENY_NO_MATCH/,
+  write('catalog.cases.yaml', good + bad.replace('oh', '"oh\\nno"') + bad);
+  const [first, second] = [2, 3].map(
+    (line) =>
+      `docs/catalog.cases.yaml:${line}:3: [${line - 1}]: media.player write catalog:movie: ` +
+      'expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)',
   );
+  const err = `signet: nothing was applied, failing policy tests: 2\n${first}\n  oh\\u000ano\n${second}\n  oh\n`;
+  t.deepEqual(await run('apply', 'docs'), { status: 1, out: '', err });
+  const { out, ...rest } = await run('apply', 'docs', '--json');
+  t.deepEqual(rest, { status: 1, err });
+  t.like(JSON.parse(out), {
+    applied: false,
+    problems: [
+      { file: 'docs/catalog.cases.yaml', line: 2, note: 'oh\nno', expected: 'allow', decided: 'DENY_NO_MATCH' },
+      { file: 'docs/catalog.cases.yaml', line: 3, note: 'oh', expected: 'allow', decided: 'DENY_NO_MATCH' },
+    ],
+  });
+  const store = await openSqliteStore(join(folder, 'data', 'signet.db'));
+  t.deepEqual(await store.domainNames(), []);
+  await store.close();
 });
 
 test('apply ends with 78 when the store is refused', async (t) => {
