@@ -1,5 +1,6 @@
 import { type Clock, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { type DestinationStream, type Logger, type LoggerOptions, pino } from 'pino';
+import { shortLine } from './short-text.ts';
 
 export type { Logger } from 'pino';
 
@@ -22,7 +23,7 @@ export function createLogger(
     level,
     base: null,
     timestamp: timestamps(clock),
-    formatters: { level: (label: string) => ({ level: label }) },
+    formatters: { level: (label: string) => ({ level: label }), log: shortLine },
   };
   return destination === 2 ? standardErrorLogger(options) : pino(options, destination);
 }

@@ -1,1 +1,1 @@
-export { JsonSyntaxError, parseStrictJson } from './strict-json.ts';
+export { JsonLimitError, type JsonLimits, JsonSyntaxError, parseStrictJson } from './strict-json.ts';

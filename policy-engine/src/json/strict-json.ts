@@ -9,6 +9,19 @@ export class JsonSyntaxError extends PolicyEngineError {
   }
 }
 
+/** JSON with more in it than its reader takes. */
+export class JsonLimitError extends JsonSyntaxError {}
+
+/** At most how much a text may hold, whatever its length: small values cost more than their characters. Default: no limit. */
+export interface JsonLimits {
+  /** Items of one array. */
+  readonly items?: number;
+  /** Different names of members, in the whole text: each object with names of its own costs a layout in memory. */
+  readonly names?: number;
+  /** Values in all, arrays and objects included. */
+  readonly values?: number;
+}
+
 /** Values between two yields. */
 const sliceLength = 512;
 /** Objects and lists inside each other. */
@@ -16,10 +29,11 @@ const deepest = 32;
 
 /**
  * Parses JSON as RFC 8259 wants it and as every other reader must understand it too: duplicate members, lone surrogates,
- * numbers too large for a double, a byte order mark and more than 32 levels are refused. Throws `JsonSyntaxError`.
+ * numbers too large for a double, a byte order mark and more than 32 levels are refused. Throws `JsonSyntaxError`, and
+ * `JsonLimitError` as soon as it meets more than `limits` allow.
  */
-export function parseStrictJson(text: string): unknown {
-  const steps = parseInSteps(text);
+export function parseStrictJson(text: string, limits: JsonLimits = {}): unknown {
+  const steps = parseInSteps(text, limits);
   for (;;) {
     const step = steps.next();
     if (step.done) return step.value;
@@ -29,8 +43,9 @@ export function parseStrictJson(text: string): unknown {
 type Container = { kind: 'object'; members: Record<string, unknown>; key: string } | { kind: 'list'; items: unknown[] };
 
 /** `parseStrictJson` in slices, for large documents. */
-export function* parseInSteps(text: string): Generator<void, unknown> {
-  const reader = new JsonReader(text);
+export function* parseInSteps(text: string, limits: JsonLimits = {}): Generator<void, unknown> {
+  const reader = new JsonReader(text, limits);
+  const { items = Infinity } = limits;
   const open: Container[] = [];
   for (let count = 1; ; count += 1) {
     if (count % sliceLength === 0) yield;
@@ -45,19 +60,24 @@ export function* parseInSteps(text: string): Generator<void, unknown> {
       yield;
       value = reader.resume();
     }
-    value = finish(value, open, reader);
+    value = finish(value, open, reader, items);
     if (open.length === 0) return reader.end(value);
   }
 }
 
 /** Attaches a value, and closes what ends behind it. Answers the outermost value once nothing is open. */
-function finish(value: unknown, open: Container[], reader: JsonReader): unknown {
+function finish(value: unknown, open: Container[], reader: JsonReader, maxItems: number): unknown {
   let finished = value;
   for (;;) {
     const container = open.at(-1);
     if (container === undefined) return finished;
     attach(container, finished, reader);
-    if (reader.more(container)) return finished;
+    if (reader.more(container)) {
+      if (container.kind === 'list' && container.items.length >= maxItems) {
+        throw reader.limit(`more than ${maxItems} items in an array`);
+      }
+      return finished;
+    }
     finished = closed(open.pop());
   }
 }
@@ -106,19 +126,34 @@ class JsonReader {
   readonly #word = /true|false|null/y;
   readonly #unicode = /u[0-9a-fA-F]{4}/y;
 
-  constructor(text: string) {
+  readonly #maxNames: number | undefined;
+  readonly #names = new Set<string>();
+  readonly #maxValues: number;
+  #values = 0;
+
+  constructor(text: string, { names, values = Infinity }: JsonLimits) {
     this.#text = text;
+    this.#maxNames = names;
+    this.#maxValues = values;
   }
 
   error(problem: string): JsonSyntaxError {
     return new JsonSyntaxError(problem, this.#at);
   }
 
+  limit(problem: string): JsonLimitError {
+    return new JsonLimitError(problem, this.#at);
+  }
+
   /** Takes `{` and the first key, or `[`. */
   open(): Container | undefined {
     this.#skipBlank();
-    if (this.#take('[')) return { kind: 'list', items: [] };
+    if (this.#take('[')) {
+      this.#countValue();
+      return { kind: 'list', items: [] };
+    }
     if (!this.#take('{')) return undefined;
+    this.#countValue();
     this.#skipBlank();
     return { kind: 'object', members: {}, key: this.#peek() === '}' ? '' : this.#key() };
   }
@@ -145,6 +180,7 @@ class JsonReader {
 
   /** A string, number or word; `unfinished` for a long string, which `resume` goes on with. */
   scalar(): unknown {
+    this.#countValue();
     if (this.#peek() === '"') return this.#string();
     const word = this.#match(this.#word);
     if (word !== '') return word === 'null' ? null : word === 'true';
@@ -209,7 +245,18 @@ class JsonReader {
     while (key === unfinished) key = this.resume();
     this.#skipBlank();
     if (!this.#take(':')) throw this.error('no colon');
+    if (this.#maxNames !== undefined) this.#countName(key, this.#maxNames);
     return key;
+  }
+
+  #countValue(): void {
+    this.#values += 1;
+    if (this.#values > this.#maxValues) throw this.limit(`more than ${this.#maxValues} values`);
+  }
+
+  #countName(name: string, maxNames: number): void {
+    this.#names.add(name);
+    if (this.#names.size > maxNames) throw this.limit(`more than ${maxNames} different names of members`);
   }
 
   #peek(): string {

@@ -18,4 +18,12 @@ export {
 } from './explain.ts';
 export { matchesFolded, matchesPattern, patternProblem } from './pattern.ts';
 export { type Status, statuses, statusMeaning } from './status.ts';
-export { maxActionLength, maxPatternLength, maxResourceLength, maxWildcards, maxWork, type Work } from './work.ts';
+export {
+  maxActionLength,
+  maxPatternLength,
+  maxResourceLength,
+  maxWildcards,
+  maxWork,
+  Work,
+  WorkExceededError,
+} from './work.ts';

@@ -1,4 +1,4 @@
-import { JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
+import { JsonLimitError, type JsonLimits, JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
 import bodyParser from 'koa-bodyparser';
 import { InvalidRequestError, TooLargeError } from '../errors.ts';
 import type { AppContext, Middleware, RouteContext } from './context.ts';
@@ -15,9 +15,18 @@ export function readForm(limitBytes: number): Middleware {
   return readText(formType, limitBytes);
 }
 
-/** Reads a JSON body of at most `limitBytes` as text, with the same errors as `readForm`. */
-export function readJson(limitBytes: number): Middleware {
-  return readText(jsonType, limitBytes);
+/** What a body may hold beside its bytes, where nothing else is said: requests for certificates, bundles and logins are small. */
+const smallJson: JsonLimits = { items: 1000, names: 2000, values: 10_000 };
+
+/**
+ * Reads a JSON body of at most `limitBytes` as text, with the same errors as `readForm`; `limits` are for `bodyJson`, which parses it.
+ */
+export function readJson(limitBytes: number, limits: JsonLimits = smallJson): Middleware {
+  const read = readText(jsonType, limitBytes);
+  return (ctx, next) => {
+    ctx.state.jsonLimits = limits;
+    return read(ctx, next);
+  };
 }
 
 function readText(type: string, limitBytes: number): Middleware {
@@ -40,14 +49,18 @@ export function bodyText(ctx: AppContext | RouteContext): string {
   return typeof ctx.request.rawBody === 'string' ? ctx.request.rawBody : '';
 }
 
-/** The value of a JSON body, in which no member may stand twice: readers disagree on which one counts. Throws `InvalidRequestError`. */
+/**
+ * The value of a JSON body, in which no member may stand twice: readers disagree on which one counts. Throws `InvalidRequestError`, and
+ * `TooLargeError` for more in it than `readJson` was told to take.
+ */
 export function bodyJson(ctx: AppContext | RouteContext): unknown {
   const text = bodyText(ctx);
   // What the reader puts where the bytes are no UTF-8.
   if (text.includes('\uFFFD')) throw new InvalidRequestError('the body is not UTF-8');
   try {
-    return parseStrictJson(text);
+    return parseStrictJson(text, ctx.state.jsonLimits);
   } catch (error) {
+    if (error instanceof JsonLimitError) throw new TooLargeError(`the body is too large: ${error.message}`);
     if (error instanceof JsonSyntaxError) throw new InvalidRequestError(`the body is not JSON: ${error.message}`);
     throw error;
   }

@@ -1,4 +1,5 @@
 import type { RouterContext } from '@koa/router';
+import type { JsonLimits } from '@signet/policy-engine/json';
 import type Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
@@ -15,6 +16,8 @@ export interface RequestState {
   principal?: Principal;
   /** The verified certificate of the connection. */
   certificate?: ClientCertificate;
+  /** What the body of the request may hold when it is JSON. */
+  jsonLimits?: JsonLimits;
   /** For the access log. */
   errorDetail?: Readonly<Record<string, unknown>>;
 }

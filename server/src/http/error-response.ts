@@ -1,6 +1,7 @@
 import { PolicyEngineError } from '@signet/policy-engine';
 import type { ResourceError } from '@signet/policy-engine/wire';
 import { DomainError, type DomainErrorCode, StoreRefusedError } from '../errors.ts';
+import { shortText } from '../short-text.ts';
 import { TransportError } from './transport-error.ts';
 
 /** An error as it leaves the server. `detail` is for the log only; `unexpected` marks a fault of ours. */
@@ -38,8 +39,13 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'service-unavailable': [503, 'temporarily_unavailable'],
 };
 
-/** How `error` is answered. What is no expected failure is a fault of ours: 500 and a fixed text. */
+/** How `error` is answered, in at most `maxMessageBytes`. What is no expected failure is a fault of ours: 500 and a fixed text. */
 export function errorAnswer(error: unknown): ErrorAnswer {
+  const answer = fullAnswer(error);
+  return { ...answer, message: shortText(answer.message) };
+}
+
+function fullAnswer(error: unknown): ErrorAnswer {
   if (error instanceof DomainError) {
     const [status, oauthError] = answers[error.code];
     const retryAfter = error.retryAfterSeconds ?? (status === 503 ? usualRetrySeconds : undefined);

@@ -50,6 +50,20 @@ export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>
   );
 }
 
+/** Whether the policy of `sys.auth` may give the right on any domain at all. One that it gives nothing need not be asked which. */
+export function mayOperateSome(snapshot: Snapshot, caller: PrincipalName, right: Right, now: number): boolean {
+  const system = snapshot.domain(systemDomain);
+  if (system === undefined) return false;
+  const held = grantedRoles(snapshot, system, caller, now).map(({ name }) => fullRoleName(systemDomain, name));
+  const gives = ({ effect, action, role }: WirePolicy['assertions'][number]) =>
+    effect !== 'DENY' &&
+    matchesPattern(foldAscii(action), right) &&
+    held.some((name) => matchesPattern(foldAscii(role), name));
+  return (
+    held.length > 0 && system.policies.some(({ active, assertions }) => active !== false && assertions.some(gives))
+  );
+}
+
 /** Whether the caller is in the role `admin` of the domain. */
 function isOwner(snapshot: Snapshot, { caller, domain }: RightQuery, now: number): boolean {
   const own = snapshot.domain(domain);

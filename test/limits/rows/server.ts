@@ -3,11 +3,13 @@ import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
 import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import { parseStrictJson } from '@signet/policy-engine/json';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { UnauthenticatedError } from '@signet/server/errors';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
+import { bodyLimits } from '@signet/server/http/management/index';
 import { answerOutcome, pageRequestOf } from '@signet/server/http/management/request';
 import { parseParameters } from '@signet/server/http/parameters';
 import { contextClasses } from '@signet/server/impact/contexts';
@@ -18,12 +20,14 @@ import { signedJwtProvider } from '@signet/server/instances/attestation/signed-j
 import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
+import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
 import { parseReason } from '@signet/server/management/require-reason';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
+import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { ExecutionContext } from 'ava';
@@ -172,6 +176,18 @@ export const serverRows: readonly Row[] = [
       mock.timers.reset();
     }
   }),
+  maximum('server/src/http/management/index.ts', 'maxBodyValues', (count) =>
+    parseStrictJson(`[${list(count - 1, '').map(() => '1')}]`, {
+      ...bodyLimits({ members: 100_000 } as never),
+      items: count,
+    }),
+  ),
+  maximum('server/src/http/management/index.ts', 'maxBodyNames', (count) =>
+    parseStrictJson(
+      JSON.stringify(Object.fromEntries(list(count, 'n').map((name) => [name, 1]))),
+      bodyLimits({} as never),
+    ),
+  ),
   maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => toldWhole(list(count, 'w'))),
   maximum('server/src/http/management/request.ts', 'maxWarningLength', (length) => toldWhole(['w'.repeat(length)])),
   maximum(
@@ -256,13 +272,32 @@ export const serverRows: readonly Row[] = [
     'maxCharacters',
     (length) => parseYaml('d.yaml', `a: 1 #${'x'.repeat(length - 6)}`).kind === 'ok',
   ),
-  maximum('server/src/management/documents/yaml-source.ts', 'maxProblems', (count) => {
+  maximum('server/src/management/documents/places.ts', 'maxProblems', (count) => {
     const text = list(count + 1, '')
       .map(() => 'a: 1\n')
       .join('');
     const result = parseYaml('d.yaml', text);
     return result.kind === 'bad' && result.problems.length === count;
   }),
+  maximum('server/src/management/documents/role-names.ts', 'maxPatternWork', (work) => {
+    // One step for each name that does not begin the pattern.
+    return !new RoleNames(list(work, '').map(() => 'x')).has('?y');
+  }),
+  maximum(
+    'server/src/short-text.ts',
+    'maxMessageBytes',
+    (length) => shortText('x'.repeat(length)).length === length && !shortText('x'.repeat(length)).endsWith(' ...'),
+  ),
+  maximum(
+    'server/src/short-text.ts',
+    'maxStackBytes',
+    (length) => !String(shortLine({ stack: 'x'.repeat(length) })['stack']).endsWith(' ...'),
+  ),
+  maximum(
+    'server/src/short-text.ts',
+    'maxLoggedItems',
+    (count) => !JSON.stringify(shortLine({ names: list(count, 'x') })).includes('more'),
+  ),
   maximum('server/src/management/require-reason.ts', 'maxReason', (length) => parseReason('x'.repeat(length))),
   maximum('server/src/refused-credentials.ts', 'maxReasons', async (count, t) => {
     const written: Record<string, number>[] = [];

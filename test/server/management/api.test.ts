@@ -216,7 +216,8 @@ test('delegates manage what they were given, and not who manages', async (t) => 
   t.is((await guest(`${domain}/roles/reader/members/media.player`, send('PUT', {}))).status, 201);
   t.is((await guest(`${domain}/roles/admin/members/media.guest`, send('PUT', {}))).status, 403);
   t.is((await guest(`${domain}/roles/keepers/members/media.player`, send('PUT', {}))).status, 403);
-  t.is((await guest(`${domain}/services/api/keys/0`, send('PUT', { pem: 'x' }))).status, 400);
+  t.is((await guest(`${domain}/services/api/keys/0`, send('PUT', { pem: 'x' }))).status, 403);
+  t.is((await boss(`${domain}/services/api/keys/0`, send('PUT', { pem: 'x' }))).status, 400);
   t.is((await guest(`${domain}/services/api`, send('PUT', {}))).status, 403);
   t.is((await guest(`${domain}/roles/reader`, send('DELETE'))).status, 403);
   const rule = { action: 'manage_keys', resource: 'service.*', role: 'reader' };

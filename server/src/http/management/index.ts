@@ -1,4 +1,6 @@
 import type Router from '@koa/router';
+import type { JsonLimits } from '@signet/policy-engine/json';
+import type { Quotas } from '../../management/quotas.ts';
 import { readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
 import { type AccessDeps, accessRoute } from '../routes/access.ts';
@@ -7,33 +9,49 @@ import { mountDomainRoutes } from './domains.ts';
 import { mountInstanceRoutes } from './instances.ts';
 import { mountMemberListRoutes } from './member-lists.ts';
 import { mountObjectChangeRoutes } from './object-changes.ts';
+import type { PathRight } from './path-rights.ts';
 import { mountPolicyRoutes } from './policies.ts';
 import { mountRecordRoutes } from './records.ts';
 import { mountReviewRoute } from './reviews.ts';
+import { ManagementRoutes, type StatedRoute } from './routes.ts';
 import { mountServiceRoutes } from './services.ts';
 
 /** Where the management API lives. */
 export const managementPath = '/management/v1';
 
-/** Every operation of the management API, and the access check of the token server beside them. */
+/** Values of a body in all; a member, rule or condition has several. With the largest quota, so many more than its list has items. */
+const maxBodyValues = 150_000;
+const otherValues = 50_000;
+/** Different names of members in a body: those of the fields, and of versions and keys. */
+const maxBodyNames = 2000;
+
+/** No list that may be stored is longer than the largest quota, whatever it is a list of. */
+export function bodyLimits(quotas: Quotas): JsonLimits {
+  const items = Math.max(...Object.values(quotas));
+  return { items, names: maxBodyNames, values: Math.max(maxBodyValues, items + otherValues) };
+}
+
+/** Every operation of the management API, and the access check of the token server beside them. Answers what each says of its right. */
 export function mountManagementRoutes(
   router: Router<RequestState>,
   deps: ManagementRouteDeps,
   access: AccessDeps,
   bodyBytes: number,
-): void {
-  const body = readJson(bodyBytes);
-  mountDomainRoutes(router, deps, body);
-  mountMemberListRoutes(router, deps, body, 'role');
-  mountMemberListRoutes(router, deps, body, 'group');
-  mountPolicyRoutes(router, deps, body);
-  mountServiceRoutes(router, deps, body);
-  mountInstanceRoutes(router, deps);
-  mountObjectChangeRoutes(router, deps);
-  mountRecordRoutes(router, deps);
-  mountReviewRoute(router, deps);
-  router.get(`${deps.basePath}/access/:action`, accessRoute(access));
-  router.get(`${deps.basePath}/access/:action/:resource`, accessRoute(access));
+): readonly StatedRoute[] {
+  const routes = new ManagementRoutes(router, deps, readJson(bodyBytes, bodyLimits(deps.quotas)));
+  mountDomainRoutes(routes, deps);
+  mountMemberListRoutes(routes, deps, 'role');
+  mountMemberListRoutes(routes, deps, 'group');
+  mountPolicyRoutes(routes, deps);
+  mountServiceRoutes(routes, deps);
+  mountInstanceRoutes(routes, deps);
+  mountObjectChangeRoutes(routes, deps);
+  mountRecordRoutes(routes, deps);
+  mountReviewRoute(routes, deps);
+  const ask: PathRight = { kind: 'untold', why: 'the query names the principal and the resource' };
+  routes.get(`${deps.basePath}/access/:action`, ask, accessRoute(access));
+  routes.get(`${deps.basePath}/access/:action/:resource`, ask, accessRoute(access));
+  return routes.stated;
 }
 
 /** Whether a path of the management API only asks about access. */

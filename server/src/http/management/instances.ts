@@ -1,16 +1,18 @@
-import type Router from '@koa/router';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parseServiceName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import type { InstanceRecord } from '../../instances/instance-store.ts';
 import { makeCursor, readCursor } from '../../management/paging.ts';
-import type { RequestState, RouteContext } from '../context.ts';
+import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import type { PathRight } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
 
 /** `GET …/domains/{domain}/instances`: what registered as a service of the domain, for who may look at the domain. */
-export function mountInstanceRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
-  router.get(`${deps.basePath}/domains/:domainName/instances`, (ctx) => answerInstances(deps, ctx));
+export function mountInstanceRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
+  const needs: PathRight = { kind: 'untold', why: 'the query may name one service, which is less than the domain' };
+  routes.get(`${deps.basePath}/domains/:domainName/instances`, needs, (ctx) => answerInstances(deps, ctx));
 }
 
 /** What a cursor holds: service, provider and id of the last item. We signed it. */

@@ -1,5 +1,3 @@
-import type Router from '@koa/router';
-import type { Middleware } from 'koa';
 import { NotFoundError } from '../../errors.ts';
 import {
   deleteList,
@@ -16,8 +14,9 @@ import { memberShape } from '../../management/export-domain.ts';
 import { readPage } from '../../management/paging.ts';
 import type { MemberRecord } from '../../store/records.ts';
 import { bodyJson } from '../body.ts';
-import type { RequestState, RouteContext } from '../context.ts';
+import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { manages, objectOf, views } from './path-rights.ts';
 import {
   answerChange,
   answerObject,
@@ -28,12 +27,12 @@ import {
   queryOf,
   viewedDomain,
 } from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
 
 /** Roles with their members, or groups with theirs: `…/roles/{name}/members/{member}`. */
 export function mountMemberListRoutes(
-  router: Router<RequestState>,
+  routes: ManagementRoutes,
   deps: ManagementRouteDeps,
-  body: Middleware<RequestState>,
   kind: MemberList['kind'],
 ): void {
   const all = `${deps.basePath}/domains/:domainName/${kind}s`;
@@ -41,20 +40,25 @@ export function mountMemberListRoutes(
   const member = `${one}/members/:member`;
   const pathOf = (ctx: RouteContext) => parseMemberList(kind, domainOf(ctx), ctx.params['name']);
   const memberOf = (ctx: RouteContext) => ctx.params['member'] ?? '';
-  router.get(all, async (ctx) => {
+  const [view, manage, members] = [
+    views(objectOf[kind]),
+    manages('manage_domain', objectOf[kind]),
+    manages('manage_members', objectOf[kind]),
+  ];
+  routes.get(all, views(objectOf.domain), async (ctx) => {
     const domain = await viewedDomain(deps, ctx);
     const names = (kind === 'role' ? domain.roles : domain.groups).map(({ name }) => name);
     answerPage(deps, ctx, names, (name) => name);
   });
-  router.get(one, async (ctx) => {
+  routes.get(one, view, async (ctx) => {
     const path = pathOf(ctx);
     const view = listView(await viewedDomain(deps, ctx, `${kind}.${path.name}`, scopeOfList(path)), path);
     if (view === undefined) throw new NotFoundError(`there is no such ${kind}`);
     answerView(ctx, view);
   });
-  router.put(one, body, (ctx) => answerChange(deps, ctx, putList(pathOf(ctx), bodyJson(ctx))));
-  router.delete(one, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
-  router.get(`${one}/members`, async (ctx) => {
+  routes.put(one, manage, (ctx) => answerChange(deps, ctx, putList(pathOf(ctx), bodyJson(ctx))));
+  routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
+  routes.get(`${one}/members`, view, async (ctx) => {
     const path = pathOf(ctx);
     requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
     const read = (after: string, limit: number) =>
@@ -62,9 +66,9 @@ export function mountMemberListRoutes(
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
     answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
   });
-  router.get(member, (ctx) => answerObject(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
-  router.put(member, body, (ctx) => answerChange(deps, ctx, putMember(pathOf(ctx), memberOf(ctx), bodyJson(ctx))));
-  router.delete(member, (ctx) => answerChange(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
+  routes.get(member, view, (ctx) => answerObject(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
+  routes.put(member, members, (ctx) => answerChange(deps, ctx, putMember(pathOf(ctx), memberOf(ctx), bodyJson(ctx))));
+  routes.delete(member, members, (ctx) => answerChange(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
 }
 
 function shown(record: MemberRecord): { readonly name: string } {

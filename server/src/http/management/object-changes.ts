@@ -1,18 +1,10 @@
-import type Router from '@koa/router';
-import { parseGroupName, parsePolicyName, parseRoleName, parseServiceName } from '@signet/policy-engine/names';
 import { type ObjectKey, type ObjectKind, objectKinds, sideOf } from '../../store/audit-objects.ts';
 import type { AuditRecord } from '../../store/records.ts';
-import type { RequestState } from '../context.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { objectOf, views } from './path-rights.ts';
 import { viewedDomain } from './request.ts';
-
-const parsers: Readonly<Record<ObjectKind, (value: unknown, field: string) => string>> = {
-  role: parseRoleName,
-  group: parseGroupName,
-  policy: parsePolicyName,
-  service: parseServiceName,
-};
+import type { ManagementRoutes } from './routes.ts';
 
 const pathParts: Readonly<Record<ObjectKind, string>> = {
   role: 'roles',
@@ -22,11 +14,13 @@ const pathParts: Readonly<Record<ObjectKind, string>> = {
 };
 
 /** What was changed in one role, group, policy or service, newest first; of those that are gone as well. */
-export function mountObjectChangeRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
+export function mountObjectChangeRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   for (const kind of objectKinds) {
-    router.get(`${deps.basePath}/domains/:domainName/${pathParts[kind]}/:name/changes`, async (ctx) => {
-      const object = { kind, name: parsers[kind](ctx.params['name'], `${kind}Name`) };
-      const { name: domain } = await viewedDomain(deps, ctx, `${kind}.${object.name}`);
+    const path = `${deps.basePath}/domains/:domainName/${pathParts[kind]}/:name/changes`;
+    routes.get(path, views(objectOf[kind]), async (ctx) => {
+      const full = objectOf[kind](ctx);
+      const object = { kind, name: full.slice(`${kind}.`.length) };
+      const { name: domain } = await viewedDomain(deps, ctx, full);
       await answerChanges(deps, ctx, { domain, object }, (record) => shownOf(record, object));
     });
   }

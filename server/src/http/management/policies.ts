@@ -1,6 +1,4 @@
-import type Router from '@koa/router';
 import { parsePolicyName } from '@signet/policy-engine/names';
-import type { Middleware } from 'koa';
 import { NotFoundError } from '../../errors.ts';
 import {
   addAssertion,
@@ -14,38 +12,37 @@ import {
   putVersion,
 } from '../../management/edits/policies.ts';
 import { bodyJson } from '../body.ts';
-import type { RequestState, RouteContext } from '../context.ts';
+import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { manages, objectOf, views } from './path-rights.ts';
 import { answerChange, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
 
 /** Policies, their versions, and the rules in these. */
-export function mountPolicyRoutes(
-  router: Router<RequestState>,
-  deps: ManagementRouteDeps,
-  body: Middleware<RequestState>,
-): void {
+export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   const all = `${deps.basePath}/domains/:domainName/policies`;
   const one = `${all}/:name`;
   const version = `${one}/versions/:version`;
-  router.get(all, async (ctx) => {
+  const manage = manages('manage_policies', objectOf.policy);
+  routes.get(all, views(objectOf.domain), async (ctx) => {
     const names = new Set((await viewedDomain(deps, ctx)).policies.map(({ name }) => name));
     answerPage(deps, ctx, [...names], (name) => name);
   });
-  router.get(one, async (ctx) => {
+  routes.get(one, views(objectOf.policy), async (ctx) => {
     const path = pathOf(ctx);
     const view = policyView(await viewedDomain(deps, ctx, `policy.${path.name}`), path);
     if (view === undefined) throw new NotFoundError('there is no such policy');
     answerView(ctx, view);
   });
-  router.put(one, body, (ctx) => answerChange(deps, ctx, putPolicy(pathOf(ctx), bodyJson(ctx))));
-  router.delete(one, (ctx) => answerChange(deps, ctx, deletePolicy(pathOf(ctx))));
-  router.put(`${one}/active`, body, (ctx) => answerChange(deps, ctx, putActive(pathOf(ctx), bodyJson(ctx))));
-  router.put(version, body, (ctx) => answerChange(deps, ctx, putVersion(pathOf(ctx), versionOf(ctx), bodyJson(ctx))));
-  router.delete(version, (ctx) => answerChange(deps, ctx, deleteVersion(pathOf(ctx), versionOf(ctx))));
-  router.post(`${version}/assertions`, body, (ctx) =>
+  routes.put(one, manage, (ctx) => answerChange(deps, ctx, putPolicy(pathOf(ctx), bodyJson(ctx))));
+  routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deletePolicy(pathOf(ctx))));
+  routes.put(`${one}/active`, manage, (ctx) => answerChange(deps, ctx, putActive(pathOf(ctx), bodyJson(ctx))));
+  routes.put(version, manage, (ctx) => answerChange(deps, ctx, putVersion(pathOf(ctx), versionOf(ctx), bodyJson(ctx))));
+  routes.delete(version, manage, (ctx) => answerChange(deps, ctx, deleteVersion(pathOf(ctx), versionOf(ctx))));
+  routes.post(`${version}/assertions`, manage, (ctx) =>
     answerChange(deps, ctx, addAssertion(pathOf(ctx), versionOf(ctx), bodyJson(ctx))),
   );
-  router.delete(`${version}/assertions/:id`, (ctx) =>
+  routes.delete(`${version}/assertions/:id`, manage, (ctx) =>
     answerChange(deps, ctx, deleteAssertion(pathOf(ctx), versionOf(ctx), Number(ctx.params['id']))),
   );
 }

@@ -1,48 +1,49 @@
-import type Router from '@koa/router';
 import type { DomainName } from '@signet/policy-engine/names';
-import { ForbiddenError, InvalidRequestError } from '../../errors.ts';
-import { isOperator, mayView, systemDomain, viewerOf } from '../../management/rights.ts';
+import { InvalidRequestError } from '../../errors.ts';
+import { mayView, viewerOf } from '../../management/rights.ts';
 import { type SearchHit, search } from '../../management/search.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
-import { type RequestState, requireIdentity } from '../context.ts';
+import { requireIdentity } from '../context.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { objectOf, views } from './path-rights.ts';
 import { answerPage, queryOf, viewedDomain } from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
 
 /** What was changed, newest first, and where a principal, resource or action is found. */
-export function mountRecordRoutes(router: Router<RequestState>, deps: ManagementRouteDeps): void {
-  router.get(`${deps.basePath}/domains/:domainName/changes`, async (ctx) => {
+export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
+  routes.get(`${deps.basePath}/domains/:domainName/changes`, views(objectOf.domain), async (ctx) => {
     const { name: domain } = await viewedDomain(deps, ctx);
     const viewer = viewerOf(deps.snapshot(), requireIdentity(ctx).name, deps.clock.now());
     const sees = (object: string) => viewer.seesAll(domain) || viewer.sees(domain, object);
     await answerChanges(deps, ctx, { domain }, (record) => shownChange(withoutHidden(record, sees)));
   });
-  router.get(`${deps.basePath}/changes`, async (ctx) => {
-    const query = { caller: requireIdentity(ctx).name, right: 'view_domain', domain: systemDomain } as const;
-    if (!isOperator(deps.snapshot(), query, deps.clock.now())) {
-      throw new ForbiddenError('only a system operator may look at all changes');
-    }
-    await answerChanges(deps, ctx, {});
-  });
-  router.get(`${deps.basePath}/search`, async (ctx) => {
-    const caller = requireIdentity(ctx).name;
-    const query = queryOf(ctx, ['member', 'resource', 'action', 'limit', 'cursor']);
-    const { member, resource, action } = Object.fromEntries(query);
-    if (member === undefined && resource === undefined && action === undefined) {
-      throw new InvalidRequestError('the query needs member, resource or action');
-    }
-    const snapshot = deps.snapshot();
-    const now = deps.clock.now();
-    const wanted = {
-      ...(member !== undefined && { member }),
-      ...(resource !== undefined && { resource }),
-      ...(action !== undefined && { action }),
-    };
-    const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
-    const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
-    const hits = await search({ snapshot, store: deps.store, isVisible, sees }, wanted);
-    const keyOf = ({ domain, kind, name, entry }: SearchHit) => JSON.stringify([domain, kind, name, entry]);
-    const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-    answerPage(deps, ctx, sorted, keyOf, query);
-  });
+  routes.get(`${deps.basePath}/changes`, { kind: 'operator', right: 'view_domain' }, (ctx) =>
+    answerChanges(deps, ctx, {}),
+  );
+  routes.get(
+    `${deps.basePath}/search`,
+    { kind: 'untold', why: 'the answer holds what the caller may look at' },
+    async (ctx) => {
+      const caller = requireIdentity(ctx).name;
+      const query = queryOf(ctx, ['member', 'resource', 'action', 'limit', 'cursor']);
+      const { member, resource, action } = Object.fromEntries(query);
+      if (member === undefined && resource === undefined && action === undefined) {
+        throw new InvalidRequestError('the query needs member, resource or action');
+      }
+      const snapshot = deps.snapshot();
+      const now = deps.clock.now();
+      const wanted = {
+        ...(member !== undefined && { member }),
+        ...(resource !== undefined && { resource }),
+        ...(action !== undefined && { action }),
+      };
+      const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
+      const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
+      const hits = await search({ snapshot, store: deps.store, isVisible, sees }, wanted);
+      const keyOf = ({ domain, kind, name, entry }: SearchHit) => JSON.stringify([domain, kind, name, entry]);
+      const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
+      answerPage(deps, ctx, sorted, keyOf, query);
+    },
+  );
 }

@@ -1,6 +1,4 @@
-import type Router from '@koa/router';
 import { parseKeyId, parseServiceName } from '@signet/policy-engine/names';
-import type { Middleware } from 'koa';
 import { NotFoundError } from '../../errors.ts';
 import {
   deleteKey,
@@ -11,35 +9,36 @@ import {
   serviceView,
 } from '../../management/edits/services.ts';
 import { bodyJson } from '../body.ts';
-import type { RequestState, RouteContext } from '../context.ts';
+import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { manages, objectOf, views } from './path-rights.ts';
 import { answerChange, answerObject, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
 
 /** Services and their public keys. */
-export function mountServiceRoutes(
-  router: Router<RequestState>,
-  deps: ManagementRouteDeps,
-  body: Middleware<RequestState>,
-): void {
+export function mountServiceRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
   const all = `${deps.basePath}/domains/:domainName/services`;
   const one = `${all}/:name`;
   const key = `${one}/keys/:keyId`;
   const keyOf = (ctx: RouteContext) => parseKeyId(ctx.params['keyId'], 'keyId');
-  router.get(all, async (ctx) => {
+  const view = views(objectOf.service);
+  const manage = manages('manage_services', objectOf.service);
+  const keys = manages('manage_keys', objectOf.service);
+  routes.get(all, views(objectOf.domain), async (ctx) => {
     const names = (await viewedDomain(deps, ctx)).services.map(({ name }) => name);
     answerPage(deps, ctx, names, (name) => name);
   });
-  router.get(one, async (ctx) => {
+  routes.get(one, view, async (ctx) => {
     const path = pathOf(ctx);
     const view = serviceView(await viewedDomain(deps, ctx, `service.${path.name}`), path);
     if (view === undefined) throw new NotFoundError('there is no such service');
     answerView(ctx, view);
   });
-  router.put(one, body, (ctx) => answerChange(deps, ctx, putService(pathOf(ctx), bodyJson(ctx))));
-  router.delete(one, (ctx) => answerChange(deps, ctx, deleteService(pathOf(ctx))));
-  router.get(key, (ctx) => answerObject(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
-  router.put(key, body, (ctx) => answerChange(deps, ctx, putKey(pathOf(ctx), keyOf(ctx), bodyJson(ctx))));
-  router.delete(key, (ctx) => answerChange(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
+  routes.put(one, manage, (ctx) => answerChange(deps, ctx, putService(pathOf(ctx), bodyJson(ctx))));
+  routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteService(pathOf(ctx))));
+  routes.get(key, view, (ctx) => answerObject(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
+  routes.put(key, keys, (ctx) => answerChange(deps, ctx, putKey(pathOf(ctx), keyOf(ctx), bodyJson(ctx))));
+  routes.delete(key, keys, (ctx) => answerChange(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));
 }
 
 function pathOf(ctx: RouteContext): ServicePath {

@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { QuotaKind } from '../../store/records.ts';
 import { notPlain, plainLine, plainLines } from '../plain-text.ts';
 import { conditionsSchema } from './conditions.ts';
-import { strict } from './strict.ts';
+import { list, strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
 
@@ -32,15 +32,18 @@ export const memberSchema = z.union([
   }),
 ]);
 
+/** A name alone may be any text: it is parsed later. */
+const membersSchema = list(z.array(memberSchema), (value) => typeof value === 'string');
+
 export const roleSchema = strict({
   description,
-  members: z.array(memberSchema).optional(),
+  members: membersSchema.optional(),
   trust: z.string().optional(),
   tokenExpirySeconds: seconds,
   certExpirySeconds: seconds,
 });
 
-export const groupSchema = strict({ description, members: z.array(memberSchema).optional() });
+export const groupSchema = strict({ description, members: membersSchema.optional() });
 
 export const assertionSchema = strict({
   effect: z
@@ -57,21 +60,24 @@ export const assertionSchema = strict({
   caseSensitive: z.boolean().optional(),
 });
 
+/** The rules of one version of a policy. */
+export const assertionsSchema = list(z.array(assertionSchema));
+
 export const policySchema = z.union([
-  z.array(assertionSchema),
+  assertionsSchema,
   strict({
     description,
     /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
     caseSensitive: z.boolean().optional(),
     active: z.string().nullable(),
-    versions: z.record(z.string(), z.array(assertionSchema)),
+    versions: z.record(z.string(), assertionsSchema),
   }),
 ]);
 
 export const serviceSchema = strict({
   description,
   enabled: z.boolean().optional(),
-  hosts: z.array(text(253)).optional(),
+  hosts: list(z.array(text(253))).optional(),
   endpoint: text(1024).regex(/^\S*$/, 'must not hold blanks').optional(),
   publicKeys: z.record(z.string(), z.string()).optional(),
 });

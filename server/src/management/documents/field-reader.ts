@@ -3,24 +3,39 @@ import { InvalidNameError } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
 import type { FieldPath, YamlSource } from './yaml-source.ts';
 
+/** Ends the reading of something with so many problems that nobody looks for more. */
+export class TooManyProblems extends Error {}
+
 /** Collects what is wrong with a document while its parts are read; a part that is wrong is left out. */
 export class FieldReader {
   readonly source: YamlSource;
   readonly problems: DocumentProblem[] = [];
+  readonly #maxProblems: number;
 
-  constructor(source: YamlSource) {
+  /** `maxProblems`: after so many, `complain` throws `TooManyProblems`. Default: all are collected. */
+  constructor(source: YamlSource, maxProblems = Infinity) {
     this.source = source;
+    this.#maxProblems = maxProblems;
   }
 
   complain(path: FieldPath, message: string, at: 'key' | 'value' = 'value'): void {
     this.problems.push(this.source.problem(path, message, at));
+    if (this.problems.length >= this.#maxProblems) throw new TooManyProblems();
   }
 
-  /** The value as `parse` makes it; undefined, with a problem, when it throws one of the expected errors. */
-  read<Value>(path: FieldPath, parse: () => Value, at: 'key' | 'value' = 'value'): Value | undefined {
+  /**
+   * The value as `parse` makes it; undefined, with a problem, when it throws one of the expected errors. `where` is the path, or makes it:
+   * for the items of long lists.
+   */
+  read<Value>(
+    where: FieldPath | (() => FieldPath),
+    parse: () => Value,
+    at: 'key' | 'value' = 'value',
+  ): Value | undefined {
     try {
       return parse();
     } catch (error) {
+      const path = typeof where === 'function' ? where() : where;
       if (error instanceof InvalidNameError) this.complain(path, error.message.replace(/^.*? is not/, 'is not'), at);
       else if (error instanceof InvalidRequestError) this.complain(path, error.message, at);
       else throw error;

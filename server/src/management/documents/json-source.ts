@@ -1,6 +1,7 @@
 import type { z } from 'zod';
 import { InvalidRequestError } from '../../errors.ts';
-import { FieldReader } from './field-reader.ts';
+import { FieldReader, TooManyProblems } from './field-reader.ts';
+import { maxProblems } from './places.ts';
 import { formatPath, type YamlSource } from './yaml-source.ts';
 import { schemaProblems } from './zod-problems.ts';
 
@@ -20,13 +21,15 @@ function refuseForbiddenKeys(body: unknown): void {
   for (const value of open) {
     if (typeof value !== 'object' || value === null) continue;
     if (Object.hasOwn(value, '__proto__')) throw new InvalidRequestError('`__proto__` is not allowed as a name');
-    for (const part of Object.values(value)) open.push(part);
+    for (const part of Array.isArray(value) ? value : Object.values(value)) {
+      if (typeof part === 'object') open.push(part);
+    }
   }
 }
 
 /**
  * Reads a part of a document that came as JSON, with the schema and the rules of documents. Throws `InvalidRequestError` that names
- * every field that is wrong.
+ * every field that is wrong, up to `maxProblems`.
  */
 export function readPart<Shape, Part>(
   schema: z.ZodType<Shape>,
@@ -38,11 +41,22 @@ export function readPart<Shape, Part>(
   const shape = schema.safeParse(value);
   const problems = shape.success ? [] : [...schemaProblems(source, shape.error.issues)];
   if (shape.success) {
-    const reader = new FieldReader(source);
-    const part = read(reader, shape.data);
+    const reader = new FieldReader(source, maxProblems);
+    const part = unlessTooMany(() => read(reader, shape.data));
     if (part !== undefined && reader.problems.length === 0) return part;
     problems.push(...reader.problems);
   }
-  const text = problems.map(({ field, message }) => (field === '' ? `the body ${message}` : `${field}: ${message}`));
+  const text = problems
+    .slice(0, maxProblems)
+    .map(({ field, message }) => (field === '' ? `the body ${message}` : `${field}: ${message}`));
   throw new InvalidRequestError(text.join('; '));
+}
+
+function unlessTooMany<Part>(read: () => Part): Part | undefined {
+  try {
+    return read();
+  } catch (error) {
+    if (error instanceof TooManyProblems) return undefined;
+    throw error;
+  }
 }

@@ -19,22 +19,46 @@ export function readMembers(
   kind: 'role' | 'group',
 ): MemberRecord[] {
   const records = new Map<string, MemberRecord>();
-  for (const [index, member] of (members ?? []).entries()) {
-    const at = [...path, index];
-    const shape = typeof member === 'string' ? { name: member } : member;
-    const name = reader.read([...at, 'name'], () => memberName(shape.name, kind));
-    const expires = reader.time([...at, 'expires'], shape.expires);
-    const review = reader.time([...at, 'review'], shape.review);
-    if (name === undefined) continue;
-    if (records.has(name)) reader.complain([...at, 'name'], `\`${name}\` is there twice`);
-    records.set(name, {
-      name,
-      ...(expires === undefined ? {} : { expires }),
-      disabled: shape.disabled ?? false,
-      ...(review === undefined ? {} : { review }),
-    });
+  let index = 0;
+  for (const member of members ?? []) {
+    const record = readMember(reader, { path, index }, member, kind);
+    index += 1;
+    if (record === undefined) continue;
+    if (records.has(record.name)) reader.complain([...path, index - 1, 'name'], `\`${record.name}\` is there twice`);
+    records.set(record.name, record);
   }
+  // Nobody takes what has problems: there is no need to sort a hundred thousand of them.
+  if (reader.problems.length > 0) return [];
   return [...records.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+}
+
+function readMember(
+  reader: FieldReader,
+  { path, index }: { readonly path: FieldPath; readonly index: number },
+  member: MemberShape,
+  kind: 'role' | 'group',
+): MemberRecord | undefined {
+  if (typeof member === 'string') {
+    const name = reader.read(
+      () => [...path, index, 'name'],
+      () => memberName(member, kind),
+    );
+    return name === undefined ? undefined : { name, disabled: false };
+  }
+  const at = (field: string) => [...path, index, field];
+  const name = reader.read(
+    () => at('name'),
+    () => memberName(member.name, kind),
+  );
+  const expires = member.expires === undefined ? undefined : reader.time(at('expires'), member.expires);
+  const review = member.review === undefined ? undefined : reader.time(at('review'), member.review);
+  if (name === undefined) return undefined;
+  return {
+    name,
+    ...(expires === undefined ? {} : { expires }),
+    disabled: member.disabled ?? false,
+    ...(review === undefined ? {} : { review }),
+  };
 }
 
 function memberName(text: string, kind: 'role' | 'group'): string {

@@ -1,5 +1,8 @@
 import type { DocumentProblem } from '../../errors.ts';
 
+/** At most how many problems of one document or body are reported: whoever sent more than that has another kind of mistake. */
+export const maxProblems = 20;
+
 /** The order of problems in one file. */
 export function byPlace(a: DocumentProblem, b: DocumentProblem): number {
   return a.line - b.line || a.column - b.column;

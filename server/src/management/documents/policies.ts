@@ -1,16 +1,17 @@
 import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engine/names';
-import { matchesPattern, maxActionLength, patternProblem } from '@signet/policy-engine/policy';
+import { maxActionLength, patternProblem } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
 import type { AssertionRecord, PolicyRecord } from '../../store/records.ts';
 import { readConditions } from './conditions.ts';
 import type { AssertionShape, DocumentShape, PolicyShape } from './document-schema.ts';
 import type { FieldReader } from './field-reader.ts';
+import { RoleNames } from './role-names.ts';
 import type { FieldPath } from './yaml-source.ts';
 
 interface Rules {
   readonly reader: FieldReader;
   readonly domain: DomainName;
-  readonly roles: readonly string[];
+  readonly roles: RoleNames;
 }
 
 const rolePattern = /^[a-zA-Z0-9_.*?-]+$/;
@@ -25,7 +26,7 @@ export function readPolicies(
   roles: readonly string[],
   policies: DocumentShape['policies'],
 ): PolicyRecord[] {
-  const rules = { reader, domain, roles };
+  const rules = { reader, domain, roles: new RoleNames(roles) };
   return reader
     .entries(['policies'], policies, parsePolicyName)
     .flatMap(({ name, value, path }) => versionsOf(rules, value, path).map((version) => ({ name, ...version })));
@@ -76,10 +77,11 @@ function readAssertion(
   const { reader } = rules;
   const { conditions, caseSensitive = false } = shape;
   const fold = keepsCase || caseSensitive ? (text: string) => text : foldAscii;
-  const role = reader.read([...path, 'role'], () => roleName(rules, shape.role));
-  const action = reader.read([...path, 'action'], () => fold(actionName(shape.action)));
+  const at = (field: string) => () => [...path, field];
+  const role = reader.read(at('role'), () => roleName(rules, shape.role));
+  const action = reader.read(at('action'), () => fold(actionName(shape.action)));
   if (role === undefined || action === undefined) return undefined;
-  const resource = reader.read([...path, 'resource'], () => resourceName(rules.domain, action, fold(shape.resource)));
+  const resource = reader.read(at('resource'), () => resourceName(rules.domain, action, fold(shape.resource)));
   if (resource === undefined) return undefined;
   if (conditions !== undefined && isAssumeRole(action)) {
     reader.complain(
@@ -108,7 +110,7 @@ function roleName({ domain, roles }: Rules, text: string): string {
   const short = local.startsWith('role.') ? local.slice('role.'.length) : local;
   if (!rolePattern.test(short)) throw new InvalidRequestError('is not a valid role name or pattern');
   checkPattern(short);
-  if (!roles.some((role) => matchesPattern(short, role))) {
+  if (!roles.has(short)) {
     throw new InvalidRequestError(`no role of domain \`${domain}\` is called so`);
   }
   return `${domain}:role.${short}`;

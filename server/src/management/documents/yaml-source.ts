@@ -11,6 +11,7 @@ import {
   type YAMLSeq,
 } from 'yaml';
 import type { DocumentProblem } from '../../errors.ts';
+import { maxProblems } from './places.ts';
 
 export type FieldPath = readonly PropertyKey[];
 
@@ -28,7 +29,6 @@ export type YamlResult =
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
 const maxCharacters = 8 * 1024 * 1024;
-const maxProblems = 20;
 
 /** Reads one YAML 1.2 document; syntax errors, repeated keys and several documents in one file are problems with their place. */
 export function parseYaml(file: string, text: string): YamlResult {

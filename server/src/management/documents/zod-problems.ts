@@ -1,5 +1,6 @@
 import type { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
+import { maxProblems } from './places.ts';
 import type { FieldPath, YamlSource } from './yaml-source.ts';
 
 type Issue = z.core.$ZodIssue;
@@ -19,7 +20,7 @@ export function schemaProblems(source: YamlSource, issues: readonly Issue[], bas
     const path = [...base, ...issue.path];
     switch (issue.code) {
       case 'unrecognized_keys':
-        return issue.keys.map((key) => source.problem([...path, key], issue.message, 'key'));
+        return issue.keys.slice(0, maxProblems).map((key) => source.problem([...path, key], issue.message, 'key'));
       case 'invalid_union':
         return schemaProblems(source, closestBranch(issue.errors), path);
       case 'invalid_type':

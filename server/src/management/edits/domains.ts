@@ -7,7 +7,7 @@ import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from
 import { readPart } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
-import { strict } from '../documents/strict.ts';
+import { list, strict } from '../documents/strict.ts';
 import { noMembers } from '../member-scope.ts';
 import { type Quotas, quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
@@ -28,7 +28,10 @@ export function domainView(domain: DomainContent): Record<string, unknown> {
 export const newDomainSchema = strict({
   ...domainFieldsSchema.shape,
   domain: z.string(),
-  admins: z.array(z.string()).min(1, 'must name at least one administrator'),
+  admins: list(
+    z.array(z.string()).min(1, 'must name at least one administrator'),
+    (value) => typeof value === 'string',
+  ),
 });
 
 /** The domain that the body of a `POST` describes: with a role `admin`, and nothing else. */

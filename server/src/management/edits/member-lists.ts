@@ -1,6 +1,5 @@
 import {
   type DomainName,
-  foldAscii,
   type GroupName,
   parseGroupName,
   parseRoleName,
@@ -62,18 +61,14 @@ export function scopeOfList(list: MemberList): MemberScope {
     : { roles: [], groups: [list.name], names: [fullGroupName(list)] };
 }
 
-/** The same with the groups of the domain that a body makes members of a role: who is in them counts from then on. */
-function scopeOfPut(list: MemberList, body: unknown): MemberScope {
+/** The same with the groups of the domain that become members of a role: who is in them counts from then on. */
+function scopeOfPut(list: MemberList, { members }: ListRecord): MemberScope {
   const scope = scopeOfList(list);
-  return list.kind === 'role' ? { ...scope, groups: ownGroups(list.domain, body) } : scope;
-}
-
-function ownGroups(domain: DomainName, body: unknown): GroupName[] {
-  const prefix = `${domain}:group.`;
-  const members = roleSchema.safeParse(body).data?.members ?? [];
-  const names = members.map((member) => foldAscii(typeof member === 'string' ? member : member.name));
-  // Only looked up: a text that is no name finds no group.
-  return names.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length) as GroupName);
+  if (list.kind === 'group') return scope;
+  const prefix = `${list.domain}:group.`;
+  const own = members.map(({ name }) => name).filter((name) => name.startsWith(prefix));
+  // Parsed with the member.
+  return { ...scope, groups: own.map((name) => name.slice(prefix.length) as GroupName) };
 }
 
 /** One member of the list, and of a group where it is a member itself. */
@@ -93,27 +88,30 @@ function objectOf(list: MemberList): string {
 /** `PUT` of a role or group: what the body leaves out is taken away, but members only when it names some. */
 export function putList(list: MemberList, body: unknown): DomainEdit {
   const keepsMembers = typeof body !== 'object' || body === null || !('members' in body);
-  const read = (content: DomainContent): DomainContent => {
-    const old = find(content, list);
-    const kept = keepsMembers && old !== undefined ? { members: old.members } : {};
-    if (list.kind === 'group') {
-      const group = readPart(groupSchema, body, (reader, shape) => readGroup(reader, list.name, shape, []));
-      return { ...content, groups: replaced(content.groups, { ...group, ...kept }) };
-    }
-    const role = readPart(roleSchema, body, (reader, shape) => readRole(reader, list.domain, list.name, shape, []));
-    if (role.trust !== undefined && (kept.members?.length ?? 0) > 0) {
-      throw new ConflictError('a role that trusts another domain has no members of its own: give an empty list');
-    }
-    return { ...content, roles: replaced(content.roles, { ...role, ...kept }) };
-  };
+  const fresh = readList(list, body);
   return {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
-    members: scopeOfPut(list, body),
+    members: scopeOfPut(list, fresh),
     view: (content) => listView(content, list),
-    apply: read,
+    apply: (content) => {
+      const kept = keepsMembers ? find(content, list)?.members : undefined;
+      if ('trust' in fresh && (kept?.length ?? 0) > 0) {
+        throw new ConflictError('a role that trusts another domain has no members of its own: give an empty list');
+      }
+      const record = kept === undefined ? fresh : { ...fresh, members: kept };
+      return list.kind === 'role'
+        ? { ...content, roles: replaced(content.roles, { ...record, name: list.name }) }
+        : { ...content, groups: replaced(content.groups, { ...record, name: list.name }) };
+    },
   };
+}
+
+function readList(list: MemberList, body: unknown): ListRecord {
+  return list.kind === 'role'
+    ? readPart(roleSchema, body, (reader, shape) => readRole(reader, list.domain, list.name, shape, []))
+    : readPart(groupSchema, body, (reader, shape) => readGroup(reader, list.name, shape, []));
 }
 
 export function deleteList(list: MemberList): DomainEdit {

@@ -3,7 +3,13 @@ import { z } from 'zod';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord, PolicyRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
-import { assertionSchema, policySchema } from '../documents/document-schema.ts';
+import {
+  type AssertionShape,
+  assertionSchema,
+  assertionsSchema,
+  type PolicyShape,
+  policySchema,
+} from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';
 import { readPolicies } from '../documents/policies.ts';
 import { strict } from '../documents/strict.ts';
@@ -64,19 +70,18 @@ function withVersions(content: DomainContent, path: PolicyPath, records: readonl
   return { ...content, policies: policies.sort((a, b) => (order(a) < order(b) ? -1 : 1)) };
 }
 
-/** Reads policies in the form of documents. */
-function read(
+/** Reads a body with its schema; `wrap` makes a policy in the form of documents of it. */
+function read<Shape>(
   content: DomainContent,
   path: PolicyPath,
   body: unknown,
-  schema: z.ZodType,
-  wrap: (body: never) => unknown,
+  schema: z.ZodType<Shape>,
+  wrap: (shape: Shape) => PolicyShape,
 ) {
   const roles = content.roles.map(({ name }) => name);
-  return readPart(schema, body, (reader, shape) => {
-    const policies = policySchema.safeParse(wrap(shape as never));
-    return policies.success ? readPolicies(reader, path.domain, roles, { [path.name]: policies.data }) : undefined;
-  });
+  return readPart(schema, body, (reader, shape) =>
+    readPolicies(reader, path.domain, roles, { [path.name]: wrap(shape) }),
+  );
 }
 
 /** `PUT` of a whole policy: a list of rules, or versions of which one is active. */
@@ -97,8 +102,6 @@ export function deletePolicy(path: PolicyPath): DomainEdit {
   });
 }
 
-const rulesSchema = z.array(assertionSchema);
-
 /** `PUT` of one version: its rules. A new version is not active; the first of a policy is. */
 export function putVersion(path: PolicyPath, version: string, body: unknown): DomainEdit {
   if (version === '__proto__') throw new InvalidRequestError('`__proto__` is not allowed as a name');
@@ -106,8 +109,8 @@ export function putVersion(path: PolicyPath, version: string, body: unknown): Do
     const old = versions(content, path);
     const [first] = old;
     const caseSensitive = first?.caseSensitive === true;
-    const wrap = (rules: unknown) => ({ caseSensitive, active: null, versions: { [version]: rules } });
-    const [fresh] = read(content, path, body, rulesSchema, wrap);
+    const wrap = (rules: AssertionShape[]) => ({ caseSensitive, active: null, versions: { [version]: rules } });
+    const [fresh] = read(content, path, body, assertionsSchema, wrap);
     if (fresh === undefined) return content;
     const active = old.length === 0 || old.some((policy) => policy.version === version && policy.active);
     const description = first?.description === undefined ? {} : { description: first.description };
@@ -152,7 +155,7 @@ export function addAssertion(path: PolicyPath, version: string, body: unknown): 
     const old = existing(content, path);
     const target = versionOf(old, path, version);
     const { caseSensitive } = target;
-    const wrap = (rule: unknown) => ({ caseSensitive, active: null, versions: { [version]: [rule] } });
+    const wrap = (rule: AssertionShape) => ({ caseSensitive, active: null, versions: { [version]: [rule] } });
     const [fresh] = read(content, path, body, assertionSchema, wrap);
     const assertions = [...target.assertions, ...(fresh?.assertions ?? [])];
     return withVersions(content, path, swap(old, target, { ...target, assertions }));

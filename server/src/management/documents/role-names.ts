@@ -1,0 +1,55 @@
+import { matchesPattern, Work, WorkExceededError } from '@signet/policy-engine/policy';
+import { InvalidRequestError } from '../../errors.ts';
+
+/** Work of finding the roles that the patterns of one domain's policies fit, in units of about one compared character. */
+const maxPatternWork = 1_000_000;
+
+/** The short names of the roles of a domain, to be asked by name and by pattern. */
+export class RoleNames {
+  readonly #names: ReadonlySet<string>;
+  readonly #sorted: readonly string[];
+  /** What was found for a pattern: policies repeat them. */
+  readonly #known = new Map<string, boolean>();
+  readonly #work = new Work(maxPatternWork);
+
+  constructor(names: readonly string[]) {
+    this.#names = new Set(names);
+    this.#sorted = [...names].sort();
+  }
+
+  /** Whether a role has this name, or one that this pattern fits. Throws `InvalidRequestError` when too many patterns were compared. */
+  has(nameOrPattern: string): boolean {
+    const wildcard = nameOrPattern.search(/[*?]/);
+    if (wildcard < 0) return this.#names.has(nameOrPattern);
+    const known = this.#known.get(nameOrPattern);
+    if (known !== undefined) return known;
+    const found = this.#fits(nameOrPattern, nameOrPattern.slice(0, wildcard));
+    this.#known.set(nameOrPattern, found);
+    return found;
+  }
+
+  #fits(pattern: string, prefix: string): boolean {
+    try {
+      for (let at = firstFrom(this.#sorted, prefix); this.#sorted[at]?.startsWith(prefix) === true; at += 1) {
+        if (matchesPattern(pattern, this.#sorted[at] ?? '', this.#work)) return true;
+      }
+      return false;
+    } catch (error) {
+      if (!(error instanceof WorkExceededError)) throw error;
+      throw new InvalidRequestError(
+        'too many patterns of roles to compare: name the roles, or begin the patterns alike',
+      );
+    }
+  }
+}
+
+/** The index of the first text that is not before `text`. */
+function firstFrom(sorted: readonly string[], text: string): number {
+  let [low, high] = [0, sorted.length];
+  while (low < high) {
+    const middle = (low + high) >>> 1;
+    if ((sorted[middle] ?? '') < text) low = middle + 1;
+    else high = middle;
+  }
+  return low;
+}

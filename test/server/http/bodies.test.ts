@@ -1,0 +1,197 @@
+import type { JsonLimits } from '@signet/policy-engine/json';
+import { parseSshRevocation } from '@signet/server/certificates/ssh/revoke-ssh';
+import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
+import { DomainError } from '@signet/server/errors';
+import { bodyJson, readJson } from '@signet/server/http/body';
+import { errorAnswer } from '@signet/server/http/error-response';
+import { bodyLimits } from '@signet/server/http/management/index';
+import { parseParameters } from '@signet/server/http/parameters';
+import { requestSchema as bundleSchema } from '@signet/server/http/routes/policy-bundle';
+import { parseRefreshInformation, parseRegisterInformation } from '@signet/server/instances/instance-request';
+import type { DomainEdit } from '@signet/server/management/change-domain';
+import { putAccount, putDomain, putLimits, putQuotas, readNewDomain } from '@signet/server/management/edits/domains';
+import { parseMemberList, putList, putMember } from '@signet/server/management/edits/member-lists';
+import { addAssertion, putActive, putPolicy, putVersion } from '@signet/server/management/edits/policies';
+import { putKey, putService } from '@signet/server/management/edits/services';
+import test from 'ava';
+import { assertWithin } from '#support/cost';
+import { hostileBodies, hostileTexts, mebibyte } from '#support/hostile-json';
+
+/* Issue: at most 100 ms of processor time and 50 MB for parsing any body, and for any body that is refused. */
+const boundMs = 100;
+const quotas = {
+  roles: 10_000,
+  members: 100_000,
+  groups: 10_000,
+  policies: 2000,
+  assertions: 20_000,
+  services: 10_000,
+  keys: 10_000,
+};
+
+const role = (name: string) => ({ name, members: [] });
+/** A domain with as many roles as one may have: rules are compared with their names. */
+const domain = {
+  name: 'media',
+  enabled: true,
+  limits: {},
+  roles: [...Array.from({ length: 9999 }, (_, index) => role(`r${index}`)), role('reader')],
+  groups: [],
+  policies: [{ name: 'data', version: '0', active: true, caseSensitive: false, assertions: [] }],
+  services: [{ name: 'api', enabled: true, hosts: [], publicKeys: [] }],
+} as never;
+
+const name = 'media' as never;
+const policy = { domain: name, name: 'data' as never };
+const service = { domain: name, name: 'api' as never };
+const applied = (edit: DomainEdit) => edit.apply(domain);
+
+interface Operation {
+  readonly read: (body: unknown) => unknown;
+  /** A body that is accepted: its fields are replaced one by one. */
+  readonly fields?: Readonly<Record<string, unknown>>;
+  readonly limits?: JsonLimits;
+}
+
+const large = bodyLimits(quotas);
+const operations: Readonly<Record<string, Operation>> = {
+  'a new domain': { read: readNewDomain, fields: { domain: 'x', admins: ['a.b'], description: 'x' }, limits: large },
+  'a domain': {
+    read: (body) => applied(putDomain(name, body)),
+    fields: { enabled: true, description: 'x' },
+    limits: large,
+  },
+  limits: { read: (body) => applied(putLimits(name, body)), fields: { tokenExpirySeconds: 1 }, limits: large },
+  quotas: { read: (body) => applied(putQuotas(name, body, quotas)), fields: { roles: 1 }, limits: large },
+  account: { read: (body) => applied(putAccount(name, body)), fields: { account: '000000000000' }, limits: large },
+  'a role': {
+    read: (body) => applied(putList(parseMemberList('role', name, 'reader'), body)),
+    fields: { members: ['a.b'], trust: 'other', description: 'x' },
+    limits: large,
+  },
+  'a group': {
+    read: (body) => applied(putList(parseMemberList('group', name, 'team'), body)),
+    fields: { members: ['a.b'] },
+    limits: large,
+  },
+  'a member': {
+    read: (body) => putMember(parseMemberList('role', name, 'reader'), 'a.b', body),
+    fields: { expires: '2027-01-01T00:00:00Z' },
+    limits: large,
+  },
+  'a policy': {
+    read: (body) => applied(putPolicy(policy, body)),
+    fields: { active: null, versions: {} },
+    limits: large,
+  },
+  'a version': { read: (body) => applied(putVersion(policy, '1', body)), limits: large },
+  'a rule': {
+    read: (body) => applied(addAssertion(policy, '0', body)),
+    fields: { action: 'a', resource: 'r', role: 'reader', conditions: [{ instances: 'a' }] },
+    limits: large,
+  },
+  'the active version': { read: (body) => applied(putActive(policy, body)), fields: { version: '0' }, limits: large },
+  'a service': {
+    read: (body) => applied(putService(service, body)),
+    fields: { hosts: ['a'], endpoint: 'https://a', description: 'x' },
+    limits: large,
+  },
+  'a key': { read: (body) => applied(putKey(service, '0' as never, body)), fields: { pem: 'x' }, limits: large },
+  'a registration': {
+    read: (body) => parseRegisterInformation(body, 1),
+    fields: { provider: 'a.b', domain: 'a', service: 'b', csr: 'x', attestationData: 'x', hostname: 'a' },
+  },
+  'a refresh': { read: (body) => parseRefreshInformation(body, 1), fields: { csr: 'x', ssh: 'x' } },
+  'an SSH certificate': {
+    read: parseSshCertRequest,
+    fields: {
+      certRequestData: { principals: ['a'], publicKey: 'x' },
+      certRequestMeta: { requestor: 'a.b', certType: 'user' },
+    },
+  },
+  'an SSH revocation': { read: parseSshRevocation, fields: { keyId: 'x' } },
+  'a bundle': { read: (body) => bundleSchema.safeParse(body), fields: { policyVersions: {} } },
+};
+
+/** What a handler sees of a request with this body. */
+async function contextOf(text: string, limits?: JsonLimits) {
+  const ctx = { state: {}, request: { rawBody: text }, req: { headers: {} } } as never;
+  // The middleware would go on to read the body; the type is what stops it.
+  await Promise.resolve()
+    .then(() => readJson(mebibyte, limits)(ctx, async () => undefined))
+    .catch(() => undefined);
+  return ctx;
+}
+
+/** Processor time of the cheapest of a few runs: what else runs on the machine only ever adds to it. */
+function costOfBody(work: () => void): number {
+  let least = Number.POSITIVE_INFINITY;
+  for (let run = 0; run < 6 && least > boundMs; run += 1) {
+    const before = process.cpuUsage();
+    work();
+    const { user, system } = process.cpuUsage(before);
+    least = Math.min(least, (user + system) / 1000);
+  }
+  return least;
+}
+
+for (const [title, { read, fields = {}, limits }] of Object.entries(operations)) {
+  test(`a hostile body costs little and is answered briefly: ${title}`, async (t) => {
+    t.timeout(300_000);
+    let worst: readonly [string, number] = ['', 0];
+    const bodies = hostileBodies(fields);
+    for (const [what, text] of bodies) {
+      const ctx = await contextOf(text, limits);
+      let message = '';
+      const cost = costOfBody(() => {
+        message = '';
+        try {
+          read(bodyJson(ctx));
+        } catch (error) {
+          t.true(error instanceof DomainError || (error as Error).name === 'InvalidNameError', `${what}: ${error}`);
+          message = errorAnswer(error).message;
+        }
+      });
+      t.true(Buffer.byteLength(message) <= 1024, what);
+      if (cost > worst[1]) worst = [what, cost];
+    }
+    t.log(`${bodies.length} bodies`);
+    assertWithin(t, worst[0], worst[1], boundMs, 'ms');
+  });
+}
+
+for (const [title, limits] of [
+  ['the management API', large],
+  ['others', undefined],
+] as const) {
+  test(`a hostile text costs little to parse: ${title}`, async (t) => {
+    t.timeout(300_000);
+    let worst: readonly [string, number] = ['', 0];
+    for (const [what, text] of hostileTexts) {
+      const ctx = await contextOf(text.slice(0, mebibyte), limits);
+      const cost = costOfBody(() => {
+        try {
+          bodyJson(ctx);
+        } catch (error) {
+          t.true(error instanceof DomainError, `${what}: ${error}`);
+        }
+      });
+      if (cost > worst[1]) worst = [what, cost];
+    }
+    assertWithin(t, worst[0], worst[1], boundMs, 'ms');
+  });
+}
+
+test('a hostile form costs little', (t) => {
+  const forms = ['a&', '=&', '&', 'a=%20&', '%', '+', 'a[', 'é'].map((part) => part.repeat(65_536 / part.length));
+  for (const form of forms) {
+    const cost = costOfBody(() => {
+      try {
+        parseParameters(form, 'body');
+      } catch (error) {
+        t.true(error instanceof DomainError);
+      }
+    });
+    t.true(cost <= boundMs, `${form.slice(0, 8)}: ${cost}`);
+  }
+});
