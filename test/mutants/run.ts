@@ -26,7 +26,7 @@ interface Tried {
 
 async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
   const tests: string[] = [];
-  for (const test of await testsFor(runs, mutant)) {
+  for await (const test of testsFor(runs, mutant)) {
     if (tests.length >= maxTests && !test.startsWith(attacks)) continue;
     tests.push(test);
     const outcome = await runs.tryMutant(mutant, test);
@@ -36,14 +36,18 @@ async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
 }
 
 /** The near tests that reach a mutant, the nearest first and of those the quickest; for a boundary the table of limits too. */
-async function testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): Promise<string[]> {
+async function* testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): AsyncGenerator<string> {
   const limits: readonly NearTest[] = kind === 'moved boundary' ? [{ file: 'limits/constants.test.ts', rank: 0 }] : [];
-  const reaching: (NearTest & { readonly ms: number })[] = [];
-  for (const near of [...nearestTests(top, file), ...limits]) {
-    const { coverage, ms } = await runs.baseline(near.file);
-    if (coverage.reaches(url, offset)) reaching.push({ ...near, ms });
+  const ranks = Map.groupBy([...nearestTests(top, file), ...limits], ({ rank }) => rank);
+  // What is farther away is measured only when nothing nearer has killed the mutant.
+  for (const rank of [...ranks.keys()].sort((a, b) => a - b)) {
+    const reaching: { readonly test: string; readonly ms: number }[] = [];
+    for (const { file: test } of ranks.get(rank) ?? []) {
+      const { coverage, ms } = await runs.baseline(test);
+      if (coverage.reaches(url, offset)) reaching.push({ test, ms });
+    }
+    yield* reaching.sort((a, b) => a.ms - b.ms).map(({ test }) => test);
   }
-  return reaching.sort((a, b) => a.rank - b.rank || a.ms - b.ms).map((near) => near.file);
 }
 
 async function tryAll(options: Options, sample: readonly NamedMutant[]): Promise<Tried[]> {

@@ -14,7 +14,7 @@ const program = fileURLToPath(new URL('./run-test.ts', import.meta.url));
 const usual = { NODE_ENV: 'test', SIGNET_PROPERTY_RUNS: '400' };
 /** A mutant may loop for ever: its tests get so many times what they take without it, and never less than this. */
 const slowness = 5;
-const minTimeoutMs = 30_000;
+const minTimeoutMs = 60_000;
 /** A test file that takes longer without a mutant is too slow to be run on many. */
 const maxBaselineMs = 120_000;
 
