@@ -25,8 +25,10 @@ async function world(t: ExecutionContext, issuer?: string, file?: string) {
     maxAgeSeconds: undefined,
     asked: [],
   };
+  const signals: (AbortSignal | undefined)[] = [];
   const client = {
-    keys: async () => {
+    keys: async (call: { signal?: AbortSignal }) => {
+      signals.push(call.signal);
       server.asked.push('keys');
       if (server.keys instanceof Error) throw server.keys;
       return { keys: server.keys, maxAgeSeconds: server.maxAgeSeconds };
@@ -42,6 +44,7 @@ async function world(t: ExecutionContext, issuer?: string, file?: string) {
   const asked = () => server.asked.splice(0);
   return {
     folder,
+    signals,
     clock,
     server,
     asked,
@@ -146,6 +149,15 @@ test('keys that share none are taken only where the file of the others is gone',
   clock.advance(60_000);
   await keys.refresh();
   t.deepEqual([keys.facts.error, keys.facts.kids], ['the server publishes no usable key', ['two']]);
+});
+
+test('a request can be given up', async (t) => {
+  const { clock, keys, signals } = await world(t);
+  const { signal } = new AbortController();
+  await keys.refresh(signal);
+  clock.advance(30_000);
+  await keys.find('x', 'bundle');
+  t.deepEqual(signals, [signal, undefined]);
 });
 
 test('a file with keys that cannot be used counts as none, and one that can is used at once', async (t) => {

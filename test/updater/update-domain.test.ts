@@ -101,6 +101,10 @@ test('a file that is too large is replaced, a link is left alone', async (t) => 
   const { make, update, put, changed, directory } = await world(t);
   put('x'.repeat((1 << 20) + 1));
   t.like(await update(changed(await make())), { kind: 'updated' });
+  const read = directory.read.bind(directory);
+  directory.read = () => Promise.reject(new UpdaterError('unsafe-file', 'odd'));
+  t.deepEqual(await update(changed(await make())), { kind: 'unsafe', message: 'odd' });
+  directory.read = read;
   directory.checkFile = () => Promise.reject(new UpdaterError('unsafe-file', 'a link'));
   t.deepEqual(await update(changed(await make())), { kind: 'unsafe', message: 'a link' });
 });
