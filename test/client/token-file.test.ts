@@ -94,6 +94,8 @@ test('a link and a folder are neither read nor replaced', async (t) => {
   symlinkSync(target, link);
   const folder = join(temporaryFolder(t), 'folder');
   mkdirSync(folder, { mode: 0o700 });
+  const plain = 'tokenCacheFile must be a plain file of this user with mode 0600';
+  await t.throwsAsync(new TokenFile(folder).read(1000), { message: plain });
   for (const path of [link, folder]) {
     await t.throwsAsync(new TokenFile(path).read(1000), { instanceOf: SignetClientError, code: 'invalid-cache' });
     await t.throwsAsync(new TokenFile(path).add('k', read, 1000), {
@@ -102,6 +104,18 @@ test('a link and a folder are neither read nor replaced', async (t) => {
     });
   }
   t.deepEqual(Object.keys(JSON.parse(readFileSync(target, 'utf8')).tokens), ['k']);
+});
+
+test.serial('a file of another user is neither read nor replaced', async (t) => {
+  const path = written(t, JSON.stringify({ version: 1, tokens: { k: entry } }));
+  const { getuid } = process;
+  if (getuid === undefined) return t.pass();
+  t.teardown(() => Object.assign(process, { getuid }));
+  process.getuid = () => getuid() + 1;
+  const error = { message: 'tokenCacheFile must be a plain file of this user with mode 0600' };
+  await t.throwsAsync(new TokenFile(path).read(1000), error);
+  Object.assign(process, { getuid: undefined });
+  t.is((await new TokenFile(path).read(1000)).size, 1, 'where users have no numbers');
 });
 
 test('what is added is readable by its user alone, and what has ended goes', async (t) => {
