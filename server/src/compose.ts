@@ -22,15 +22,18 @@ import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
+import { isUnwritable } from './store/sqlite/errors.ts';
 import { openSqliteStore } from './store/sqlite/open.ts';
 import type { Store } from './store/store.ts';
+import type { StoreCondition } from './store/store-database.ts';
+import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 
 export interface ServerDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
-  /** For rates: milliseconds that only grow. Default: those of the process. */
-  readonly monotonic?: Clock;
+  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  readonly monotonic?: () => number;
   /** The store to use; else the one of the configuration is opened, and closed with the server. */
   readonly store?: Store;
   /** The other processes of this server; none by default. */
@@ -55,8 +58,9 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   await using cleanup = new AsyncDisposableStack();
   const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock }));
   if (deps.store === undefined) cleanup.defer(() => store.close());
+  const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const files = keyFilesIn(config.keysDir);
-  await prepareKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
+  await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
   const live = await openSnapshot(config, store, { logger, clock });
   cleanup.defer(() => live.close());
   const overruns = reportOverruns(() => live.current(), logger);
@@ -70,7 +74,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const cloud = openCloud(config, clock);
   cleanup.defer(() => cloud?.close());
   const refresh = async (): Promise<void> => {
-    await Promise.all([live.refresh(), identity.refresh()]);
+    await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };
   const management = {
     store,
@@ -93,11 +97,12 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     keys,
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
+    storeWatch,
     newTokenId: () => randomUUID(),
     isRevoked: identity.isRevoked,
     isRevokedThumbprint: identity.isRevokedThumbprint,
     onRefused: refused.count,
-    monotonic: deps.monotonic,
+    monotonic: deps.monotonic && { now: deps.monotonic },
     identity: identity.routes,
     ssh,
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
@@ -117,9 +122,28 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   };
 }
 
-/** Without a key to sign with there is no server; without a standby key only a rotation in a hurry suffers. */
-async function prepareKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
-  await ensureSigningKeys(deps);
+function openStoreWatch(config: ServerConfig, store: Store, deps: ServerDeps): Promise<StoreWatch> {
+  const { logger, clock = systemClock, monotonic = () => performance.now() } = deps;
+  const { refreshIntervalMs } = config.snapshot;
+  const onCondition = (condition: StoreCondition): void => {
+    if (condition === 'writable') logger.info('store can be written again');
+    else logger.error('store cannot be written (full or read-only disk): changes are refused, reads go on');
+  };
+  return watchStore({ store, clock, monotonic, refreshIntervalMs, onCondition });
+}
+
+/**
+ * A disk that cannot be written does not keep the server from starting: what it lacks then is told by `/readyz`. Without a standby key only a
+ * rotation in a hurry suffers.
+ */
+export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
+  try {
+    await ensureSigningKeys(deps);
+  } catch (error) {
+    if (!isUnwritable(error)) throw error;
+    logger.error({ error: String(error) }, 'a signing key is missing and cannot be made');
+    return;
+  }
   try {
     await ensureStandbyKeys(deps);
   } catch (error) {

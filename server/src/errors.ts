@@ -158,6 +158,9 @@ export class StoreUnavailableError extends DomainError {
   readonly code = 'store-unavailable';
 }
 
+/** The store is opened for reading: by the one who asked, or because its disk lets nobody write. */
+export class StoreReadOnlyError extends StoreUnavailableError {}
+
 /** The change is in the store, and it is not certain that it would survive: it is not acknowledged, and must not be done again. */
 export class UnacknowledgedChangeError extends StoreUnavailableError {}
 

@@ -47,8 +47,8 @@ export interface TestServerOptions {
   /** Options by their paths, e.g. `tokens.bound`. */
   readonly options?: Readonly<Record<string, unknown>>;
   readonly clock?: Clock;
-  /** Of rates. */
-  readonly monotonic?: Clock;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonic?: () => number;
   readonly pki?: Pki;
   /** The other processes of the server; default: none. */
   readonly peers?: Peers;
@@ -85,8 +85,8 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const config = withPatience(loaded, options.options ?? {});
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
-  const store = await openSqliteStore(config.storeFile, clock === undefined ? {} : { clock });
   const clocks = { ...(clock !== undefined && { clock }), ...(monotonic !== undefined && { monotonic }) };
+  const store = await openSqliteStore(config.storeFile, clocks);
   const running = await createServer(config, { logger, store, peers, ...clocks });
   t.teardown(async () => {
     await running.close();

@@ -40,7 +40,7 @@ export function serveCommand(): Command {
         const { signal } = cleanup.use(stopSignal());
         if (!cluster.isWorker) cleanup.use(await keepServerCertificate(config, logger));
         if (config.workers > 1 && cluster.isPrimary) {
-          await prepareStore(config);
+          await prepareStore(config, logger);
           const workers = await runWorkers(config.workers, logger, signal);
           announce(workers.baseUrl, options.json);
           await workers.ended;

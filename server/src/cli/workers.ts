@@ -1,9 +1,9 @@
 import cluster, { type Worker } from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { z } from 'zod';
+import { makeSigningKeys } from '../compose.ts';
 import type { ServerConfig } from '../config/config.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
-import { ensureSigningKeys, ensureStandbyKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
 import { openSqliteStore } from '../store/sqlite/open.ts';
@@ -22,14 +22,11 @@ export interface RunningWorkers {
 const restartMs = 1000;
 
 /** Makes the store and the first keys before several processes would try to at once. */
-export async function prepareStore(config: ServerConfig): Promise<void> {
+export async function prepareStore(config: ServerConfig, logger: Logger): Promise<void> {
   const store = await openSqliteStore(config.storeFile, { clock: systemClock });
   try {
     const files = keyFilesIn(config.keysDir);
-    const keys = { store: signingKeyStore(store, 'signet serve'), files, clock: systemClock };
-    await ensureSigningKeys(keys);
-    // Where it fails, the workers say so.
-    await ensureStandbyKeys(keys).catch(() => undefined);
+    await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock }, logger);
   } finally {
     await store.close();
   }

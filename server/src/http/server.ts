@@ -29,6 +29,7 @@ export interface HttpServerDeps {
   readonly logger: Logger;
   readonly snapshot: () => Snapshot;
   readonly snapshotStatus: RouteDeps['readiness']['snapshotStatus'];
+  readonly storeWatch: ReadinessDeps['storeWatch'];
   readonly keys: SigningKeys;
   readonly newTokenId: () => string;
   readonly isRevoked: IsRevoked;
@@ -132,7 +133,14 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
-    readiness: { clock, keys, snapshotStatus: deps.snapshotStatus, ...state, crls: deps.identity?.crls },
+    readiness: {
+      clock,
+      keys,
+      snapshotStatus: deps.snapshotStatus,
+      storeWatch: deps.storeWatch,
+      ...state,
+      crls: deps.identity?.crls,
+    },
     ssh: deps.ssh,
     cloud: deps.cloud && { snapshot, clock, ...deps.cloud },
   };

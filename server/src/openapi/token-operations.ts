@@ -252,7 +252,16 @@ const identities: readonly Operation[] = [
 ];
 
 const alive = ok(z.strictObject({ status: z.literal('alive') }));
-const readiness = z.looseObject({ status: z.enum(['ready', 'stopping', 'no-signing-key']) });
+const freshness = z.enum(['fresh', 'late', 'ended']);
+const readiness = z.looseObject({
+  status: z.enum(['ready', 'stopping', 'no-signing-key', 'certificate-expired', 'clock']),
+  degraded: z.literal('clock').optional(),
+  snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }),
+  store: z.enum(['readable', 'unreadable', 'read-only']),
+  certificate: z.strictObject({ status: freshness, notAfter: text }),
+  revocationLists: z.strictObject({ status: freshness, left: z.number() }).optional(),
+  keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }),
+});
 const probes = ['', base].flatMap((at): Operation[] => [
   { method: 'get', path: `${at}/healthz`, summary: 'Whether the process is alive', open: true, answers: alive },
   {

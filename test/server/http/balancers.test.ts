@@ -12,7 +12,7 @@ const keys = '/oauth2/keys';
 
 function start(options: Readonly<Record<string, unknown>>): Promise<TestServer> {
   const domains = [{ name: 'media', services: { player: {} } }];
-  return startServer(file, { domains, options, monotonic: { now: () => time.now } });
+  return startServer(file, { domains, options, monotonic: () => time.now });
 }
 
 const behind = await start(listed);

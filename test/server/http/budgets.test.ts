@@ -21,7 +21,7 @@ function start(more: Readonly<Record<string, unknown>>): Promise<TestServer> {
       { name: 'one', services: { api: {} } },
     ],
     options: more,
-    monotonic: { now: () => time.now },
+    monotonic: () => time.now,
   });
 }
 
@@ -173,7 +173,7 @@ test.serial('refusals are one line when the server stops, not one each', async (
   const own = await startServer(ending, {
     domains: [{ name: 'media', services: { player: {} } }],
     options,
-    monotonic: { now: () => time.now },
+    monotonic: () => time.now,
   });
   const looping = caller(file, own, await own.pki.identity('media.player'));
   await exhaust(looping);

@@ -2,6 +2,7 @@ import type { RouterMiddleware } from '@koa/router';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { CrlPublisher } from '../../certificates/crl-publisher.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
+import type { StoreWatch } from '../../store-watch.ts';
 import { answerJson, type RequestState } from '../context.ts';
 
 export interface ReadinessDeps {
@@ -9,6 +10,8 @@ export interface ReadinessDeps {
   readonly keys: SigningKeys;
   /** Of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
+  /** Whether the store can be written, and what its records say of the own clock. */
+  readonly storeWatch: Pick<StoreWatch, 'condition' | 'clock'>;
   readonly isStopping: () => boolean;
   /** The life of the server's own certificate, in milliseconds since the epoch. */
   readonly certificate: () => { readonly notBefore: number; readonly notAfter: number };
@@ -37,26 +40,45 @@ function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly stat
 /** A little below half, so that a list that is being made raises no alarm. */
 const alarmBelow = 0.45;
 
+/** Why requests belong to another server; `ready` when they do not. */
+export type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock';
+
+function readinessOf(deps: ReadinessDeps, certificate: string): Readiness {
+  const { token, bundle } = deps.keys.current();
+  if (deps.isStopping()) return 'stopping';
+  if (token === undefined || bundle === undefined) return 'no-signing-key';
+  if (certificate === 'ended') return 'certificate-expired';
+  return deps.storeWatch.clock() === 'wrong' ? 'clock' : 'ready';
+}
+
+function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'unreadable' | 'read-only' {
+  // The text of the failure is for the log: anyone may read this page.
+  if (snapshotStatus().error !== undefined) return 'unreadable';
+  return storeWatch.condition() === 'writable' ? 'readable' : 'read-only';
+}
+
 /**
- * `GET /readyz`: whether this server can do its work: 200, or 503 without a key to sign with and while it stops. With the store
- * unreadable it goes on answering from the snapshot: still 200, with the age of the snapshot and `store: "unreadable"`.
- * `revocationLists` says how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the same of the
- * server's own.
+ * `GET /readyz`: whether this server can do its work: 200, or 503 while it stops, without a key to sign tokens or bundles with, with a
+ * certificate of its own that has expired, and with a clock that is wrong. With a store that cannot be read or written it goes on answering
+ * from the snapshot: still 200, with the age of the snapshot and `store: "unreadable"` or `"read-only"`. `degraded: "clock"`: the newest
+ * record of the store is more than 60 seconds later than the own clock. `revocationLists` says how much of its life the oldest list has
+ * left: `fresh`, `late`, or `ended`; `certificate` the same of the server's own.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
-    const { counter, refreshedAt, error } = deps.snapshotStatus();
+    const { counter, refreshedAt } = deps.snapshotStatus();
     const { token, bundle, missing } = deps.keys.current();
-    const ready = token !== undefined && bundle !== undefined && !deps.isStopping();
-    ctx.status = ready ? 200 : 503;
+    const certificate = ownCertificate(deps);
+    const status = readinessOf(deps, certificate.status);
+    ctx.status = status === 'ready' ? 200 : 503;
     answerJson(
       ctx,
       JSON.stringify({
-        status: deps.isStopping() ? 'stopping' : ready ? 'ready' : 'no-signing-key',
+        status,
+        ...(deps.storeWatch.clock() !== 'fit' && { degraded: 'clock' }),
         snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
-        // The text of the failure is for the log: anyone may read this page.
-        store: error === undefined ? 'readable' : 'unreadable',
-        certificate: ownCertificate(deps),
+        store: storeOf(deps),
+        certificate,
         ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
         keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
       }),

@@ -1,5 +1,5 @@
 import { SqliteError } from 'better-sqlite3';
-import { ConflictError, StoreUnavailableError } from '../../errors.ts';
+import { ConflictError, StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 
 /** Whether another connection holds the lock. */
 export function isBusy(error: unknown): boolean {
@@ -56,6 +56,7 @@ const unwritable =
 /** Whether something could not be written for want of space, rights or a disk that works; also as the cause of another error. */
 export function isUnwritable(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (error instanceof StoreReadOnlyError) return true;
   if ('code' in error && typeof error.code === 'string' && unwritable.test(error.code)) return true;
   return isUnwritable(error.cause);
 }

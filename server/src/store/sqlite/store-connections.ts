@@ -3,7 +3,7 @@ import { hostname } from 'node:os';
 import type { Clock } from '@signet/policy-engine/clock';
 import type Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
-import { StoreUnavailableError } from '../../errors.ts';
+import { StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 import type { Schema } from '../schema.ts';
 import type { Durability, Moment, NewestRecord, StoreCondition, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
@@ -112,9 +112,9 @@ export class SqliteStoreDatabase implements StoreDatabase {
     await this.#drop();
   }
 
-  #onlyRead(): StoreUnavailableError {
-    if (this.#deps.readonly) return new StoreUnavailableError('the store is opened for reading only');
-    return new StoreUnavailableError('the store cannot be written: its disk is full or read-only');
+  #onlyRead(): StoreReadOnlyError {
+    if (this.#deps.readonly) return new StoreReadOnlyError('the store is opened for reading only');
+    return new StoreReadOnlyError('the store cannot be written: its disk is full or read-only');
   }
 
   /** This process, or one of this machine that has ended. */

@@ -102,7 +102,7 @@ export class StoreWriter {
   /** Without a sync of its own, a deferred change becomes durable with the next one that has one. */
   #prepareFor(durability: Durability): void {
     if (durability === this.#durability) return;
-    this.#database.pragma(`synchronous = ${durability === 'deferred' ? 'NORMAL' : 'FULL'}`);
+    this.#database.exec(`pragma synchronous = ${durability === 'deferred' ? 'NORMAL' : 'FULL'}`);
     this.#durability = durability;
   }
 
