@@ -2,6 +2,8 @@ import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'n
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { assertWithin } from '#support/cost';
+import { repository } from '#support/dev-world';
+import { blocksOf, runBlock } from '#support/guide';
 import { json } from '#support/instance-world';
 import { loadDomains } from '#support/mixed-load';
 import { ecPair, requestPem } from '#support/requests';
@@ -86,21 +88,24 @@ test.serial('a log that was damaged after a kill: the server refuses to start, o
   assertWithin(t, `acknowledged changes lost in silence, of ${told.length}`, lost, 0);
 });
 
-test.serial('a log that is removed while the server runs: nothing that is told is lost, also after a kill', async (t) => {
-  t.timeout(120_000);
-  const installation = await install(t, { domains: loadDomains });
-  const { storeFile, signet } = installation;
-  const serving = await serve(t, installation);
-  const told = await makeChanges(installation, serving);
-  for (const suffix of ['-wal', '-shm']) rmSync(`${storeFile}${suffix}`);
-  told.push(...(await makeChanges(installation, serving, changes)));
-  await serving.end('SIGKILL');
-  const again = await serve(t, installation);
-  assertWithin(t, `acknowledged changes lost, of ${told.length}`, await missingOf(t, installation, told), 0);
-  t.is(await again.end(), 0);
-  const check = await signet('store', 'check');
-  t.is(check.status, 0, check.stdout);
-});
+test.serial(
+  'a log that is removed while the server runs: nothing that is told is lost, also after a kill',
+  async (t) => {
+    t.timeout(120_000);
+    const installation = await install(t, { domains: loadDomains });
+    const { storeFile, signet } = installation;
+    const serving = await serve(t, installation);
+    const told = await makeChanges(installation, serving);
+    for (const suffix of ['-wal', '-shm']) rmSync(`${storeFile}${suffix}`);
+    told.push(...(await makeChanges(installation, serving, changes)));
+    await serving.end('SIGKILL');
+    const again = await serve(t, installation);
+    assertWithin(t, `acknowledged changes lost, of ${told.length}`, await missingOf(t, installation, told), 0);
+    t.is(await again.end(), 0);
+    const check = await signet('store', 'check');
+    t.is(check.status, 0, check.stdout);
+  },
+);
 
 test.serial('a loss is accepted by a command, which the audit log names', async (t) => {
   t.timeout(120_000);
@@ -114,13 +119,18 @@ test.serial('a loss is accepted by a command, which the audit log names', async 
     const { status, stderr } = await signet(...command);
     t.is(status, 78, `${command.join(' ')}: ${stderr}`);
   }
-  const check = await signet('store', 'check');
-  t.is(check.status, 1);
-  t.regex(check.stdout, /^fault: .*and change \d+ \(epoch 1\) was acknowledged/m);
   t.is((await signet('store', 'accept-loss')).status, 2, 'without a reason');
-  const accepted = await signet('store', 'accept-loss', '--reason', 'the disk was replaced', '--json');
-  t.is(accepted.status, 0, accepted.stderr);
-  t.like(JSON.parse(accepted.stdout), { epoch: 2 });
+  // As the guide tells.
+  const guide = readFileSync(join(repository, 'docs/guides/when-the-store-fails.md'), 'utf8');
+  const said: string[] = [];
+  for (const { text } of blocksOf(guide)) {
+    const finished = await runBlock(installation.folder, installation.folder, text);
+    t.is(finished.status, 0, `${text}${finished.stdout}${finished.stderr}`);
+    said.push(finished.stdout);
+  }
+  t.is(said.length, 2);
+  t.regex(said[0] ?? '', /^fault: .*and change \d+ \(epoch 1\) was acknowledged.*\nexit status 1$/ms);
+  t.regex(said[1] ?? '', /^epoch +2$/m);
   const { stdout } = await signet('audit', 'list', '--limit', '1', '--json');
   t.like(JSON.parse(stdout)[0], { action: 'accept-loss', reason: 'the disk was replaced' });
   const again = await serve(t, installation);

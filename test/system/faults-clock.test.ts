@@ -1,0 +1,54 @@
+import test from 'ava';
+import { json } from '#support/instance-world';
+import { loadDomains } from '#support/mixed-load';
+import { runProgram } from '#support/run-program';
+import { install, type Serving, serve } from '#support/signet-program';
+import { until } from '#support/until';
+
+/* A clock that is set wrong under a running server (`faketime`), and one that is wrong from the start, beside a server whose clock is right. */
+
+const isThere = async () => (await runProgram('faketime', ['--version']).catch(() => undefined))?.status === 0;
+
+async function readinessOf(serving: Serving) {
+  const { status, body } = await serving.as()('^/readyz');
+  return { ...(body as Record<string, unknown>), code: status };
+}
+
+/** Runs the server by a clock that is off by `offset`, such as `+2h`. */
+const clockOff = (offset: string) =>
+  `set -- -f '${offset}' "$0" "$@"; set -- faketime --exclude-monotonic "$@"; exec "$@"`;
+
+test.serial(
+  'one server with a wrong clock makes no other unready, and is unready itself when it is set back',
+  async (t) => {
+    t.timeout(120_000);
+    if (!(await isThere())) return t.pass('faketime is not installed');
+    const installation = await install(t, { domains: loadDomains });
+    const right = await serve(t, installation);
+    t.like(await readinessOf(right), { code: 200, status: 'ready', degraded: undefined });
+    const ahead = await serve(t, installation, { limits: clockOff('+90m') });
+    const operator = await installation.pki.identity('sys.auth.operator');
+    const change = (serving: Serving, role: string) =>
+      serving.as(operator)(`^/management/v1/domains/load/roles/${role}`, json({ members: ['media.x'] }, 'PUT'));
+    t.is((await change(right, 'a')).status, 201);
+    t.is((await change(ahead, 'b')).status, 201);
+    await until(
+      'the right one sees the record',
+      async () => (await readinessOf(right))['degraded'] === 'clock',
+      20_000,
+    );
+    t.like(await readinessOf(right), { code: 200, status: 'ready', degraded: 'clock' });
+    t.like(await readinessOf(ahead), { code: 200, status: 'ready', degraded: undefined });
+    t.is((await change(right, 'c')).status, 201);
+    await until('its own record ends it', async () => (await readinessOf(right))['degraded'] === undefined, 20_000);
+    await ahead.end();
+    await right.end();
+
+    // The clock is set back while nothing runs: the last record is of the server itself.
+    const back = await serve(t, installation, { limits: clockOff('-5m') });
+    t.like(await readinessOf(back), { code: 503, status: 'clock', degraded: 'clock' });
+    t.is((await change(back, 'd')).status, 201, 'it answers all the same');
+    t.log(`+90 min beside a right clock: both ready; 5 min back: 503 (status clock)`);
+    await back.end();
+  },
+);
