@@ -1,3 +1,4 @@
+import { spawn } from 'node:child_process';
 import { existsSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
@@ -9,6 +10,7 @@ import { loadDomains } from '#support/mixed-load';
 import { ecPair, requestPem } from '#support/requests';
 import { runProgram } from '#support/run-program';
 import { type Installation, install, type Serving, serve } from '#support/signet-program';
+import { until } from '#support/until';
 
 /* The log of the store is cut off, garbled or removed: after `kill -9`, and while the server runs. */
 
@@ -144,18 +146,21 @@ test.serial('a certificate costs two syncs of the disk, its witness included', a
   if (traced?.status !== 0) return t.pass('strace is not installed: syncs are not counted');
   const installation = await install(t, { domains: loadDomains });
   const trace = join(installation.folder, 'trace');
-  const serving = await serve(t, installation, {
-    limits: `set -- -f -qq -e trace=fsync,fdatasync -o '${trace}' "$0" "$@"; set -- strace "$@"; exec "$@"`,
-  });
+  const serving = await serve(t, installation);
+  const args = ['-f', '-qq', '-e', 'trace=fsync,fdatasync', '-o', trace, '-p', String(serving.pid)];
+  const tracer = spawn('strace', args, { stdio: 'ignore' });
+  t.teardown(() => void tracer.kill());
   const player = serving.as(await installation.pki.identity('media.player'));
   const syncs = () => (existsSync(trace) ? (readFileSync(trace, 'utf8').match(/sync\(/g)?.length ?? 0) : 0);
-  const before = syncs();
-  const count = 20;
-  for (let n = 0; n < count; n += 1) {
+  const issue = async () => {
     const csr = requestPem(ecPair(), { commonNames: ['catalog:role.reader'] });
     const { status, text } = await player('/domain/catalog/role/reader/token', json({ csr }));
     t.is(status, 200, text);
-  }
+  };
+  await until('the tracer is there', async () => (await issue().then(syncs)) > 0, 60_000);
+  const before = syncs();
+  const count = 20;
+  for (let n = 0; n < count; n += 1) await issue();
   t.true(syncs() > before, 'the trace tells nothing');
   assertWithin(t, 'syncs for a certificate', (syncs() - before) / count, 2);
 });
