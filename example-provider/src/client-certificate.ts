@@ -15,11 +15,11 @@ export interface ClientCertificate {
 export type CertificateReader = (request: IncomingMessage) => ClientCertificate | undefined;
 
 /**
- * Reads client certificates: only those that count now and on their connection (`nodeRequests`). What a subject says is read once
- * a certificate.
+ * Reads client certificates: only those that count now and on their connection, with the authorities (PEM) of this moment
+ * (`nodeRequests`). What a subject says is read once a certificate.
  */
-export function createCertificateReader(clock: Clock): CertificateReader {
-  const read = nodeRequests({ clock });
+export function createCertificateReader(clock: Clock, authorities: () => string): CertificateReader {
+  const read = nodeRequests({ clock, authorities });
   const known = new WeakMap<X509Certificate, ClientCertificate>();
   return (request) => {
     const { certificate } = read(request).peer;

@@ -7,7 +7,7 @@ import { pino } from 'pino';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
 import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
-import { followFiles, listen } from './tls-server.ts';
+import { listen } from './tls-server.ts';
 
 /** How long requests in flight may take after the order to stop. */
 const deadlineMs = 8000;
@@ -33,9 +33,6 @@ async function serve(options: Options): Promise<void> {
   let isStopping = false;
   const server = createProvider({ config, engine, ask, clock: systemClock, logger, isStopping: () => isStopping });
   const graceful = gracefulServer(server);
-  using _files = followFiles(server, config.tls, (error) =>
-    logger.error({ error: String(error) }, 'TLS files are unfit'),
-  );
   announce(await listen(server, config.listen), config, options);
   await stopped;
   // A second order ends the process at once.

@@ -12,7 +12,7 @@ import type { AskServer } from './require-access/ask-server.ts';
 import { centralCertificate } from './require-access/central-certificate.ts';
 import { centralToken } from './require-access/central-token.ts';
 import { localEngine } from './require-access/local-engine.ts';
-import { createTlsServer } from './tls-server.ts';
+import { createTlsServer, followFiles, readTlsFiles } from './tls-server.ts';
 
 export interface ProviderDeps {
   readonly config: Pick<ProviderConfig, 'domain' | 'tls' | 'attestation'>;
@@ -29,7 +29,8 @@ export interface ProviderDeps {
 /** The whole service, not listening yet: its endpoints, each behind its pattern, over mutual TLS. */
 export function createProvider(deps: ProviderDeps): Server {
   const { config, engine, ask, clock, logger, isStopping = () => false } = deps;
-  const certificateOf = createCertificateReader(clock);
+  const files = readTlsFiles(config.tls);
+  const certificateOf = createCertificateReader(clock, () => files.current.ca);
   const patterns = {
     local: localEngine({ engine, certificateOf }),
     centralToken: centralToken({ ask }),
@@ -40,5 +41,7 @@ export function createProvider(deps: ProviderDeps): Server {
     ...protectedEndpoints(config.domain, patterns, new Catalogue()),
     ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf, logger)),
   ];
-  return createTlsServer(config.tls, createApp({ endpoints, health: () => engine.health(), isStopping, logger }));
+  const server = createTlsServer(files, createApp({ endpoints, health: () => engine.health(), isStopping, logger }));
+  followFiles(server, files, (error) => logger.error({ error: String(error) }, 'TLS files are unfit'));
+  return server;
 }

@@ -1,18 +1,53 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
+import { createSecureContext } from 'node:tls';
 import { secureServerOptions } from '@signet/policy-engine';
 import type Koa from 'koa';
 import type { ProviderConfig } from './config.ts';
+
+/** PEM texts of the own certificate and its key, and of who may have issued the certificates of clients. */
+interface TlsTexts {
+  readonly cert: string;
+  readonly key: string;
+  readonly ca: string;
+}
+
+/** The files of a service, and what of them is in use. */
+export interface TlsFiles {
+  readonly current: TlsTexts;
+  /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old ones stay in use then. */
+  reload(use: (texts: TlsTexts) => void): void;
+}
+
+export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
+  const read = () => ({
+    cert: readFileSync(tls.certificate, 'utf8'),
+    key: readFileSync(tls.key, 'utf8'),
+    ca: readFileSync(tls.clientCa, 'utf8'),
+  });
+  let current = read();
+  return {
+    get current() {
+      return current;
+    },
+    reload(use) {
+      const next = read();
+      if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
+      use(next);
+      current = next;
+    },
+  };
+}
 
 /**
  * HTTPS that asks every client for a certificate. A connection without one, or with one that the CA did not issue, is served all the
  * same, so that it gets an answer (403) in place of a broken handshake: `socket.authorized` says which is which.
  */
-export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
+export function createTlsServer(files: TlsFiles, app: Koa): Server {
   return createServer(
     {
-      ...readTls(tls),
+      ...files.current,
       requestCert: true,
       rejectUnauthorized: false,
       ...secureServerOptions,
@@ -29,23 +64,23 @@ export function createTlsServer(tls: ProviderConfig['tls'], app: Koa): Server {
 const reloadMs = 10_000;
 
 /**
- * Takes a renewed certificate, key or CA bundle into use on new connections; what is unfit, or half written, leaves the old ones in
- * use and is told once. The files are read by their names each time, so that it does not matter how they were replaced.
+ * Takes renewed certificates and other authorities into use on new connections, until the server is closed; files that are unfit, or half
+ * written, leave the old ones in use and are told once. They are read by their names each time, so that it does not matter how they
+ * were replaced.
  */
 export function followFiles(
   server: Server,
-  tls: ProviderConfig['tls'],
+  files: TlsFiles,
   onError: (error: unknown) => void,
   intervalMs: number = reloadMs,
-): Disposable {
-  let inUse = JSON.stringify(readTls(tls));
+): void {
   let problem: string | undefined;
   const timer = setInterval(() => {
     try {
-      const texts = readTls(tls);
-      if (JSON.stringify(texts) === inUse) return;
-      server.setSecureContext({ ...secureServerOptions, ...texts });
-      inUse = JSON.stringify(texts);
+      files.reload((texts) => {
+        createSecureContext({ ...secureServerOptions, ...texts });
+        server.setSecureContext({ ...secureServerOptions, ...texts });
+      });
       problem = undefined;
     } catch (error) {
       if (String(error) !== problem) onError(error);
@@ -53,12 +88,7 @@ export function followFiles(
     }
   }, intervalMs);
   timer.unref();
-  return { [Symbol.dispose]: () => clearInterval(timer) };
-}
-
-function readTls(tls: ProviderConfig['tls']): { readonly cert: string; readonly key: string; readonly ca: string } {
-  const read = (file: string) => readFileSync(file, 'utf8');
-  return { cert: read(tls.certificate), key: read(tls.key), ca: read(tls.clientCa) };
+  server.once('close', () => clearInterval(timer));
 }
 
 /** Starts to listen and answers the address as a URL. */

@@ -2,7 +2,7 @@ import { renameSync, writeFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { createTlsServer, followFiles, listen } from '@signet/example-provider/tls-server';
+import { createTlsServer, followFiles, listen, readTlsFiles } from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
 import { createTestAuthority, type TestCertificate, TestClock } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
@@ -26,10 +26,10 @@ async function world(t: ExecutionContext) {
   app.use((context) => {
     context.body = String((context.req.socket as TLSSocket).authorized);
   });
-  const server = createTlsServer(tls, app);
+  const files = readTlsFiles(tls);
+  const server = createTlsServer(files, app);
   const errors: string[] = [];
-  const following = followFiles(server, tls, (error) => void errors.push(String(error)), 10);
-  t.teardown(() => following[Symbol.dispose]());
+  followFiles(server, files, (error) => void errors.push(String(error)), 10);
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
   t.teardown(() => {
     server.close();

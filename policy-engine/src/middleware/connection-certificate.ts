@@ -17,8 +17,10 @@ export interface ConnectionOptions {
    * The authorities that may issue client certificates. With them a certificate is verified here, by its signatures, and counts on
    * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
    * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
+   * A function is asked at each request, for authorities that change: when its answer is another text or object, certificates of kept
+   * connections are verified again. An answer that is none, or that throws, counts as no authority.
    */
-  authorities?: AuthoritiesInput;
+  authorities?: AuthoritiesInput | (() => AuthoritiesInput);
   /** The time that the dates of certificates are compared with. Default: the machine's. */
   clock?: Clock;
 }
@@ -30,6 +32,8 @@ interface Known {
   readonly certificate: X509Certificate | undefined;
   /** Until when its issuers vouch for it, in milliseconds since the epoch. */
   readonly until: number;
+  /** The authorities that it was verified against. */
+  readonly authorities: readonly X509Certificate[] | undefined;
 }
 
 /**
@@ -38,14 +42,19 @@ interface Known {
  */
 export class ConnectionCertificates {
   readonly #clock: Clock;
-  readonly #authorities: readonly X509Certificate[] | undefined;
+  readonly #source: ConnectionOptions['authorities'];
+  /** The answer of `#source` that `#authorities` was made of. */
+  #input: AuthoritiesInput | undefined;
+  #authorities: readonly X509Certificate[] | undefined;
   readonly #known = new WeakMap<object, Known>();
   #hasWarned = false;
 
   /** Throws `PolicyEngineError('invalid-options')` for authorities that are none. */
   constructor({ authorities, clock }: ConnectionOptions) {
     this.#clock = clock ?? systemClock;
-    this.#authorities = authorities === undefined ? undefined : parseAuthorities(authorities);
+    this.#source = authorities;
+    this.#input = typeof authorities === 'function' ? authorities() : authorities;
+    this.#authorities = this.#input === undefined ? undefined : parseAuthorities(this.#input);
   }
 
   /** `connection` stands for the connection where `socket` does not, as of HTTP/2. */
@@ -56,14 +65,31 @@ export class ConnectionCertificates {
   }
 
   #knownOf(socket: NodeSocket, connection: object, now: number): Known {
-    const last = this.#known.get(connection);
+    this.#refresh();
+    const kept = this.#known.get(connection);
+    const last = kept?.authorities === this.#authorities ? kept : undefined;
     if (last?.isFixed) return last;
     const isFixed = hasOneHandshake(socket);
     const certificate = socket.getPeerX509Certificate?.();
     if (certificate !== undefined && last?.certificate?.raw.equals(certificate.raw)) return last;
-    const known = { isFixed, certificate, until: this.#verifiedUntil(socket, isFixed, certificate, now) };
+    const until = this.#verifiedUntil(socket, isFixed, certificate, now);
+    const known = { isFixed, certificate, until, authorities: this.#authorities };
     this.#known.set(connection, known);
     return known;
+  }
+
+  /** Takes other authorities, where a function gives them. */
+  #refresh(): void {
+    if (typeof this.#source !== 'function') return;
+    try {
+      const input = this.#source();
+      if (input === this.#input) return;
+      this.#input = input;
+      this.#authorities = parseAuthorities(input);
+    } catch {
+      this.#input = undefined;
+      this.#authorities = [];
+    }
   }
 
   #verifiedUntil(socket: NodeSocket, isFixed: boolean, certificate: X509Certificate | undefined, now: number): number {

@@ -101,6 +101,7 @@ interface KnownConnection {
   readonly certificate: ClientCertificate;
   /** The authorities that it was checked against. */
   readonly generation: number;
+  readonly isTrusted: boolean;
 }
 
 function connectionCertificates(trust: ClientTrust): CertificateReader {
@@ -109,29 +110,38 @@ function connectionCertificates(trust: ClientTrust): CertificateReader {
     const { socket } = ctx.req;
     const { generation } = trust;
     const read = known.get(socket);
-    if (read?.generation === generation) return read.certificate;
-    const certificate = read?.certificate ?? readConnection(socket);
+    if (read?.generation === generation) return requireTrust(ctx, read);
+    const certificate = read?.certificate ?? readConnection(ctx);
     // A handshake checks against the authorities of its moment; those that were taken away since count no more.
-    if ((read?.generation ?? trust.handshakeOf(socket)) !== generation) requireTrust(socket, trust);
-    known.set(socket, { certificate, generation });
-    return certificate;
+    const isCurrent = (read?.generation ?? trust.handshakeOf(socket)) === generation;
+    const checked = { certificate, generation, isTrusted: isCurrent || isTrusted(socket, trust) };
+    known.set(socket, checked);
+    return requireTrust(ctx, checked);
   };
 }
 
-function requireTrust(socket: unknown, trust: ClientTrust): void {
+function isTrusted(socket: unknown, trust: ClientTrust): boolean {
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
-  if (certificate !== undefined && trust.trusts(certificate)) return;
-  // A new handshake decides, for those whose chain is not known here.
+  return certificate !== undefined && trust.trusts(certificate);
+}
+
+/** A new handshake decides for those whose chain is not known here: the connection ends with the answer. */
+function requireTrust(ctx: AppContext, { certificate, isTrusted: trusted }: KnownConnection): ClientCertificate {
+  if (trusted) return certificate;
+  ctx.set('Connection', 'close');
   throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }
 
-function readConnection(socket: unknown): ClientCertificate {
+function readConnection(ctx: AppContext): ClientCertificate {
+  const { socket } = ctx.req;
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   if (!(socket instanceof TLSSocket) || certificate === undefined) {
     throw new MissingCredentialsError('a client certificate is required');
   }
   if (!socket.authorized) {
     const reason = String(socket.authorizationError);
+    // Its handshake is over: only a new connection can be judged otherwise.
+    ctx.set('Connection', 'close');
     throw new UnauthenticatedError('client certificate is not valid', { detail: { reason } });
   }
   const read = readClientCertificate(certificate);

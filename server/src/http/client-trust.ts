@@ -1,14 +1,31 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
+import type { Socket } from 'node:net';
 
 /** The authorities that client certificates must chain to now. Connections outlive them: an old one is looked at again. */
 export interface ClientTrust {
   /** Grows when an authority was taken away. */
   readonly generation: number;
-  /** The generation in which the handshake of a connection ended. */
+  /** The generation in which the handshake of a connection began; -1 when that is not known. */
   handshakeOf(connection: object): number;
   /** Whether a certificate that a handshake has verified chains to one of the authorities, as far as its chain is known here. */
   trusts(certificate: X509Certificate): boolean;
+}
+
+/** The part of a connection that is looked at. */
+type Peer = Pick<Socket, 'remoteAddress' | 'remotePort' | 'once'>;
+
+function addressOf({ remoteAddress, remotePort }: Peer): string {
+  return `${remoteAddress} ${remotePort}`;
+}
+
+/** The same, computed once for the same text as the last time. */
+function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
+  let last: { readonly text: string; readonly result: Result } | undefined;
+  return (text) => {
+    if (last?.text !== text) last = { text, result: compute(text) };
+    return last.result;
+  };
 }
 
 /** Longer chains are not followed. */
@@ -25,27 +42,38 @@ function issuerIn(certificates: readonly X509Certificate[], certificate: X509Cer
 
 /**
  * Reads the authorities of a PEM file. Node does not keep the chain that a client has sent, so those of `intermediates` (PEM) stand in for
- * it: who has another chain must connect anew. `met` is told of each handshake. `reload` takes the file anew and throws, changing nothing, when it cannot be read.
+ * it: who has another chain must connect anew. `began` is told of each connection before its handshake, `met` of each after it. `reload` takes the file anew and throws, changing nothing, when it cannot be read.
  */
 export function openClientTrust(
   file: string,
   intermediates: () => string,
-): ClientTrust & { met(connection: object): void; reload(): void } {
+): ClientTrust & { began(connection: Peer): void; met(connection: Peer): void; reload(): void } {
   let authorities = certificatesIn(readFileSync(file, 'utf8'));
   let generation = 0;
   const handshakes = new WeakMap<object, number>();
+  /** A TLS connection is another object than the one below it: they have the address of the client in common. */
+  const begun = new Map<string, number>();
+  const known = memoized(certificatesIn);
   return {
-    met: (connection) => void handshakes.set(connection, generation),
+    began(connection) {
+      const address = addressOf(connection);
+      begun.set(address, generation);
+      connection.once('close', () => begun.delete(address));
+    },
+    met(connection) {
+      const began = begun.get(addressOf(connection));
+      if (began !== undefined) handshakes.set(connection, began);
+    },
     handshakeOf: (connection) => handshakes.get(connection) ?? -1,
     get generation() {
       return generation;
     },
     trusts(certificate) {
-      const known = certificatesIn(intermediates());
+      const chain = known(intermediates());
       let current: X509Certificate | undefined = certificate;
       for (let length = 0; current !== undefined && length < maxChain; length += 1) {
         if (issuerIn(authorities, current) !== undefined) return true;
-        current = issuerIn(known, current);
+        current = issuerIn(chain, current);
       }
       return false;
     },

@@ -69,8 +69,9 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   const graceful = gracefulServer(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
   const budgets = openBudgets(server, config, logger, deps.monotonic);
-  const addresses = addressesOf(config, await listen(server, config.listen));
+  server.on('connection', trust.began);
   server.on('secureConnection', trust.met);
+  const addresses = addressesOf(config, await listen(server, config.listen));
   let certificate = certificateLife(config.tls.certificate);
   const state = { isStopping: () => graceful.isClosing, certificate: () => certificate, budgets };
   server.on('request', appFor(deps, addresses, trust, state).callback());

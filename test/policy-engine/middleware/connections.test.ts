@@ -366,3 +366,38 @@ test('nodeRequests answers the certificate that counts, for services without a f
   t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'undefined');
   t.throws(() => nodeRequests({ authorities: 'CN=Root' }), { code: 'invalid-options' });
 });
+
+test('authorities that a function answers are followed on kept connections', async (t) => {
+  const other = await createTestAuthority({ clock: new TestClock(start) });
+  let authorities = authority.ca.pem;
+  let asked = 0;
+  const clock = new TestClock(start);
+  const read = nodeRequests({
+    clock,
+    authorities: () => {
+      asked += 1;
+      if (authorities === 'unreadable') throw new Error('the file is gone');
+      return authorities;
+    },
+  });
+  const server = createServer(secure, (seen, answer) => {
+    answer.statusCode = read(seen).peer.certificate === undefined ? 403 : 200;
+    answer.end();
+  });
+  const { ask, sockets } = keptConnection(t, await listen(t, server), player);
+  const answers: (number | undefined)[] = [];
+  for (const next of [
+    authority.ca.pem,
+    other.ca.pem,
+    other.ca.pem + authority.ca.pem,
+    'none',
+    'unreadable',
+    authority.ca.pem,
+  ]) {
+    authorities = next;
+    answers.push(await ask());
+  }
+  t.deepEqual(answers, [200, 403, 200, 403, 403, 200]);
+  t.is(sockets.size, 1);
+  t.is(asked, 7);
+});

@@ -1,5 +1,6 @@
 import { once } from 'node:events';
 import { renameSync, writeFileSync } from 'node:fs';
+import { connect as connectPlain, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { connect, type TLSSocket } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
@@ -11,16 +12,23 @@ import { startServer, type TestServer } from '#support/start-server';
 interface Connection {
   /** Sends a request; the status of its answer and its body. */
   ask(path: string): Promise<{ status: number; body: unknown }>;
+  /** Waits until the server ends it. */
+  hasEnded(): Promise<boolean>;
 }
 
 type Version = 'TLSv1.2' | 'TLSv1.3';
 
-async function open(t: ExecutionContext, server: TestServer, name: string, version: Version): Promise<Connection> {
+async function open(
+  t: ExecutionContext,
+  server: TestServer,
+  name: string,
+  version: Version,
+  below?: Socket,
+): Promise<Connection> {
   const { certificate: cert, key } = await server.pki.identity(name);
   const base = new URL(server.baseUrl);
   const socket = connect({
-    host: base.hostname,
-    port: Number(base.port),
+    ...(below === undefined ? { host: base.hostname, port: Number(base.port) } : { socket: below }),
     servername: 'localhost',
     ca: server.pki.bundle,
     cert,
@@ -30,7 +38,9 @@ async function open(t: ExecutionContext, server: TestServer, name: string, versi
   });
   t.teardown(() => socket.destroy());
   await once(socket, 'secureConnect');
+  const ended = once(socket, 'close');
   return {
+    hasEnded: () => ended.then(() => true),
     ask: async (path) => {
       socket.write(`GET ${base.pathname}${path} HTTP/1.1\r\nHost: ${base.host}\r\n\r\n`);
       const text = await answerOn(socket);
@@ -79,10 +89,25 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     trust(server, next.bundle);
     const refused = { status: 401, body: { code: 401, message: 'client certificate is not valid' } };
     t.deepEqual(await asked.ask(own), refused, 'on a connection that has asked before');
-    t.deepEqual(await asked.ask(own), refused, 'and stays so');
     t.deepEqual(await silent.ask(own), refused, 'on a connection that has asked nothing yet');
+    t.true(await asked.hasEnded(), 'the connection ends with the answer');
+    t.true(await silent.hasEnded());
     trust(server, server.pki.bundle);
-    t.deepEqual(await asked.ask(own), granted, 'until it is trusted again');
+    t.deepEqual(await (await open(t, server, 'media.player', version)).ask(own), granted, 'until it is trusted again');
+  });
+
+  test(`a handshake that began before an authority was withdrawn counts no more: ${version}`, async (t) => {
+    const server = await startServer(t, { domains });
+    const next = await createPki();
+    const base = new URL(server.baseUrl);
+    const raw = connectPlain(Number(base.port), base.hostname);
+    t.teardown(() => raw.destroy());
+    await once(raw, 'connect');
+    // A request on another connection: the server has taken this one by then.
+    await (await open(t, server, 'media.player', version)).ask(own);
+    trust(server, next.bundle);
+    const late = await open(t, server, 'media.player', version, raw);
+    t.deepEqual((await late.ask(own)).status, 401);
   });
 
   test(`a service that is disabled, and a role that is taken away, count no more on a live connection: ${version}`, async (t) => {
