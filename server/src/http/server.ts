@@ -12,6 +12,8 @@ import type { IsRevoked } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
+import { countConnectionFailures } from './connection-failures.ts';
+import { watchDescriptors } from './descriptor-watch.ts';
 import type { ManagementRouteDeps } from './management/deps.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import { type OpenBudgets, openBudgets } from './open-budgets.ts';
@@ -59,22 +61,31 @@ export interface HttpServer {
 /** Listens, and answers from the moment when the port is known: base URL and issuer may depend on it. */
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { config, logger } = deps;
+  const failures = countConnectionFailures(logger);
   const server = createTlsServer({
     files: config.tls,
     headerBytes: config.limits.headerBytes,
     requestMs: config.timeouts.requestMs,
     keepAliveMs: config.timeouts.keepAliveMs,
-    onFailure: (stage, reason) => logger.debug({ stage, reason }, 'connection failed'),
+    onFailure: (stage, reason) => failures.count(`${stage}: ${reason}`),
   });
   const graceful = gracefulServer(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
+  server.on('drop', () => failures.count('accept: too many connections'));
   const budgets = openBudgets(server, config, logger, deps.monotonic);
   server.on('connection', trust.began);
   server.on('secureConnection', trust.met);
   const addresses = addressesOf(config, await listen(server, config.listen));
   let certificate = certificateLife(config.tls.certificate);
   const state = { isStopping: () => graceful.isClosing, certificate: () => certificate, budgets };
-  server.on('request', appFor(deps, addresses, trust, state).callback());
+  const descriptors = watchDescriptors(() => failures.count('accept: no file descriptor left'));
+  const onRefused = (reason: string) => {
+    deps.onRefused(reason);
+    failures.count(`credential: ${reason}`);
+  };
+  server.on('request', appFor({ ...deps, onRefused }, addresses, trust, state).callback());
+  // Without a listener an error of the listening socket would end the process.
+  server.on('error', (error) => failures.count(`accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   return {
     addresses,
     reloadTls() {
@@ -86,6 +97,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       const { shutdown, timeouts } = config;
       await graceful.close({ delayMs: shutdown.delaySeconds * 1000, deadlineMs: timeouts.drainMs });
       budgets.close();
+      descriptors[Symbol.dispose]();
+      failures.close();
     },
   };
 }

@@ -70,7 +70,7 @@ export function createTlsServer(options: TlsServerOptions): Server {
     answerUnparsable(code, socket);
   });
   server.on('tlsClientError', (error, socket) => {
-    options.onFailure('handshake', 'code' in error ? String(error.code) : error.message);
+    options.onFailure('handshake', 'code' in error ? String(error.code) : 'unknown');
     socket.destroy();
   });
   server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {

@@ -8,6 +8,7 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { UnauthenticatedError } from '@signet/server/errors';
+import { countConnectionFailures } from '@signet/server/http/connection-failures';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
 import { bodyLimits } from '@signet/server/http/management/index';
 import { answerOutcome, pageRequestOf } from '@signet/server/http/management/request';
@@ -209,6 +210,14 @@ export const serverRows: readonly Row[] = [
   }),
   maximum('server/src/instances/attestation/call-out.ts', 'maxAnswerBytes', async (size) => {
     return (await readBounded(new PassThrough().end(Buffer.alloc(size, 'x')))).length === size;
+  }),
+  maximum('server/src/http/connection-failures.ts', 'maxKinds', (count) => {
+    const said: { readonly connections: Record<string, number> }[] = [];
+    const failures = countConnectionFailures({ warn: (line: (typeof said)[number]) => void said.push(line) });
+    failures.count('first');
+    for (let kind = 0; kind < count; kind += 1) failures.count(`kind ${kind}`);
+    failures.close();
+    return said[1]?.connections['other'] === undefined;
   }),
   elsewhere(
     'server/src/bundles/signing-turns.ts',
