@@ -27,7 +27,9 @@ test('1,000 changes while their bundles are fetched: one signature a second', as
   const installation = await install(t, { domains, more: 'log: { requests: false }' });
   const serving = await serve(t, installation);
   const [operator, player, other] = await Promise.all(
-    ['sys.auth.operator', 'media.player', 'media.player'].map(async (name) => serving.as(await installation.pki.identity(name))),
+    ['sys.auth.operator', 'media.player', 'media.player'].map(async (name) =>
+      serving.as(await installation.pki.identity(name)),
+    ),
   );
   if (operator === undefined || player === undefined || other === undefined) return t.fail();
   const signedP1363 = new Set<string>();

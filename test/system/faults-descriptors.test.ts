@@ -18,7 +18,10 @@ interface Line {
 }
 
 function failuresSaid(serving: Serving): readonly Line[] {
-  const lines = serving.errors().split('\n').filter((line) => line.startsWith('{'));
+  const lines = serving
+    .errors()
+    .split('\n')
+    .filter((line) => line.startsWith('{'));
   return lines.map((line): Line => JSON.parse(line)).filter(({ msg }) => msg === 'connections failed or were refused');
 }
 
@@ -37,7 +40,9 @@ test('without a file descriptor left the server says so once, goes on, and recov
   t.is((await call(check)).status, 200);
   const sockets = Array.from({ length: 400 }, () => open(serving));
   t.teardown(() => sockets.forEach((socket) => void socket.destroy()));
-  await until('it is said', () => failuresSaid(serving).some(({ connections }) => connections?.['accept: no file descriptor left']));
+  await until('it is said', () =>
+    failuresSaid(serving).some(({ connections }) => connections?.['accept: no file descriptor left']),
+  );
   t.is((await call(check)).status, 200, 'a kept connection goes on');
   for (const socket of sockets) socket.destroy();
   await until('a new connection is answered', async () => {

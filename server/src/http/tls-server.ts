@@ -64,12 +64,16 @@ export function createTlsServer(options: TlsServerOptions): Server {
     requireHostHeader: false,
   });
   server.maxHeadersCount = 0;
+  // Node tells of a failed handshake a second time, as of a bad request.
+  const ofHandshakes = new WeakSet<Error>();
   server.on('clientError', (error, socket) => {
+    if (ofHandshakes.has(error)) return;
     const code = 'code' in error ? String(error.code) : 'unknown';
     options.onFailure('request', code);
     answerUnparsable(code, socket);
   });
-  server.on('tlsClientError', (error, socket) => {
+  server.prependListener('tlsClientError', (error, socket) => {
+    ofHandshakes.add(error);
     options.onFailure('handshake', 'code' in error ? String(error.code) : 'unknown');
     socket.destroy();
   });
