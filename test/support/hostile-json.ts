@@ -79,13 +79,13 @@ export const hostileValues: readonly (readonly [name: string, json: string])[] =
   ],
 ];
 
-/** Bodies for an operation whose body is an object with `fields`: each hostile value by itself and for each field. */
+/** Bodies for an operation whose body is an object with `fields`: each hostile value by itself, and every other one for each field. */
 export function hostileBodies(fields: Readonly<Record<string, unknown>>): [name: string, json: string][] {
   const bodies: [string, string][] = hostileValues.map(([name, json]) => [name, json]);
-  for (const field of Object.keys(fields)) {
+  for (const [place, field] of Object.keys(fields).entries()) {
     const { [field]: _, ...others } = fields;
     const rest = JSON.stringify(others).slice(1);
-    for (const [name, json] of hostileValues) {
+    for (const [name, json] of hostileValues.filter((_, index) => index % 2 === place % 2)) {
       bodies.push([`${field}: ${name}`, `{${JSON.stringify(field)}:${json}${rest === '}' ? '' : ','}${rest}`]);
     }
   }

@@ -109,6 +109,10 @@ const escapes: ReadonlyMap<string, string> = new Map([
   ['t', '\t'],
 ]);
 
+/** What is read without an expression: such numbers are exact, such strings are most of a document. */
+const shortDigits = 9;
+const shortCharacters = 64;
+
 /** Stands for a string so long that others should run before the rest of it is read. */
 const unfinished = Symbol('unfinished');
 
@@ -182,6 +186,8 @@ class JsonReader {
   scalar(): unknown {
     this.#countValue();
     if (this.#peek() === '"') return this.#string();
+    const short = this.#shortNumber();
+    if (short !== undefined) return short;
     const word = this.#match(this.#word);
     if (word !== '') return word === 'null' ? null : word === 'true';
     const digits = this.#match(this.#number);
@@ -210,7 +216,40 @@ class JsonReader {
     }
   }
 
+  /** A whole number of a few digits, without the cost of an expression; undefined for any other. */
+  #shortNumber(): number | undefined {
+    let value = 0;
+    let at = this.#at;
+    for (; at < this.#at + shortDigits; at += 1) {
+      const digit = this.#text.charCodeAt(at) - 0x30;
+      if (!(digit >= 0 && digit <= 9)) break;
+      value = value * 10 + digit;
+    }
+    // None, a zero before others, or more of it: another digit, a fraction, an exponent.
+    const next = this.#text.charCodeAt(at);
+    const isEnd = next === 0x2c || next === 0x5d || next === 0x7d;
+    if (at === this.#at || !isEnd || (at > this.#at + 1 && this.#text.charCodeAt(this.#at) === 0x30)) return undefined;
+    this.#at = at;
+    return value;
+  }
+
+  /** A string of a few characters without escapes, up to its closing quote; undefined for any other. */
+  #shortString(): string | undefined {
+    const start = this.#at + 1;
+    for (let at = start; at < start + shortCharacters; at += 1) {
+      const unit = this.#text.charCodeAt(at);
+      if (unit === 0x22) {
+        this.#at = at + 1;
+        return this.#text.slice(start, at);
+      }
+      if (!(unit >= 0x20) || unit === 0x5c) return undefined;
+    }
+    return undefined;
+  }
+
   #string(): string | typeof unfinished {
+    const short = this.#peek() === '"' ? this.#shortString() : undefined;
+    if (short !== undefined) return short;
     if (!this.#take('"')) throw this.error('no string');
     this.#decoded = '';
     this.#from = this.#at;

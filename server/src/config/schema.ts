@@ -280,6 +280,12 @@ export const configSchema = z.strictObject({
       bodyBytes: z.int().min(1024).max(1_048_576).default(65_536),
       /** For bodies that carry certificate requests and for management. */
       largeBodyBytes: z.int().min(1024).max(16_777_216).default(1_048_576),
+      /** Requests without an answer on one connection. */
+      connectionRequests: z.int().min(1).max(10_000).default(100),
+      /** Bodies and unread answers of one connection: with more of them no further request is taken. */
+      connectionBytes: z.int().min(65_536).max(1_073_741_824).default(16_777_216),
+      /** The same of one principal, whatever its connections. */
+      principalBytes: z.int().min(65_536).max(4_294_967_296).default(134_217_728),
     })
     .prefault({}),
   budgets: z
@@ -300,6 +306,9 @@ export const configSchema = z.strictObject({
     .strictObject({
       /** For the TLS handshake, then for all headers of a request, then for the whole request. */
       requestMs: z.int().min(1000).max(120_000).default(20_000),
+      /** How long a client may read nothing of an answer, and how long it may take for the whole. */
+      stallMs: z.int().min(1000).max(600_000).default(30_000),
+      answerMs: z.int().min(1000).max(3_600_000).default(300_000),
       /** How long an idle connection is kept. */
       keepAliveMs: z.int().min(1000).max(3_600_000).default(120_000),
       /** How long requests in flight may take after the order to stop, from when the port is closed. */

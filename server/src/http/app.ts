@@ -9,13 +9,18 @@ import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
+import { type OutstandingLimits, outstanding } from './outstanding.ts';
 import { TransportError } from './transport-error.ts';
 
 export interface AppDeps extends AuthenticationDeps {
   readonly logger: Logger;
   /** Whether requests answered below 500 are logged. */
   readonly logRequests: boolean;
-  readonly limits: { readonly urlBytes: number; readonly bodyBytes: number; readonly largeBodyBytes: number };
+  readonly limits: OutstandingLimits & {
+    readonly urlBytes: number;
+    readonly bodyBytes: number;
+    readonly largeBodyBytes: number;
+  };
   /** Whether requests to a path may carry certificate requests or documents (decision 6). */
   readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
@@ -37,13 +42,14 @@ export interface AppDeps extends AuthenticationDeps {
 /** More header lines than any client sends. */
 const maxHeaderLines = 100;
 
-/** The middlewares in the order of decision 6: boundary (request id, error answer, access log), size, authentication, budgets, router. */
+/** The middlewares in their order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
   app.use(requestBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
   if (deps.budget !== undefined) app.use(deps.budget.middleware);
+  app.use(outstanding(deps.limits, bodyLimitOf(deps)));
   const served: string[] = [];
   for (const mount of [deps.busyRoutes, deps.routes]) {
     const router = new Router<RequestState>({ sensitive: true, strict: true });
@@ -129,10 +135,15 @@ function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): stri
   return error instanceof ForbiddenError && deps.isOptional(ctx.method, ctx.path) ? 'instance not attested' : undefined;
 }
 
+/** How long the body of a request to a path may be. */
+function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => number {
+  return (path) => (takesLargeBody(path) ? limits.largeBodyBytes : limits.bodyBytes);
+}
+
 /** What Node's parser lets pass and decision 6 does not. */
 function transportRules(deps: AppDeps): Middleware {
-  const { urlBytes, bodyBytes, largeBodyBytes } = deps.limits;
-  const bodyLimit = (path: string) => (deps.takesLargeBody(path) ? largeBodyBytes : bodyBytes);
+  const { urlBytes } = deps.limits;
+  const bodyLimit = bodyLimitOf(deps);
   return (ctx, next) => {
     const { req } = ctx;
     if ((req.url?.length ?? 0) > urlBytes)

@@ -16,6 +16,8 @@ export interface RequestState {
   principal?: Principal;
   /** The verified certificate of the connection. */
   certificate?: ClientCertificate;
+  /** Whether the text of the answer is kept for others, too. */
+  isSharedAnswer?: boolean;
   /** What the body of the request may hold when it is JSON. */
   jsonLimits?: JsonLimits;
   /** For the access log. */

@@ -23,6 +23,7 @@ import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
+import { SlowConnections } from './slow-connections.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
 export interface HttpServerDeps {
@@ -70,6 +71,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     onFailure: (stage, reason) => failures.count(`${stage}: ${reason}`),
   });
   const graceful = gracefulServer(server);
+  slowConnections(deps).watch(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
   server.on('drop', () => failures.count('accept: too many connections'));
   const budgets = openBudgets(server, config, logger, deps.monotonic);
@@ -101,6 +103,18 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
       failures.close();
     },
   };
+}
+
+/** A connection is idle when it is past the timeout of Node and one more request might have begun meanwhile. */
+function slowConnections({ config, logger }: HttpServerDeps): SlowConnections {
+  const { stallMs, answerMs, keepAliveMs, requestMs } = config.timeouts;
+  return new SlowConnections({
+    stallMs,
+    answerMs,
+    idleMs: keepAliveMs + requestMs,
+    now: () => performance.now(),
+    onClose: (reason) => logger.info({ reason }, 'connection closed'),
+  });
 }
 
 /** The life of the first certificate of a file. */

@@ -63,6 +63,7 @@ async function answerBundle(ctx: RouteContext, bundle: PublishedBundle): Promise
     ctx.status = 304;
     return;
   }
+  ctx.state.isSharedAnswer = true;
   const { entityTag, json } = await bundle.issue();
   ctx.set('ETag', entityTag);
   answerJson(ctx, json);

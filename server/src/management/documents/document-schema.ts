@@ -2,7 +2,7 @@ import { z } from 'zod';
 import type { QuotaKind } from '../../store/records.ts';
 import { notPlain, plainLine, plainLines } from '../plain-text.ts';
 import { conditionsSchema } from './conditions.ts';
-import { list, strict } from './strict.ts';
+import { list, mapping, strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
 
@@ -70,7 +70,7 @@ export const policySchema = z.union([
     /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
     caseSensitive: z.boolean().optional(),
     active: z.string().nullable(),
-    versions: z.record(z.string(), assertionsSchema),
+    versions: mapping(assertionsSchema),
   }),
 ]);
 

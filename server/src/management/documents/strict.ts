@@ -32,6 +32,32 @@ export function list<Item extends z.ZodType>(
     payload.value = output;
     return payload;
   };
+  return replaceCheck(schema, check);
+}
+
+/** An object of names and values, whose check ends as that of `list` does. */
+export function mapping<Item extends z.ZodType>(item: Item): z.ZodRecord<z.ZodString, Item> {
+  const schema = z.record(z.string(), item);
+  const check: (typeof schema)['_zod']['parse'] = (payload, context) => {
+    const { value: input } = payload;
+    if (!z.core.util.isPlainObject(input)) {
+      payload.issues.push({ code: 'invalid_type', expected: 'record', input, inst: schema });
+      return payload;
+    }
+    const output: [string, z.output<Item>][] = [];
+    for (const [name, value] of Object.entries(input)) {
+      const result = atOnce(item._zod.run({ value, issues: [] }, context));
+      if (result.issues.length > 0) payload.issues.push(...z.core.util.prefixIssues(name, result.issues));
+      if (payload.issues.length >= maxProblems) break;
+      output.push([name, result.value as z.output<Item>]);
+    }
+    payload.value = Object.fromEntries(output);
+    return payload;
+  };
+  return replaceCheck(schema, check);
+}
+
+function replaceCheck<Schema extends z.ZodType>(schema: Schema, check: Schema['_zod']['parse']): Schema {
   // A schema without checks of its own, such as a minimum, is run by its parser itself.
   if (schema._zod.run === schema._zod.parse) schema._zod.run = check;
   schema._zod.parse = check;

@@ -1,0 +1,97 @@
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server } from 'node:https';
+import type { Socket } from 'node:net';
+
+export interface SlowConnectionOptions {
+  /** How long a connection may take nothing of an answer that waits to be read. */
+  readonly stallMs: number;
+  /** How long an answer may take to be read, from its first byte to its last. */
+  readonly answerMs: number;
+  /** How long a connection may be without a request. */
+  readonly idleMs: number;
+  /** A clock that only goes forward, in milliseconds. */
+  readonly now: () => number;
+  /** Told why a connection was closed. */
+  readonly onClose: (reason: 'answer not read' | 'answer read too slowly' | 'idle') => void;
+}
+
+/** What is known of a connection. */
+interface Watched {
+  /** Its answers in the order of the requests: only the first is being written. */
+  readonly answers: ServerResponse[];
+  /** When it was last without a request. */
+  idleSince: number;
+  /** Since when its first answer is being written. */
+  writingSince: number | undefined;
+  /** What it has taken, and when it last took something. */
+  taken: number;
+  takenAt: number;
+}
+
+const sweepMs = 1000;
+
+/**
+ * Closes connections whose client does not read what it asked for, reads it a byte at a time, or keeps them open without a request by other
+ * means than silence, for which Node has a timeout of its own: a line end between two requests ends that timeout.
+ */
+export class SlowConnections {
+  readonly #connections = new Map<Socket, Watched>();
+  readonly #options: SlowConnectionOptions;
+
+  constructor(options: SlowConnectionOptions) {
+    this.#options = options;
+  }
+
+  /** Watches the connections of a server until it is closed. */
+  watch(server: Server): void {
+    server.on('secureConnection', (socket) => this.met(socket));
+    server.on('request', (request: IncomingMessage, answer: ServerResponse) => this.asked(request.socket, answer));
+    const timer = setInterval(() => this.sweep(), sweepMs);
+    timer.unref();
+    server.once('close', () => clearInterval(timer));
+  }
+
+  met(socket: Socket): void {
+    const now = this.#options.now();
+    this.#connections.set(socket, { answers: [], idleSince: now, writingSince: undefined, taken: 0, takenAt: now });
+    socket.once('close', () => this.#connections.delete(socket));
+  }
+
+  asked(socket: Socket, answer: ServerResponse): void {
+    const watched = this.#connections.get(socket);
+    if (watched === undefined) return;
+    watched.answers.push(answer);
+    answer.once('close', () => {
+      watched.answers.splice(watched.answers.indexOf(answer), 1);
+      watched.writingSince = undefined;
+      watched.idleSince = this.#options.now();
+    });
+  }
+
+  /** Closes what is too slow by now. */
+  sweep(): void {
+    const now = this.#options.now();
+    for (const [socket, watched] of this.#connections) {
+      const reason = this.#fault(socket, watched, now);
+      if (reason === undefined) continue;
+      this.#options.onClose(reason);
+      socket.destroy();
+    }
+  }
+
+  #fault(socket: Socket, watched: Watched, now: number) {
+    const { stallMs, answerMs, idleMs } = this.#options;
+    const [answer] = watched.answers;
+    if (answer === undefined) return now - watched.idleSince > idleMs ? 'idle' : undefined;
+    // Its handler is at work, which has deadlines of its own.
+    if (!answer.headersSent) return undefined;
+    const taken = socket.bytesWritten - socket.writableLength;
+    if (watched.writingSince === undefined || taken !== watched.taken) {
+      watched.taken = taken;
+      watched.takenAt = now;
+    }
+    watched.writingSince ??= now;
+    if (now - watched.writingSince > answerMs) return 'answer read too slowly';
+    return now - watched.takenAt > stallMs ? 'answer not read' : undefined;
+  }
+}

@@ -1,0 +1,98 @@
+import { once } from 'node:events';
+import { connect, type TLSSocket } from 'node:tls';
+import test from 'ava';
+import { caller, startServer, wholeFile } from '#support/start-server';
+import { until } from '#support/until';
+
+const file = wholeFile();
+const rules = (count: number) =>
+  Array.from({ length: count }, (_, index) => ['ALLOW', 'reader', 'read', `r${index}.${'x'.repeat(600)}é𝄞`] as const);
+const server = await startServer(file, {
+  domains: [
+    { name: 'catalog', roles: { reader: ['media.player'] }, policies: { large: rules(2000) } },
+    { name: 'media', services: { player: {}, other: {} } },
+  ],
+  options: { 'limits.connectionRequests': 20, 'limits.connectionBytes': 200_000, 'limits.principalBytes': 300_000 },
+});
+
+const player = await server.pki.identity('media.player');
+const other = await server.pki.identity('media.other');
+test.after.always(() => file.end());
+const bundle = 'GET /v1/domain/catalog/policy/signed HTTP/1.1\r\nHost: x\r\n\r\n';
+const health = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+
+interface Raw {
+  readonly socket: TLSSocket;
+  text(): string;
+}
+
+async function open({ certificate: cert, key }: typeof player): Promise<Raw> {
+  const { hostname: host, port } = new URL(server.baseUrl);
+  const socket = connect({ host, port: Number(port), cert, key, ca: server.pki.bundle });
+  file.teardown(() => void socket.destroy());
+  socket.on('error', () => undefined);
+  await once(socket, 'secureConnect');
+  let text = '';
+  socket.setEncoding('latin1');
+  return {
+    socket,
+    text() {
+      for (let part = socket.read(); part !== null; part = socket.read()) text += part;
+      return text;
+    },
+  };
+}
+
+const statuses = (text: string) => [...text.matchAll(/HTTP\/1\.1 (\d+) /g)].map(([, status]) => Number(status));
+
+test.serial('a large answer comes whole, in slices that split no character', async (t) => {
+  const call = caller(file, server, player);
+  const answer = await call('/domain/catalog/policy/signed');
+  t.is(answer.status, 200);
+  t.true(answer.text.length > 1_000_000);
+  t.is(Number(answer.headers['content-length']), Buffer.byteLength(answer.text));
+  t.is(answer.headers['content-type'], 'application/json');
+  const { text } = await call(`^/v1/domain/catalog/policy/signed`);
+  t.is(text, answer.text);
+  t.is(
+    (await call('/domain/catalog/policy/signed', { method: 'HEAD' })).headers['content-length'],
+    String(text.length),
+  );
+});
+
+test.serial('a connection has so many requests on their way and no more', async (t) => {
+  const exact = await open(player);
+  exact.socket.write(bundle + health.repeat(19));
+  await until('twenty answers', () => statuses(exact.text()).length === 20);
+  t.deepEqual([...new Set(statuses(exact.text()))], [200]);
+
+  const more = await open(player);
+  more.socket.write(bundle + health.repeat(20));
+  await until('the connection is closed', () => {
+    more.text();
+    return more.socket.closed || more.socket.readableEnded;
+  });
+  t.deepEqual(statuses(more.text()), [...Array.from({ length: 20 }, () => 200), 429]);
+  t.regex(more.text(), /the connection has too many requests without an answer/);
+  t.regex(more.text(), /^Connection: close/im);
+});
+
+test.serial('who does not read gets no more, and others do; reading and closing make room again', async (t) => {
+  const call = caller(file, server, player);
+  const held: Raw[] = [];
+  // Each holds one slice of the bundle, which is kept for all.
+  for (let index = 0; index < 8; index += 1) {
+    const raw = await open(player);
+    raw.socket.write(bundle);
+    held.push(raw);
+  }
+  await until('the principal is told to read', async () => (await call('/oauth2/keys')).status === 429);
+  const refused = await call('/oauth2/keys');
+  t.like(refused, { status: 429, headers: { 'retry-after': '1' } });
+  t.deepEqual(refused.body, { code: 429, message: 'too many answers have not been read yet: read them first' });
+  t.is((await caller(file, server, other)('/oauth2/keys')).status, 200);
+  for (const { socket } of held.slice(4)) socket.destroy();
+  await until('closed connections make room', async () => (await call('/oauth2/keys')).status === 200);
+  for (const raw of held.slice(0, 4)) await until('the answer is whole', () => raw.text().length > 1_000_000);
+  t.is((await call('/oauth2/keys')).status, 200);
+});
