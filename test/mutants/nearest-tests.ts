@@ -37,6 +37,7 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
     'server/certificates/*.test.ts',
     'system/attack-{lineage,late-rights,revoked-elsewhere}.test.ts',
   ],
+  'server/src/certificates/renew-server-certificate': ['server/cli/server-certificate.test.ts'],
   'server/src/certificates/ssh': ['server/ssh/*.test.ts'],
   'server/src/instances': ['server/instances/*.test.ts', 'system/attack-{lineage,late-rights}.test.ts'],
   'server/src/oauth': ['server/http/access-token.test.ts'],

@@ -2,6 +2,7 @@ import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names
 import { explainAccess, whoMay } from '@signet/server/access/explain-access';
 import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
 import test from 'ava';
+import { snapshotOf } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
 
 const now = 1_700_000_000_000;
@@ -190,8 +191,35 @@ test('of several rules that lend roles, only those that fit the role are ways in
   const domain = { name: 'catalog', trusts: { lent: 'media', kept: 'media', orphan: 'nowhere' } };
   const query = { principal: parsePrincipalName('user.joe'), action: read, resource: 'catalog:movie' };
   const { roles } = explainAccess(plainSnapshot([domain, lender], now), query, now);
+  t.deepEqual(roles, [
+    { role: 'lent', held: true, paths: [{ kind: 'delegated', domain: 'media', from: 'borrower' }] },
+  ] as never);
+});
+
+test('a membership of a group that has expired does not count, though the entry of the group does', (t) => {
+  const staff = [{ name: 'user.jane', expires: now }];
+  const world = snapshotOf({ catalog: { roles: { reader: ['catalog:group.staff'] }, groups: { staff } } });
+  const query = { principal: parsePrincipalName('user.jane'), action: read, resource: 'catalog:movie' };
+  t.deepEqual(explainAccess(world, query, now).roles, [
+    { role: 'reader', held: false, paths: [{ kind: 'group', group: 'catalog:group.staff', state: 'expired' }] },
+  ] as never);
+});
+
+test('who is switched off is told so, and a longer name is somebody else', (t) => {
+  const services = ['player', { name: 'old', enabled: false }];
+  const world = snapshotOf({ catalog: { roles: { reader: ['media.player'] } }, media: { services } });
+  const ask = (name: string) =>
+    explainAccess(world, { principal: parsePrincipalName(name), action: read, resource: 'catalog:movie' }, now);
   t.deepEqual(
-    roles.map(({ role }) => role),
-    ['lent'],
+    ['media.player', 'media.old', 'media.playex', 'media.players'].map((name) => {
+      const { switchedOff, roles } = ask(name);
+      return [switchedOff, roles.length];
+    }),
+    [
+      [false, 1],
+      [true, 0],
+      [false, 0],
+      [false, 0],
+    ],
   );
 });

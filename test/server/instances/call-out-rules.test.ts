@@ -13,11 +13,11 @@ import { wholeFile } from '#support/start-server';
 /* Each rule of the call to a provider, without a server around it: over one, several refusals look alike. */
 
 const file = wholeFile();
-test.after.always(() => file.end());
 const pki = await createPki();
 const { certificate, key } = await pki.identity('sys.auth.server');
 let answering: Answering = confirm();
 const prov = await provider(file, pki, 'prov.cloud', (call, response, request) => answering(call, response, request));
+test.after.always(() => file.end());
 const presented = new X509Certificate(prov.presented);
 
 const name = parsePrincipalName('prov.cloud');

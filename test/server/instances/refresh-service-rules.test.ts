@@ -5,6 +5,7 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import type { RecordingConditions } from '@signet/server/certificates/certificate-store';
 import { DomainError } from '@signet/server/errors';
 import { createRegisterToken } from '@signet/server/instances/create-register-token';
 import { deleteInstance } from '@signet/server/instances/delete-instance';
@@ -295,11 +296,11 @@ const tokens: readonly (readonly [caller: string, provider: string, later: World
 for (const [caller, provider, later, expected] of tokens) {
   test(`a registration token for ${caller} of ${provider}, ${JSON.stringify(later)}`, async (t) => {
     const { deps } = instanceDeps({ snapshot: snapshotOf(), later: later && snapshotOf(later) });
-    const addJoinToken: (
-      digest: string,
-      token: object,
-      conditions: { decide: (source: never) => Promise<unknown> },
-    ) => Promise<void> = async (_digest, _token, conditions) => void (await conditions.decide(undefined as never));
+    let reached = false;
+    const addJoinToken = async (_digest: string, _token: object, { decide }: RecordingConditions) => {
+      reached = true;
+      await decide(undefined as never);
+    };
     const tokenDeps = {
       ...deps,
       joinTokenProvider: instanceKey.provider,
@@ -309,6 +310,7 @@ for (const [caller, provider, later, expected] of tokens) {
     const key = { ...instanceKey, provider: parsePrincipalName(provider) };
     const work = createRegisterToken(tokenDeps as never, { principal: parsePrincipalName(caller) }, key);
     t.is(await resultOf(work), expected);
+    t.is(reached, expected === 'given' || later !== undefined, 'who has no right holds up nobody who writes');
   });
 }
 

@@ -158,8 +158,8 @@ const wrongs: readonly (readonly [field: string, meant: Partial<SshProfile>, key
     ['subject key', {}, { ...subject, type: 'ssh-rsa' }],
     ['authority', {}, subject, foreign],
   ];
-for (const [field, meant, key = subject, by = ed25519] of wrongs) {
-  test(`a certificate that differs from what was meant in its ${field}: ${Object.keys(meant).join()} ${key === subject}`, (t) => {
+for (const [index, [field, meant, key = subject, by = ed25519]] of wrongs.entries()) {
+  test(`a certificate that differs from what was meant, ${index}: ${field}`, (t) => {
     const blob = signSshCertificate(profile, subject, ed25519, Buffer.alloc(32, 7));
     t.notThrows(() => checkIssuedSshCertificate(blob, profile, subject, ed25519));
     t.throws(() => checkIssuedSshCertificate(blob, { ...profile, ...meant }, key, by), {
