@@ -22,12 +22,24 @@ const domains: { note: string; value: unknown }[] = [
     note: 'an effect that is null',
     value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], effect: null }] }] },
   },
-  ...[5, null, {}, { conditionsList: [null] }, { conditionsList: [{ conditionsMap: { instances: 1 } }] }].map(
-    (conditions) => ({
-      note: `conditions ${JSON.stringify(conditions)}`,
-      value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], conditions }] }] },
-    }),
-  ),
+  ...[
+    5,
+    null,
+    {},
+    { conditionsList: [null] },
+    { conditionsList: [{ conditionsMap: null }] },
+    ...[
+      1,
+      null,
+      { value: 'a' },
+      { operator: 7, value: 'a' },
+      { operator: 'EQUALS' },
+      { operator: 'EQUALS', value: 7 },
+    ].map((instances) => ({ conditionsList: [{ conditionsMap: { instances } }] })),
+  ].map((conditions) => ({
+    note: `conditions ${JSON.stringify(conditions)}`,
+    value: { catalog: [{ name: 'p', assertions: [{ ...movies[0]?.assertions[0], conditions }] }] },
+  })),
 ];
 
 for (const { note, value } of domains) {
