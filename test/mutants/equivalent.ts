@@ -482,4 +482,40 @@ export const equivalent: readonly Equivalent[] = [
     to: '.filter((name) => true && !isPowerful(before, name));',
     reason: 'roles without authority are told apart further down; not looking at them saves time only',
   },
+  {
+    file: 'policy-engine/src/policy/pattern.ts',
+    from: 'return t < text.length ? undefined : onlyStarsFrom(pattern, p);',
+    to: 'return t <= text.length ? undefined : onlyStarsFrom(pattern, p);',
+    reason: 'the other way of comparing gives the same answer, only later',
+  },
+  {
+    file: 'policy-engine/src/policy/pattern.ts',
+    from: 'return t < text.length ? undefined : onlyStarsFrom(pattern, p);',
+    to: 'return true ? undefined : onlyStarsFrom(pattern, p);',
+    reason: 'the other way of comparing gives the same answer, only later',
+  },
+  {
+    file: 'policy-engine/src/policy/pattern.ts',
+    from: 'while (t < text.length && compared < limit) {',
+    to: 'while (t < text.length && compared <= limit) {',
+    reason: 'one comparison more before the other way of comparing gives the same answer',
+  },
+  {
+    file: 'policy-engine/src/policy/glob-index.ts',
+    from: 'for (let start = from; start < text.length; start += 1) {',
+    to: 'for (let start = from; start <= text.length; start += 1) {',
+    reason: 'past the last character there is none, and no node is found for it',
+  },
+  {
+    file: 'policy-engine/src/policy/glob-index.ts',
+    from: 'for (let i = text.length - 1; i >= 0; i -= 1) backwards += text.charAt(i);',
+    to: 'for (let i = text.length - 1; i > 0; i -= 1) backwards += text.charAt(i);',
+    reason: 'a suffix that lacks a character finds more globs, each of which is then compared as a whole',
+  },
+  {
+    file: 'policy-engine/src/policy/radix-trie.ts',
+    from: 'while (length < end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
+    to: 'while (length <= end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
+    reason: 'past the end of either text there is no character, which equals nothing',
+  },
 ];
