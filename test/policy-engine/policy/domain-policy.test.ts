@@ -1,0 +1,47 @@
+import { PolicyEngine } from '@signet/policy-engine';
+import { compileDomain } from '@signet/policy-engine/policy';
+import test from 'ava';
+
+/* What a compiled domain says besides its rules: its revision, its answer for nothing, and what can never match. */
+
+const rule = { role: 'r', action: 'read', resource: 'x' };
+
+test('without a revision no decision has one', (t) => {
+  const policy = compileDomain('d', []);
+  t.deepEqual<unknown, unknown>(policy.fallback, { status: 'DENY_DOMAIN_EMPTY', domain: 'd' });
+  t.deepEqual<unknown, unknown>(policy.exceeded, { status: 'DENY_BUDGET_EXCEEDED', domain: 'd' });
+  t.is(policy.revision, undefined);
+  const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions: [rule] }] });
+  for (const action of ['read', 'write']) {
+    t.false('revision' in engine.decideRoles({ domain: 'd', roles: ['r'], action, resource: 'd:x' }));
+  }
+});
+
+test('a revision is kept as it was given', (t) => {
+  const revision = { epoch: 1, version: 2 };
+  const policy = compileDomain('d', [{ name: 'p', assertions: [rule] }], { revision });
+  revision.version = 3;
+  t.deepEqual(policy.revision, { epoch: 1, version: 2 });
+  t.deepEqual(policy.fallback.revision, { epoch: 1, version: 2 });
+  t.deepEqual(policy.exceeded.revision, { epoch: 1, version: 2 });
+  t.true(Object.isFrozen(policy.revision));
+  t.is(policy.fallback.status, 'DENY_NO_MATCH');
+});
+
+test('rules that name another domain are counted and told, and never match', (t) => {
+  const assertions = [
+    { ...rule, role: 'e:role.r' },
+    { ...rule, resource: 'e:x' },
+    { ...rule, role: 'd:role.r', resource: 'd:x' },
+  ];
+  const policy = compileDomain('d', [{ name: 'p', assertions }]);
+  t.is(policy.assertionCount, 3);
+  t.is(policy.assertions.length, 1);
+  t.deepEqual(policy.problems, [
+    'policy `p`: role `e:role.r` names another domain and never matches',
+    'policy `p`: resource `e:x` names another domain and never matches',
+  ]);
+  const whole = compileDomain('d', [{ name: 'p', assertions }], { qualified: true });
+  t.is(whole.assertions.length, 2, 'whole names of resources may be of other domains');
+  t.is(compileDomain('d', [{ name: 'p', assertions: assertions.slice(0, 1) }]).fallback.status, 'DENY_NO_MATCH');
+});
