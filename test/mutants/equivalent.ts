@@ -518,4 +518,16 @@ export const equivalent: readonly Equivalent[] = [
     to: 'while (length <= end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
     reason: 'past the end of either text there is no character, which equals nothing',
   },
+  {
+    file: 'policy-engine/src/policy/rules.ts',
+    from: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
+    to: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || false);',
+    reason: 'the group comes sorted by rank, and sorting keeps the order of what is equal',
+  },
+  {
+    file: 'policy-engine/src/middleware/fetch.ts',
+    from: "return start < 0 ? '/' : url.slice(start);",
+    to: "return false ? '/' : url.slice(start);",
+    reason: 'the URL of a request of the Fetch standard has a path, so that there is a slash',
+  },
 ];

@@ -74,7 +74,7 @@ export function nearestTests(top: string, source: string): NearTest[] {
     .map((beginning) => (alsoNear[beginning] ?? []).flatMap((glob) => globSync(glob, { cwd: tests })));
   const groups = rest.length > 1 ? [own, ...near] : [...near, own];
   const files = [...new Set(groups.flat())].map((file) => {
-    const isOf = basename(file).startsWith(basename(source, '.ts')) || imports(join(tests, file), room, rest);
+    const isOf = basename(file).startsWith(basename(source, '.ts')) || imports(join(tests, file), source);
     const rank = isOf ? -1 : groups.findIndex((group) => group.includes(file));
     return { file: relative(tests, join(tests, file)), rank };
   });
@@ -82,6 +82,9 @@ export function nearestTests(top: string, source: string): NearTest[] {
 }
 
 /** Whether a test imports the source itself: it is then mostly quick and about nothing else. */
-function imports(test: string, room: string, rest: readonly string[]): boolean {
-  return readFileSync(test, 'utf8').includes(`'@signet/${room}/${rest.join('/').replace(/\.ts$/, '')}'`);
+function imports(test: string, source: string): boolean {
+  const text = readFileSync(test, 'utf8');
+  const [room, , ...rest] = source.split('/');
+  // By the name under which its package exports it, or past that (`internals`).
+  return text.includes(`'@signet/${room}/${rest.join('/').replace(/\.ts$/, '')}'`) || text.includes(`'${source}'`);
 }
