@@ -2,6 +2,7 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { repository, startDevWorld } from '#support/dev-world';
+import { findOldNode } from '#support/old-node';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
@@ -55,6 +56,13 @@ test('the packed packages work in a scratch project', async (t) => {
   t.is(help.status, 0, help.stderr);
   t.regex(help.stdout, /^Usage: signet /);
   t.is((await runProgram(process.execPath, [bin('signet-updater'), '--help'], { cwd: project })).status, 0);
+  const old = await findOldNode();
+  if (old === undefined) t.log('skipped: there is no older Node on this machine');
+  for (const name of old === undefined ? [] : ['signet', 'signet-updater', 'signet-example-provider']) {
+    const { status, stderr } = await runProgram(old ?? '', [bin(name), '--help'], { cwd: project });
+    t.is(status, 2, name);
+    t.regex(stderr, new RegExp(`^${name} needs Node\\.js 24 or newer, this is .*\\n$`));
+  }
 
   // and all of them together
   const world = await startDevWorld({ script: bin('signet') });
