@@ -25,11 +25,11 @@ const maxKeysBytes = 1_048_576;
 
 /** Files are cheap to look at, but not for every forged token. In milliseconds. */
 const filePauseMs = 1000;
-const fileRefreshIntervalMs = 60_000;
+const fileRefreshIntervalMs = 15_000;
 const fileTimeoutMs = 5000;
 
 /**
- * Opens a source of keys. A file is read again within a minute, or when an unknown key name turns up.
+ * Opens a source of keys. A file is read again every 15 seconds, and when an unknown key name turns up.
  * Throws `PolicyEngineError`: `invalid-options`, `keys-malformed` or `keys-unavailable`.
  */
 export async function openKeys(keys: KeysInput, clock: Clock): Promise<OpenedKeys> {
