@@ -65,7 +65,7 @@ test('killed outright, it leaves no program behind', async (t) => {
   const world = await startDevWorld();
   t.teardown(() => world.remove());
   world.process.kill('SIGKILL');
-  await until('every program has noticed', () => stopped(world), 15_000);
+  await until('every program has noticed', () => stopped(world));
   t.pass();
 });
 

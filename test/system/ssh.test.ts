@@ -152,7 +152,7 @@ withSshd('the user is refused, and sshd says why', async (t) => {
     const { printed, said } = await logIn(world, port, world.certify(world.userKey, `bad${index}`, shape, 'user'));
     t.is(printed, '', note);
     t.regex(said, /Permission denied/, note);
-    await until(`sshd says why: ${note}`, () => expected.test(log().slice(before)), 5000);
+    await until(`sshd says why: ${note}`, () => expected.test(log().slice(before)));
   }
   const good = world.certify(world.userKey, 'good', { serial: 6n }, 'user');
   t.is((await logIn(world, port, good)).printed, 'let in\n');

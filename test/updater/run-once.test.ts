@@ -41,6 +41,7 @@ test('fetches, verifies and writes policy, keys, state and status, readable by e
   for (const name of ['catalog.pol', 'keys.json', 'state.json', 'status.json']) t.is(world.mode(name), 0o644);
   t.is(world.mode('.'), 0o755);
   t.deepEqual(readdirSync(world.policyDir).sort(), [
+    '.updater-lock.db',
     'catalog.pol',
     'keys.json',
     'media.pol',
@@ -408,6 +409,7 @@ test('what a killed run left behind is removed, and nothing else', async (t) => 
   writeFileSync(at('notes.txt'), 'mine');
   await world.runOnce();
   t.deepEqual(readdirSync(world.policyDir).sort(), [
+    '.updater-lock.db',
     'catalog.pol',
     'keys.json',
     'notes.txt',
