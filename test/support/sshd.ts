@@ -103,7 +103,7 @@ export async function logIn({ port, key, certificate, knownHosts, host }: SshLog
     'ConnectTimeout=10',
   ].flatMap((option) => ['-o', option]);
   const args = ['-F', 'none', '-p', String(port), '-i', key, ...options, `${login}@127.0.0.1`, 'echo let in'];
-  const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 30_000 });
+  const child = spawn('ssh', args, { stdio: ['ignore', 'pipe', 'pipe'], timeout: 300_000 });
   let [printed, said] = ['', ''];
   child.stdout.setEncoding('utf8').on('data', (text: string) => {
     printed += text;

@@ -376,7 +376,7 @@ test('bytes that drip end at the time-out, and the other domains are updated', a
     response.on('close', () => clearInterval(timer));
   });
   await world.publish({ domain: 'media' });
-  const report = await world.runOnce(undefined, { readTimeoutMs: 1000 });
+  const report = await world.runOnce(undefined, { readTimeoutMs: 5000 });
   t.deepEqual(kinds(report), { catalog: 'unreachable', media: 'updated' });
   t.is(report.status.domains['catalog']?.reason, 'timed-out');
 });

@@ -16,7 +16,7 @@ async function run(program: string, parameters: unknown): Promise<string> {
     ${program}
     console.log('end');`;
   const args = ['--conditions=@signet/source', '--input-type=module', '--eval', code];
-  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 30_000 });
+  const { stdout } = await promisify(execFile)(process.execPath, args, { timeout: 300_000 });
   return stdout;
 }
 

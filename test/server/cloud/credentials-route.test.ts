@@ -228,7 +228,7 @@ test('a refusal of the cloud is told with its reason and kept for two minutes at
 });
 
 test('a cloud out of reach is 503 and not remembered; tokens are given meanwhile', async (t) => {
-  const { sts, as } = await start(t, { 'cloud.aws.timeoutMs': 1500 });
+  const { sts, as } = await start(t, { 'cloud.aws.timeoutMs': 9000 });
   const [player, other] = [await as('media.player'), await as('media.player')];
   sts.mood = { kind: 'stall' };
   const stalled = player(path);
