@@ -107,13 +107,14 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
 const patienceMs = 600_000;
 
 function withPatience(config: ServerConfig, stated: Readonly<Record<string, unknown>>): ServerConfig {
-  const { instances, cloud } = config;
+  const { instances, cloud, timeouts } = config;
   const patient = <Timed extends object>(option: string, timed: Timed): Timed =>
     option in stated ? timed : { ...timed, timeoutMs: patienceMs };
   return {
     ...config,
     instances: { ...instances, callOut: patient('instances.callOut.timeoutMs', instances.callOut) },
     cloud: { ...cloud, aws: patient('cloud.aws.timeoutMs', cloud.aws) },
+    timeouts: 'timeouts.requestMs' in stated ? timeouts : { ...timeouts, requestMs: patienceMs },
   };
 }
 

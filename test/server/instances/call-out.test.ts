@@ -12,7 +12,9 @@ import { ecPair } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
-test('a provider is asked over mutual TLS, and what it says about the certificate holds', async (t) => {
+/* Each has a server and a provider of its own: one after the other, so that a busy machine is not waited for by all of them. */
+
+test.serial('a provider is asked over mutual TLS, and what it says about the certificate holds', async (t) => {
   const attributes = { certUsage: 'client', certExpiryTime: '10', certSSH: 'true', zone: 'z1' };
   const world = await worldWith(t, confirm(attributes));
   const pair = ecPair();
@@ -51,7 +53,7 @@ test('a provider is asked over mutual TLS, and what it says about the certificat
   t.is(field(field(world.calls[1]?.body, 'attributes'), 'principal'), 'media.player');
 });
 
-test('an instance that registered for clients only stays so, whatever its provider says later', async (t) => {
+test.serial('an instance that registered for clients only stays so, whatever its provider says later', async (t) => {
   const answers = [{ certUsage: 'client' }, {}];
   const world = await worldWith(t, (call, response, request) => confirm(answers.shift())(call, response, request));
   const pair = ecPair();
@@ -66,25 +68,28 @@ test('an instance that registered for clients only stays so, whatever its provid
   t.deepEqual(leaf.keyUsage, ['1.3.6.1.5.5.7.3.2']);
 });
 
-test('a provider states host names for a host certificate only as far as policy lets it vouch for them', async (t) => {
-  const authority = join(temporaryFolder(t), 'host.pem');
-  writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
-  const attributes = { certSSH: 'true', attestedSshCertPrincipals: 'one.hosts.example,bank.example' };
-  const world = await worldWith(t, confirm(attributes), { 'ssh.hostAuthority': authority });
-  const [sysAuth] = instanceDomains;
-  const { providers } = sysAuth.policies;
-  const hosts = ['ALLOW', 'providers', 'launch', 'hostname.hosts.example'] as const;
-  await world.save({ ...sysAuth, policies: { providers: [...providers, hosts] } });
-  const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
-  const ask = async (id: string, principal: string) => {
-    const certRequestMeta = { requestor: 'media.player', certType: 'host' };
-    const ssh = JSON.stringify({ certRequestData: { principals: [principal], publicKey }, certRequestMeta });
-    return (await world.as()('/instance', json({ ...registration(id), ssh }))).status;
-  };
-  t.deepEqual([await ask('h-1', 'one.hosts.example'), await ask('h-2', 'bank.example')], [201, 403]);
-});
+test.serial(
+  'a provider states host names for a host certificate only as far as policy lets it vouch for them',
+  async (t) => {
+    const authority = join(temporaryFolder(t), 'host.pem');
+    writeFileSync(authority, createSshAuthorityKey(), { mode: 0o600 });
+    const attributes = { certSSH: 'true', attestedSshCertPrincipals: 'one.hosts.example,bank.example' };
+    const world = await worldWith(t, confirm(attributes), { 'ssh.hostAuthority': authority });
+    const [sysAuth] = instanceDomains;
+    const { providers } = sysAuth.policies;
+    const hosts = ['ALLOW', 'providers', 'launch', 'hostname.hosts.example'] as const;
+    await world.save({ ...sysAuth, policies: { providers: [...providers, hosts] } });
+    const publicKey = formatSshPublicKey(sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey));
+    const ask = async (id: string, principal: string) => {
+      const certRequestMeta = { requestor: 'media.player', certType: 'host' };
+      const ssh = JSON.stringify({ certRequestData: { principals: [principal], publicKey }, certRequestMeta });
+      return (await world.as()('/instance', json({ ...registration(id), ssh }))).status;
+    };
+    t.deepEqual([await ask('h-1', 'one.hosts.example'), await ask('h-2', 'bank.example')], [201, 403]);
+  },
+);
 
-test('an instance whose provider wants no record refreshes without one', async (t) => {
+test.serial('an instance whose provider wants no record refreshes without one', async (t) => {
   const world = await worldWith(t, confirm({ certRefresh: 'false' }));
   const pair = ecPair();
   const answer = await world.as()('/instance', json(registration('c-2', pair)));
@@ -94,7 +99,7 @@ test('an instance whose provider wants no record refreshes without one', async (
   }
 });
 
-test('a provider that was made anew is not spoken for with a certificate of the one before', async (t) => {
+test.serial('a provider that was made anew is not spoken for with a certificate of the one before', async (t) => {
   const clock = new FakeClock(systemClock.now());
   const world = await worldWith(t, confirm(), {}, 'prov.cloud', clock);
   t.is((await world.as()('/instance', json(registration('c-1')))).status, 201);
@@ -160,7 +165,7 @@ const cases: readonly (readonly [name: string, answer: Answering, expected: unkn
   ['it is another service', confirm(), failed, 'prov.eager'],
 ];
 for (const [name, answer, expected, as] of cases) {
-  test(`provider: ${name}`, async (t) => {
+  test.serial(`provider: ${name}`, async (t) => {
     // Only those that never answer are given up on.
     const options = name.includes('never') ? { 'instances.callOut.timeoutMs': 1000 } : {};
     const world = await worldWith(t, answer, options, as);
@@ -177,7 +182,7 @@ for (const [name, allow, endpoint] of [
   ["the address of a cloud's secrets", ['*.example.com', '10.0.0.0/8'], () => 'https://169.254.169.254/latest'],
   ['no TLS', ['127.0.0.1'], (url: string) => url.replace('https:', 'http:')],
 ] as const) {
-  test(`endpoint refused: ${name}`, async (t) => {
+  test.serial(`endpoint refused: ${name}`, async (t) => {
     const world = await worldWith(t, confirm(), { 'instances.callOut.allow': allow });
     if (endpoint !== undefined) await setEndpoint(world, endpoint(world.url));
     const answer = await world.as()('/instance', json(registration('c-4')));
@@ -187,22 +192,25 @@ for (const [name, allow, endpoint] of [
   });
 }
 
-test('a provider that does not answer costs the others nothing, and after five failures itself nothing', async (t) => {
-  // It stands still, so that the pause of the circuit does not end meanwhile.
-  const clock = new FakeClock(systemClock.now());
-  const world = await worldWith(t, () => undefined, { 'instances.callOut.timeoutMs': 300 }, 'prov.cloud', clock);
-  const call = world.as();
-  for (let i = 0; i < 5; i += 1) t.is((await call('/instance', json(registration('c-5')))).status, 500);
-  const asked = world.calls.length;
-  const refused = await call('/instance', json(registration('c-5')));
-  t.is(refused.status, 500);
-  const wait = Number(refused.headers['retry-after']);
-  t.true(wait > 0 && wait <= 30, `try again after ${refused.headers['retry-after']} s`);
-  t.is(world.calls.length, asked, 'it was not asked a sixth time');
-  t.is((await register(world, 'c-6')).answer.status, 201);
-});
+test.serial(
+  'a provider that does not answer costs the others nothing, and after five failures itself nothing',
+  async (t) => {
+    // It stands still, so that the pause of the circuit does not end meanwhile.
+    const clock = new FakeClock(systemClock.now());
+    const world = await worldWith(t, () => undefined, { 'instances.callOut.timeoutMs': 300 }, 'prov.cloud', clock);
+    const call = world.as();
+    for (let i = 0; i < 5; i += 1) t.is((await call('/instance', json(registration('c-5')))).status, 500);
+    const asked = world.calls.length;
+    const refused = await call('/instance', json(registration('c-5')));
+    t.is(refused.status, 500);
+    const wait = Number(refused.headers['retry-after']);
+    t.true(wait > 0 && wait <= 30, `try again after ${refused.headers['retry-after']} s`);
+    t.is(world.calls.length, asked, 'it was not asked a sixth time');
+    t.is((await register(world, 'c-6')).answer.status, 201);
+  },
+);
 
-test('instances of other providers register while those of a slow one wait', async (t) => {
+test.serial('instances of other providers register while those of a slow one wait', async (t) => {
   const world = await worldWith(t, () => undefined, { 'timeouts.drainMs': 0 });
   let waiting = 0;
   const slow = Array.from({ length: 20 }, async (_, index) => {
@@ -219,7 +227,7 @@ test('instances of other providers register while those of a slow one wait', asy
   await Promise.all(slow);
 });
 
-test('a provider that fails now and then goes on being asked', async (t) => {
+test.serial('a provider that fails now and then goes on being asked', async (t) => {
   let calls = 0;
   const world = await worldWith(t, (call, response, request) => {
     calls += 1;
