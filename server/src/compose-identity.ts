@@ -3,6 +3,7 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
+import { addressList } from './budgets/client-addresses.ts';
 import { createCrlPublisher } from './certificates/crl-publisher.ts';
 import { startHousekeeping } from './certificates/housekeeping.ts';
 import type { IssueDeps } from './certificates/issue-certificate.ts';
@@ -202,6 +203,7 @@ async function findProviders(
     clock,
     isRevoked: revocations.has,
     timeoutMs: config.instances.callOut.timeoutMs,
+    isShared: addressList(config.budgets.sharedAddresses),
     isOwnName: (name) => name.endsWith(`.${config.certificates.dnsSuffix}`),
   });
   return providerFinder(builtIn, callOut);

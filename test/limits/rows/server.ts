@@ -7,14 +7,14 @@ import { parseStrictJson } from '@signet/policy-engine/json';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
-import { UnauthenticatedError } from '@signet/server/errors';
+import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
 import { countConnectionFailures } from '@signet/server/http/connection-failures';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
 import { bodyLimits } from '@signet/server/http/management/index';
 import { answerOutcome, pageRequestOf } from '@signet/server/http/management/request';
 import { parseParameters } from '@signet/server/http/parameters';
 import { contextClasses } from '@signet/server/impact/contexts';
-import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
+import { type AttestationRequest, ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { createCallOut, readBounded } from '@signet/server/instances/attestation/call-out';
 import { confirmationSchema } from '@signet/server/instances/attestation/confirmation';
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
@@ -79,7 +79,7 @@ const attestation = {
 } as const;
 
 /** Of so many calls at once, how the last one is refused. */
-async function lastOf(calls: number): Promise<unknown> {
+async function lastOf(calls: number, requestOf: (index: number) => Partial<AttestationRequest>): Promise<unknown> {
   const callOut = createCallOut({
     addresses: { allows: () => false } as never,
     identity: () => new Promise(() => undefined),
@@ -87,9 +87,12 @@ async function lastOf(calls: number): Promise<unknown> {
     timeoutMs: 1000,
     isOwnName: () => false,
     isRevoked: () => false,
+    isShared: () => false,
   });
   const provider = callOut.provider(parsePrincipalName('prov.cloud'), 'https://prov.test:1/', 0);
-  const attempts = Array.from({ length: calls }, () => provider.attest(attestation).catch((error: unknown) => error));
+  const attempts = Array.from({ length: calls }, (_, index) =>
+    provider.attest({ ...attestation, ...requestOf(index) }).catch((error: unknown) => error),
+  );
   return await attempts.at(-1);
 }
 
@@ -231,9 +234,22 @@ export const serverRows: readonly Row[] = [
     'server/instances/call-out.test.ts',
     'a provider that does not answer costs the others nothing, and after five failures itself nothing',
   ),
-  maximum('server/src/instances/attestation/call-out.ts', 'maxInFlight', async (calls) => {
-    const error = await lastOf(calls);
-    return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('circuit'));
+  inner(
+    'server/src/instances/attestation/call-out.ts',
+    'maxCircuits',
+    'a circuit that is forgotten only forgets failures: the provider is asked again',
+  ),
+  maximum('server/src/instances/attestation/call-slots.ts', 'maxInFlight', async (calls) => {
+    const error = await lastOf(calls, (index) => ({ operation: 'refresh', clientAddress: `10.0.0.${index}` }));
+    return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('inFlight'));
+  }),
+  maximum('server/src/instances/attestation/call-slots.ts', 'maxInFlightOfRegistrations', async (calls) => {
+    const error = await lastOf(calls, (index) => ({ operation: 'register', clientAddress: `10.0.0.${index}` }));
+    return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('inFlight'));
+  }),
+  maximum('server/src/instances/attestation/call-slots.ts', 'maxInFlightOfCaller', async (calls) => {
+    const error = await lastOf(calls, () => ({ operation: 'register' }));
+    return !(error instanceof TooManyRequestsError);
   }),
   maximum('server/src/instances/attestation/confirmation.ts', 'maxAttributes', (count) => {
     const attributes = Object.fromEntries(list(count, 'a').map((name) => [name, '']));

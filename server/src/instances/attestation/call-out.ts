@@ -3,15 +3,18 @@ import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
+import { LRUCache } from 'lru-cache';
 import { Agent, request as send } from 'undici';
 import { z } from 'zod';
+import { strangerOf } from '../../budgets/client-addresses.ts';
 import { issueTimeOf } from '../../certificates/build-certificate.ts';
 import { readCertificate } from '../../certificates/certificate-reader.ts';
 import { DerError } from '../../certificates/der-reader.ts';
-import { ForbiddenError } from '../../errors.ts';
+import { ForbiddenError, TooManyRequestsError } from '../../errors.ts';
 import { isOfPredecessor } from '../../principal.ts';
 import type { AddressPolicy } from './addresses.ts';
 import { type AttestationProvider, type AttestationRequest, ProviderFailedError } from './attestation.ts';
+import { type CallOutCaller, CallSlots, type TakenBy } from './call-slots.ts';
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
 import { attestedBy, confirmationFor, confirmationSchema } from './confirmation.ts';
 
@@ -30,11 +33,13 @@ export interface CallOutDeps {
   readonly isRevoked: (serial: string) => boolean;
   /** For the whole exchange: name look-up, connection, request and answer. */
   readonly timeoutMs: number;
+  /** Whether many clients have this address. */
+  readonly isShared: (address: string) => boolean;
   /** DNS names that need nobody to vouch for them. */
   readonly isOwnName: (name: string) => boolean;
 }
 
-/** Calls the endpoints of providers. One circuit for each provider: one that is down costs the others nothing. */
+/** Calls the endpoints of providers, as often at a time as `CallSlots` says. One circuit for each provider and caller: neither costs the others anything. */
 export interface CallOut {
   /** Certificates that were issued before `credentialsFrom` (milliseconds) are of a deleted service of that name. */
   provider(name: PrincipalName, endpoint: string, credentialsFrom: number): AttestationProvider;
@@ -43,13 +48,8 @@ export interface CallOut {
 const maxAnswerBytes = 65_536;
 const failuresUntilOpen = 5;
 const pauseMs = 30_000;
-/** Calls to one provider at a time: a slow one holds no more than this. */
-const maxInFlight = 64;
-
-interface Circuit {
-  readonly breaker: CircuitBreaker;
-  inFlight: number;
-}
+/** Circuits kept, of one caller and provider each. One that is forgotten only forgets failures. */
+const maxCircuits = 4096;
 
 interface Target {
   readonly url: URL;
@@ -59,16 +59,11 @@ interface Target {
 }
 
 export function createCallOut(deps: CallOutDeps): CallOut {
-  const circuits = new Map<PrincipalName, Circuit>();
+  const guards: Guards = { slots: new Map(), circuits: new LRUCache({ max: maxCircuits }) };
   return {
     provider: (name, endpoint, credentialsFrom) => ({
       attest: async (request) => {
-        const circuit = circuits.get(name) ?? {
-          breaker: createCircuitBreaker(failuresUntilOpen, pauseMs),
-          inFlight: 0,
-        };
-        circuits.set(name, circuit);
-        const text = await guarded(deps, name, circuit, () =>
+        const text = await guarded(deps, guards, name, callerOf(deps, request), () =>
           exchange(deps, { name, endpoint, credentialsFrom }, request),
         );
         return attestedBy(readAnswer(text, name, request));
@@ -77,35 +72,75 @@ export function createCallOut(deps: CallOutDeps): CallOut {
   };
 }
 
+/** What keeps callers and providers from holding up others. */
+interface Guards {
+  readonly slots: Map<PrincipalName, CallSlots>;
+  readonly circuits: LRUCache<string, CircuitBreaker>;
+}
+
+/**
+ * Whose share a call-out takes: that of the instance that refreshes, or of who registers: by certificate, else by address. Strangers behind an
+ * address that many have are told apart by the service that they say they are.
+ */
+function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: AttestationRequest): CallOutCaller {
+  const { operation, principal, clientAddress, domain, service, instanceId } = request;
+  if (operation === 'refresh') return { key: `refresh ${domain}.${service} ${instanceId}`, operation };
+  const stranger = strangerOf(clientAddress);
+  const key = principal ?? (isShared(clientAddress) ? `${stranger} ${domain}.${service}` : stranger);
+  return { key: `register ${key}`, operation };
+}
+
 async function guarded(
   deps: CallOutDeps,
+  { slots, circuits }: Guards,
   provider: PrincipalName,
-  circuit: Circuit,
+  caller: CallOutCaller,
   call: () => Promise<string>,
 ): Promise<string> {
-  const now = deps.clock.now();
-  if (circuit.inFlight >= maxInFlight || !circuit.breaker.admits(now)) {
-    // Those in flight end within the time-out.
-    const waitMs = circuit.breaker.pauseLeft(now) || deps.timeoutMs;
-    const retryAfterSeconds = Math.ceil(waitMs / 1000);
-    throw new ProviderFailedError(`provider \`${provider}\` does not answer`, {
-      detail: { circuit: 'open' },
-      retryAfterSeconds,
-    });
-  }
-  circuit.inFlight += 1;
+  const key = `${provider} ${caller.key}`;
+  const breaker = circuits.get(key) ?? createCircuitBreaker(failuresUntilOpen, pauseMs);
+  circuits.set(key, breaker);
+  const taken = slots.get(provider) ?? new CallSlots();
+  slots.set(provider, taken);
+  requireSlot(deps, provider, taken.take(caller));
   try {
+    requireClosed(breaker, provider, deps.clock.now());
     const answer = await call();
-    circuit.breaker.succeeded();
+    breaker.succeeded();
     return answer;
   } catch (error) {
     // A refusal is an answer: the provider is there.
-    if (error instanceof ForbiddenError) circuit.breaker.succeeded();
-    else circuit.breaker.failed(deps.clock.now());
+    if (error instanceof ForbiddenError) breaker.succeeded();
+    else if (!(error instanceof CircuitOpenError)) breaker.failed(deps.clock.now());
     throw error;
   } finally {
-    circuit.inFlight -= 1;
+    taken.release(caller);
+    if (taken.isIdle) slots.delete(provider);
   }
+}
+
+/** The provider was not asked. */
+class CircuitOpenError extends ProviderFailedError {}
+
+/* Kept for each caller: who has a provider fail, or hang, keeps it from nobody else. */
+function requireClosed(breaker: CircuitBreaker, provider: PrincipalName, now: number): void {
+  if (breaker.admits(now)) return;
+  throw new CircuitOpenError(`provider \`${provider}\` does not answer`, {
+    detail: { circuit: 'open' },
+    retryAfterSeconds: Math.ceil(breaker.pauseLeft(now) / 1000),
+  });
+}
+
+/** Those in flight end within the time-out. */
+function requireSlot({ timeoutMs }: CallOutDeps, provider: PrincipalName, takenBy: TakenBy | undefined): void {
+  if (takenBy === undefined) return;
+  const retryAfterSeconds = Math.ceil(timeoutMs / 1000);
+  const detail = { inFlight: takenBy };
+  if (takenBy === 'caller') {
+    const text = `too many requests of this caller wait for provider \`${provider}\`, try again in ${retryAfterSeconds} s`;
+    throw new TooManyRequestsError(text, { detail, retryAfterSeconds });
+  }
+  throw new ProviderFailedError(`too many requests wait for provider \`${provider}\``, { detail, retryAfterSeconds });
 }
 
 function parseEndpoint(endpoint: string, provider: PrincipalName): URL {

@@ -1,0 +1,47 @@
+/** Who has a call-out made. */
+export interface CallOutCaller {
+  /** Tells callers apart: no more of one go on at a time than `maxInFlightOfCaller`. */
+  readonly key: string;
+  readonly operation: 'register' | 'refresh';
+}
+
+/** Calls to one provider at a time: a slow one holds no more than this. */
+const maxInFlight = 128;
+/** Of them for registrations, which strangers ask for: the rest is for instances that are registered. */
+const maxInFlightOfRegistrations = 96;
+/** Of them for one caller, so that one holds up none of the others. */
+const maxInFlightOfCaller = 24;
+
+/** Whose share of the calls to a provider is taken. */
+export type TakenBy = 'caller' | 'registrations' | 'all';
+
+/** The call-outs that are under way to one provider. */
+export class CallSlots {
+  readonly #callers = new Map<string, number>();
+  #registrations = 0;
+  #all = 0;
+
+  get isIdle(): boolean {
+    return this.#all === 0;
+  }
+
+  /** Takes a slot until `release`, or says why there is none. */
+  take({ key, operation }: CallOutCaller): TakenBy | undefined {
+    const own = this.#callers.get(key) ?? 0;
+    if (own >= maxInFlightOfCaller) return 'caller';
+    if (this.#all >= maxInFlight) return 'all';
+    if (operation === 'register' && this.#registrations >= maxInFlightOfRegistrations) return 'registrations';
+    this.#callers.set(key, own + 1);
+    this.#all += 1;
+    if (operation === 'register') this.#registrations += 1;
+    return undefined;
+  }
+
+  release({ key, operation }: CallOutCaller): void {
+    const left = (this.#callers.get(key) ?? 0) - 1;
+    if (left > 0) this.#callers.set(key, left);
+    else this.#callers.delete(key);
+    this.#all -= 1;
+    if (operation === 'register') this.#registrations -= 1;
+  }
+}
