@@ -389,16 +389,18 @@ test('a redirect is not followed', async (t) => {
   t.deepEqual(world.bundleRequests(), ['catalog -']);
 });
 
-test('when the server asks to come back later, the rest of the run waits too', async (t) => {
-  const world = await updaterWorld(t, ['catalog', 'media']);
-  world.answers.set('catalog', (_, response) => answer(response, 503, { code: 503 }, { 'retry-after': '120' }));
-  await world.publish({ domain: 'media' });
-  const report = await world.runOnce();
-  t.deepEqual(kinds(report), { catalog: 'refused', media: 'postponed' });
-  t.is(report.notBefore, world.clock.now() + 120_000);
-  t.is(report.exitStatus, 1);
-  t.deepEqual(world.bundleRequests(), ['catalog -']);
-});
+for (const code of [429, 503]) {
+  test(`when the server asks by ${code} to come back later, the rest of the run waits too`, async (t) => {
+    const world = await updaterWorld(t, ['catalog', 'media']);
+    world.answers.set('catalog', (_, response) => answer(response, code, { code }, { 'retry-after': '120' }));
+    await world.publish({ domain: 'media' });
+    const report = await world.runOnce();
+    t.deepEqual(kinds(report), { catalog: 'refused', media: 'postponed' });
+    t.is(report.notBefore, world.clock.now() + 120_000);
+    t.is(report.exitStatus, 1);
+    t.deepEqual(world.bundleRequests(), ['catalog -']);
+  });
+}
 
 test('what a killed run left behind is removed, and nothing else', async (t) => {
   const world = await updaterWorld(t);

@@ -6,19 +6,19 @@ export const costs = {
   /** A mutual TLS handshake. */
   handshake: 3000,
   /** A request that is read, authenticated, answered and logged, beside what it asks for. */
-  request: 150,
+  request: 200,
   /** A byte of a body that is read and parsed. */
-  bodyByte: 0.02,
+  bodyByte: 0.1,
   /** A byte of an answer that is made and encrypted. */
   answerByte: 0.01,
   /** A unit of policy work (`Work` of the engine): about one compared character. */
-  comparison: 0.005,
+  comparison: 0.01,
   /** A signature over a token. */
-  signature: 60,
+  signature: 100,
   /** A signature of a caller that is verified. */
   verification: 120,
   /** A certificate: its request read and verified, itself signed and recorded. */
-  certificate: 1500,
+  certificate: 2000,
   /** A transaction that changes the store, with its audit record. */
   change: 1500,
   /** A read of the store. */

@@ -14,7 +14,7 @@ export interface BudgetRuleDeps {
   readonly isProbe: (path: string) => boolean;
   /** What a request costs beside being read and answered, as far as its path tells; microseconds. */
   readonly workOf: (method: string, path: string) => number;
-  /** How long a refusal is held back at most, in milliseconds. */
+  /** How long a refusal is held back, in milliseconds. */
   readonly refusalDelayMs: number;
 }
 
@@ -37,7 +37,7 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
     if (held.has(socket)) ctx.set('Connection', 'close');
     else {
       held.add(socket);
-      await pause(Math.min(refusal.waitMs, deps.refusalDelayMs));
+      await pause(deps.refusalDelayMs);
       held.delete(socket);
     }
     throw tooMany(refusal);

@@ -88,7 +88,9 @@ test('strangers behind an address that many have are told apart by their service
   const [, , media] = instanceDomains;
   const launch = ['ALLOW', 'launchers', 'launch', 'service.*'] as const;
   await world.save({ ...media, policies: { instances: [launch] } });
-  const names = instanceNames('c-3').map(([kind, value]): AskedName => [kind, String(value).replaceAll('player', 'studio')]);
+  const names = instanceNames('c-3').map(
+    ([kind, value]): AskedName => [kind, String(value).replaceAll('player', 'studio')],
+  );
   const csr = requestPem(ecPair(), { commonNames: ['media.studio'], altNames: names });
   const studio = { ...registration('c-3'), service: 'studio', csr };
   const other = await (await world.at('192.0.2.66'))('/instance', json(studio));
