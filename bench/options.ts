@@ -1,6 +1,15 @@
 import { parseArgs } from 'node:util';
 
-export const parts = ['token', 'unchanged', 'decisions', 'loading', 'impact', 'certificates', 'sizes'] as const;
+export const parts = [
+  'token',
+  'unchanged',
+  'decisions',
+  'loading',
+  'impact',
+  'certificates',
+  'sizes',
+  'budgets',
+] as const;
 export type Part = (typeof parts)[number];
 
 export interface Options {

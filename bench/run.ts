@@ -1,6 +1,7 @@
 import { appendFileSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { budgetsPart } from './budgets/part.ts';
 import { certificatesPart } from './certificates/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { impactPart } from './impact/part.ts';
@@ -22,6 +23,7 @@ const runners: Record<Part, RunPart> = {
   impact: impactPart,
   certificates: certificatesPart,
   sizes: sizesPart,
+  budgets: budgetsPart,
 };
 
 async function main(options: Options): Promise<void> {

@@ -9,11 +9,16 @@ import {
   utf8String,
 } from '@signet/server/certificates/der-writer';
 
-/** A request with a new P-256 key for an instance, PEM. */
-export function benchRequest(commonName: string, dnsName: string): string {
+/** A request with a new P-256 key, PEM; by default with the URI of an instance. */
+export function benchRequest(
+  commonName: string,
+  dnsName?: string,
+  spiffeId = `spiffe://signet.bench/ns/default/sa/${commonName}`,
+): string {
   const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
-  const uri = element(0x86, Buffer.from(`spiffe://signet.bench/ns/default/sa/${commonName}`));
-  const names = sequence(oid('2.5.29.17'), octetString(sequence(uri, element(0x82, Buffer.from(dnsName)))));
+  const uri = element(0x86, Buffer.from(spiffeId));
+  const dns = dnsName === undefined ? [] : [element(0x82, Buffer.from(dnsName))];
+  const names = sequence(oid('2.5.29.17'), octetString(sequence(uri, ...dns)));
   const info = sequence(
     element(0x02, Buffer.of(0)),
     sequence(set(sequence(oid('2.5.4.3'), utf8String(commonName)))),
