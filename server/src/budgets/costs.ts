@@ -8,11 +8,11 @@ export const costs = {
   /** A request that is read, authenticated, answered and logged, beside what it asks for. */
   request: 200,
   /** A byte of a body that is read and parsed. */
-  bodyByte: 0.1,
+  bodyByte: 0.15,
   /** A byte of an answer that is made and encrypted. */
   answerByte: 0.01,
   /** A unit of policy work (`Work` of the engine): about one compared character. */
-  comparison: 0.01,
+  comparison: 0.015,
   /** A signature over a token. */
   signature: 100,
   /** A signature of a caller that is verified. */
