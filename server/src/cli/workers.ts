@@ -20,6 +20,15 @@ export interface RunningWorkers {
 
 /** A worker that dies is replaced, not sooner than this after it was started, in milliseconds. */
 const restartMs = 1000;
+/** Those that follow each other at once are replaced ever later, up to this. */
+const longestRestartMs = 30_000;
+/** After so long a worker was a healthy one. */
+const healthyMs = 60_000;
+
+/** How long to wait before a worker is replaced that lived for `livedMs` as the `deaths`-th in a row; in milliseconds. */
+export function restartDelay(livedMs: number, deaths: number): number {
+  return Math.max(0, Math.min(longestRestartMs, restartMs * 2 ** (deaths - 1)) - livedMs);
+}
 
 /** Makes the store and the first keys before several processes would try to at once. */
 export async function prepareStore(config: ServerConfig, logger: Logger): Promise<void> {
@@ -38,6 +47,7 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
   const relay = createPeerRelay();
   const ended = Promise.withResolvers<void>();
   let started = false;
+  let deaths = 0;
   function start(): Worker {
     const worker = cluster.fork();
     const since = performance.now();
@@ -46,8 +56,11 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
     worker.on('exit', (code) => {
       alive.delete(worker);
       if (!signal.aborted && started) {
-        logger.error({ pid: worker.process.pid, code }, 'worker ended, another is started');
-        setTimeout(() => signal.aborted || start(), Math.max(0, restartMs - (performance.now() - since)));
+        const livedMs = performance.now() - since;
+        deaths = livedMs < healthyMs ? deaths + 1 : 1;
+        const delayMs = Math.round(restartDelay(livedMs, deaths));
+        logger.error({ pid: worker.process.pid, code, delayMs }, 'worker ended, another is started');
+        setTimeout(() => signal.aborted || start(), delayMs);
       } else if (alive.size === 0) ended.resolve();
     });
     return worker;
