@@ -1,7 +1,7 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { runInSlices, type Steps } from '../snapshot/steps.ts';
+import { runInSlices, type Steps, sliceLength } from '../snapshot/steps.ts';
 import type { Store, StoreReader } from '../store/store.ts';
 import { wildcardsOf } from './affected-domains.ts';
 import { describeRule } from './describe-rule.ts';
@@ -32,17 +32,61 @@ export interface SearchDeps {
   readonly sees: (domain: DomainName, object: string) => boolean;
 }
 
-/** Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. */
-export async function search(deps: SearchDeps, query: SearchQuery): Promise<SearchHit[]> {
-  const { snapshot, store, isVisible, sees } = deps;
+/** The place of a hit in the list of all: by domain, kind, name and entry. */
+export function keyOfHit({ domain, kind, name, entry }: SearchHit): string {
+  return JSON.stringify([domain, kind, name, entry]);
+}
+
+/**
+ * Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. At most `limit` hits
+ * of those whose keys come after `after`, sorted: domains behind them are not looked at, and others have their turn meanwhile.
+ */
+export async function search(deps: SearchDeps, query: SearchQuery, after: string, limit: number): Promise<SearchHit[]> {
   const member = query.member === undefined ? undefined : foldAscii(query.member);
-  const named = member === undefined ? [] : await store.view((reader) => domainsNaming(reader, member));
-  const hits = named
-    .filter(isVisible)
-    .flatMap((domain) => memberHits(snapshot, domain, member ?? ''))
-    .filter(({ domain, kind, name }) => sees(domain, `${kind}.${name}`));
-  if (query.resource === undefined && query.action === undefined) return hits;
-  return [...hits, ...(await runInSlices(rulesInSteps(snapshot, query, isVisible)))];
+  const named = member === undefined ? [] : await deps.store.view((reader) => domainsNaming(reader, member));
+  return await runInSlices(hitsInSteps(deps, query, { member, named: new Set(named) }, { after, limit }));
+}
+
+interface WantedMember {
+  readonly member: string | undefined;
+  /** The domains that list it. */
+  readonly named: ReadonlySet<DomainName>;
+}
+
+function* hitsInSteps(
+  { snapshot, isVisible, sees }: SearchDeps,
+  query: SearchQuery,
+  { member, named }: WantedMember,
+  page: { readonly after: string; readonly limit: number },
+): Steps<SearchHit[]> {
+  const wantsRules = query.resource !== undefined || query.action !== undefined;
+  const hits: SearchHit[] = [];
+  for (const [domain, prefix] of sortedDomains(wantsRules ? snapshot.domains.keys() : named)) {
+    yield;
+    if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
+    const found = named.has(domain) ? yield* memberHits(snapshot, domain, member ?? '') : [];
+    const shown = found.filter(({ kind, name }) => sees(domain, `${kind}.${name}`));
+    const rules = wantsRules ? yield* ruleHits(snapshot, domain, query) : [];
+    hits.push(...behind(page.after, [...shown, ...rules]));
+    if (hits.length >= page.limit) return hits.slice(0, page.limit);
+  }
+  return hits;
+}
+
+/** Those whose keys come after `after`, sorted. */
+function behind(after: string, hits: readonly SearchHit[]): SearchHit[] {
+  return hits
+    .map((hit) => [keyOfHit(hit), hit] as const)
+    .filter(([key]) => key > after)
+    .sort(([a], [b]) => (a < b ? -1 : 1))
+    .map(([, hit]) => hit);
+}
+
+/** Domains in the order of the keys of their hits, with what these begin with. */
+function sortedDomains(names: Iterable<DomainName>): (readonly [DomainName, string])[] {
+  return Array.from(names, (name) => [name, `${JSON.stringify([name]).slice(0, -1)},`] as const).sort(([, a], [, b]) =>
+    a < b ? -1 : 1,
+  );
 }
 
 /** The domains with a role or group that has the member, or a wildcard that covers it. */
@@ -53,42 +97,42 @@ async function domainsNaming(reader: StoreReader, member: string): Promise<reado
   return [...new Set([...roles, ...owners])];
 }
 
-function* rulesInSteps(
-  snapshot: Snapshot,
-  query: SearchQuery,
-  isVisible: (domain: DomainName) => boolean,
-): Steps<SearchHit[]> {
+function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): Steps<SearchHit[]> {
+  const found = snapshot.domain(domain);
   const hits: SearchHit[] = [];
-  for (const domain of snapshot.domains.keys()) {
-    if (isVisible(domain)) hits.push(...ruleHits(snapshot, domain, query));
-    yield;
+  let count = 0;
+  for (const role of found?.roles.values() ?? []) {
+    for (const { name } of role.members) {
+      count += 1;
+      if (count % sliceLength === 0) yield;
+      const fits = name === member || (name.endsWith('*') && matchesPattern(name, member));
+      if (fits) hits.push({ domain, kind: 'role', name: role.name, entry: name });
+    }
+  }
+  for (const { group } of found?.membership.groupMembers.get(member) ?? []) {
+    hits.push({ domain, kind: 'group', name: group.slice(`${domain}:group.`.length), entry: member });
   }
   return hits;
 }
 
-function memberHits(snapshot: Snapshot, domain: DomainName, member: string): SearchHit[] {
-  const found = snapshot.domain(domain);
-  const roles = [...(found?.roles.values() ?? [])].flatMap((role) =>
-    [...role.members]
-      .filter(({ name }) => name === member || (name.endsWith('*') && matchesPattern(name, member)))
-      .map(({ name }): SearchHit => ({ domain, kind: 'role', name: role.name, entry: name })),
-  );
-  const groups = (found?.membership.groupMembers.get(member) ?? []).map(
-    ({ group }): SearchHit => ({ domain, kind: 'group', name: group.slice(`${domain}:group.`.length), entry: member }),
-  );
-  return [...roles, ...groups];
+function* ruleHits(snapshot: Snapshot, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
+  const fits = speaksOf(domain, query);
+  const hits: SearchHit[] = [];
+  const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
+  for (const { name, assertions } of active) {
+    for (const [index, rule] of assertions.entries()) {
+      if (index % sliceLength === 0) yield;
+      if (fits(rule)) hits.push({ domain, kind: 'assertion', name, entry: describeRule(rule) });
+    }
+  }
+  return hits;
 }
 
-function ruleHits(snapshot: Snapshot, domain: DomainName, { resource, action }: SearchQuery): SearchHit[] {
+/** Whether a rule of the domain speaks of what is looked for. */
+function speaksOf(domain: DomainName, { resource, action }: SearchQuery) {
   const wanted = resource === undefined ? undefined : foldAscii(resource);
   const full = wanted === undefined || wanted.includes(':') ? wanted : `${domain}:${wanted}`;
-  const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
-  return active.flatMap((policy) =>
-    policy.assertions
-      .filter((rule) => full === undefined || matchesPattern(foldAscii(rule.resource), full))
-      .filter((rule) => action === undefined || matchesPattern(foldAscii(rule.action), foldAscii(action)))
-      .map((rule): SearchHit => {
-        return { domain, kind: 'assertion', name: policy.name, entry: describeRule(rule) };
-      }),
-  );
+  return (rule: { readonly resource: string; readonly action: string }) =>
+    (full === undefined || matchesPattern(foldAscii(rule.resource), full)) &&
+    (action === undefined || matchesPattern(foldAscii(rule.action), foldAscii(action)));
 }

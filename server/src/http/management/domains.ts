@@ -10,7 +10,9 @@ import {
   quotasView,
   readNewDomain,
 } from '../../management/edits/domains.ts';
+import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
+import { runInSlices, type Steps } from '../../snapshot/steps.ts';
 import { bodyJson } from '../body.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
@@ -18,10 +20,11 @@ import { manages, objectOf, type PathRight, views } from './path-rights.ts';
 import {
   answerChange,
   answerOutcome,
-  answerPage,
   answerView,
   changeRequestOf,
   domainOf,
+  pageRequestOf,
+  queryOf,
   viewedDomain,
 } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
@@ -34,8 +37,11 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     const caller = requireIdentity(ctx).name;
     const snapshot = deps.snapshot();
     const names = await deps.store.domainNames();
-    const visible = names.filter((name) => mayView(snapshot, caller, name, 'domain', deps.clock.now()));
-    answerPage(deps, ctx, visible, (name) => name);
+    const now = deps.clock.now();
+    const read = (after: string, limit: number) =>
+      runInSlices(firstOf(names, limit, (name) => name > after && mayView(snapshot, caller, name, 'domain', now)));
+    const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
+    answerView(ctx, await readPage(read, (name) => name, request, deps.pagingSecret));
   });
   const create: PathRight = { kind: 'untold', why: 'the body names the domain', right: 'manage_domain' };
   routes.post(list, create, async (ctx) => {
@@ -70,4 +76,15 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     answerChange(deps, ctx, putAccount(domainOf(ctx), bodyJson(ctx))),
   );
   routes.delete(`${one}/accounts/aws`, ofSystem, (ctx) => answerChange(deps, ctx, deleteAccount(domainOf(ctx))));
+}
+
+/** The first items that fit, at most `limit`. */
+function* firstOf<Item>(items: Iterable<Item>, limit: number, fits: (item: Item) => boolean): Steps<Item[]> {
+  const found: Item[] = [];
+  for (const item of items) {
+    if (fits(item)) found.push(item);
+    if (found.length === limit) break;
+    yield;
+  }
+  return found;
 }

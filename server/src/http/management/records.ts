@@ -1,13 +1,14 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
+import { readPage } from '../../management/paging.ts';
 import { mayView, viewerOf } from '../../management/rights.ts';
-import { type SearchHit, search } from '../../management/search.ts';
+import { keyOfHit, search } from '../../management/search.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
 import { requireIdentity } from '../context.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { objectOf, views } from './path-rights.ts';
-import { answerPage, queryOf, viewedDomain } from './request.ts';
+import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 /** What was changed, newest first, and where a principal, resource or action is found. */
@@ -40,10 +41,9 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       };
       const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
       const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
-      const hits = await search({ snapshot, store: deps.store, isVisible, sees }, wanted);
-      const keyOf = ({ domain, kind, name, entry }: SearchHit) => JSON.stringify([domain, kind, name, entry]);
-      const sorted = [...hits].sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1));
-      answerPage(deps, ctx, sorted, keyOf, query);
+      const searched = { snapshot, store: deps.store, isVisible, sees };
+      const read = (after: string, limit: number) => search(searched, wanted, after, limit);
+      answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
     },
   );
 }
