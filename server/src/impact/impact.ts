@@ -56,7 +56,7 @@ export function impactOf(before: Snapshot, after: Snapshot, now: number): readon
   return runAtOnce(impactInSteps(before, after, now)).changes;
 }
 
-/** `impactOf` in slices, within the bounds of `work`. Throws `ImpactCancelledError` as well. */
+/** `impactOf` in slices, within the bounds of `work`. */
 export function impactInSteps(before: Snapshot, after: Snapshot, now: number, work: Work = new Work()): Steps<Impact> {
   return impactWithin(touchedDomains(before, after), { before, after, now, work });
 }

@@ -23,6 +23,9 @@ export interface PrincipalClass {
 /** A name is sorted and parsed. */
 const stepsAName = 100;
 
+/** A name is compared with a prefix. */
+const stepsAPrefix = 3;
+
 /** Everybody who may hold a role of the domain in one of the snapshots, by classes: names first, each part sorted. */
 export function* principalClasses(
   sides: readonly { readonly snapshot: Snapshot; readonly domain: DomainSnapshot | undefined }[],
@@ -128,7 +131,7 @@ function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
 
 /** The services of a domain that is switched off on one side, as far as wildcards cover them. */
 function closedClasses(domain: DomainName, taken: Taken): PrincipalClass[] {
-  taken.work.spend(taken.prefixes.length);
+  taken.work.spend(stepsAPrefix * taken.prefixes.length);
   const own = `${domain}.`;
   const inside = taken.prefixes.filter((prefix) => prefix.startsWith(own) && !prefix.slice(own.length).includes('.'));
   const bases = taken.prefixes.some((prefix) => own.startsWith(prefix)) ? [own, ...inside] : inside;
@@ -148,7 +151,7 @@ function findName(
   isFree: (name: string) => boolean,
 ): PrincipalClass | undefined {
   const isCloser = (name: string) => {
-    taken.work.spend(taken.prefixes.length);
+    taken.work.spend(stepsAPrefix * taken.prefixes.length);
     return taken.prefixes.some((rival) => rival.length > base.length && name.startsWith(rival));
   };
   const tries = letters.flatMap((letter) => endings.map((ending) => start + letter + ending));
@@ -159,7 +162,7 @@ function findName(
   }
   for (const letter of letters) {
     const next = start + letter;
-    taken.work.spend(taken.prefixes.length);
+    taken.work.spend(stepsAPrefix * taken.prefixes.length);
     const isContested = taken.prefixes.some((rival) => rival.length > next.length && rival.startsWith(next));
     if (!isContested || isCloser(next)) continue;
     const found = findName(base, next, taken, [], isFree);

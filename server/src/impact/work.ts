@@ -20,8 +20,8 @@ export const noBounds: ImpactBounds = {
 
 /** What a plan and a dry run may cost: some seconds, some hundred megabytes, and an answer that a person can still read. */
 export const usualBounds: ImpactBounds = {
-  maxSteps: 1_000_000_000,
-  maxKept: 3_000_000,
+  maxSteps: 500_000_000,
+  maxKept: 2_000_000,
   maxListed: 1000,
   maxListedCharacters: 1_000_000,
 };
@@ -31,34 +31,20 @@ export class ImpactTooLargeError extends Error {
   override readonly name = 'ImpactTooLargeError';
 }
 
-/** Nobody waits for the impact any more. */
-export class ImpactCancelledError extends Error {
-  override readonly name = 'ImpactCancelledError';
-}
-
-/** How often it is asked whether somebody still waits, in steps. */
-const stepsATurn = 1_000_000;
-
 /** Counts what finding an impact costs. Counted work, not time: the same question has the same answer on every machine. */
 export class Work {
   readonly bounds: ImpactBounds;
-  readonly #isCancelled: () => boolean;
   #steps = 0;
-  #asked = 0;
   #kept = 0;
 
-  constructor(bounds: ImpactBounds = noBounds, isCancelled: () => boolean = () => false) {
+  constructor(bounds: ImpactBounds = noBounds) {
     this.bounds = bounds;
-    this.#isCancelled = isCancelled;
   }
 
-  /** Throws `ImpactTooLargeError` past the bound, `ImpactCancelledError` when nobody waits any more. */
+  /** Throws `ImpactTooLargeError` past the bound. */
   spend(steps: number): void {
     this.#steps += steps;
     if (this.#steps > this.bounds.maxSteps) throw new ImpactTooLargeError('finding the impact takes too many steps');
-    if (this.#steps - this.#asked < stepsATurn) return;
-    this.#asked = this.#steps;
-    if (this.#isCancelled()) throw new ImpactCancelledError('nobody waits for the impact');
   }
 
   /** The same for what is kept to the end. */

@@ -1,7 +1,7 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { ServiceUnavailableError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
-import { createThreadOnDemand, ThreadError } from '../threads/thread-on-demand.ts';
+import { createWorkProcess, JobError } from '../work-process/work-process.ts';
 import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
 import { OneAtATime } from './one-at-a-time.ts';
 
@@ -14,29 +14,28 @@ export interface DryRuns {
   close(): Promise<void>;
 }
 
-/** What the thread is told once. */
-export interface ImpactThreadData {
+/** What the process is asked. */
+export interface ImpactJob {
   readonly storeFile: string;
+  readonly question: ImpactQuestion;
 }
 
-/** The thread stays for those who try one change after the other, in milliseconds. */
+/** The process stays for those who try one change after the other, in milliseconds. */
 const idleMs = 30_000;
-const maxJobMs = 20_000;
-const cancelMs = 1000;
-const maxHeapMiB = 768;
-/** More dry runs do not wait for the thread. */
+/** The work is counted: this is for a machine that has stopped. */
+const maxJobMs = 120_000;
+const maxHeapMiB = 640;
+/** More dry runs do not wait for the process. */
 const maxWaiting = 16;
 
 /** In a checkout the source runs as it is, in an installed package what was built of it. */
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
-export function openDryRuns({ storeFile, logger }: ImpactThreadData & { readonly logger: Logger }): DryRuns {
-  const thread = createThreadOnDemand({
-    module: new URL(`../impact-thread.${extension}`, import.meta.url),
-    workerData: { storeFile } satisfies ImpactThreadData,
+export function openDryRuns({ storeFile, logger }: { readonly storeFile: string; readonly logger: Logger }): DryRuns {
+  const helper = createWorkProcess({
+    module: new URL(`../impact-process.${extension}`, import.meta.url),
     idleMs,
     maxJobMs,
-    cancelMs,
     maxHeapMiB,
     maxWaiting,
   });
@@ -46,21 +45,21 @@ export function openDryRuns({ storeFile, logger }: ImpactThreadData & { readonly
     findImpact: async (question, signal) => {
       try {
         // Our own module answers.
-        return (await thread.run(question, signal)) as ImpactAnswer;
+        return (await helper.run({ storeFile, question } satisfies ImpactJob, signal)) as ImpactAnswer;
       } catch (error) {
         return answerTo(error, question, logger);
       }
     },
-    close: () => thread.close(),
+    close: () => helper.close(),
   };
 }
 
-/** What is said where the thread found nothing: too much to find is an answer too. */
+/** What is said where the process found nothing: too much to find is an answer too. */
 function answerTo(error: unknown, { caller, domain }: ImpactQuestion, logger: Logger): ImpactAnswer {
-  const reason = error instanceof ThreadError ? error.reason : 'failed';
+  const reason = error instanceof JobError ? error.reason : 'failed';
   if (reason === 'cancelled') throw new ServiceUnavailableError('the connection was closed');
   logger.warn({ caller, domain, reason, error: String(error) }, 'the impact of a dry run was not found');
-  if (reason === 'memory' || reason === 'time') {
+  if (reason === 'aborted' || reason === 'time') {
     return { kind: 'found', changes: [], totals: { gains: 0, losses: 0, isExact: false }, more: false };
   }
   throw new ServiceUnavailableError('the impact of the change cannot be found now', { cause: error });

@@ -397,6 +397,42 @@ export const serverRows: readonly Row[] = [
     return outcomes.every(({ kind }) => kind === 'created') && (await store.state()).counter >= count;
   }),
   elsewhere(
+    'server/src/cli/workers.ts',
+    'longestRestartMs',
+    'server/cli/workers.test.ts',
+    'a worker that dies is replaced after a second at the earliest, and ever later when it goes on',
+  ),
+  elsewhere(
+    'server/src/management/dry-runs.ts',
+    'maxJobMs',
+    'server/work-process/work-process.test.ts',
+    'a job that takes too long ends with its process',
+  ),
+  elsewhere(
+    'server/src/management/dry-runs.ts',
+    'maxHeapMiB',
+    'server/work-process/work-process.test.ts',
+    'a job that takes too much memory ends with its process, and the next one has another',
+  ),
+  elsewhere(
+    'server/src/management/dry-runs.ts',
+    'maxWaiting',
+    'server/work-process/work-process.test.ts',
+    'at most maxWaiting jobs wait; one that is cancelled while it waits makes room',
+  ),
+  elsewhere(
+    'server/src/management/preview.ts',
+    'maxListedChanges',
+    'server/management/dry-runs.test.ts',
+    'a dry run lists a thousand changes, and counts one more',
+  ),
+  elsewhere(
+    'server/src/management/preview.ts',
+    'maxTries',
+    'server/management/dry-runs.test.ts',
+    'a dry run begins again when the domain was changed meanwhile, and not for ever',
+  ),
+  elsewhere(
     'server/src/store/read-changes.ts',
     'mostPatches',
     'server/store/excerpts.test.ts',

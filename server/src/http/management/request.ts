@@ -6,7 +6,7 @@ import {
   type ChangeRequest,
   changeDomain,
   type DomainEdit,
-  entityTagOf,
+  entityTagOfText,
 } from '../../management/change-domain.ts';
 import { noMembers } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
@@ -114,11 +114,13 @@ function warningOf(warnings: readonly string[]): string {
 
 /** Answers an object with its entity tag; 304 when the caller has it. */
 export function answerView(ctx: RouteContext, view: unknown): void {
-  const tag = entityTagOf(view);
+  // A view may be large: it is made JSON once.
+  const json = JSON.stringify(view);
+  const tag = entityTagOfText(json);
   ctx.set('ETag', tag);
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (isRead && matchesEntityTag(ctx.req.headers['if-none-match'], tag)) ctx.status = 304;
-  else answerJson(ctx, JSON.stringify(view));
+  else answerJson(ctx, json);
 }
 
 /**

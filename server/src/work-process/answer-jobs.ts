@@ -1,0 +1,13 @@
+import type { JobAnswer } from './work-process.ts';
+
+/** Has this process answer the jobs of its parent with what `work` answers, until the parent ends. */
+export function answerJobs(work: (job: unknown) => Promise<unknown>): void {
+  const answer = (value: JobAnswer) => process.send?.(value, undefined, {}, () => undefined);
+  process.on('message', ({ job }: { readonly job: unknown }) => {
+    work(job).then(
+      (value) => answer({ kind: 'answer', value }),
+      (error: unknown) => answer({ kind: 'failure', error }),
+    );
+  });
+  process.on('disconnect', () => process.exit());
+}

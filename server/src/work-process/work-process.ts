@@ -1,0 +1,171 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+export interface WorkProcessOptions {
+  /** The module that the process runs: it answers jobs by `answerJobs`. */
+  readonly module: URL;
+  /** The process ends when it had nothing to do for so long, in milliseconds. */
+  readonly idleMs: number;
+  /** A job that takes longer ends with its process, in milliseconds. */
+  readonly maxJobMs: number;
+  /** A job that needs a larger heap ends with its process. */
+  readonly maxHeapMiB: number;
+  /** More jobs do not wait. */
+  readonly maxWaiting: number;
+}
+
+/** What the process answers. */
+export type JobAnswer =
+  | { readonly kind: 'answer'; readonly value: unknown }
+  | { readonly kind: 'failure'; readonly error: unknown };
+
+/** Why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not. */
+export type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | 'busy';
+
+export class JobError extends Error {
+  override readonly name = 'JobError';
+  readonly reason: JobFailure;
+
+  constructor(reason: JobFailure, options?: ErrorOptions) {
+    super(`the job has no answer: ${reason}`, options);
+    this.reason = reason;
+  }
+}
+
+/**
+ * A process for work that would hold up everything else: started with the first job, ended when idle, replaced when it fails. Not a thread:
+ * one that runs out of memory takes its whole process with it (decision 25).
+ */
+export interface WorkProcess {
+  /** Runs one job after the others; the job ends with its process when the signal is aborted. Throws `JobError`, and what the module throws. */
+  run(job: unknown, signal?: AbortSignal): Promise<unknown>;
+  /** Ends the process, and fails what it has not done. */
+  close(): Promise<void>;
+}
+
+interface Entry {
+  readonly job: unknown;
+  readonly signal: AbortSignal | undefined;
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+export function createWorkProcess(options: WorkProcessOptions): WorkProcess {
+  return new SerialWorkProcess(options);
+}
+
+class SerialWorkProcess implements WorkProcess {
+  readonly #options: WorkProcessOptions;
+  readonly #waiting: Entry[] = [];
+  #child: ChildProcess | undefined;
+  #settle: ((answer: JobAnswer | JobError) => void) | undefined;
+  #idle: NodeJS.Timeout | undefined;
+  #closed = false;
+
+  constructor(options: WorkProcessOptions) {
+    this.#options = options;
+  }
+
+  run(job: unknown, signal?: AbortSignal): Promise<unknown> {
+    const { promise, resolve, reject } = Promise.withResolvers<unknown>();
+    const entry = { job, signal, resolve, reject };
+    if (this.#closed) reject(new JobError('ended'));
+    else if (signal?.aborted === true) reject(new JobError('cancelled'));
+    else if (this.#settle === undefined) this.#begin(entry);
+    else if (this.#waiting.length < this.#options.maxWaiting) this.#enqueue(entry);
+    else reject(new JobError('busy'));
+    return promise;
+  }
+
+  async close(): Promise<void> {
+    this.#closed = true;
+    for (const entry of this.#waiting.splice(0)) entry.reject(new JobError('ended'));
+    await this.#end(new JobError('ended'));
+  }
+
+  #enqueue(entry: Entry): void {
+    this.#waiting.push(entry);
+    entry.signal?.addEventListener('abort', () => {
+      const at = this.#waiting.indexOf(entry);
+      if (at < 0) return;
+      this.#waiting.splice(at, 1);
+      entry.reject(new JobError('cancelled'));
+    });
+  }
+
+  #next(): void {
+    const entry = this.#waiting.shift();
+    if (entry !== undefined) this.#begin(entry);
+    else if (this.#child !== undefined) {
+      this.#idle = setTimeout(() => void this.#end(new JobError('ended')), this.#options.idleMs).unref();
+    }
+  }
+
+  #begin({ job, signal, resolve, reject }: Entry): void {
+    clearTimeout(this.#idle);
+    const timer = setTimeout(() => void this.#end(new JobError('time')), this.#options.maxJobMs);
+    const cancel = () => void this.#end(new JobError('cancelled'));
+    signal?.addEventListener('abort', cancel);
+    this.#settle = (answer) => {
+      this.#settle = undefined;
+      clearTimeout(timer);
+      signal?.removeEventListener('abort', cancel);
+      if (answer instanceof JobError) reject(answer);
+      else if (answer.kind === 'failure') reject(answer.error);
+      else resolve(answer.value);
+      if (!this.#closed) this.#next();
+    };
+    this.#child ??= this.#start();
+    // What cannot be sent has nobody to do it: the end of the process says so.
+    this.#child.send({ job }, () => undefined);
+  }
+
+  #start(): ChildProcess {
+    const { module, maxHeapMiB } = this.#options;
+    const child = fork(fileURLToPath(module), [], {
+      // Sources run as they are.
+      execArgv: [`--max-old-space-size=${maxHeapMiB}`, ...(isSource(module) ? ['--conditions=@signet/source'] : [])],
+      serialization: 'advanced',
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+    });
+    child.on('message', (answer: JobAnswer) => {
+      if (this.#child === child) this.#settle?.(answer);
+    });
+    let cause: unknown;
+    child.on('error', (error) => {
+      cause = error;
+      this.#ended(child, new JobError('ended', { cause }));
+    });
+    child.on('exit', (_code, signal) => {
+      this.#ended(child, new JobError(signal === 'SIGABRT' ? 'aborted' : 'ended', { cause }));
+    });
+    return child;
+  }
+
+  #ended(child: ChildProcess, error: JobError): void {
+    if (this.#child !== child) return;
+    this.#child = undefined;
+    clearTimeout(this.#idle);
+    this.#settle?.(error);
+  }
+
+  async #end(error: JobError): Promise<void> {
+    clearTimeout(this.#idle);
+    const child = this.#child;
+    this.#child = undefined;
+    const gone = child === undefined ? undefined : ended(child);
+    // There is nothing in it to be kept.
+    child?.kill('SIGKILL');
+    this.#settle?.(error);
+    await gone;
+  }
+}
+
+function ended(child: ChildProcess): Promise<void> {
+  if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return Promise.resolve();
+  return new Promise((resolve) => child.once('exit', () => resolve()));
+}
+
+function isSource(module: URL): boolean {
+  return module.pathname.endsWith('.ts');
+}

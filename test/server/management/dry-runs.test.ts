@@ -1,0 +1,80 @@
+import { systemClock } from '@signet/policy-engine/clock';
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { ServiceUnavailableError } from '@signet/server/errors';
+import type { ImpactAnswer } from '@signet/server/management/find-impact';
+import { preview } from '@signet/server/management/preview';
+import test from 'ava';
+import { managementWorld, send } from '#support/management-world';
+
+const { boss, operator, newDomain, as, end } = await managementWorld();
+/** On another connection. */
+const second = await as('media.boss');
+test.after.always(end);
+
+const members = (count: number) => Array.from({ length: count }, (_, index) => `user.m${index}`);
+
+test('a dry run lists a thousand changes, and counts one more', async (t) => {
+  const domain = await newDomain('listed');
+  const tried = async (count: number) =>
+    (await boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: members(count) }))).body as {
+      readonly changes: readonly unknown[];
+      readonly changesTotal?: number;
+    };
+  // The role itself is one of them.
+  const thousand = await tried(999);
+  t.deepEqual([thousand.changes.length, thousand.changesTotal], [1000, undefined]);
+  const more = await tried(1000);
+  t.deepEqual([more.changes.length, more.changesTotal], [1000, 1001]);
+});
+
+test('an impact that is too large to list is told in totals', async (t) => {
+  const domain = await newDomain('totals');
+  await boss(`${domain}/roles/reader`, send('PUT', { members: members(600) }));
+  const rules = ['read', 'write'].map((action) => ({ action, resource: 'film', role: 'reader' }));
+  const { body } = await boss(`${domain}/policies/films?dryRun=true`, send('PUT', rules));
+  const { impact, ...rest } = body as { readonly impact: readonly unknown[] };
+  t.is(impact.length, 1000);
+  t.like(rest, {
+    impactTotals: { gains: 1200, losses: 0, isExact: true },
+    warnings: ['the impact is too large to list: 1200 gains and 0 losses, of which 1000 are listed'],
+  });
+});
+
+test('one dry run at a time: a second one of the same principal is refused, another principal is not', async (t) => {
+  const domain = await newDomain('queue');
+  const dryRun = () => boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: members(3) }));
+  const [own, other] = await Promise.all([
+    Promise.all([dryRun(), second(`${domain}/roles/reader?dryRun=true`, send('PUT', {}))]),
+    operator(`${domain}/roles/reader?dryRun=true`, send('PUT', {})),
+  ]);
+  t.deepEqual(own.map(({ status }) => status).sort(), [200, 429]);
+  const refused = own.find(({ status }) => status === 429);
+  t.is(refused?.headers['retry-after'], '2');
+  t.like(refused?.body, { code: 429, message: 'one dry run at a time: wait until the one that runs has ended' });
+  t.is(other.status, 200);
+  t.is((await dryRun()).status, 200);
+});
+
+test('a dry run begins again when the domain was changed meanwhile, and not for ever', async (t) => {
+  const domain = parseDomainName('moving');
+  const found: ImpactAnswer = { kind: 'found', changes: [], more: false };
+  const tries = async (answers: readonly ImpactAnswer[]) => {
+    const left = [...answers];
+    let attempts = 0;
+    const dryRuns = {
+      run: <Result>(_: unknown, work: () => Promise<Result>) => work(),
+      findImpact: async () => left.shift() ?? found,
+      close: async () => undefined,
+    };
+    const attempt = async () => {
+      attempts += 1;
+      return { changes: [], change: { kind: 'delete' } as const, warnings: [] };
+    };
+    const request = { caller: parsePrincipalName('media.boss') };
+    const outcome = await preview({ dryRuns, clock: systemClock }, request, domain, attempt).catch((error) => error);
+    return [attempts, outcome instanceof ServiceUnavailableError ? 'given up' : outcome.kind];
+  };
+  const moved = { kind: 'moved' } as const;
+  t.deepEqual(await tries([moved, moved, found]), [3, 'dry-run']);
+  t.deepEqual(await tries([moved, moved, moved, found]), [3, 'given up']);
+});
