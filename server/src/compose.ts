@@ -61,18 +61,18 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const files = keyFilesIn(config.keysDir);
   await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
-  const live = await openSnapshot(config, store, { logger, clock });
-  cleanup.defer(() => live.close());
-  const overruns = reportOverruns(() => live.current(), logger);
-  cleanup.defer(() => overruns.close());
+  const live = cleanup.adopt(await openSnapshot(config, store, { logger, clock }), (opened) => opened.close());
+  cleanup.adopt(
+    reportOverruns(() => live.current(), logger),
+    (overruns) => overruns.close(),
+  );
   warnOfMissingDnsNames(live.current(), logger);
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
   const identity = await openIdentity({ config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers });
   cleanup.defer(() => identity.close());
-  const cloud = openCloud(config, clock);
-  cleanup.defer(() => cloud?.close());
+  const cloud = cleanup.adopt(openCloud(config, clock), (opened) => opened?.close());
   const refresh = async (): Promise<void> => {
     await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };

@@ -74,10 +74,14 @@ test('the generation grows when an authority was taken away, and only then', (t)
 
 test('a connection has the generation of its handshake, and one that was never met has none', (t) => {
   const { write, trust } = open(t, [root]);
-  const [early, late, unknown] = [{}, {}, {}];
+  const connection = (remotePort: number) =>
+    ({ remoteAddress: '127.0.0.1', remotePort, once: () => undefined }) as never;
+  const [early, late, unknown] = [connection(1), connection(2), connection(3)];
+  trust.began(early);
   trust.met(early);
   write([other]);
   trust.reload();
+  trust.began(late);
   trust.met(late);
   t.deepEqual(
     [early, late, unknown].map((connection) => trust.handshakeOf(connection)),

@@ -50,6 +50,7 @@ function calling({ allowed = ['127.0.0.1', '::1'], deps }: Ask = {}) {
     isRevoked: () => false,
     timeoutMs: 20_000,
     isOwnName: () => false,
+    isShared: () => false,
     ...deps,
   });
 }
