@@ -62,11 +62,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const files = keyFilesIn(config.keysDir);
   await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
   const live = cleanup.adopt(await openSnapshot(config, store, { logger, clock }), (opened) => opened.close());
-  cleanup.adopt(
-    reportOverruns(() => live.current(), logger),
-    (overruns) => overruns.close(),
-  );
-  warnOfMissingDnsNames(live.current(), logger);
+  const overruns = reportOverruns(() => live.current(), logger);
+  cleanup.defer(() => overruns.close());
   const keys = openKeys(config, files, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
@@ -108,8 +105,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
   });
   cleanup.defer(() => http.close());
-  const { certificate, key, clientCa } = config.tls;
-  const watch = watchTlsFiles({ files: [certificate, key, clientCa], reload: () => http.reloadTls(), logger });
+  const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
   const running = cleanup.move();
   logger.info({ baseUrl: http.addresses.baseUrl, profile: config.profile.name }, 'serving');
@@ -120,6 +116,10 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     refresh,
     close: () => running.disposeAsync(),
   };
+}
+
+function tlsFilesOf({ tls }: ServerConfig): string[] {
+  return [tls.certificate, tls.key, tls.clientCa];
 }
 
 function openStoreWatch(config: ServerConfig, store: Store, deps: ServerDeps): Promise<StoreWatch> {
@@ -154,17 +154,19 @@ export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Pro
   }
 }
 
-function openSnapshot(
+async function openSnapshot(
   config: ServerConfig,
   store: Store,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): Promise<LiveSnapshot> {
-  return openLiveSnapshot({
+  const live = await openLiveSnapshot({
     store,
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
     onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
   });
+  warnOfMissingDnsNames(live.current(), logger);
+  return live;
 }
 
 function warnOfMissingDnsNames(snapshot: Snapshot, logger: Logger): void {

@@ -240,7 +240,7 @@ export const serverRows: readonly Row[] = [
     'a circuit that is forgotten only forgets failures: the provider is asked again',
   ),
   maximum('server/src/instances/attestation/call-slots.ts', 'maxInFlight', async (calls) => {
-    const error = await lastOf(calls, (index) => ({ operation: 'refresh', clientAddress: `10.0.0.${index}` }));
+    const error = await lastOf(calls, (index) => ({ operation: 'refresh', instanceId: `i-${index}` as never }));
     return !(error instanceof ProviderFailedError && JSON.stringify(error.detail).includes('inFlight'));
   }),
   maximum('server/src/instances/attestation/call-slots.ts', 'maxInFlightOfRegistrations', async (calls) => {
@@ -387,6 +387,7 @@ export const serverRows: readonly Row[] = [
     t.is(await recordedCharacters(t, member(characters - rest)), characters);
     return await toldOneByOne(t, member(characters - rest));
   }),
+  inner('server/src/store-watch.ts', 'longestIntervalMs', 'it says when the store is tried again, not what is found'),
   same('server/src/store/guarded-database.ts', 'maxShared', async (count, t) => {
     const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
     t.teardown(() => store.close());
