@@ -90,7 +90,7 @@ test('the life of an honest server: renewals, changes, new and lost keys, a cloc
   };
   const change = (action: string) =>
     server.save({ ...catalog, policies: { base: [['ALLOW', 'reader', action, 'movie']] } });
-  const keys = { store: signingKeyStore(store, 'test'), files: keyFilesIn(join(folder, 'data/keys')), clock };
+  const keys = { store: signingKeyStore(store, 'test'), files: keyFilesIn(join(folder, 'keys')), clock };
   await run();
   // Over the time of the next issue, back, and over it again.
   for (const step of [1000, -1000, 1000]) {
@@ -171,7 +171,10 @@ test('every operation of the client, against the server', async (t) => {
   t.deepEqual(await guest.access.roles({ domain: 'catalog', principal: 'media.studio' }), ['editor']);
   t.true(await guest.access.inRole({ domain: 'catalog', role: 'reader', principal: 'media.player' }));
   t.deepEqual((await player.keys()).keys.map(({ purpose, crv }) => [purpose, crv]).sort(), [
+    // The one that signs, and its standby.
     ['bundle', 'P-256'],
+    ['bundle', 'P-256'],
+    ['token', 'P-256'],
     ['token', 'P-256'],
   ]);
   const bundle = await player.bundles.fetch('catalog');

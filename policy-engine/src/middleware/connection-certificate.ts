@@ -1,4 +1,5 @@
 import { constants, type X509Certificate } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import { issuedUntil, isWithinDates } from '../certificates/certificate-chain.ts';
 import { type AuthoritiesInput, parseAuthorities, parseChain } from '../certificates/read-certificates.ts';
 import { type Clock, systemClock } from '../clock.ts';
@@ -6,6 +7,7 @@ import { type Clock, systemClock } from '../clock.ts';
 /** The part of a TLS socket of Node that is read; a plain socket has only the address. */
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined;
+  readonly remotePort?: number | undefined;
   readonly authorized?: boolean;
   getProtocol?(): string | null;
   getPeerX509Certificate?(): X509Certificate | undefined;
@@ -17,8 +19,9 @@ export interface ConnectionOptions {
    * The authorities that may issue client certificates. With them a certificate is verified here, by its signatures, and counts on
    * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
    * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
-   * A function is asked at each request, for authorities that change: when its answer is another text or object, certificates of kept
-   * connections are verified again. An answer that is none, or that throws, counts as no authority.
+   * A function is asked at each connection and request, for authorities that change. It answers what the TLS layer verifies handshakes
+   * against, whose word counts (as without authorities) until the answer is another text or object: certificates of connections that
+   * began before are then verified here. An answer that is none, or that throws, counts as no authority.
    */
   authorities?: AuthoritiesInput | (() => AuthoritiesInput);
   /** The time that the dates of certificates are compared with. Default: the machine's. */
@@ -46,6 +49,12 @@ export class ConnectionCertificates {
   /** The answer of `#source` that `#authorities` was made of. */
   #input: AuthoritiesInput | undefined;
   #authorities: readonly X509Certificate[] | undefined;
+  /** How often the answer changed. */
+  #generation = 0;
+  readonly #handshakes = new Handshakes(() => {
+    this.#refresh();
+    return this.#generation;
+  });
   readonly #known = new WeakMap<object, Known>();
   #hasWarned = false;
 
@@ -84,9 +93,11 @@ export class ConnectionCertificates {
     try {
       const input = this.#source();
       if (input === this.#input) return;
-      this.#input = input;
+      this.#generation += 1;
       this.#authorities = parseAuthorities(input);
+      this.#input = input;
     } catch {
+      this.#generation += 1;
       this.#input = undefined;
       this.#authorities = [];
     }
@@ -95,12 +106,20 @@ export class ConnectionCertificates {
   #verifiedUntil(socket: NodeSocket, isFixed: boolean, certificate: X509Certificate | undefined, now: number): number {
     if (certificate === undefined) return never;
     if (this.#authorities !== undefined) {
+      // Node does not tell a server which intermediates a client has sent: TLS has seen them.
+      if (this.#isOfNow(socket) && socket.authorized === true && isFixed) return Number.POSITIVE_INFINITY;
       const chain = parseChain(certificate);
       return (chain && issuedUntil(chain, this.#authorities, now)) ?? never;
     }
     if (socket.authorized !== true) return never;
     if (!isFixed) this.#warn();
     return isFixed ? Number.POSITIVE_INFINITY : never;
+  }
+
+  /** Whether TLS has verified the handshake of a connection against the authorities of now. */
+  #isOfNow(socket: NodeSocket): boolean {
+    if (typeof this.#source !== 'function' || this.#authorities?.length === 0) return false;
+    return this.#handshakes.generationOf(socket) === this.#generation;
   }
 
   #warn(): void {
@@ -114,6 +133,38 @@ export class ConnectionCertificates {
 }
 
 const never = Number.NEGATIVE_INFINITY;
+
+/** How often the authorities had changed when the handshake of a connection began. Servers are followed from the first request on. */
+class Handshakes {
+  readonly #generation: () => number;
+  readonly #servers = new WeakSet<EventEmitter>();
+  /** By the address of the client: a TLS connection is another object than the one below it. */
+  readonly #begun = new Map<string, number>();
+
+  constructor(generation: () => number) {
+    this.#generation = generation;
+  }
+
+  /** 0 for a connection that was there before its server was followed. */
+  generationOf(socket: NodeSocket): number {
+    const server: unknown = Reflect.get(socket, 'server');
+    if (server instanceof EventEmitter && !this.#servers.has(server)) this.#follow(server);
+    return this.#begun.get(peerOf(socket)) ?? 0;
+  }
+
+  #follow(server: EventEmitter): void {
+    this.#servers.add(server);
+    server.on('connection', (socket: NodeSocket & EventEmitter) => {
+      const peer = peerOf(socket);
+      this.#begun.set(peer, this.#generation());
+      socket.once('close', () => this.#begun.delete(peer));
+    });
+  }
+}
+
+function peerOf({ remoteAddress, remotePort }: NodeSocket): string {
+  return `${remoteAddress} ${remotePort}`;
+}
 
 /**
  * Whether the handshake of a connection is its only one: TLS 1.3 has no other, and for TLS 1.2 the server keeps the options that it was

@@ -20,6 +20,7 @@ import test, { type ExecutionContext } from 'ava';
 import fastify from 'fastify';
 import Koa from 'koa';
 import { makeCertificate } from '#support/certificate-maker';
+import { createPki } from '#support/pki';
 
 /* Which certificate of a connection counts, over the life of the connection and over HTTP/2. */
 
@@ -400,4 +401,26 @@ test('authorities that a function answers are followed on kept connections', asy
   t.deepEqual(answers, [200, 403, 200, 403, 403, 200]);
   t.is(sockets.size, 1);
   t.is(asked, 7);
+});
+
+test('authorities that a function answers count for clients with an intermediate until they are taken away', async (t) => {
+  const [first, second] = await Promise.all([createPki(), createPki()]);
+  const [one, two] = await Promise.all([first, second].map((pki) => pki.identity('media.player')));
+  if (one === undefined || two === undefined) return t.fail('there is no identity');
+  let authorities = first.bundle;
+  const read = nodeRequests({ authorities: () => authorities });
+  const server = createServer({ ...secure, ca: authorities }, (seen, answer) => {
+    answer.statusCode = read(seen).peer.certificate === undefined ? 403 : 200;
+    answer.end();
+  });
+  const port = await listen(t, server);
+  const connect = ({ certificate, key }: typeof one) => keptConnection(t, port, { pem: certificate, key }).ask;
+  const [kept, foreign] = [connect(one), connect(two)];
+  t.deepEqual([await kept(), await kept(), await foreign()], [200, 200, 403]);
+  authorities = second.bundle;
+  server.setSecureContext({ ...secure, ca: authorities });
+  t.deepEqual([await kept(), await connect(one)(), await foreign(), await connect(two)()], [403, 403, 403, 200]);
+  authorities = first.bundle + second.bundle;
+  server.setSecureContext({ ...secure, ca: authorities });
+  t.deepEqual([await connect(one)(), await connect(two)()], [200, 200]);
 });

@@ -173,5 +173,5 @@ test('readiness says when a revocation list or the certificate of the server is 
   t.deepEqual(await told(2 * hour), [200, 'late', 'fresh']);
   t.deepEqual(await told(10 * hour), [200, 'ended', 'fresh']);
   t.deepEqual(await told(23 * 24 * hour), [200, 'ended', 'late']);
-  t.deepEqual(await told(7 * 24 * hour), [200, 'ended', 'ended']);
+  t.deepEqual(await told(7 * 24 * hour), [503, 'ended', 'ended']);
 });

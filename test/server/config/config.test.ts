@@ -43,7 +43,7 @@ test('environment over file, flags over environment, each with its origin', (t) 
     SIGNET_TOKENS_BOUND: 'false',
   };
   const config = loadConfig(file, environment, { 'listen.port': 3, workers: undefined });
-  t.deepEqual(config.listen, { host: 'file', port: 3 });
+  t.deepEqual(config.listen, { host: 'file', port: 3, proxyProtocolFrom: [] });
   t.is(config.workers, 3);
   t.false(config.tokens.bound);
   const origin = new Map(explainConfig(config).map(({ option, from }) => [option, from]));
