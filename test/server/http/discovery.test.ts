@@ -169,9 +169,9 @@ print(json.dumps(jwt.decode(given["token"], key.key, algorithms=["ES256"], audie
 test('keys carry old curve names unless the RFC names are asked for', async (t) => {
   const curves = async (query: string) =>
     ((await call(`/oauth2/keys${query}`)).body as JwkList).keys.map(({ crv }) => crv);
-  t.deepEqual(await curves(''), ['prime256v1', 'prime256v1']);
-  t.deepEqual(await curves('?rfc=false'), ['prime256v1', 'prime256v1']);
-  t.deepEqual(await curves('?rfc=true'), ['P-256', 'P-256']);
+  t.deepEqual(await curves(''), Array(4).fill('prime256v1'));
+  t.deepEqual(await curves('?rfc=false'), Array(4).fill('prime256v1'));
+  t.deepEqual(await curves('?rfc=true'), Array(4).fill('P-256'));
   t.is((await call('/oauth2/keys')).headers['cache-control'], 'max-age=300');
   const members = ((await call('/oauth2/keys')).body as JwkList).keys.map((jwk) => Object.keys(jwk).sort());
   for (const names of members) t.deepEqual(names, ['alg', 'crv', 'kid', 'kty', 'purpose', 'use', 'x', 'y']);

@@ -33,7 +33,7 @@ test('refused credentials are one record with a count for each reason, and reque
     'client certificate names no enabled service': 3,
     'principal token is not valid': 2,
   });
-  t.like(await server.store.verifyAudit(), { records: 4 });
+  t.like(await server.store.verifyAudit(), { records: 6 });
 });
 
 interface Fake {
