@@ -478,8 +478,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/management/planted-keys.ts',
-    from: '.filter((name) => isPowerful(after, name) && !isPowerful(before, name));',
-    to: '.filter((name) => true && !isPowerful(before, name));',
+    from: '.filter((name) => is(name) && !was(name));',
+    to: '.filter((name) => true && !was(name));',
     reason: 'roles without authority are told apart further down; not looking at them saves time only',
   },
   {

@@ -17,6 +17,8 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
   if (!costsAreKnown) return t.pass('processor time and memory are known on Linux only');
   const roles = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`r${index}`, []]));
   const installation = await install(t, {
+    // Bodies like these use up any budget, and what is answered 429 is not read.
+    more: 'budgets: { enabled: false }\n',
     domains: [
       { name: 'sys.auth', roles: { admin: ['sys.auth.operator'] }, services: { operator: {} } },
       { name: 'media', roles: { admin: ['media.boss'], reader: [], ...roles }, services: { boss: {}, guest: {} } },
@@ -49,7 +51,7 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
     if (mib > worst.mib) Object.assign(worst, { mib, ofMiB: what });
   };
   const refused = (answer: Answer) => {
-    t.true(answer.status >= 400 && answer.status < 500, `${answer.status}`);
+    t.true(answer.status >= 400 && answer.status < 429, `${answer.status}`);
     t.true(answer.text.length < 1200, answer.text.slice(0, 200));
   };
 

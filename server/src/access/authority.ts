@@ -59,6 +59,8 @@ export interface AuthorityRule {
 /** Whether a rule gives authority, or takes it away: its patterns match something that the server asks about. */
 export function bearsAuthority({ effect, action, resource }: AuthorityRule): boolean {
   const pattern = foldAscii(action);
+  // Nearly always, and no rule is worth a comparison with each of them.
+  if (!/[*?]/.test(pattern) && !Object.hasOwn(authorities, pattern)) return false;
   const isBare = /^[*?]*$/.test(pattern);
   return Object.entries<Authority>(authorities).some(([name, { objects, byName = false }]) => {
     if (!matchesPattern(pattern, name)) return false;

@@ -147,7 +147,7 @@ function transportRules(deps: AppDeps): Middleware {
   return (ctx, next) => {
     const { req } = ctx;
     if ((req.url?.length ?? 0) > urlBytes)
-      throw new TransportError(431, 'the URL is too long', { Connection: 'close' });
+      throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
     if (req.rawHeaders.length > 2 * maxHeaderLines) {
       throw new TransportError(431, 'too many headers', { Connection: 'close' });
     }

@@ -1,7 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
-import { bearsAuthority } from '../access/authority.ts';
-import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type AuthorityRule, bearsAuthority } from '../access/authority.ts';
+import { RolePatterns } from '../roles/role-patterns.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import type { AssertionRecord, DomainContent } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
@@ -26,10 +26,11 @@ export async function changesManagers(
   if (before.name === systemDomain) return true;
   if (powerfulRules(before).join('\n') !== powerfulRules(after).join('\n')) return true;
   // From here on the rules that give authority are the same before and after, and from the next line on the roles that have some.
-  if (changedItems(before.roles, after.roles).some((name) => isPowerful(after, name))) return true;
+  if (changedItems(before.roles, after.roles).some(powerIn(after))) return true;
+  const inPower = membersInPower(after);
   for (const name of changedItems(before.groups, after.groups)) {
     const group = `${before.name}:group.${name}`;
-    if (isInPowerful(after, group)) return true;
+    if (inPower.has(group)) return true;
     // What the group is for elsewhere is known only roughly: any role there that it is in may be one with authority.
     const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
     if (users.some((user) => user !== before.name)) return true;
@@ -57,8 +58,10 @@ export function isMemberInPower(snapshot: Snapshot, name: DomainName, members: R
   const domain = snapshot.domain(name);
   // Disabled: what its roles are good for is not known here, and it may be enabled again.
   if (domain === undefined) return true;
+  const rules = () => domain.policies.filter(({ active }) => active !== false).flatMap(({ assertions }) => assertions);
+  const isPowerful = powerBy(name, rules, true);
   return [...domain.roles.values()].some(
-    (role) => managesIn(domain, role.name) && [...role.members].some((member) => members.has(member.name)),
+    (role) => [...role.members].some((member) => members.has(member.name)) && isPowerful(role.name),
   );
 }
 
@@ -86,24 +89,37 @@ function powerfulRules(content: Rules): string[] {
     .sort();
 }
 
-/** Whether who holds the role has authority by the rules of the domain. */
-export function isPowerful(content: Rules, role: DomainContent['roles'][number]['name']): boolean {
-  if (role === adminRole || content.name === systemDomain) return true;
-  const full = fullRoleName(content.name, role);
-  return activeRules(content).some((rule) => bearsAuthority(rule) && matchesPattern(rule.role, full));
+type IsPowerful = (role: DomainContent['roles'][number]['name']) => boolean;
+
+/**
+ * Tells of the roles of a domain whether who holds them has authority by its rules. `beyond` is what is said of a role when the rules have
+ * too many wildcards to find out.
+ */
+export function powerIn(content: Rules, beyond = true): IsPowerful {
+  return powerBy(content.name, () => activeRules(content), beyond);
 }
 
-function isInPowerful(content: DomainContent, member: string): boolean {
-  return content.roles.some(
-    ({ name, members }) => members.some((one) => one.name === member) && isPowerful(content, name),
-  );
+function powerBy(
+  domain: DomainName,
+  rules: () => readonly (AuthorityRule & { readonly role: string })[],
+  beyond: boolean,
+): IsPowerful {
+  let patterns: RolePatterns | undefined;
+  return (role) => {
+    if (role === adminRole || domain === systemDomain) return true;
+    patterns ??= new RolePatterns(
+      rules()
+        .filter(bearsAuthority)
+        .map((rule) => rule.role),
+    );
+    return patterns.fits(fullRoleName(domain, role), beyond);
+  };
 }
 
-function managesIn({ name, policies }: DomainSnapshot, role: DomainContent['roles'][number]['name']): boolean {
-  if (role === adminRole || name === systemDomain) return true;
-  const full = fullRoleName(name, role);
-  return policies.some(
-    ({ active, assertions }) =>
-      active !== false && assertions.some((rule) => bearsAuthority(rule) && matchesPattern(rule.role, full)),
+/** The members of the roles that have authority. */
+function membersInPower(content: DomainContent): ReadonlySet<string> {
+  const isPowerful = powerIn(content);
+  return new Set(
+    content.roles.filter(({ name }) => isPowerful(name)).flatMap(({ members }) => members.map(({ name }) => name)),
   );
 }

@@ -1,11 +1,10 @@
-import { isDeepStrictEqual } from 'node:util';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../store/records.ts';
 import type { DelegatedKey, MemberSearch, StoreReader } from '../store/store.ts';
-import { isPowerful } from './managers.ts';
+import { powerIn } from './managers.ts';
 import { noMembers } from './member-scope.ts';
 import type { Sees } from './name-safeguards.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
@@ -19,10 +18,12 @@ type Reader = PlantedKeysReader;
 
 /** The domain after a change by somebody who is no administrator: keys that are new, or not what they were, are marked. */
 export function withDelegatedKeys(before: DomainContent, after: DomainContent): DomainContent {
+  const keysBefore = new Map(before.services.map(({ name, publicKeys }) => [name, publicKeys]));
   const services = after.services.map((service): ServiceRecord => {
-    const known = before.services.find(({ name }) => name === service.name)?.publicKeys ?? [];
+    const known = new Map(keysBefore.get(service.name)?.map((key) => [key.id, key]));
     const publicKeys = service.publicKeys.map((key): ServiceKeyRecord => {
-      return known.find(({ id, pem }) => id === key.id && pem === key.pem) ?? { ...key, delegated: true };
+      const old = known.get(key.id);
+      return old?.pem === key.pem ? old : { ...key, delegated: true };
     });
     return { ...service, publicKeys };
   });
@@ -67,8 +68,9 @@ export async function findPlantedKeys(
   { reader, sees = () => true }: PlantedKeysOptions,
 ): Promise<SafeguardFault[]> {
   const joining = joiningEntries(before, after);
-  const isNew = (entry: Entry) => !joining.some((other) => isDeepStrictEqual(other, entry));
-  const raised = (await raisedEntries(before, after, reader)).filter(isNew);
+  const keyOf = ({ kind, list, member }: Entry) => `${kind} ${list} ${member}`;
+  const known = new Set(joining.map(keyOf));
+  const raised = (await raisedEntries(before, after, reader)).filter((entry) => !known.has(keyOf(entry)));
   const groups = [...joining, ...raised].filter(({ kind, member }) => kind === 'role' && member.includes(':'));
   const planted = await plantedBy(
     [...joining, ...raised].map(({ member }) => member),
@@ -110,14 +112,16 @@ function joiningEntries(before: DomainContent | undefined, after: DomainContent)
     kind: Entry['kind'],
     was: readonly List[],
     is: readonly List[],
-  ) =>
-    is.flatMap(({ name: list, members }) => {
-      const old = was.find(({ name }) => name === list)?.members ?? [];
+  ) => {
+    const known = new Map(was.map(({ name, members }) => [name, members]));
+    return is.flatMap(({ name: list, members }) => {
+      const old = known.get(list) ?? [];
       const { added, changed } = diffLists(old, members, ({ name }) => name);
       return [...added, ...changed.map((change) => change.after)].map(
         ({ name }): Entry => ({ kind, list, member: name }),
       );
     });
+  };
   return [
     ...joining('role', before?.roles ?? [], after.roles),
     ...joining('group', before?.groups ?? [], after.groups),
@@ -131,13 +135,13 @@ async function raisedEntries(
   reader: Reader,
 ): Promise<Entry[]> {
   if (before === undefined) return [];
-  const roles = after.roles
-    .map(({ name }) => name)
-    .filter((name) => isPowerful(after, name) && !isPowerful(before, name));
+  const [is, was] = [powerIn(after), powerIn(before, false)];
+  const roles = after.roles.map(({ name }) => name).filter((name) => is(name) && !was(name));
   if (roles.length === 0) return [];
   const stored = await reader.excerpt(after.name, { ...noMembers, roles });
+  const wanted = new Set(roles);
   return (stored?.content.roles ?? [])
-    .filter(({ name }) => roles.includes(name))
+    .filter(({ name }) => wanted.has(name))
     .flatMap(({ name: list, members }) => members.map(({ name }): Entry => ({ kind: 'role', list, member: name })));
 }
 
@@ -197,7 +201,7 @@ function searchOf(members: readonly string[]): MemberSearch {
 
 /** Whether who is in the role or group has authority: through a group, in any domain. */
 async function givesAuthority({ kind, list }: Entry, after: DomainContent, reader: Reader): Promise<boolean> {
-  if (kind === 'role') return isPowerful(after, list as DomainContent['roles'][number]['name']);
+  if (kind === 'role') return powerIn(after)(list as DomainContent['roles'][number]['name']);
   const group = `${after.name}:group.${list}`;
   if (isInPower(after, after, group)) return true;
   for (const name of await reader.domainsWithMember({ names: [group], prefixes: [] })) {
@@ -208,5 +212,6 @@ async function givesAuthority({ kind, list }: Entry, after: DomainContent, reade
 }
 
 function isInPower({ roles }: DomainContent, rules: DomainContent, member: string): boolean {
-  return roles.some(({ name, members }) => members.some((one) => one.name === member) && isPowerful(rules, name));
+  const isPowerful = powerIn(rules);
+  return roles.some(({ name, members }) => members.some((one) => one.name === member) && isPowerful(name));
 }

@@ -5,7 +5,7 @@ import {
   type PrincipalName,
   parseDomainName,
 } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { matchesPattern, Work, WorkExceededError } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import { authorityAction, type Right, rights } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
@@ -111,14 +111,21 @@ function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean
   const own = snapshot.domain(domain);
   if (own === undefined) return false;
   const held = grantedRoles(snapshot, own, caller, now).map(({ name }) => fullRoleName(domain, name));
+  const work = new Work();
   const gives = (rule: WirePolicy['assertions'][number]) =>
     rule.effect !== 'DENY' &&
     rule.conditions === undefined &&
     namesRight(rule.action) &&
-    matchesPattern(foldAscii(rule.action), right) &&
-    matchesPattern(foldAscii(rule.resource), resource) &&
-    held.some((role) => matchesPattern(foldAscii(rule.role), role));
-  return own.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
+    matchesPattern(foldAscii(rule.action), right, work) &&
+    matchesPattern(foldAscii(rule.resource), resource, work) &&
+    held.some((role) => matchesPattern(foldAscii(rule.role), role, work));
+  try {
+    return own.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
+  } catch (error) {
+    // As a decision that costs too much.
+    if (error instanceof WorkExceededError) return false;
+    throw error;
+  }
 }
 
 function isAllowed(snapshot: Snapshot, principal: PrincipalName, right: Right, resource: string, now: number) {

@@ -1,9 +1,9 @@
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
 import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
 import type { DomainContent, MemberRecord } from '../store/records.ts';
 import type { StoreReader } from '../store/store.ts';
+import { RoleNames } from './documents/role-names.ts';
 import { noMembers } from './member-scope.ts';
 import { findNameFaults, type NameOptions, type NameRules, type Sees } from './name-safeguards.ts';
 import { systemDomain } from './rights.ts';
@@ -88,9 +88,9 @@ interface NewMember {
 
 /** The members of roles that were not there before. */
 export function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
+  const membersBefore = new Map(before?.roles.map(({ name, members }) => [name, members]));
   return after.roles.flatMap((role) => {
-    const old = before?.roles.find(({ name }) => name === role.name);
-    const known = new Set(old?.members.map(({ name }) => name));
+    const known = new Set(membersBefore.get(role.name)?.map(({ name }) => name));
     return role.members
       .filter(({ name }) => !known.has(name))
       .map((member) => ({ member, path: ['roles', role.name, 'members', member.name] }));
@@ -110,8 +110,9 @@ function wildcardFaults(before: DomainContent | undefined, after: DomainContent)
 function administrators(content: DomainContent | undefined, now: number): MemberRecord[] {
   const counts = ({ disabled, expires }: MemberRecord) => !disabled && (expires === undefined || expires > now);
   const members = content?.roles.find(({ name }) => name === 'admin')?.members ?? [];
+  const groups = new Map(content?.groups.map((group) => [`${content.name}:group.${group.name}`, group]));
   return members.filter(counts).flatMap((member) => {
-    const group = content?.groups.find(({ name }) => member.name === `${content.name}:group.${name}`);
+    const group = groups.get(member.name);
     if (group === undefined) return [member];
     return group.members.filter(counts).map((one) => ({ ...member, ...one }));
   });
@@ -158,34 +159,49 @@ function userServiceFaults(before: DomainContent | undefined, after: DomainConte
 
 /** Every rule needs a role that it can speak of. */
 function ruleFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
-  const orphans = (content: DomainContent) => {
-    const names = new Set(content.roles.map(({ name }) => fullRoleName(content.name, name)));
-    const speaks = (role: string) => names.has(role) || [...names].some((full) => matchesPattern(role, full));
-    return content.policies.flatMap(({ name, version, assertions }) =>
-      assertions
-        .filter(({ role }) => !speaks(role))
-        .map(({ role }) => ({ text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``, name })),
-    );
-  };
-  const known = new Set(before === undefined ? [] : orphans(before).map(({ text }) => text));
-  return orphans(after)
-    .filter(({ text }) => !known.has(text))
-    .map(({ text, name }) => ({
-      error: new ConflictError(`${text}, which would not exist`),
-      path: ['policies', name],
-    }));
+  const rolesAfter = new Set(after.roles.map(({ name }) => name));
+  const losesRoles = before?.roles.some(({ name }) => !rolesAfter.has(name)) === true;
+  const known = before === undefined ? [] : losesRoles ? orphans(before) : spokenOf(before);
+  const texts = new Set(known.map(({ text }) => text));
+  return orphans(after, texts).map(({ text, name }) => ({
+    error: new ConflictError(`${text}, which would not exist`),
+    path: ['policies', name],
+  }));
+}
+
+/** What each policy speaks of. */
+function spokenOf({ policies }: DomainContent) {
+  return policies.flatMap(({ name, version, assertions }) =>
+    assertions.map(({ role }) => ({
+      name,
+      role,
+      text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``,
+    })),
+  );
+}
+
+/** Of that the roles that are not there, but for what is known. */
+function orphans(content: DomainContent, known: ReadonlySet<string> = new Set()) {
+  const names = new RoleNames(content.roles.map(({ name }) => fullRoleName(content.name, name)));
+  return spokenOf(content).filter(({ text, role }) => !known.has(text) && !names.has(role));
 }
 
 /** The full names of groups that a change takes away. */
 export function lostGroups(before: DomainContent | undefined, after: DomainContent): string[] {
-  const lost = (before?.groups ?? []).filter(({ name }) => !after.groups.some((group) => group.name === name));
+  const left = new Set(after.groups.map(({ name }) => name));
+  const lost = (before?.groups ?? []).filter(({ name }) => !left.has(name));
   return lost.map(({ name }) => `${after.name}:group.${name}`);
 }
 
 /** Roles of the domain itself whose group goes away under them. */
 function ownGroupFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
-  return lostGroups(before, after).flatMap((full) => {
-    const user = after.roles.find(({ members }) => members.some(({ name }) => name === full));
+  const lost = lostGroups(before, after);
+  if (lost.length === 0) return [];
+  const users = new Map(
+    after.roles.toReversed().flatMap((role) => role.members.map(({ name }) => [name, role] as const)),
+  );
+  return lost.flatMap((full) => {
+    const user = users.get(full);
     if (user === undefined) return [];
     const error = new ConflictError(`role \`${user.name}\` has the group \`${full}\``);
     return [{ error, path: ['roles', user.name, 'members', full] }];

@@ -1,7 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
+import { RolePatterns } from './role-patterns.ts';
 
 /** How a principal comes to a role, or why an entry that names it does not count. */
 export type RolePath =
@@ -91,8 +91,6 @@ function delegatedPaths(
   if (partner === undefined) return [];
   const name = fullRoleName(domain.name, role.name);
   return directRoles(snapshot, partner, principal, now)
-    .filter(({ name: from }) =>
-      partner.membership.assumable.get(from)?.some((pattern) => matchesPattern(pattern, name)),
-    )
+    .filter(({ name: from }) => new RolePatterns(partner.membership.assumable.get(from) ?? []).fits(name, false))
     .map(({ name: from }) => ({ kind: 'delegated', domain: partner.name, from }));
 }

@@ -1,7 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
 import { visitGrants } from '../snapshot/membership-index.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import { RolePatterns } from './role-patterns.ts';
 
 /**
  * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
@@ -61,6 +61,7 @@ function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>):
   }
 }
 
+/** What has too many wildcards to compare gives nothing: who asks for a token does not wait for the rules of the trusted domain. */
 function addDelegatedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
@@ -72,11 +73,12 @@ function addDelegatedRoles(
     const partner = snapshot.domain(trusted);
     if (partner === undefined || partner.membership.assumable.size === 0) continue;
     const held = listedRoles(snapshot, partner, principal, now);
-    const patterns = [...held].flatMap((role) => partner.membership.assumable.get(role.name) ?? []);
+    const assumable = [...held].flatMap((role) => partner.membership.assumable.get(role.name) ?? []);
+    if (assumable.length === 0) continue;
+    const patterns = new RolePatterns(assumable);
     for (const name of roles) {
       const role = domain.roles.get(name);
-      const full = fullRoleName(domain.name, name);
-      if (role !== undefined && patterns.some((pattern) => matchesPattern(pattern, full))) granted.add(role);
+      if (role !== undefined && patterns.fits(fullRoleName(domain.name, name), false)) granted.add(role);
     }
   }
 }

@@ -216,9 +216,12 @@ async function writePolicies(
 function knownIds(before: DomainRecord | undefined, policy: PolicyRecord): Map<string, number[]> {
   const ids = new Map<string, number[]>();
   const stored = before?.policies.find((old) => old.name === policy.name && old.version === policy.version);
-  for (const assertion of stored?.assertions ?? []) {
+  // Those that say the same are taken from the end: the first rule first.
+  for (const assertion of stored?.assertions.toReversed() ?? []) {
     const text = JSON.stringify(plainAssertion(assertion));
-    ids.set(text, [...(ids.get(text) ?? []), assertion.id]);
+    const same = ids.get(text);
+    if (same === undefined) ids.set(text, [assertion.id]);
+    else same.push(assertion.id);
   }
   return ids;
 }
@@ -242,7 +245,7 @@ async function insertPolicy(
     })
     .execute();
   const rows = policy.assertions.map((assertion, position) => ({
-    id: ids.get(JSON.stringify(plainAssertion(assertion)))?.shift() ?? nextId(),
+    id: ids.get(JSON.stringify(plainAssertion(assertion)))?.pop() ?? nextId(),
     domain,
     policy: policy.name,
     version: policy.version,

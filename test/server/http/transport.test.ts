@@ -101,7 +101,7 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
   ],
   ['17 kB of headers', `${healthz}X: ${'y'.repeat(17_000)}\r\n\r\n`, 431, 'the headers are too large'],
   ['too many headers', `${healthz}${'X: y\r\n'.repeat(101)}\r\n`, 431, 'too many headers'],
-  ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 431, 'the URL is too long'],
+  ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414, 'the URL is too long'],
   [
     'an expectation that cannot be met',
     `${token}Expect: the-best\r\nContent-Length: 1\r\n\r\na`,

@@ -244,7 +244,7 @@ test('every error is a resource error', async (t) => {
     [405, `${domain}/roles`, send('PUT', {})],
     [415, `${domain}/roles/reader`, { method: 'PUT', headers: { 'content-type': 'text/yaml' }, body: 'a: 1' }],
     [413, `${domain}/roles/reader`, { method: 'PUT', headers: json, body: JSON.stringify({ description: big }) }],
-    [431, `${domain}/roles/reader?${'a'.repeat(9000)}`, {}],
+    [414, `${domain}/roles/reader?${'a'.repeat(9000)}`, {}],
     [431, `${domain}/roles`, { headers: { 'x-big': 'x'.repeat(20_000) } }],
   ];
   for (const [status, path, options] of cases) {

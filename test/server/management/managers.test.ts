@@ -1,5 +1,5 @@
 import { parseRoleName } from '@signet/policy-engine/names';
-import { changesManagers, isMemberInPower, isPowerful } from '@signet/server/management/managers';
+import { changesManagers, isMemberInPower, powerIn } from '@signet/server/management/managers';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
@@ -111,9 +111,9 @@ test('a version that is not active gives nobody authority', (t) => {
 test('every role of the system domain has authority', (t) => {
   const system: DomainSketch = { name: 'sys.auth', roles: { any: ['user.joe'] } };
   const { name } = domainContent(system);
-  t.true(isPowerful(domainContent(system), parseRoleName('any')));
+  t.true(powerIn(domainContent(system))(parseRoleName('any')));
   t.deepEqual(
-    ['admin', 'keepers', 'reader'].map((role) => isPowerful(domainContent(usual), parseRoleName(role))),
+    ['admin', 'keepers', 'reader'].map((role) => powerIn(domainContent(usual))(parseRoleName(role))),
     [true, true, false],
   );
   t.true(isMemberInPower(snapshotOf(system), name, new Set(['user.joe'])));
