@@ -70,6 +70,8 @@ function requestBoundary(deps: AppDeps): Middleware {
   return async (ctx, next) => {
     const started = performance.now();
     const { res } = ctx;
+    // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
+    res.setMaxListeners(0);
     count += 1;
     ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
     ctx.state.address = deps.addressOf(ctx.req.socket);

@@ -64,8 +64,12 @@ function* hitsInSteps(
   for (const [domain, prefix] of sortedDomains(wantsRules ? snapshot.domains.keys() : named)) {
     yield;
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
-    const found = named.has(domain) ? yield* memberHits(snapshot, domain, member ?? '') : [];
-    const shown = found.filter(({ kind, name }) => sees(domain, `${kind}.${name}`));
+    const shown: SearchHit[] = [];
+    for (const hit of named.has(domain) ? yield* memberHits(snapshot, domain, member ?? '') : []) {
+      // A decision for each.
+      yield;
+      if (sees(domain, `${hit.kind}.${hit.name}`)) shown.push(hit);
+    }
     const rules = wantsRules ? yield* ruleHits(snapshot, domain, query) : [];
     hits.push(...behind(page.after, [...shown, ...rules]));
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
@@ -120,8 +124,9 @@ function* ruleHits(snapshot: Snapshot, domain: DomainName, query: SearchQuery): 
   const hits: SearchHit[] = [];
   const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
   for (const { name, assertions } of active) {
-    for (const [index, rule] of assertions.entries()) {
-      if (index % sliceLength === 0) yield;
+    for (const rule of assertions) {
+      // A pattern may cost as much as a hundred plain texts.
+      yield;
       if (fits(rule)) hits.push({ domain, kind: 'assertion', name, entry: describeRule(rule) });
     }
   }

@@ -9,6 +9,7 @@ export class RolePatterns {
   readonly #prefixes = new Set<string>();
   readonly #others = new Set<string>();
   readonly #work = new Work(maxPatternWork);
+  #isSpent = false;
 
   constructor(patterns: Iterable<string>) {
     for (const pattern of patterns) {
@@ -22,11 +23,13 @@ export class RolePatterns {
   /** Whether one of the patterns fits; `beyond` when there were too many with wildcards to find out. */
   fits(name: string, beyond: boolean): boolean {
     if (this.#plain.has(name)) return true;
+    if (this.#isSpent) return beyond;
     try {
       return this.#fitsWildcard(name);
     } catch (error) {
-      if (error instanceof WorkExceededError) return beyond;
-      throw error;
+      if (!(error instanceof WorkExceededError)) throw error;
+      this.#isSpent = true;
+      return beyond;
     }
   }
 

@@ -28,6 +28,7 @@ import { parseReason } from '@signet/server/management/require-reason';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
+import { RolePatterns } from '@signet/server/roles/role-patterns';
 import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
@@ -307,6 +308,11 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/management/documents/role-names.ts', 'maxPatternWork', (work) => {
     // One step for each name that does not begin the pattern.
     return !new RoleNames(list(work, '').map(() => 'x')).has('?y');
+  }),
+  maximum('server/src/roles/role-patterns.ts', 'maxPatternWork', (work) => {
+    const patterns = new RolePatterns(['x*']);
+    // One step for each name that does not begin so; `true` is the answer once there is no work left.
+    return !list(work, '').some(() => patterns.fits('y', true));
   }),
   maximum(
     'server/src/short-text.ts',

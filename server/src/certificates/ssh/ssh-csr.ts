@@ -1,3 +1,4 @@
+import { JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
 import {
   type PathElement,
   type PrincipalName,
@@ -71,9 +72,10 @@ export function parseSshCsr(text: string): SshCertRequest {
   if (text.length > maxSshCsrLength) throw new TooLargeError(`ssh must have ${maxSshCsrLength} characters at most`);
   let value: unknown;
   try {
-    value = JSON.parse(text);
-  } catch {
-    throw new InvalidRequestError('ssh is not JSON');
+    value = parseStrictJson(text);
+  } catch (error) {
+    if (error instanceof JsonSyntaxError) throw new InvalidRequestError('ssh is not JSON');
+    throw error;
   }
   return parseSshCertRequest(value);
 }
