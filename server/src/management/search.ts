@@ -54,22 +54,18 @@ interface WantedMember {
 }
 
 function* hitsInSteps(
-  { snapshot, isVisible, sees }: SearchDeps,
+  deps: SearchDeps,
   query: SearchQuery,
   { member, named }: WantedMember,
   page: { readonly after: string; readonly limit: number },
 ): Steps<SearchHit[]> {
+  const { snapshot, isVisible } = deps;
   const wantsRules = query.resource !== undefined || query.action !== undefined;
   const hits: SearchHit[] = [];
   for (const [domain, prefix] of sortedDomains(wantsRules ? snapshot.domains.keys() : named)) {
     yield;
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
-    const shown: SearchHit[] = [];
-    for (const hit of named.has(domain) ? yield* memberHits(snapshot, domain, member ?? '') : []) {
-      // A decision for each.
-      yield;
-      if (sees(domain, `${hit.kind}.${hit.name}`)) shown.push(hit);
-    }
+    const shown = named.has(domain) ? yield* shownHits(deps, domain, member ?? '') : [];
     const rules = wantsRules ? yield* ruleHits(snapshot, domain, query) : [];
     hits.push(...behind(page.after, [...shown, ...rules]));
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
@@ -99,6 +95,16 @@ async function domainsNaming(reader: StoreReader, member: string): Promise<reado
   const groups = await reader.groupsWithMember({ names: [member], prefixes: [] });
   const owners = groups.map((group) => group.slice(0, group.indexOf(':')) as DomainName);
   return [...new Set([...roles, ...owners])];
+}
+
+/** Those in roles and groups that may be seen: a decision for each. */
+function* shownHits({ snapshot, sees }: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
+  const shown: SearchHit[] = [];
+  for (const hit of yield* memberHits(snapshot, domain, member)) {
+    yield;
+    if (sees(domain, `${hit.kind}.${hit.name}`)) shown.push(hit);
+  }
+  return shown;
 }
 
 function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): Steps<SearchHit[]> {
