@@ -20,7 +20,7 @@ export const costs = {
   /** A certificate: its request read and verified, itself signed and recorded. */
   certificate: 2000,
   /** A transaction that changes the store, with its audit record. */
-  change: 1500,
+  change: 3000,
   /** A read of the store. */
   read: 300,
 } as const;
