@@ -10,8 +10,8 @@ export function canonicalPath(target: string): string | undefined {
   if (/%2f|%25|%5c|\\/i.test(raw)) return undefined;
   const decoded = decodeOnce(raw);
   if (decoded === undefined || hasControlCharacter(decoded)) return undefined;
-  const path = decoded.length > 1 && decoded.endsWith('/') ? decoded.slice(0, -1) : decoded;
-  if (path === '/') return path;
+  if (decoded === '/') return decoded;
+  const path = decoded.endsWith('/') ? decoded.slice(0, -1) : decoded;
   const segments = path.slice(1).split('/');
   return segments.some((segment) => segment === '' || segment === '.' || segment === '..') ? undefined : path;
 }

@@ -35,6 +35,9 @@ const cases: { target: string; path: string | undefined }[] = [
   { target: '/a%C3', path: undefined },
   { target: '/a%C0%AF', path: undefined },
   { target: '/movie//', path: undefined },
+  { target: '//', path: undefined },
+  { target: '//?x=1', path: undefined },
+  { target: '/%2F', path: undefined },
   { target: `/${'a'.repeat(8192)}`, path: undefined },
 ];
 
