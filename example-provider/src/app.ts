@@ -1,3 +1,4 @@
+import type { Socket } from 'node:net';
 import type { ResourceError } from '@signet/policy-engine/wire';
 import Koa, { type Context, type Middleware } from 'koa';
 import type { Logger } from 'pino';
@@ -10,6 +11,8 @@ export interface AppDeps {
   readonly health: () => unknown;
   /** Whether the service was told to stop: balancers then take it out. */
   readonly isStopping: () => boolean;
+  /** Connections that are not end with their answer: a new one is verified against the authorities of now. */
+  readonly isTrusted: (connection: Socket) => boolean;
   readonly logger: Logger;
 }
 
@@ -19,6 +22,10 @@ export interface AppDeps {
  */
 export function createApp(deps: AppDeps): Koa {
   const app = new Koa();
+  app.use((ctx, next) => {
+    if (!deps.isTrusted(ctx.req.socket)) ctx.set('Connection', 'close');
+    return next();
+  });
   app.use(answerErrors(deps.logger));
   app.use(health(deps));
   app.use(dispatch(deps.endpoints));

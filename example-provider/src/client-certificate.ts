@@ -1,5 +1,6 @@
 import { X509Certificate } from 'node:crypto';
 import type { IncomingMessage } from 'node:http';
+import type { Socket } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
 import { nodeRequests } from '@signet/policy-engine/http';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
@@ -15,13 +16,13 @@ export interface ClientCertificate {
 export type CertificateReader = (request: IncomingMessage) => ClientCertificate | undefined;
 
 /**
- * Reads client certificates: only those that count now and on their connection, with the authorities (PEM) of this moment
- * (`nodeRequests`). What a subject says is read once a certificate.
+ * Reads client certificates: only those that count now and on their connection (`nodeRequests`), while it `isTrusted`. What a subject says is read once a certificate.
  */
-export function createCertificateReader(clock: Clock, authorities: () => string): CertificateReader {
-  const read = nodeRequests({ clock, authorities });
+export function createCertificateReader(clock: Clock, isTrusted: (connection: Socket) => boolean): CertificateReader {
+  const read = nodeRequests({ clock });
   const known = new WeakMap<X509Certificate, ClientCertificate>();
   return (request) => {
+    if (!isTrusted(request.socket)) return undefined;
     const { certificate } = read(request).peer;
     if (!(certificate instanceof X509Certificate)) return undefined;
     const found = known.get(certificate) ?? readCertificate(certificate);

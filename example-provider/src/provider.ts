@@ -12,7 +12,7 @@ import type { AskServer } from './require-access/ask-server.ts';
 import { centralCertificate } from './require-access/central-certificate.ts';
 import { centralToken } from './require-access/central-token.ts';
 import { localEngine } from './require-access/local-engine.ts';
-import { createTlsServer, followFiles, readTlsFiles } from './tls-server.ts';
+import { connectionTrust, createTlsServer, followFiles, readTlsFiles } from './tls-server.ts';
 
 export interface ProviderDeps {
   readonly config: Pick<ProviderConfig, 'domain' | 'tls' | 'attestation'>;
@@ -30,7 +30,9 @@ export interface ProviderDeps {
 export function createProvider(deps: ProviderDeps): Server {
   const { config, engine, ask, clock, logger, isStopping = () => false } = deps;
   const files = readTlsFiles(config.tls);
-  const certificateOf = createCertificateReader(clock, () => files.current.ca);
+  const trust = connectionTrust(files);
+  const { isTrusted } = trust;
+  const certificateOf = createCertificateReader(clock, isTrusted);
   const patterns = {
     local: localEngine({ engine, certificateOf }),
     centralToken: centralToken({ ask }),
@@ -41,7 +43,9 @@ export function createProvider(deps: ProviderDeps): Server {
     ...protectedEndpoints(config.domain, patterns, new Catalogue()),
     ...(attestation === undefined ? [] : attestationEndpoints(attestation, certificateOf, logger)),
   ];
-  const server = createTlsServer(files, createApp({ endpoints, health: () => engine.health(), isStopping, logger }));
+  const app = createApp({ endpoints, health: () => engine.health(), isStopping, isTrusted, logger });
+  const server = createTlsServer(files, app);
+  trust.watch(server);
   followFiles(server, files, (error) => logger.error({ error: String(error) }, 'TLS files are unfit'));
   return server;
 }

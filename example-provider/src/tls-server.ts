@@ -1,6 +1,7 @@
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer, type Server } from 'node:https';
+import type { Socket } from 'node:net';
 import { createSecureContext } from 'node:tls';
 import { secureServerOptions } from '@signet/policy-engine';
 import type Koa from 'koa';
@@ -16,6 +17,8 @@ interface TlsTexts {
 /** The files of a service, and what of them is in use. */
 export interface TlsFiles {
   readonly current: TlsTexts;
+  /** Grows when an authority was taken away. */
+  readonly generation: number;
   /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old ones stay in use then. */
   reload(use: (texts: TlsTexts) => void): void;
 }
@@ -27,7 +30,11 @@ export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
     ca: readFileSync(tls.clientCa, 'utf8'),
   });
   let current = read();
+  let generation = 0;
   return {
+    get generation() {
+      return generation;
+    },
     get current() {
       return current;
     },
@@ -35,9 +42,47 @@ export function readTlsFiles(tls: ProviderConfig['tls']): TlsFiles {
       const next = read();
       if (next.cert === current.cert && next.key === current.key && next.ca === current.ca) return;
       use(next);
+      const kept = new Set(authoritiesIn(next.ca));
+      if (!authoritiesIn(current.ca).every((authority) => kept.has(authority))) generation += 1;
       current = next;
     },
   };
+}
+
+function authoritiesIn(pem: string): string[] {
+  return pem.replace(/\r/g, '').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+}
+
+export interface ConnectionTrust {
+  /** Follows the connections of a server that does not listen yet. */
+  watch(server: Server): void;
+  /** Whether no authority was taken away since the connection began. */
+  isTrusted(connection: Socket): boolean;
+}
+
+/** Node does not keep the chain that a client has sent, so it cannot be verified again: who is in doubt connects anew. */
+export function connectionTrust(files: Pick<TlsFiles, 'generation'>): ConnectionTrust {
+  /** A TLS connection is another object than the one below it: their ends are the same. */
+  const begun = new Map<string, number>();
+  const known = new WeakMap<Socket, number>();
+  return {
+    watch(server) {
+      server.on('connection', (socket: Socket) => {
+        const ends = endsOf(socket);
+        begun.set(ends, files.generation);
+        socket.once('close', () => begun.delete(ends));
+      });
+      server.on('secureConnection', (socket) => {
+        const generation = begun.get(endsOf(socket));
+        if (generation !== undefined) known.set(socket, generation);
+      });
+    },
+    isTrusted: (connection) => known.get(connection) === files.generation,
+  };
+}
+
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 /**

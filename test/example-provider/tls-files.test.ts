@@ -1,8 +1,14 @@
 import { renameSync, writeFileSync } from 'node:fs';
-import { request } from 'node:https';
+import { Agent, request } from 'node:https';
 import { join } from 'node:path';
 import type { TLSSocket } from 'node:tls';
-import { createTlsServer, followFiles, listen, readTlsFiles } from '@signet/example-provider/tls-server';
+import {
+  connectionTrust,
+  createTlsServer,
+  followFiles,
+  listen,
+  readTlsFiles,
+} from '@signet/example-provider/tls-server';
 import { systemClock } from '@signet/policy-engine/clock';
 import { createTestAuthority, type TestCertificate, TestClock } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
@@ -23,11 +29,17 @@ async function world(t: ExecutionContext) {
   writeFileSync(tls.key, own.key);
   writeFileSync(tls.clientCa, authority.ca.pem);
   const app = new Koa();
-  app.use((context) => {
+  app.use((context, next) => {
     context.body = String((context.req.socket as TLSSocket).authorized);
+    return next();
   });
   const files = readTlsFiles(tls);
+  const trust = connectionTrust(files);
+  app.use((context) => {
+    context.body = `${context.body} ${trust.isTrusted(context.req.socket)}`;
+  });
   const server = createTlsServer(files, app);
+  trust.watch(server);
   const errors: string[] = [];
   followFiles(server, files, (error) => void errors.push(String(error)), 10);
   const url = await listen(server, { host: '127.0.0.1', port: 0 });
@@ -35,12 +47,18 @@ async function world(t: ExecutionContext) {
     server.close();
     server.closeAllConnections();
   });
-  return { authority, other, tls, errors, authorized: (as: TestCertificate) => ask(url, authority.ca.pem, as) };
+  return {
+    authority,
+    other,
+    tls,
+    errors,
+    authorized: (as: TestCertificate, agent?: Agent) => ask(url, authority.ca.pem, as, agent),
+  };
 }
 
-function ask(url: string, ca: string, { pem, key }: TestCertificate): Promise<string> {
+function ask(url: string, ca: string, { pem, key }: TestCertificate, agent: Agent | false = false): Promise<string> {
   const { promise, resolve, reject } = Promise.withResolvers<string>();
-  const sent = request(url, { ca, cert: pem, key, servername: 'localhost', agent: false }, (response) => {
+  const sent = request(url, { ca, cert: pem, key, servername: 'localhost', agent }, (response) => {
     response.setEncoding('utf8').once('data', resolve);
   });
   sent.once('error', reject).end();
@@ -50,10 +68,10 @@ function ask(url: string, ca: string, { pem, key }: TestCertificate): Promise<st
 test('a CA bundle that changes alone is taken into use', async (t) => {
   const { other, tls, errors, authorized } = await world(t);
   const client = other.certificate('media.player');
-  t.is(await authorized(client), 'false');
+  t.is(await authorized(client), 'false true');
   writeFileSync(`${tls.clientCa}.next`, other.ca.pem);
   renameSync(`${tls.clientCa}.next`, tls.clientCa);
-  await until('the other authority is trusted', async () => (await authorized(client)) === 'true');
+  await until('the other authority is trusted', async () => (await authorized(client)) === 'true true');
   t.deepEqual(errors, []);
 });
 
@@ -62,8 +80,19 @@ test('files that are unfit leave the old ones in use and are told once, until th
   const next = authority.certificate('catalog.api');
   writeFileSync(tls.key, next.key);
   await until('the fault is told', () => errors.length > 0);
-  t.is(await authorized(authority.certificate('media.player')), 'true');
+  t.is(await authorized(authority.certificate('media.player')), 'true true');
   t.is(errors.length, 1);
   writeFileSync(tls.certificate, next.pem);
-  t.is(await authorized(authority.certificate('media.player')), 'true');
+  t.is(await authorized(authority.certificate('media.player')), 'true true');
+});
+
+test('a kept connection counts until its authority is taken away', async (t) => {
+  const { authority, other, tls, authorized } = await world(t);
+  const agent = new Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  const kept = authority.certificate('media.player');
+  t.is(await authorized(kept, agent), 'true true');
+  writeFileSync(`${tls.clientCa}.next`, other.ca.pem);
+  renameSync(`${tls.clientCa}.next`, tls.clientCa);
+  await until('the kept connection counts no more', async () => (await authorized(kept, agent)) === 'true false');
 });
