@@ -122,6 +122,6 @@ function announceEnd(connection: Connection, response: ServerResponse): void {
 }
 
 /** The same text for a TLS connection and the connection below it. */
-function peerOf({ remoteAddress, remotePort }: Socket): string {
-  return `${remoteAddress} ${remotePort}`;
+function peerOf({ remoteAddress, remotePort, localAddress, localPort }: Socket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }

@@ -1,6 +1,7 @@
 import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
+import { endsOf } from './connections.ts';
 
 /** The authorities that client certificates must chain to now. Connections outlive them: an old one is looked at again. */
 export interface ClientTrust {
@@ -13,11 +14,7 @@ export interface ClientTrust {
 }
 
 /** The part of a connection that is looked at. */
-type Peer = Pick<Socket, 'remoteAddress' | 'remotePort' | 'once'>;
-
-function addressOf({ remoteAddress, remotePort }: Peer): string {
-  return `${remoteAddress} ${remotePort}`;
-}
+type Peer = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort' | 'once'>;
 
 /** The same, computed once for the same text as the last time. */
 function memoized<Result>(compute: (text: string) => Result): (text: string) => Result {
@@ -51,17 +48,17 @@ export function openClientTrust(
   let authorities = certificatesIn(readFileSync(file, 'utf8'));
   let generation = 0;
   const handshakes = new WeakMap<object, number>();
-  /** A TLS connection is another object than the one below it: they have the address of the client in common. */
+  /** A TLS connection is another object than the one below it: they have their ends in common. */
   const begun = new Map<string, number>();
   const known = memoized(certificatesIn);
   return {
     began(connection) {
-      const address = addressOf(connection);
-      begun.set(address, generation);
-      connection.once('close', () => begun.delete(address));
+      const ends = endsOf(connection);
+      begun.set(ends, generation);
+      connection.once('close', () => begun.delete(ends));
     },
     met(connection) {
-      const began = begun.get(addressOf(connection));
+      const began = begun.get(endsOf(connection));
       if (began !== undefined) handshakes.set(connection, began);
     },
     handshakeOf: (connection) => handshakes.get(connection) ?? -1,

@@ -23,6 +23,8 @@ export interface Connections {
   settle(socket: Socket, account: Account): void;
 }
 
+type Ends = Pick<Socket, 'remoteAddress' | 'remotePort' | 'localAddress' | 'localPort'>;
+
 interface Connection {
   readonly address: string;
   /** Who has paid for the handshake, until it is settled. */
@@ -78,8 +80,9 @@ export function watchConnections(server: Server, deps: ConnectionDeps): Connecti
   };
 }
 
-function endsOf({ remoteAddress, remotePort, localAddress }: Socket): string {
-  return `${remoteAddress} ${remotePort} ${localAddress}`;
+/** The same text for a connection of TLS and the one below it, and for no other. */
+export function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Ends): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 /** Reads the header of a balancer and begins with the client's address; a connection without a valid one is closed. */

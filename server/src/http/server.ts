@@ -70,11 +70,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => failures.count(`${stage}: ${reason}`),
   });
-  const graceful = gracefulServer(server);
-  slowConnections(deps).watch(server);
   const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
   server.on('drop', () => failures.count('accept: too many connections'));
+  // It keeps connections from those that follow them later, so it comes first: they see a connection also before its PROXY header.
   const budgets = openBudgets(server, config, logger, deps.monotonic);
+  const graceful = gracefulServer(server);
+  slowConnections(deps).watch(server);
   server.on('connection', trust.began);
   server.on('secureConnection', trust.met);
   const addresses = addressesOf(config, await listen(server, config.listen));

@@ -116,3 +116,22 @@ test('a balancer that does not say it is listed as shared: it has a budget of it
   const shared = await count({ 'budgets.sharedAddresses': ['127.0.0.1'] });
   t.true(shared > 3 * plain && shared < 6 * plain, `${shared} ${plain}`);
 });
+
+test('a server that stops does not wait for a header that has not come', async (t) => {
+  const endings: (() => void | Promise<void>)[] = [];
+  const own = await startServer({ teardown: (end) => void endings.unshift(end) }, { options: listed });
+  const closed = ['', proxyHeader('192.0.2.7').subarray(0, 20)].map(async (bytes) => {
+    const socket = connect(Number(new URL(own.baseUrl).port), '127.0.0.1');
+    socket.on('error', () => undefined).resume();
+    const ended = new Promise((resolve) => socket.once('close', resolve));
+    await new Promise<unknown>((resolve) => socket.once('connect', resolve));
+    if (bytes.length > 0) socket.write(bytes);
+    return { ended };
+  });
+  const sockets = await Promise.all(closed);
+  const start = performance.now();
+  for (const end of endings) await end();
+  await Promise.all(sockets.map(({ ended }) => ended));
+  // The header may take 20 s, and draining 9 s.
+  t.true(performance.now() - start < 8000);
+});
