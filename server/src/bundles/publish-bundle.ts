@@ -5,10 +5,10 @@ import { LRUCache } from 'lru-cache';
 import { ConflictError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
+import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type PolicyVersions, selectPolicies } from './select-policies.ts';
 import { signOldBundle } from './signed-policy-data.ts';
-import { type Pace, signingTurns } from './signing-turns.ts';
 
 /** How the bytes of an ES256 signature are written: r and s side by side (RFC 7518 §3.4), or ASN.1. */
 export type SignatureForm = 'p1363' | 'der';

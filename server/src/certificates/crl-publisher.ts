@@ -1,5 +1,6 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { NotFoundError } from '../errors.ts';
+import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { CertificateStore } from './certificate-store.ts';
 import { buildCrl, crlToPem } from './crl.ts';
 import type { Issuer } from './issuer.ts';
@@ -21,9 +22,10 @@ export interface CrlPublisherDeps {
   readonly clock: Clock;
   /** How long a list is good for. It is made anew after half of that, or when something was taken back. */
   readonly lifetimeSeconds: number;
+  readonly pace?: Pace | undefined;
 }
 
-/** The revocation lists of all issuers, the draining ones included. */
+/** The revocation lists of all issuers, the draining ones included; each is signed once a second at most. */
 export interface CrlPublisher {
   /** The list of an issuer by its id, or of the first active one. Throws `NotFoundError`, `StoreUnavailableError`. */
   current(issuer?: string): Promise<PublishedCrl>;
@@ -50,28 +52,31 @@ async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Pro
 
 export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
   const making = new Map<string, Promise<Entry>>();
+  const takeTurn = signingTurns<Entry>(deps.pace);
   /** Valid, and nothing was taken back since: as good as a new one while none can be made. */
   const saysAll = (entry: Entry, now: number) =>
     entry.sequence === deps.revocations.sequence && entry.thisUpdate <= now && entry.nextUpdate > now;
   const isFresh = (entry: Entry, now: number) =>
     saysAll(entry, now) && entry.nextUpdate - now > deps.lifetimeSeconds / 2;
   const known = new Map<string, Entry>();
-  const make = async (issuer: Issuer, now: number): Promise<Entry> => {
-    const entry = await publish(deps, issuer, now);
-    known.set(issuer.id, entry);
-    return entry;
+  const make = (issuer: Issuer): Promise<Entry> => {
+    const made = publish(deps, issuer, epochSeconds(deps.clock))
+      .then((entry) => {
+        known.set(issuer.id, entry);
+        return entry;
+      })
+      .finally(() => making.delete(issuer.id));
+    making.set(issuer.id, made);
+    return made;
   };
   const current = async (issuer: Issuer): Promise<Entry> => {
-    const now = epochSeconds(deps.clock);
     const last = known.get(issuer.id);
-    if (last !== undefined && isFresh(last, now)) return last;
+    if (last !== undefined && isFresh(last, epochSeconds(deps.clock))) return last;
     const { sequence } = deps.revocations;
     const begun = making.get(issuer.id);
     // One that was begun before the caller's revocation does not hold it.
     if (begun !== undefined) return (await begun).sequence >= sequence ? begun : current(issuer);
-    const entry = make(issuer, now).finally(() => making.delete(issuer.id));
-    making.set(issuer.id, entry);
-    return entry;
+    return takeTurn(issuer.id, 'list', () => make(issuer));
   };
   return {
     current: (id) => {

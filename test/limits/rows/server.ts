@@ -224,9 +224,9 @@ export const serverRows: readonly Row[] = [
     return said[1]?.connections['other'] === undefined;
   }),
   elsewhere(
-    'server/src/bundles/signing-turns.ts',
+    'server/src/signing-turns.ts',
     'maxWaiting',
-    'server/bundles/signing-turns.test.ts',
+    'server/signing-turns.test.ts',
     'the longest line, and one more',
   ),
   elsewhere(

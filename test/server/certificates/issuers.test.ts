@@ -22,6 +22,7 @@ import { ecPair, requestPem } from '#support/requests';
 import { revoke } from '#support/revoke';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
+import { TestPace } from '../support/test-pace.ts';
 
 function put(folder: string, authority: TestAuthority, name: string): void {
   for (const [what, text] of [
@@ -186,6 +187,37 @@ test('who asks for a list while an older one is made gets one with its own revoc
   numbers[1]?.(2);
   t.deepEqual([(await before).number, (await after).number], [1, 2]);
   t.is(numbers.length, 2);
+});
+
+test('100 revocations within a second are one more list, which holds them all', async (t) => {
+  const { issuers } = await twoIssuers(t);
+  const id = issuers.signing(now()).id;
+  const row = { issuer: id, reason: 'superseded', revokedAt: now(), notAfter: now() + 99 } as const;
+  const pace = new TestPace();
+  let [sequence, made] = [0, 0];
+  const crls = createCrlPublisher({
+    issuers,
+    pace,
+    clock: systemClock,
+    lifetimeSeconds: 600,
+    revocations: {
+      get sequence() {
+        return sequence;
+      },
+      ofIssuer: () => Array.from({ length: sequence }, (_, i) => ({ ...row, serial: `${10 + i}`, sequence: i + 1 })),
+    },
+    certificates: { nextCrlNumber: async () => (made += 1) },
+  });
+  t.is((await crls.current()).number, 1);
+  const lists = [];
+  for (sequence = 1; sequence < 100; sequence += 1) lists.push(crls.current());
+  await pace.advance(999);
+  t.is(made, 1);
+  await pace.advance(1);
+  const [one, ...others] = await Promise.all(lists);
+  if (one === undefined) return t.fail();
+  t.deepEqual([one.number, new Set(others).size, made], [2, 1, 2]);
+  t.is(await crls.current(), one, 'it holds the last revocation');
 });
 
 test('a list goes on being given while none can be made, as long as it is valid and says all', async (t) => {

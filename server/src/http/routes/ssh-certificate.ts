@@ -3,7 +3,7 @@ import type { CertificateStore } from '../../certificates/certificate-store.ts';
 import type { NamingRules } from '../../certificates/naming.ts';
 import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../certificates/ssh/issue-ssh.ts';
 import { parseSshRevocation, revokeSsh } from '../../certificates/ssh/revoke-ssh.ts';
-import { revokedKrl } from '../../certificates/ssh/revoked-krl.ts';
+import { createKrlPublisher } from '../../certificates/ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../certificates/ssh/ssh-csr.ts';
 import { callingHost } from '../../instances/calling-host.ts';
 import type { InstanceStore } from '../../instances/instance-store.ts';
@@ -55,10 +55,11 @@ export function sshRevokeRoute({ issue, store }: SshRouteDeps): RouterMiddleware
 
 /** `GET /sshcert/krl`: what is revoked, in the form that `RevokedKeys` of sshd reads. */
 export function sshRevocationsRoute({ issue, certificates }: SshRouteDeps): RouterMiddleware<RequestState> {
+  const authorities = [issue.authorities.host, issue.authorities.user].filter((one) => one !== undefined);
+  const current = createKrlPublisher({ certificates, authorities, clock: issue.clock });
   return async (ctx) => {
     requirePrincipal(ctx);
-    const authorities = [issue.authorities.host, issue.authorities.user].filter((one) => one !== undefined);
-    const krl = await revokedKrl({ certificates, authorities, clock: issue.clock });
+    const krl = await current();
     ctx.set('Content-Type', 'application/octet-stream');
     ctx.body = krl;
   };

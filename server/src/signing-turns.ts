@@ -1,6 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
-import { ServiceUnavailableError } from '../errors.ts';
+import { ServiceUnavailableError } from './errors.ts';
 
 /** How time passes, in milliseconds, by a clock that nobody sets. */
 export interface Pace {
