@@ -109,6 +109,10 @@ test('a second updater on the same directory ends with 6 and disturbs nothing', 
     second.stderr.trim(),
     `signet-updater: policy directory \`${world.policyDir}\` is in use by another updater: stop it, or give this one a \`policyDir\` of its own`,
   );
+  for (const command of ['status', 'check']) {
+    const { status, stderr } = await finished(t, command, '--config', world.configFile);
+    t.deepEqual([status, stderr], [0, ''], `${command} only reads`);
+  }
   child.kill('SIGTERM');
   t.is(await exited, 0);
   t.is((await finished(t, 'once', '--config', world.configFile)).status, 0);

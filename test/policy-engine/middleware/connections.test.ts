@@ -209,6 +209,16 @@ test('a certificate that leads to an authority over an intermediate counts until
   t.is(await alone.ask(), 403);
 });
 
+test('over a server that has verified the chain itself, an intermediate among the authorities counts', async (t) => {
+  const root = await makeCertificate({ name: 'Root', isAuthority: true, now: start });
+  const between = await makeCertificate({ name: 'Between', issuer: root, isAuthority: true, now: start });
+  const leaf = await makeCertificate({ name: 'media.player', issuer: between, now: start });
+  const clock = new TestClock(start);
+  const options = { authorities: root.pem + between.pem, clock };
+  const port = await listen(t, createServer({ ...secure, ca: root.pem }, grantHost(options)));
+  t.is(await keptConnection(t, port, { pem: leaf.pem + between.pem, key: leaf.key }).ask(), 200);
+});
+
 test('a warning says once why certificates over TLS 1.2 are not used', async (t) => {
   const port = await listen(t, createServer(tls, koaHost()));
   const warned = once(process, 'warning');
