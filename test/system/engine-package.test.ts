@@ -24,7 +24,9 @@ test('the packed engine: its types resolve everywhere, nothing runs at install, 
   t.notThrows(() => run(tool('attw'), [file, '--profile', 'esm-only']));
   const paths = (packed[0]?.files ?? []).map(({ path }) => path);
   t.deepEqual(
-    paths.filter((path) => !/^(dist\/.+\.(js|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/.test(path)),
+    paths.filter(
+      (path) => !/^(dist\/.+\.(js|d\.ts)|package\.json|README\.md|CHANGELOG\.md|LICENSE|NOTICE)$/.test(path),
+    ),
     [],
   );
   const manifest = JSON.parse(readFileSync(join(top, 'policy-engine/package.json'), 'utf8'));

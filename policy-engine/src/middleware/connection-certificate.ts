@@ -8,6 +8,8 @@ import { type Clock, systemClock } from '../clock.ts';
 export interface NodeSocket {
   readonly remoteAddress?: string | undefined;
   readonly remotePort?: number | undefined;
+  readonly localAddress?: string | undefined;
+  readonly localPort?: number | undefined;
   readonly authorized?: boolean;
   getProtocol?(): string | null;
   getPeerX509Certificate?(): X509Certificate | undefined;
@@ -20,8 +22,9 @@ export interface ConnectionOptions {
    * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
    * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
    * A function is asked at each connection and request, for authorities that change. It answers what the TLS layer verifies handshakes
-   * against, whose word counts (as without authorities) until the answer is another text or object: certificates of connections that
-   * began before are then verified here. An answer that is none, or that throws, counts as no authority.
+   * against, whose word counts (as without authorities) until one of them is taken away: certificates of connections that began before are
+   * then verified here, where Node has forgotten the intermediates that their clients sent. End such connections, or list the intermediates
+   * that are in use as well. An answer that is none, or that throws, counts as no authority.
    */
   authorities?: AuthoritiesInput | (() => AuthoritiesInput);
   /** The time that the dates of certificates are compared with. Default: the machine's. */
@@ -49,7 +52,7 @@ export class ConnectionCertificates {
   /** The answer of `#source` that `#authorities` was made of. */
   #input: AuthoritiesInput | undefined;
   #authorities: readonly X509Certificate[] | undefined;
-  /** How often the answer changed. */
+  /** How often an authority was taken away. */
   #generation = 0;
   readonly #handshakes = new Handshakes(() => {
     this.#refresh();
@@ -93,14 +96,19 @@ export class ConnectionCertificates {
     try {
       const input = this.#source();
       if (input === this.#input) return;
-      this.#generation += 1;
-      this.#authorities = parseAuthorities(input);
+      this.#accept(parseAuthorities(input));
       this.#input = input;
     } catch {
-      this.#generation += 1;
+      this.#accept([]);
       this.#input = undefined;
-      this.#authorities = [];
     }
+  }
+
+  /** Connections of before go on counting while none of their authorities was taken away. */
+  #accept(authorities: readonly X509Certificate[]): void {
+    const kept = new Set(authorities.map(({ fingerprint256 }) => fingerprint256));
+    if (this.#authorities?.some(({ fingerprint256 }) => !kept.has(fingerprint256))) this.#generation += 1;
+    this.#authorities = authorities;
   }
 
   #verifiedUntil(socket: NodeSocket, isFixed: boolean, certificate: X509Certificate | undefined, now: number): number {
@@ -134,11 +142,11 @@ export class ConnectionCertificates {
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** How often the authorities had changed when the handshake of a connection began. Servers are followed from the first request on. */
+/** How often authorities had been taken away when the handshake of a connection began. Servers are followed from the first request on. */
 class Handshakes {
   readonly #generation: () => number;
   readonly #servers = new WeakSet<EventEmitter>();
-  /** By the address of the client: a TLS connection is another object than the one below it. */
+  /** By both ends: a TLS connection is another object than the one below it. */
   readonly #begun = new Map<string, number>();
 
   constructor(generation: () => number) {
@@ -149,21 +157,21 @@ class Handshakes {
   generationOf(socket: NodeSocket): number {
     const server: unknown = Reflect.get(socket, 'server');
     if (server instanceof EventEmitter && !this.#servers.has(server)) this.#follow(server);
-    return this.#begun.get(peerOf(socket)) ?? 0;
+    return this.#begun.get(endsOf(socket)) ?? 0;
   }
 
   #follow(server: EventEmitter): void {
     this.#servers.add(server);
     server.on('connection', (socket: NodeSocket & EventEmitter) => {
-      const peer = peerOf(socket);
-      this.#begun.set(peer, this.#generation());
-      socket.once('close', () => this.#begun.delete(peer));
+      const ends = endsOf(socket);
+      this.#begun.set(ends, this.#generation());
+      socket.once('close', () => this.#begun.delete(ends));
     });
   }
 }
 
-function peerOf({ remoteAddress, remotePort }: NodeSocket): string {
-  return `${remoteAddress} ${remotePort}`;
+function endsOf({ remoteAddress, remotePort, localAddress, localPort }: NodeSocket): string {
+  return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
 }
 
 /**
