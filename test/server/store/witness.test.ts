@@ -2,6 +2,7 @@ import {
   copyFileSync,
   existsSync,
   readFileSync,
+  renameSync,
   rmSync,
   statSync,
   symlinkSync,
@@ -140,7 +141,7 @@ test('a place of the witness that was cut off leaves the one before; none that c
   await save(store, 'd');
   await store.close();
   t.like(readWitness(file), { sequence: 4 });
-  damage(lost, 0, 1, 2, 3);
+  damage(lost, ...Array(16).keys());
   t.is(readWitness(lost), 'unreadable');
   await t.throwsAsync(openSqliteStore(lost), { instanceOf: StoreRefusedError, message: /its witness `.*` is damaged/ });
   rmSync(`${missing}.witness`);
@@ -167,6 +168,24 @@ test('a witness that was removed while the store is open is there again with the
   t.like(readWitness(file), { sequence: 3 });
   t.is(statSync(`${file}.witness`).mode & 0o777, 0o600);
   await store.close();
+});
+
+test('a process that comes late with its witness, or makes the file again, takes nothing back', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const position = (sequence: number) => ({ epoch: 1, sequence, head: '' });
+  createWitness(file, position(1));
+  const [late, other] = [new WitnessWriter(file), new WitnessWriter(file)];
+  for (let sequence = 6; sequence <= 21; sequence += 1) other.write(position(sequence));
+  // The same place as 21.
+  late.write(position(5));
+  t.like(readWitness(file), { sequence: 21 });
+  for (const remove of [() => rmSync(`${file}.witness`), () => renameSync(`${file}.witness`, `${file}.elsewhere`)]) {
+    remove();
+    other.write(position(40));
+    late.write(position(39));
+    t.like(readWitness(file), { sequence: 40 });
+  }
+  for (const writer of [late, other]) writer.close();
 });
 
 test('the log is removed while the store is open: nothing is acknowledged on it, and nothing is lost', async (t) => {

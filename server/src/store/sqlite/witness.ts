@@ -6,20 +6,21 @@ import {
   linkSync,
   openSync,
   readFileSync,
+  readSync,
   renameSync,
   rmSync,
   writeFileSync,
   writeSync,
 } from 'node:fs';
 import { z } from 'zod';
-import { checkOwnFile } from './file-checks.ts';
+import { checkOwnFile, fileIdentity } from './file-checks.ts';
 import { syncFile, syncFolder } from './written-file.ts';
 
 /*
  * The witness of a store: a small file beside it that says how far the store had come when a change was acknowledged, written and synced
  * before each acknowledgement. A store that lost what its log held has not come that far. The file has a few places, and the change with number
- * n is written in place n modulo their count: a place that was cut off while it was written leaves the one before, and of several processes
- * none writes over what a later one says.
+ * n is written in place n modulo their count: a place that was cut off while it was written leaves the one before. Of several processes one may
+ * come late, and none writes over what a later one says.
  */
 
 /** How far a store has come. */
@@ -34,7 +35,7 @@ export interface Position {
 /** What lies beside a store: nothing, something that nobody can read any more, or how far the store had come. */
 export type WitnessState = 'missing' | 'unreadable' | Position;
 
-const places = 4;
+const places = 16;
 /** A disk writes no less than this at once: what happens to one place happens to no other. */
 const placeBytes = 4096;
 
@@ -106,17 +107,31 @@ export class WitnessWriter {
 
   /** On the disk when this returns. Throws errors of the system. */
   write(position: Position): void {
-    writeSync(this.#descriptor, formatPlace(position), 0, placeBytes, (position.sequence % places) * placeBytes);
+    const at = (position.sequence % places) * placeBytes;
+    const said = Buffer.alloc(placeBytes);
+    const read = readSync(this.#descriptor, said, 0, placeBytes, at);
+    const later = parsePlace(said.subarray(0, read));
+    if (later === undefined || isFurther(position, later)) {
+      writeSync(this.#descriptor, formatPlace(position), 0, placeBytes, at);
+    }
     fdatasyncSync(this.#descriptor);
     // Somebody removed or replaced the file: what was written is nowhere.
-    if (fstatSync(this.#descriptor).nlink === 0) this.#restore(position);
+    if (!this.#isInPlace()) this.#restore(position);
   }
 
+  #isInPlace(): boolean {
+    const { dev, ino } = fstatSync(this.#descriptor);
+    const inPlace = fileIdentity(witnessFileOf(this.#storeFile));
+    return inPlace?.device === dev && inPlace.inode === ino;
+  }
+
+  /** Several processes may do so at once: the file that one of them made takes what the others say. */
   #restore(position: Position): void {
-    replaceWitness(this.#storeFile, position);
+    createWitness(this.#storeFile, position);
     const descriptor = openSync(witnessFileOf(this.#storeFile), 'r+');
     closeSync(this.#descriptor);
     this.#descriptor = descriptor;
+    this.write(position);
   }
 
   close(): void {
