@@ -56,7 +56,8 @@ export interface RunningServer {
 export async function createServer(config: ServerConfig, deps: ServerDeps): Promise<RunningServer> {
   const { logger, clock = systemClock, peers = noPeers } = deps;
   await using cleanup = new AsyncDisposableStack();
-  const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock }));
+  let hasStarted = false;
+  const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock, tellsTime: () => hasStarted }));
   if (deps.store === undefined) cleanup.defer(() => store.close());
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const files = keyFilesIn(config.keysDir);
@@ -108,6 +109,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
   const running = cleanup.move();
+  hasStarted = true;
   logger.info({ baseUrl: http.addresses.baseUrl, profile: config.profile.name }, 'serving');
   return {
     baseUrl: http.addresses.baseUrl,

@@ -1,9 +1,12 @@
 import { X509Certificate } from 'node:crypto';
-import { readFileSync } from 'node:fs';
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import { judgeClock, watchStore } from '@signet/server/store-watch';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domain-sketch';
 import { caller, startServer } from '#support/start-server';
 
 const minute = 60_000;
@@ -93,6 +96,37 @@ test('the wrong clock of another server makes no other unready', async (t) => {
   newest = { at: now + minute, own: true };
   await watch.refresh();
   t.is(watch.clock(), 'fit');
+});
+
+test('what a server writes by itself while it starts does not make the clock of its start right', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'signet-clock-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'signet.db');
+  const before = await openSqliteStore(file, { clock: new FakeClock(now) });
+  await before.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name: 'a' })));
+  await before.close();
+  for (const [wall, state] of [
+    [now - minute, 'fit'],
+    [now - minute - 1, 'wrong'],
+  ] as const) {
+    const clock = new FakeClock(wall);
+    let hasStarted = false;
+    const store = await openSqliteStore(file, { clock, tellsTime: () => hasStarted });
+    const save = (name: string) =>
+      store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name })));
+    await save(`start.${state}`);
+    const onCondition = () => undefined;
+    const watch = await watchStore({ store, clock, monotonic: () => 0, refreshIntervalMs: 60_000, onCondition });
+    t.is(watch.clock(), state);
+    hasStarted = true;
+    if (state === 'wrong') {
+      await save('served');
+      await watch.refresh();
+      t.is(watch.clock(), 'fit', 'the first change that is acknowledged decides');
+    }
+    await watch.close();
+    await store.close();
+  }
 });
 
 test('a store that cannot be written is said once, tried again, and said to be back', async (t) => {

@@ -26,6 +26,11 @@ export interface SqliteStoreOptions {
   readonly readonly?: boolean;
   /** `ignored`: for one who looks what is wrong with a store, and only with `readonly`. */
   readonly witness?: 'required' | 'ignored';
+  /**
+   * Whether what is written now tells the time (`newestRecord`, `lastWritten`). Not what a server writes by itself while it starts: that would
+   * take a clock which was set wrong for right. Default: it does.
+   */
+  readonly tellsTime?: () => boolean;
 }
 
 /**
@@ -36,7 +41,8 @@ export interface SqliteStoreOptions {
  * that cannot be written (a full or read-only disk) is read; `tryWriting` goes on to changes once it can be.
  */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
-  const { clock = systemClock, monotonic = () => performance.now(), readonly = false, witness = 'required' } = options;
+  const { clock = systemClock, monotonic = () => performance.now(), tellsTime = () => true } = options;
+  const { readonly = false, witness = 'required' } = options;
   try {
     if (!readonly) {
       refuseLostFile(file);
@@ -46,7 +52,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
     const prepare = async () => {
       await prepareWhenFree(file, clock, 'with-witness');
     };
-    const deps = { file, readonly, witness, schemas: await knownSchemas(), clock, monotonic, prepare };
+    const deps = { file, readonly, witness, schemas: await knownSchemas(), clock, monotonic, tellsTime, prepare };
     const database = new SqliteStoreDatabase(deps);
     await database.open();
     return new KyselyStore(database, clock);

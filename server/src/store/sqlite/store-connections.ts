@@ -22,6 +22,7 @@ export interface SqliteStoreDeps {
   readonly schemas: KnownSchemas;
   readonly clock: Clock;
   readonly monotonic: () => number;
+  readonly tellsTime: () => boolean;
   /** Checks the whole file and brings it up to date, before it is opened for changes. */
   readonly prepare: () => Promise<void>;
 }
@@ -66,7 +67,8 @@ export class SqliteStoreDatabase implements StoreDatabase {
       const { result, hasChanged } = await writer.transact(work, durability);
       if (hasChanged) {
         this.#condition = 'writable';
-        this.#lastWritten = { wall: this.#deps.clock.now(), monotonic: this.#deps.monotonic() };
+        const { clock, monotonic, tellsTime } = this.#deps;
+        if (tellsTime()) this.#lastWritten = { wall: clock.now(), monotonic: monotonic() };
       }
       return result;
     } catch (error) {
@@ -164,12 +166,12 @@ export class SqliteStoreDatabase implements StoreDatabase {
     try {
       await this.#deps.prepare();
       return await this.#openReader(identity, (log) => {
-        const { file, clock } = this.#deps;
+        const { file, clock, tellsTime } = this.#deps;
         const isLogInPlace = () => this.#isLogInPlace(log);
         return new StoreWriter(openDatabase(file), {
           storeFile: file,
           isLogInPlace,
-          now: () => clock.now(),
+          now: () => (tellsTime() ? clock.now() : undefined),
           writtenBy: this.#process,
         });
       });

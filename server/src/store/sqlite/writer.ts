@@ -13,7 +13,8 @@ export interface WriterDeps {
   readonly storeFile: string;
   /** Whether the log that is open is the one beside the file. */
   readonly isLogInPlace: () => boolean;
-  readonly now: () => number;
+  /** Undefined for what tells nobody the time. */
+  readonly now: () => number | undefined;
   /** The name of this process in the store. */
   readonly writtenBy: string;
 }
@@ -30,6 +31,7 @@ export class StoreWriter {
   readonly #deps: WriterDeps;
   readonly #changes: Database.Statement<unknown[]>;
   readonly #number: Database.Statement<unknown[]>;
+  readonly #numberOnly: Database.Statement<unknown[]>;
   #durability: Durability = 'acknowledged';
 
   constructor(database: Database.Database, deps: WriterDeps) {
@@ -40,6 +42,9 @@ export class StoreWriter {
     this.#number = database.prepare(
       `update meta set sequence = sequence + 1, written_at = @at, written_by = @by where id = 1
        returning epoch, sequence, audit_head`,
+    );
+    this.#numberOnly = database.prepare(
+      'update meta set sequence = sequence + 1 where id = 1 returning epoch, sequence, audit_head',
     );
     this.#witness = new WitnessWriter(deps.storeFile);
   }
@@ -69,8 +74,7 @@ export class StoreWriter {
       this.#prepareFor('acknowledged');
       const position = await connection.transaction().execute(async () => {
         if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
-        const sql = 'update meta set sequence = sequence + 1 where id = 1 returning epoch, sequence, audit_head';
-        return toPosition(this.#database.prepare(sql).get());
+        return toPosition(this.#numberOnly.get());
       });
       this.#acknowledge(position, 'acknowledged');
     });
@@ -107,7 +111,8 @@ export class StoreWriter {
   }
 
   #nextPosition(): Position {
-    return toPosition(this.#number.get({ at: this.#deps.now(), by: this.#deps.writtenBy }));
+    const at = this.#deps.now();
+    return toPosition(at === undefined ? this.#numberOnly.get() : this.#number.get({ at, by: this.#deps.writtenBy }));
   }
 
   #acknowledge(position: Position, durability: Durability): void {
