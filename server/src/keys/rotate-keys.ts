@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
-import { ConflictError, NotFoundError } from '../errors.ts';
+import { ConflictError, NotFoundError, StoreReadOnlyError } from '../errors.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { StoreTransaction } from '../store/store.ts';
 import type { KeyFiles } from './key-files.ts';
@@ -19,7 +19,6 @@ export type SigningKeyTransaction = Pick<
 /** Where the records of signing keys are kept. */
 export interface SigningKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
-  addSigningKey(record: SigningKeyRecord): Promise<void>;
   /** Runs `work` in one transaction. */
   change<Result>(work: (transaction: SigningKeyTransaction) => Promise<Result>): Promise<Result>;
 }
@@ -43,6 +42,22 @@ async function makeKey({ files, clock }: RotateKeysDeps, purpose: KeyPurpose, ac
   return record;
 }
 
+/** Changes the store with keys that were made for it; those that are certainly not in it leave no file behind. */
+async function changeWith<Result>(
+  { store, files }: RotateKeysDeps,
+  made: readonly (SigningKeyRecord | undefined)[],
+  work: (transaction: SigningKeyTransaction) => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await store.change(work);
+  } catch (error) {
+    // Of any other failure nobody can say whether the records are there.
+    const isRefused = error instanceof StoreReadOnlyError || error instanceof ConflictError;
+    for (const record of isRefused ? made : []) if (record !== undefined) await files.remove(record.kid);
+    throw error;
+  }
+}
+
 /** Adds one key that signs from `delayMs` on. */
 export async function addSigningKey(
   deps: RotateKeysDeps,
@@ -50,7 +65,7 @@ export async function addSigningKey(
   delayMs: number,
 ): Promise<SigningKeyRecord> {
   const record = await makeKey(deps, purpose, deps.clock.now() + delayMs);
-  await deps.store.addSigningKey(record);
+  await changeWith(deps, [record], (transaction) => transaction.addSigningKey(record));
   return record;
 }
 
@@ -62,7 +77,7 @@ export async function ensureSigningKeys(deps: RotateKeysDeps): Promise<readonly 
     if (signingOrder(records, purpose, deps.clock.now()).length > 0) continue;
     const first = await makeKey(deps, purpose, deps.clock.now());
     const standby = hasStandby(records, purpose) ? undefined : await makeKey(deps, purpose, standbyTime);
-    await deps.store.change(async (transaction) => {
+    await changeWith(deps, [first, standby], async (transaction) => {
       await transaction.addSigningKey(first);
       if (standby !== undefined) await transaction.addSigningKey(standby);
     });
@@ -76,7 +91,7 @@ export async function ensureStandbyKeys(deps: RotateKeysDeps): Promise<void> {
   for (const purpose of keyPurposes) {
     if (hasStandby(await deps.store.signingKeys(), purpose)) continue;
     const record = await makeKey(deps, purpose, standbyTime);
-    const isAdded = await deps.store.change(async (transaction) => {
+    const isAdded = await changeWith(deps, [record], async (transaction) => {
       if (hasStandby(await transaction.signingKeys(), purpose)) return false;
       await transaction.addSigningKey(record);
       return true;
@@ -112,7 +127,7 @@ export async function rotateKey(
   const at = deps.clock.now() + (isNow ? 0 : delayMs);
   const spare = await makeKey(deps, purpose, standbyTime);
   const made = known ?? (await makeKey(deps, purpose, at));
-  await deps.store.change(async (transaction) => {
+  await changeWith(deps, [spare, ...(known === undefined ? [made] : [])], async (transaction) => {
     if (known === undefined) await transaction.addSigningKey(made);
     else if (!(await transaction.activateSigningKey(known.kid, at))) throw lostRace();
     await transaction.addSigningKey(spare);
@@ -144,7 +159,7 @@ export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Succ
   const successor = await successorOf(deps, records, lost);
   const rest = records.filter((record) => record.kid !== kid && record.kid !== successor?.kid);
   const spare = hasStandby(rest, lost.purpose) ? undefined : await makeKey(deps, lost.purpose, standbyTime);
-  await deps.store.change(async (transaction) => {
+  await changeWith(deps, [spare, ...(successor?.isNew ? [successor] : [])], async (transaction) => {
     if (successor?.isNew) await transaction.addSigningKey(successor);
     else if (successor && !(await transaction.activateSigningKey(successor.kid, successor.activateAt)))
       throw lostRace();

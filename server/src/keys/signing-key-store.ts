@@ -6,7 +6,6 @@ export function signingKeyStore(store: Store, actor: string, reason?: string): S
   const context = { actor, ...(reason !== undefined && { reason }) };
   return {
     signingKeys: () => store.signingKeys(),
-    addSigningKey: (record) => store.change(context, (transaction) => transaction.addSigningKey(record)),
     change: (work) => store.change(context, work),
   };
 }
