@@ -103,7 +103,7 @@ const obstacles: readonly (readonly [
       writeFileSync(file, 'no store at all, but a text', { mode: 0o600 });
     },
     (file) => renameSync(`${file}.away`, file),
-    'the store cannot be used',
+    'the store is corrupt',
   ],
   ['has corrupt pages', turnLogOver, turnLogOver, 'the store is corrupt'],
 ];

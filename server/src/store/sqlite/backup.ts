@@ -40,8 +40,9 @@ export async function backUpStore(storeFile: string, target: string, sealKey: Bu
 
 function copy(storeFile: string, partial: string): void {
   const witness = readWitness(storeFile);
-  const database = openForReading(storeFile);
+  let database: Database.Database | undefined;
   try {
+    database = openForReading(storeFile);
     database.pragma('busy_timeout = 5000');
     requireInStep(database, storeFile, witness);
     database.prepare('vacuum into ?').run(partial);
@@ -49,7 +50,7 @@ function copy(storeFile: string, partial: string): void {
     // Only what is written is the new file's: everything else is the store's.
     throw isWriteError(error) ? error : refusalOf(storeFile, error);
   } finally {
-    database.close();
+    database?.close();
   }
 }
 
