@@ -36,6 +36,8 @@ onLinux('workers that abort or are killed are started again, and the others answ
         .catch(() => undefined)
     )?.status;
   t.is(await status(), 200);
+  // As many as said so: the port is free for others while none has it.
+  let served = 2;
   for (const signal of ['SIGABRT', 'SIGKILL'] as const) {
     const [first = 0, ...others] = childrenOf(serving.pid);
     t.is(others.length, 1);
@@ -43,6 +45,8 @@ onLinux('workers that abort or are killed are started again, and the others answ
     await until('the worker is gone', () => !childrenOf(serving.pid).includes(first), 60_000);
     t.is(await until('another worker answers', async () => (await status()) === 200 && 200, 60_000), 200);
     await until('it is replaced', () => childrenOf(serving.pid).length === 2, 60_000);
+    served += 1;
+    await until('the new one answers', () => serving.errors().split('"msg":"serving"').length > served, 60_000);
     t.true(childrenOf(serving.pid).every((pid) => pid !== first));
   }
   t.is(serving.errors().match(/worker ended, another is started/g)?.length, 2);
