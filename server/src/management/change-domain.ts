@@ -1,4 +1,5 @@
 import { createHash } from 'node:crypto';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
@@ -98,6 +99,7 @@ export async function changeDomain(
   await deps.refresh();
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
     const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
+    await yieldToOthers();
     await transaction.saveExcerpt(before, after);
     if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
@@ -163,7 +165,9 @@ async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: C
     ? await readForChange(reader, edit.domain, { ...edit.members, withoutRules: false })
     : excerpt;
   const before = whole ?? excerpt;
+  await yieldToOthers();
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
+  await yieldToOthers();
   const elsewhere = await elsewhereWarnings(deps, request, { before: before.content, after, reader });
   return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...elsewhere] };
 }
@@ -203,7 +207,9 @@ async function edited(
   const { sees } = viewerOf(snapshot, request.caller, now);
   const { allowWildcard } = request;
   const names = nameRulesOf(deps, request, before.name);
+  await yieldToOthers();
   await checkSafeguards(before, after, { allowWildcard, ...names, now, reader, sees });
+  await yieldToOthers();
   await checkPlantedKeys(before, after, reader, sees);
   return after;
 }

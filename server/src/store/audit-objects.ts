@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
+import type { DomainDiff, ListDiff } from './diff-domains.ts';
 import type { AuditRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
@@ -59,17 +60,35 @@ function sideWithoutHidden(text: string, sees: (object: string) => boolean): str
 /** Notes which things of a domain a record speaks of, so that their changes are found without reading the log. */
 export async function insertAuditObjects(
   db: Kysely<Schema>,
-  record: {
-    readonly id: number;
-    readonly subject: string;
-    readonly before: string | null;
-    readonly after: string | null;
-  },
+  { id, subject }: { readonly id: number; readonly subject: string },
+  objects: readonly ObjectKey[],
 ): Promise<void> {
-  const sides = [record.before, record.after].map((text) => sideSchema.parse(JSON.parse(text ?? '{}')));
-  const rows = objectKinds.flatMap((kind) => {
-    const names = new Set(sides.flatMap((side) => side[fields[kind]].map(({ name }) => name)));
-    return [...names].map((name) => ({ domain: record.subject, kind, name, audit_id: record.id }));
-  });
+  const rows = objects.map(({ kind, name }) => ({ domain: subject, kind, name, audit_id: id }));
   for (const part of chunks(rows, rowsAStatement)) await db.insertInto('audit_objects').values(part).execute();
+}
+
+/** What a stored record of a domain names. */
+export function objectsIn(record: { readonly before: string | null; readonly after: string | null }): ObjectKey[] {
+  const sides = [record.before, record.after].map((text) => sideSchema.parse(JSON.parse(text ?? '{}')));
+  return objectKinds.flatMap((kind) => {
+    const names = new Set(sides.flatMap((side) => side[fields[kind]].map(({ name }) => name)));
+    return [...names].map((name) => ({ kind, name }));
+  });
+}
+
+/** What of a domain a difference is about: what its audit record names. */
+export function objectsOf(diff: DomainDiff): readonly ObjectKey[] {
+  const of = (kind: ObjectKind, items: readonly { readonly name: string }[]) =>
+    [...new Set(items.map(({ name }) => name))].map((name) => ({ kind, name }));
+  const changed = <Item>({ removed, added, changed: both }: ListDiff<Item>) => [
+    ...removed,
+    ...added,
+    ...both.map(({ after }) => after),
+  ];
+  return [
+    ...of('role', [...diff.removedRoles, ...diff.roles.map(({ after }) => after)]),
+    ...of('group', [...diff.removedGroups, ...diff.groups.map(({ after }) => after)]),
+    ...of('policy', changed(diff.policies)),
+    ...of('service', changed(diff.services)),
+  ];
 }

@@ -1,20 +1,27 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { auditHash } from './audit-chain.ts';
-import { insertAuditObjects } from './audit-objects.ts';
+import { insertAuditObjects, type ObjectKey } from './audit-objects.ts';
 import type { AuditAction, AuditRecord } from './records.ts';
-import { optional, orNull } from './row-values.ts';
+import { chunks, optional, orNull } from './row-values.ts';
 import type { AuditTable, Schema } from './schema.ts';
-import type { AuditQuery } from './store.ts';
+import type { AuditPage, AuditQuery } from './store.ts';
 
 /** Those whose subject is a domain. */
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];
 
-/** Writes the record behind the one whose hash is `head`, and answers its own hash. */
+/** Where a record stands in the log. */
+export interface AuditPlace {
+  readonly counter: number;
+  /** The hash of the record before it. */
+  readonly head: string;
+}
+
+/** Writes the record with the things of a domain that it speaks of, and answers its hash. */
 export async function insertAudit(
   db: Kysely<Schema>,
   record: AuditRecord,
-  counter: number,
-  head: string,
+  { counter, head }: AuditPlace,
+  objects: readonly ObjectKey[],
 ): Promise<string> {
   const row = {
     id: record.id,
@@ -35,12 +42,48 @@ export async function insertAudit(
     .insertInto('audit')
     .values({ ...row, hash })
     .execute();
-  if (domainActions.includes(record.action)) await insertAuditObjects(db, row);
+  await insertAuditObjects(db, row, objects);
   return hash;
 }
 
 export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<AuditRecord[]> {
-  let select = db.selectFrom('audit').selectAll().orderBy('id', 'desc').limit(query.limit);
+  return (await selectRecords(db, query).selectAll().execute()).map(auditRecord);
+}
+
+/** The same, as many as may be answered at once. */
+export async function readAuditPage(db: Kysely<Schema>, query: AuditQuery): Promise<AuditPage> {
+  const found = await selectRecords(db, { ...query, limit: query.limit + 1 })
+    .select(['id', lengthOfSides])
+    .execute();
+  const fit = Math.min(query.limit, fitting(found.map(({ length }) => length)));
+  const ids = found.slice(0, fit).map(({ id }) => id);
+  const last = ids.at(-1);
+  const records: AuditRecord[] = [];
+  for (const part of chunks(ids, recordsAStatement)) {
+    const rows = await db.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id', 'desc').execute();
+    for (const row of rows) records.push(auditRecord(row));
+  }
+  return { records, ...(last !== undefined && ids.length < found.length && { next: last }) };
+}
+
+/** A page of the log has at most so many characters of what was before and after, or one record. */
+const maxPageCharacters = 1_000_000;
+const recordsAStatement = 100;
+
+const lengthOfSides = sql<number>`length(coalesce(before, '')) + length(coalesce(after, ''))`.as('length');
+
+/** How many of the first ones fit on one page. */
+function fitting(lengths: readonly number[]): number {
+  let sum = 0;
+  const past = lengths.findIndex((length, index) => {
+    sum += length;
+    return index > 0 && sum > maxPageCharacters;
+  });
+  return past < 0 ? lengths.length : past;
+}
+
+function selectRecords(db: Kysely<Schema>, query: AuditQuery) {
+  let select = db.selectFrom('audit').orderBy('id', 'desc').limit(query.limit);
   if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
   if (query.domain !== undefined) {
     // A certificate, a key or the store itself may have the name of a domain.
@@ -49,7 +92,7 @@ export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<
   }
   if (query.before !== undefined) select = select.where('id', '<', query.before);
   if (query.object !== undefined) select = select.where('id', 'in', recordsOf(db, query));
-  return (await select.execute()).map(auditRecord);
+  return select;
 }
 
 /** The record with which a domain begins: the last one of its making. */

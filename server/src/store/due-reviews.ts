@@ -1,5 +1,6 @@
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
-import type { Kysely } from 'kysely';
+import { type Kysely, type SqlBool, sql } from 'kysely';
+import { rowsAPage } from './read-members.ts';
 import { optional } from './row-values.ts';
 import type { Schema } from './schema.ts';
 
@@ -15,26 +16,85 @@ export interface DueReview {
   readonly expires?: number;
 }
 
-/** Every member whose review is due at `at` (milliseconds), by the index of reviews; in no order. */
-export async function readDueReviews(db: Kysely<Schema>, at: number): Promise<DueReview[]> {
-  const columns = ['domain', 'member', 'review', 'expires'] as const;
-  const roles = await db
-    .selectFrom('role_members')
-    .select([...columns, 'role as name'])
-    .where('review', '<=', at)
-    .execute();
-  const groups = await db
-    .selectFrom('group_members')
-    .select([...columns, 'group_name as name'])
-    .where('review', '<=', at)
-    .execute();
-  const reviewOf = (kind: DueReview['kind']) => (row: (typeof roles)[number]) => ({
-    domain: parseDomainName(row.domain),
-    kind,
-    name: row.name,
-    member: row.member,
-    review: row.review ?? at,
-    ...optional('expires', row.expires),
-  });
-  return [...roles.map(reviewOf('role')), ...groups.map(reviewOf('group'))];
+/** The place of a review in the list of them. */
+export type ReviewPlace = Pick<DueReview, 'review' | 'domain' | 'kind' | 'name' | 'member'>;
+
+export interface DueReviewQuery {
+  /** Due at this time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly domain?: DomainName;
+  /** Only those that follow this one. */
+  readonly after?: ReviewPlace;
+  readonly limit: number;
+  /** Whether the one who asks may know of it. */
+  readonly isVisible: (review: DueReview) => boolean;
+}
+
+/** The oldest first; those of one time by where they are. */
+export function compareReviews(a: ReviewPlace, b: ReviewPlace): number {
+  if (a.review !== b.review) return a.review - b.review;
+  for (const key of ['domain', 'kind', 'name', 'member'] as const) {
+    if (a[key] !== b[key]) return a[key] < b[key] ? -1 : 1;
+  }
+  return 0;
+}
+
+/**
+ * The first members whose review is due, by the index of reviews. Read in pages of rows, between which requests go on being answered, and no
+ * further than needed: any number may be due, and all at one time.
+ */
+export async function readDueReviews(db: Kysely<Schema>, query: DueReviewQuery): Promise<DueReview[]> {
+  const found = [...(await firstOf(db, 'role', query)), ...(await firstOf(db, 'group', query))];
+  return found.sort(compareReviews).slice(0, query.limit);
+}
+
+interface Row {
+  readonly place: number;
+  readonly domain: string;
+  readonly name: string;
+  readonly member: string;
+  readonly review: number;
+  readonly expires: number | null;
+}
+
+async function firstOf(db: Kysely<Schema>, kind: DueReview['kind'], query: DueReviewQuery): Promise<DueReview[]> {
+  const { limit } = query;
+  let found: DueReview[] = [];
+  let last: Row | undefined;
+  for (;;) {
+    const rows = await readRows(db, kind, query, last);
+    for (const row of rows) {
+      const review = reviewOf(kind, row);
+      const isWanted = query.after === undefined || compareReviews(review, query.after) > 0;
+      if (isWanted && query.isVisible(review)) found.push(review);
+    }
+    last = rows.at(-1);
+    found = found.sort(compareReviews).slice(0, limit);
+    // What follows is later than all that were found, unless it is of the same time.
+    const isFull = found.length === limit && (found.at(-1)?.review ?? 0) < (last?.review ?? 0);
+    if (last === undefined || rows.length < rowsAPage || isFull) return found;
+  }
+}
+
+/** In the order of the index: by the time, then by the place of the row in its table. */
+async function readRows(
+  db: Kysely<Schema>,
+  kind: DueReview['kind'],
+  { at, domain, after }: DueReviewQuery,
+  last: Row | undefined,
+): Promise<readonly Row[]> {
+  const rest =
+    last === undefined
+      ? sql<SqlBool>`review >= ${after?.review ?? Number.MIN_SAFE_INTEGER}`
+      : sql<SqlBool>`(review, rowid) > (${last.review}, ${last.place})`;
+  const only = domain === undefined ? sql`` : sql`and domain = ${domain}`;
+  const { rows } = await sql<Row>`select rowid as place, domain, member, review, expires,
+      ${sql.ref(kind === 'role' ? 'role' : 'group_name')} as name
+    from ${sql.table(`${kind}_members`)} where review is not null and review <= ${at} and ${rest} ${only}
+    order by review, rowid limit ${rowsAPage}`.execute(db);
+  return rows;
+}
+
+function reviewOf(kind: DueReview['kind'], { domain, name, member, review, expires }: Row): DueReview {
+  return { domain: parseDomainName(domain), kind, name, member, review, ...optional('expires', expires) };
 }

@@ -6,9 +6,9 @@ import { DomainError } from '../errors.ts';
 import type { InstanceStore } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import { type AuditVerdict, verifyAuditChain } from './audit-chain.ts';
-import { readAudit } from './audit-rows.ts';
+import { readAudit, readAuditPage } from './audit-rows.ts';
 import { KyselyCertificateStore } from './certificate-store.ts';
-import { type DueReview, readDueReviews } from './due-reviews.ts';
+import { type DueReview, type DueReviewQuery, readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
 import { KyselyInstanceStore } from './instance-store.ts';
 import { readChanges, readState } from './read-changes.ts';
@@ -17,7 +17,16 @@ import { createRecorder } from './recorder.ts';
 import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type { AuditQuery, Store, StoreChanges, StoreReader, StoreState, StoreTransaction, VersionOf } from './store.ts';
+import type {
+  AuditPage,
+  AuditQuery,
+  Store,
+  StoreChanges,
+  StoreReader,
+  StoreState,
+  StoreTransaction,
+  VersionOf,
+} from './store.ts';
 import type { Moment, NewestRecord, StoreCondition, StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
@@ -70,12 +79,16 @@ export class KyselyStore implements Store {
     return this.#read(readSigningKeys);
   }
 
-  dueReviews(at: number): Promise<readonly DueReview[]> {
-    return this.#read((db) => readDueReviews(db, at));
+  dueReviews(query: DueReviewQuery): Promise<readonly DueReview[]> {
+    return this.#read((db) => readDueReviews(db, query));
   }
 
   audit(query: AuditQuery): Promise<readonly AuditRecord[]> {
     return this.#read((db) => readAudit(db, query));
+  }
+
+  auditPage(query: AuditQuery): Promise<AuditPage> {
+    return this.#read((db) => readAuditPage(db, query));
   }
 
   pagingSecret(): Promise<Uint8Array> {

@@ -1,9 +1,11 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { InstanceKey } from '../instances/instance-store.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import { type ObjectKey, objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
@@ -64,6 +66,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
 
   async #save(before: DomainRecord | undefined, content: DomainContent): Promise<SaveOutcome> {
     const diff = diffDomains(before, content);
+    await yieldToOthers();
     if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
     const version = (await this.#lastVersion(content.name)) + 1;
     this.#changed = true;
@@ -74,7 +77,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
       diff,
     );
     const action = before === undefined ? 'create' : 'change';
-    await this.#audit({ action, subject: content.name, version, ...auditText(before, content, diff) });
+    await yieldToOthers();
+    const text = auditText(before, content, diff);
+    await yieldToOthers();
+    await this.#audit({ action, subject: content.name, version, ...text }, objectsOf(diff));
     await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
     if (before?.dnsForm === undefined) await claimDnsForm(this.#db, content.name, before === undefined);
     if (before === undefined) await beginDomain(this.#names(), content.name);
@@ -92,7 +98,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const diff = diffDomains(before, nothing);
     await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
-    await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) });
+    await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) }, objectsOf(diff));
     await this.#endCertificatesOf(name, withdrawnKeys(diff.services));
     await followNames(this.#names(), name, diff);
     await endDomain(this.#names(), name);
@@ -207,9 +213,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return row?.version ?? 0;
   }
 
-  async #audit(change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>): Promise<void> {
+  /** `objects` are the things of a domain that the change is about. */
+  async #audit(
+    change: Pick<AuditRecord, 'action' | 'subject' | 'version' | 'before' | 'after'>,
+    objects: readonly ObjectKey[] = [],
+  ): Promise<void> {
     const record = { ...this.#context, ...change, id: this.#nextId++, at: this.#now };
-    this.#auditHead = await insertAudit(this.#db, record, this.#reached(), this.#auditHead);
+    this.#auditHead = await insertAudit(this.#db, record, { counter: this.#reached(), head: this.#auditHead }, objects);
   }
 }
 

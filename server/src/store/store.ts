@@ -5,7 +5,7 @@ import type { InstanceKey, InstanceStore } from '../instances/instance-store.ts'
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { AuditVerdict } from './audit-chain.ts';
 import type { ObjectKey } from './audit-objects.ts';
-import type { DueReview } from './due-reviews.ts';
+import type { DueReview, DueReviewQuery } from './due-reviews.ts';
 import type { EndedName, FormHolder } from './names.ts';
 import type { ListKey, MemberScope } from './read-members.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRecord } from './records.ts';
@@ -125,6 +125,13 @@ export interface AuditQuery {
   readonly limit: number;
 }
 
+/** A page of the audit log, bounded also by what its records hold. */
+export interface AuditPage {
+  readonly records: readonly AuditRecord[];
+  /** More records follow, with ids smaller than this. */
+  readonly next?: number;
+}
+
 /** The truth about domains and keys, certificates and instances. */
 export interface Store extends SnapshotSource {
   readonly certificates: CertificateStore;
@@ -139,9 +146,11 @@ export interface Store extends SnapshotSource {
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   domainNames(): Promise<readonly DomainName[]>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
-  /** Every member whose review is due at `at` (milliseconds), in no order. */
-  dueReviews(at: number): Promise<readonly DueReview[]>;
+  /** The first members whose review is due, sorted as `compareReviews` does. */
+  dueReviews(query: DueReviewQuery): Promise<readonly DueReview[]>;
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
+  /** Fewer than `limit` where they are large. */
+  auditPage(query: AuditQuery): Promise<AuditPage>;
   /** Checks the chain of the whole audit log; with `known`, also that it passes through a head noted earlier. */
   verifyAudit(known?: string): Promise<AuditVerdict>;
   /** What signs the cursors of lists: the same for every server on this store. */

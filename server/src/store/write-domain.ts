@@ -166,6 +166,7 @@ async function removeLists(
   lists: readonly (RoleRecord | GroupRecord)[],
 ): Promise<void> {
   for (const { name, members } of lists) {
+    await removeMembers(db, table, domain, { name, members });
     const { numDeletedRows } = await db
       .deleteFrom(table)
       .where('domain', '=', domain)
@@ -173,6 +174,24 @@ async function removeLists(
       .where('member_count', '=', members.length)
       .executeTakeFirstOrThrow();
     if (numDeletedRows !== 1n) throw new Error(`not all members of \`${domain}:${name}\` were read`);
+  }
+}
+
+/** Before their list, which would take all of them away in one statement. */
+async function removeMembers(
+  db: Kysely<Schema>,
+  table: 'roles' | 'groups',
+  domain: string,
+  { name, members }: Pick<RoleRecord | GroupRecord, 'name' | 'members'>,
+): Promise<void> {
+  if (members.length <= rowsAStatement) return;
+  for (const part of chunks(members, rowsAStatement)) {
+    const names = part.map((member) => member.name);
+    const remove =
+      table === 'roles'
+        ? db.deleteFrom('role_members').where('role', '=', name)
+        : db.deleteFrom('group_members').where('group_name', '=', name);
+    await remove.where('domain', '=', domain).where('member', 'in', names).execute();
   }
 }
 

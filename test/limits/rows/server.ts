@@ -144,7 +144,7 @@ const member = (length: number): DomainSketch[] => [
 function toldWhole(warnings: readonly string[]): boolean {
   const told = new Map<string, string>();
   const ctx = { set: (name: string, value: string) => told.set(name, value) };
-  answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
+  void answerOutcome(ctx as never, { kind: 'changed', warnings, view: undefined, created: false } as never);
   return told.get('Signet-Warning') === warnings.join('; ');
 }
 

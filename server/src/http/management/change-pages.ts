@@ -1,9 +1,11 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { makeCursor, readCursor } from '../../management/paging.ts';
+import { runInSlices, type Steps } from '../../snapshot/steps.ts';
 import type { AuditRecord } from '../../store/records.ts';
 import type { AuditQuery } from '../../store/store.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { JsonText } from './json-steps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
 /** Answers one page of the audit log, newest first. */
@@ -15,16 +17,18 @@ export async function answerChanges(
 ): Promise<void> {
   const { cursor, limit, list } = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
   const before = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
-  const records = await deps.store.audit({
-    ...wanted,
-    limit: limit + 1,
-    ...(before !== undefined && { before }),
-  });
-  const items = records.slice(0, limit);
-  const last = items.at(-1);
-  const next =
-    records.length > limit && last !== undefined ? makeCursor(String(last.id), list, deps.pagingSecret) : undefined;
-  answerView(ctx, { items: items.map(show), ...(next !== undefined && { next }) });
+  const { records, next } = await deps.store.auditPage({ ...wanted, limit, ...(before !== undefined && { before }) });
+  const more = next !== undefined && { next: makeCursor(String(next), list, deps.pagingSecret) };
+  await answerView(ctx, { items: await runInSlices(mapInSteps(records, show)), ...more });
+}
+
+function* mapInSteps<Item, Shown>(items: readonly Item[], show: (item: Item) => Shown): Steps<Shown[]> {
+  const shown: Shown[] = [];
+  for (const item of items) {
+    shown.push(show(item));
+    yield;
+  }
+  return shown;
 }
 
 /** A record as the API shows it, with times and both sides as JSON. */
@@ -32,7 +36,7 @@ export function shownChange({ at, before, after, ...record }: AuditRecord): Reco
   return {
     at: formatTimestamp(at),
     ...record,
-    ...(before !== undefined && { before: JSON.parse(before) }),
-    ...(after !== undefined && { after: JSON.parse(after) }),
+    ...(before !== undefined && { before: new JsonText(before) }),
+    ...(after !== undefined && { after: new JsonText(after) }),
   };
 }

@@ -41,14 +41,14 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     const read = (after: string, limit: number) =>
       runInSlices(firstOf(names, limit, (name) => name > after && mayView(snapshot, caller, name, 'domain', now)));
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
-    answerView(ctx, await readPage(read, (name) => name, request, deps.pagingSecret));
+    await answerView(ctx, await readPage(read, (name) => name, request, deps.pagingSecret));
   });
   const create: PathRight = { kind: 'untold', why: 'the body names the domain', right: 'manage_domain' };
   routes.post(list, create, async (ctx) => {
     const content = readNewDomain(bodyJson(ctx));
     const outcome = await createDomain(deps, changeRequestOf(ctx), content);
     if (outcome.kind === 'done') ctx.set('Location', `${list}/${content.name}`);
-    answerOutcome(ctx, outcome);
+    await answerOutcome(ctx, outcome);
   });
   const domain = manages('manage_domain', objectOf.domain);
   // What only the policy of `sys.auth` gives.
@@ -56,13 +56,17 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
   const view = views(objectOf.domain);
   routes.get(one, view, async (ctx) => answerView(ctx, domainView(await viewedDomain(deps, ctx))));
   routes.put(one, domain, (ctx) => answerChange(deps, ctx, putDomain(domainOf(ctx), bodyJson(ctx))));
-  routes.delete(one, ofSystem, async (ctx) =>
-    answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))),
+  routes.delete(
+    one,
+    ofSystem,
+    async (ctx) => await answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))),
   );
   routes.get(`${one}/limits`, view, async (ctx) => answerView(ctx, (await viewedDomain(deps, ctx)).limits));
   routes.put(`${one}/limits`, domain, (ctx) => answerChange(deps, ctx, putLimits(domainOf(ctx), bodyJson(ctx))));
-  routes.get(`${one}/quotas`, view, async (ctx) =>
-    answerView(ctx, quotasView(await viewedDomain(deps, ctx), deps.quotas)),
+  routes.get(
+    `${one}/quotas`,
+    view,
+    async (ctx) => await answerView(ctx, quotasView(await viewedDomain(deps, ctx), deps.quotas)),
   );
   routes.put(`${one}/quotas`, ofSystem, (ctx) =>
     answerChange(deps, ctx, putQuotas(domainOf(ctx), bodyJson(ctx), deps.quotas)),
@@ -70,7 +74,7 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
   routes.get(`${one}/accounts/aws`, view, async (ctx) => {
     const { awsAccount } = await viewedDomain(deps, ctx);
     if (awsAccount === undefined) throw new NotFoundError('the domain has no such account');
-    answerView(ctx, { account: awsAccount });
+    await answerView(ctx, { account: awsAccount });
   });
   routes.put(`${one}/accounts/aws`, ofSystem, (ctx) =>
     answerChange(deps, ctx, putAccount(domainOf(ctx), bodyJson(ctx))),

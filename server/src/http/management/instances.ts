@@ -34,7 +34,7 @@ async function answerInstances(deps: ManagementRouteDeps, ctx: RouteContext): Pr
       ? makeCursor(JSON.stringify([last.service, last.provider, last.instanceId]), list, deps.pagingSecret)
       : undefined;
   const now = deps.clock.now();
-  answerView(ctx, { items: items.map((item) => shownInstance(item, now)), ...(next !== undefined && { next }) });
+  await answerView(ctx, { items: items.map((item) => shownInstance(item, now)), ...(next !== undefined && { next }) });
 }
 
 function shownInstance(record: InstanceRecord, now: number): Record<string, unknown> {

@@ -48,13 +48,13 @@ export function mountMemberListRoutes(
   routes.get(all, views(objectOf.domain), async (ctx) => {
     const domain = await viewedDomain(deps, ctx);
     const names = (kind === 'role' ? domain.roles : domain.groups).map(({ name }) => name);
-    answerPage(deps, ctx, names, (name) => name);
+    await answerPage(deps, ctx, names, (name) => name);
   });
   routes.get(one, view, async (ctx) => {
     const path = pathOf(ctx);
     const view = listView(await viewedDomain(deps, ctx, `${kind}.${path.name}`, scopeOfList(path)), path);
     if (view === undefined) throw new NotFoundError(`there is no such ${kind}`);
-    answerView(ctx, view);
+    await answerView(ctx, view);
   });
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putList(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
@@ -64,7 +64,7 @@ export function mountMemberListRoutes(
     const read = (after: string, limit: number) =>
       deps.store.view(async (reader) => (await reader.memberPage(path, after, limit)).map(shown));
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
-    answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
+    await answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
   });
   routes.get(member, view, (ctx) => answerObject(deps, ctx, deleteMember(pathOf(ctx), memberOf(ctx))));
   routes.put(member, members, (ctx) => answerChange(deps, ctx, putMember(pathOf(ctx), memberOf(ctx), bodyJson(ctx))));

@@ -26,13 +26,13 @@ export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRout
   const manage = manages('manage_policies', objectOf.policy);
   routes.get(all, views(objectOf.domain), async (ctx) => {
     const names = new Set((await viewedDomain(deps, ctx)).policies.map(({ name }) => name));
-    answerPage(deps, ctx, [...names], (name) => name);
+    await answerPage(deps, ctx, [...names], (name) => name);
   });
   routes.get(one, views(objectOf.policy), async (ctx) => {
     const path = pathOf(ctx);
     const view = policyView(await viewedDomain(deps, ctx, `policy.${path.name}`), path);
     if (view === undefined) throw new NotFoundError('there is no such policy');
-    answerView(ctx, view);
+    await answerView(ctx, view);
   });
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putPolicy(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deletePolicy(pathOf(ctx))));

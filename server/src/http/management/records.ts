@@ -4,6 +4,7 @@ import { readPage } from '../../management/paging.ts';
 import { mayView, viewerOf } from '../../management/rights.ts';
 import { keyOfHit, search } from '../../management/search.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
+import type { AuditRecord } from '../../store/records.ts';
 import { requireIdentity } from '../context.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
@@ -16,8 +17,11 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
   routes.get(`${deps.basePath}/domains/:domainName/changes`, views(objectOf.domain), async (ctx) => {
     const { name: domain } = await viewedDomain(deps, ctx);
     const viewer = viewerOf(deps.snapshot(), requireIdentity(ctx).name, deps.clock.now());
-    const sees = (object: string) => viewer.seesAll(domain) || viewer.sees(domain, object);
-    await answerChanges(deps, ctx, { domain }, (record) => shownChange(withoutHidden(record, sees)));
+    const sees = (object: string) => viewer.sees(domain, object);
+    const show = viewer.seesAll(domain)
+      ? shownChange
+      : (record: AuditRecord) => shownChange(withoutHidden(record, sees));
+    await answerChanges(deps, ctx, { domain }, show);
   });
   routes.get(`${deps.basePath}/changes`, { kind: 'operator', right: 'view_domain' }, (ctx) =>
     answerChanges(deps, ctx, {}),
@@ -43,7 +47,7 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
       const searched = { snapshot, store: deps.store, isVisible, sees };
       const read = (after: string, limit: number) => search(searched, wanted, after, limit);
-      answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
+      await answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
     },
   );
 }

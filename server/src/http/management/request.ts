@@ -12,10 +12,12 @@ import { noMembers } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
+import { runInSlices } from '../../snapshot/steps.ts';
 import type { DomainRecord } from '../../store/records.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { jsonInSteps } from './json-steps.ts';
 
 const maxWarnings = 10;
 /** Clients take 16 KiB of headers, and less. */
@@ -89,10 +91,10 @@ function flag(query: ReadonlyMap<string, string>, name: string): boolean {
 
 /** Makes one change and answers it: 201 for something new, 200, 204 where nothing is left, 200 with the preview of a dry run. */
 export async function answerChange(deps: ManagementRouteDeps, ctx: RouteContext, edit: DomainEdit): Promise<void> {
-  answerOutcome(ctx, await changeDomain(deps, changeRequestOf(ctx), edit));
+  await answerOutcome(ctx, await changeDomain(deps, changeRequestOf(ctx), edit));
 }
 
-export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
+export async function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): Promise<void> {
   if (outcome.kind === 'dry-run') {
     answerJson(ctx, JSON.stringify(outcome.preview));
     return;
@@ -103,7 +105,7 @@ export function answerOutcome(ctx: RouteContext, outcome: ChangeOutcome): void {
     ctx.status = 204;
   } else {
     ctx.status = outcome.created ? 201 : 200;
-    answerView(ctx, outcome.view);
+    await answerView(ctx, outcome.view);
   }
 }
 
@@ -113,9 +115,9 @@ function warningOf(warnings: readonly string[]): string {
 }
 
 /** Answers an object with its entity tag; 304 when the caller has it. */
-export function answerView(ctx: RouteContext, view: unknown): void {
-  // A view may be large: it is made JSON once.
-  const json = JSON.stringify(view);
+export async function answerView(ctx: RouteContext, view: unknown): Promise<void> {
+  // A view may be large: it is made JSON once, and in slices.
+  const json = await runInSlices(jsonInSteps(view));
   const tag = entityTagOfText(json);
   ctx.set('ETag', tag);
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
@@ -149,7 +151,7 @@ export async function answerObject(
 ): Promise<void> {
   const found = view(await viewedDomain(deps, ctx, object, members));
   if (found === undefined) throw new NotFoundError('there is no such object');
-  answerView(ctx, found);
+  await answerView(ctx, found);
 }
 
 export function requireView(
@@ -174,12 +176,12 @@ export function pageRequestOf(ctx: RouteContext, query: ReadonlyMap<string, stri
 }
 
 /** Answers one page of a sorted list: `{ items, next? }`. */
-export function answerPage<Item>(
+export async function answerPage<Item>(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
   items: readonly Item[],
   keyOf: (item: Item) => string,
   query = queryOf(ctx, ['limit', 'cursor']),
-): void {
-  answerView(ctx, pageOf(items, keyOf, pageRequestOf(ctx, query), deps.pagingSecret));
+): Promise<void> {
+  await answerView(ctx, pageOf(items, keyOf, pageRequestOf(ctx, query), deps.pagingSecret));
 }

@@ -1,10 +1,13 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
+import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
+import type { DueReview, ReviewPlace } from '../../store/due-reviews.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { answerPage, queryOf } from './request.ts';
+import { answerView, pageRequestOf, queryOf } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 /** The members whose review is due, the oldest first, in every domain that the caller may look at. */
@@ -22,25 +25,54 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
         throw new InvalidRequestError('before must be a UTC time such as `2027-01-01T00:00:00Z`');
       const only = query.get('domain');
       const domain = only === undefined ? undefined : parseDomainName(only, 'domain');
-      const snapshot = deps.snapshot();
-      const due = (await deps.store.dueReviews(before)).filter((one) => {
-        if (domain !== undefined && one.domain !== domain) return false;
-        return mayView(snapshot, caller, one.domain, `${one.kind}.${one.name}`, now);
-      });
-      const shown = due.map(({ review, expires, ...member }) => ({
-        ...member,
-        review: formatTimestamp(review),
-        ...(expires !== undefined && { expires: formatTimestamp(expires) }),
-      }));
-      const keyOf = (one: (typeof shown)[number]) =>
-        JSON.stringify([one.review, one.domain, one.kind, one.name, one.member]);
-      answerPage(
-        deps,
-        ctx,
-        shown.sort((a, b) => (keyOf(a) < keyOf(b) ? -1 : 1)),
-        keyOf,
-        query,
-      );
+      const isVisible = visibleLists(deps.snapshot(), caller, now);
+      const read = async (after: string, limit: number) => {
+        const place = after === '' ? {} : { after: placeOf(after) };
+        const due = await deps.store.dueReviews({
+          at: before,
+          ...(domain !== undefined && { domain }),
+          ...place,
+          limit,
+          isVisible,
+        });
+        return due.map(shown);
+      };
+      await answerView(ctx, await readPage(read, keyOf, pageRequestOf(ctx, query), deps.pagingSecret));
     },
   );
+}
+
+/** Whether the caller may look at the role or group; asked once for each. */
+function visibleLists(snapshot: Snapshot, caller: PrincipalName, now: number): (review: DueReview) => boolean {
+  const known = new Map<string, boolean>();
+  return ({ domain, kind, name }) => {
+    const key = `${domain}:${kind}.${name}`;
+    const isVisible = known.get(key) ?? mayView(snapshot, caller, domain, `${kind}.${name}`, now);
+    known.set(key, isVisible);
+    return isVisible;
+  };
+}
+
+function shown({ review, expires, ...member }: DueReview) {
+  return {
+    ...member,
+    review: formatTimestamp(review),
+    ...(expires !== undefined && { expires: formatTimestamp(expires) }),
+  };
+}
+
+function keyOf({ review, domain, kind, name, member }: ReturnType<typeof shown>): string {
+  return JSON.stringify([review, domain, kind, name, member]);
+}
+
+/** What `keyOf` says, of a cursor that was signed here. */
+function placeOf(key: string): ReviewPlace {
+  const [review, domain, kind, name, member] = JSON.parse(key) as [
+    string,
+    DomainName,
+    DueReview['kind'],
+    string,
+    string,
+  ];
+  return { review: parseTimestamp(review) ?? 0, domain, kind, name, member };
 }

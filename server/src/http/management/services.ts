@@ -26,13 +26,13 @@ export function mountServiceRoutes(routes: ManagementRoutes, deps: ManagementRou
   const keys = manages('manage_keys', objectOf.service);
   routes.get(all, views(objectOf.domain), async (ctx) => {
     const names = (await viewedDomain(deps, ctx)).services.map(({ name }) => name);
-    answerPage(deps, ctx, names, (name) => name);
+    await answerPage(deps, ctx, names, (name) => name);
   });
   routes.get(one, view, async (ctx) => {
     const path = pathOf(ctx);
     const view = serviceView(await viewedDomain(deps, ctx, `service.${path.name}`), path);
     if (view === undefined) throw new NotFoundError('there is no such service');
-    answerView(ctx, view);
+    await answerView(ctx, view);
   });
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putService(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteService(pathOf(ctx))));

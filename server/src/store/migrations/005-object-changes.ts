@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import { insertAuditObjects } from '../audit-objects.ts';
+import { insertAuditObjects, objectsIn } from '../audit-objects.ts';
 import type { Schema } from '../schema.ts';
 
 const recordsARead = 500;
@@ -25,7 +25,7 @@ export async function addObjectChanges(db: Kysely<Schema>): Promise<void> {
       .orderBy('id')
       .limit(recordsARead)
       .execute();
-    for (const row of rows) await insertAuditObjects(db, row);
+    for (const row of rows) await insertAuditObjects(db, row, objectsIn(row));
     last = rows.at(-1)?.id ?? last;
     if (rows.length < recordsARead) return;
   }

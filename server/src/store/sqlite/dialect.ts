@@ -1,8 +1,10 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type Database from 'better-sqlite3';
 import {
   CompiledQuery,
   type DatabaseConnection,
   type Driver,
+  type QueryResult,
   SqliteAdapter,
   type SqliteDatabase,
   SqliteDialect,
@@ -13,9 +15,9 @@ import { LRUCache } from 'lru-cache';
 import { LockPatience } from './lock.ts';
 
 /**
- * SQLite for the query layer, with three differences. A transaction takes the write lock when it begins and waits for it without
+ * SQLite for the query layer, with four differences. A transaction takes the write lock when it begins and waits for it without
  * holding up the process (SQLite's own waiting would stop every request). Schema changes run inside transactions, which SQLite
- * can do. Statements are prepared once.
+ * can do. Statements are prepared once. Many statements in a row let others run in between.
  */
 export class SignetSqliteDialect extends SqliteDialect {
   readonly #database: Database.Database;
@@ -51,12 +53,19 @@ class PatientDriver extends SqliteDriver {
   readonly #database: Database.Database;
   readonly #begin: string;
   readonly #patience: LockPatience;
+  #connection: DatabaseConnection | undefined;
 
   constructor(database: Database.Database, statements: SqliteDatabase, begin: string, patience: LockPatience) {
     super({ database: statements });
     this.#database = database;
     this.#begin = begin;
     this.#patience = patience;
+  }
+
+  /** The same object each time: the query layer knows a connection by it. */
+  override async acquireConnection(): Promise<DatabaseConnection> {
+    this.#connection ??= new YieldingConnection(await super.acquireConnection());
+    return this.#connection;
   }
 
   /** SQLite has rolled back by itself after some errors (a full disk): the error is then what matters, not that. */
@@ -66,6 +75,33 @@ class PatientDriver extends SqliteDriver {
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
     await this.#patience.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
+  }
+}
+
+/** Statements hold up the process for at most so long in a row, in milliseconds: a statement does not wait, nor do the promises between two. */
+const longestRun = 4;
+
+class YieldingConnection implements DatabaseConnection {
+  readonly #connection: DatabaseConnection;
+  #spent = 0;
+
+  constructor(connection: DatabaseConnection) {
+    this.#connection = connection;
+  }
+
+  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+    const start = performance.now();
+    const result = await this.#connection.executeQuery<Row>(query);
+    this.#spent += performance.now() - start;
+    if (this.#spent >= longestRun) {
+      this.#spent = 0;
+      await yieldToOthers();
+    }
+    return result;
+  }
+
+  streamQuery<Row>(query: CompiledQuery, chunkSize?: number): AsyncIterableIterator<QueryResult<Row>> {
+    return this.#connection.streamQuery<Row>(query, chunkSize ?? 1);
   }
 }
 
