@@ -393,6 +393,13 @@ export const serverRows: readonly Row[] = [
     t.is(await recordedCharacters(t, member(characters - rest)), characters);
     return await toldOneByOne(t, member(characters - rest));
   }),
+  inner('server/src/store/sqlite/dialect.ts', 'longestRun', 'it says when others have their turn, not what comes out'),
+  elsewhere(
+    'server/src/store/audit-rows.ts',
+    'maxPageCharacters',
+    'server/store/audit-pages.test.ts',
+    'a page of the audit log is bounded by what its records hold, and has one record at the least',
+  ),
   inner('server/src/store-watch.ts', 'longestIntervalMs', 'it says when the store is tried again, not what is found'),
   same('server/src/store/guarded-database.ts', 'maxShared', async (count, t) => {
     const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
