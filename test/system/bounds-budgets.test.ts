@@ -12,8 +12,8 @@ import { type Answer, type Caller, type CallerOptions, caller } from '#support/s
  * an address a quarter of it.
  */
 const budgets = `budgets:
-  principal: { workMsPerSecond: 10, burstMs: 1000 }
-  strangers: { workMsPerSecond: 10, burstMs: 1000 }
+  principal: { workMsPerSecond: 10, burstMs: 1000, share: 0.2 }
+  strangers: { workMsPerSecond: 10, burstMs: 1000, share: 0.25 }
 `;
 const share = { certificate: 0.2, address: 0.25 };
 

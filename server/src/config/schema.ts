@@ -293,9 +293,9 @@ export const configSchema = z.strictObject({
       /** Whether callers that take too much of a process are refused (429). */
       enabled: z.boolean().default(true),
       /** Of each principal; its members are its certificates. */
-      principal: groupBudget({ workMsPerSecond: 600, burstMs: 30_000, inFlight: 640, share: 0.2 }),
+      principal: groupBudget({ workMsPerSecond: 700, burstMs: 60_000, inFlight: 640, share: 0.5 }),
       /** Of all callers without a certificate together, their handshakes included; its members are their addresses (IPv6: /64). */
-      strangers: groupBudget({ workMsPerSecond: 500, burstMs: 30_000, inFlight: 512, share: 0.25 }),
+      strangers: groupBudget({ workMsPerSecond: 600, burstMs: 60_000, inFlight: 512, share: 0.5 }),
       /** Addresses that many clients have (NAT, balancers without the PROXY protocol): each has the budget of `strangers` to itself. */
       sharedAddresses: addresses,
       /** How long a refusal is held back, so that who asks in a loop is slowed down. */
