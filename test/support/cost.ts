@@ -30,6 +30,26 @@ export function costOf(pid: number | 'self' = 'self'): Cost {
   };
 }
 
+const usual = JSON.stringify(
+  Array.from({ length: 20_000 }, (_, index) => ({ name: `media.player${index}`, expires: null })),
+);
+/** What the work of `slowness` takes on a quiet machine, in milliseconds of processor time. */
+const usualMs = 35;
+
+/**
+ * How many times more processor time the same work takes now than on a quiet machine, 1 at least: whoever shares caches and cores makes it
+ * dearer. Bounds of processor time are for a quiet machine: compare with them what is left after a division by this.
+ */
+export function slowness(): number {
+  const times = Array.from({ length: 5 }, () => {
+    const before = process.cpuUsage();
+    for (let round = 0; round < 5; round += 1) JSON.stringify(JSON.parse(usual));
+    const { user, system } = process.cpuUsage(before);
+    return (user + system) / 1000;
+  });
+  return Math.max(1, Math.min(...times) / usualMs);
+}
+
 /** Prints a figure beside its bound and holds it to the bound. */
 export function assertWithin(t: ExecutionContext, what: string, figure: number, bound: number, unit = ''): void {
   t.log(`${what}: ${Number(figure.toFixed(2))} ${unit} (bound ${bound})`);
