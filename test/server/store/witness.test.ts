@@ -311,3 +311,32 @@ test('the log is merged in memory exactly as SQLite does it, wherever it ends', 
   const garbled = Buffer.from(log).fill(1, 5000, 5010);
   t.is(rows(new Database(mergeLog(main, garbled), { readonly: true })).length, 1);
 });
+
+test('a restore onto a machine without a store that is killed between its last steps leaves a store that is taken', async (t) => {
+  const folder = temporaryFolder(t);
+  const source = await openSqliteStore(join(folder, 'source.db'));
+  await save(source, 'a');
+  await source.close();
+  const backup = join(folder, 'backup');
+  await backUpStore(join(folder, 'source.db'), backup, sealKey);
+  const file = join(folder, 'signet.db');
+  const nothing = { epoch: 0, sequence: 0, head: '' };
+
+  // Before the store gets its name.
+  createWitness(file, nothing);
+  await (await openSqliteStore(file)).close();
+  rmSync(file);
+  rmSync(`${file}.witness`);
+
+  // After it, and before the witness says what the store is.
+  await restoreStore(file, backup, restoring);
+  rmSync(`${file}.witness`);
+  await t.throwsAsync(openSqliteStore(file), isBehind, 'without any it would be one that was removed');
+  createWitness(file, nothing);
+  const store = await openSqliteStore(file);
+  await save(store, 'b');
+  t.deepEqual((await store.domainNames()).map(String), ['a', 'b']);
+  const { epoch } = await store.state();
+  await store.close();
+  t.like(readWitness(file), { epoch });
+});

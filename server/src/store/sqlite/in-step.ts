@@ -12,7 +12,8 @@ export interface Loss {
 
 const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.string() });
 
-const nothing: Position = { epoch: 0, sequence: 0, head: '' };
+/** Before any epoch: a witness that says so holds nothing against any store. */
+export const nothing: Position = { epoch: 0, sequence: 0, head: '' };
 
 /** How far a store has come; zeros for one that is empty or of a program that did not count. */
 export function readPosition(database: Database.Database): Position {

@@ -11,7 +11,7 @@ import { openDatabase } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isCorrupt, isNoDatabase, isReadonly, translateError } from './errors.ts';
 import { checkStoreFile, createStoreFile } from './file-checks.ts';
-import { readPosition, requireInStep } from './in-step.ts';
+import { nothing, readPosition, requireInStep } from './in-step.ts';
 import { checkSchema, knownSchemas } from './known-schema.ts';
 import { LockPatience } from './lock.ts';
 import { migrate } from './migrate.ts';
@@ -63,7 +63,10 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
 
 /** Where there was a store, an empty one is not made in its place. */
 function refuseLostFile(file: string): void {
-  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined || readWitness(file) === 'missing') return;
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  const witness = readWitness(file);
+  // That of a restore which was killed before its last step says nothing.
+  if (witness === 'missing' || (witness !== 'unreadable' && witness.epoch === nothing.epoch)) return;
   const help = 'restore a backup, or remove the witness to begin with an empty store';
   throw new StoreRefusedError('missing', `store \`${file}\` is gone, its witness is there: ${help}`);
 }

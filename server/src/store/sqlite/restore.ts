@@ -8,12 +8,12 @@ import { isSameDigest, sealStateOf } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfStore } from './digest.ts';
 import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './errors.ts';
-import { readPosition, whatIsLost } from './in-step.ts';
+import { nothing, readPosition, whatIsLost } from './in-step.ts';
 import { appliedSteps, checkSchema, hasTablesOf, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { refuseOtherSteps } from './migrate.ts';
 import { prepareWhenFree } from './open.ts';
 import { restartStore } from './restart.ts';
-import { readWitness, replaceWitness, type WitnessState } from './witness.ts';
+import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 
 /** What a restore did. */
@@ -153,6 +153,7 @@ function replace(
       if (existsSync(`${storeFile}${suffix}`)) renameSync(`${storeFile}${suffix}`, `${replaced}${suffix}`);
     }
     if (wasThere) linkSync(storeFile, replaced);
+    if (witness === 'missing') createWitness(storeFile, nothing);
     renameSync(fresh, storeFile);
     syncFolder(storeFile);
     // A witness of an earlier epoch holds nothing against the new store: killed here, nothing is missing.
