@@ -82,7 +82,7 @@ for (const name of packages) {
     });
     const [listing] = Object.values<{ files: { path: string }[] }>(JSON.parse(stdout));
     const odd = listing?.files.filter(
-      ({ path }) => !/^(dist|bin|policies)\/|^(package\.json|README\.md|LICENSE|CHANGELOG\.md)$/.test(path),
+      ({ path }) => !/^(dist|bin|policies)\/|^(package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/.test(path),
     );
     t.deepEqual(odd, []);
     t.deepEqual(

@@ -7,7 +7,7 @@ import { Server as TlsServer } from 'node:tls';
 export interface CloseOptions {
   /** How long the port stays open after the order, so that balancers notice before connections are refused. Default 0. */
   delayMs?: number;
-  /** A connection is closed when nothing was asked on it for this long: its client may be about to. Default 500. */
+  /** A connection is closed when nothing was asked on it for this long: its client may be about to. Default 1,000. */
   idleMs?: number;
   /** What is left this long after the port was closed is cut. Default 9,000. */
   deadlineMs?: number;
@@ -76,7 +76,7 @@ export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer
     for (const socket of accepted) if (!speaking.has(peerOf(socket))) socket.destroy();
   }
 
-  async function close({ delayMs = 0, idleMs = 500, deadlineMs = 9000 }: CloseOptions): Promise<void> {
+  async function close({ delayMs = 0, idleMs = 1000, deadlineMs = 9000 }: CloseOptions): Promise<void> {
     for (const connection of connections.values()) {
       for (const response of connection.open) announceEnd(connection, response);
     }
