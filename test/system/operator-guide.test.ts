@@ -39,6 +39,6 @@ test('every command of the operator guide does what the guide says', async (t) =
     t.regex(all, said);
   }
   const digests = [...all.matchAll(/^digest +([0-9a-f]{64})$/gm)].map(([, digest]) => digest);
-  // Of the backup, of the store at that moment, of the restore.
-  t.is(new Set(digests.slice(0, 3)).size, 1);
+  // Of the backup and of the restore; the one between is of the store, to which the server may have written meanwhile.
+  t.is(digests[2], digests[0]);
 });
