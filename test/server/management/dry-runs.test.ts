@@ -6,14 +6,14 @@ import { preview } from '@signet/server/management/preview';
 import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
 
-const { boss, operator, newDomain, as, end } = await managementWorld();
+const { operator, newDomain, as, end } = await managementWorld();
 /** On another connection. */
-const second = await as('media.boss');
+const [boss, second] = [await as('media.boss'), await as('media.boss')];
 test.after.always(end);
 
 const members = (count: number) => Array.from({ length: count }, (_, index) => `user.m${index}`);
 
-test('a dry run lists a thousand changes, and counts one more', async (t) => {
+test.serial('a dry run lists a thousand changes, and counts one more', async (t) => {
   const domain = await newDomain('listed');
   const tried = async (count: number) =>
     (await boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: members(count) }))).body as {
@@ -27,7 +27,7 @@ test('a dry run lists a thousand changes, and counts one more', async (t) => {
   t.deepEqual([more.changes.length, more.changesTotal], [1000, 1001]);
 });
 
-test('an impact that is too large to list is told in totals', async (t) => {
+test.serial('an impact that is too large to list is told in totals', async (t) => {
   const domain = await newDomain('totals');
   await boss(`${domain}/roles/reader`, send('PUT', { members: members(600) }));
   const rules = ['read', 'write'].map((action) => ({ action, resource: 'film', role: 'reader' }));
@@ -40,22 +40,25 @@ test('an impact that is too large to list is told in totals', async (t) => {
   });
 });
 
-test('one dry run at a time: a second one of the same principal is refused, another principal is not', async (t) => {
-  const domain = await newDomain('queue');
-  const dryRun = () => boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: members(3) }));
-  const [own, other] = await Promise.all([
-    Promise.all([dryRun(), second(`${domain}/roles/reader?dryRun=true`, send('PUT', {}))]),
-    operator(`${domain}/roles/reader?dryRun=true`, send('PUT', {})),
-  ]);
-  t.deepEqual(own.map(({ status }) => status).sort(), [200, 429]);
-  const refused = own.find(({ status }) => status === 429);
-  t.is(refused?.headers['retry-after'], '2');
-  t.like(refused?.body, { code: 429, message: 'one dry run at a time: wait until the one that runs has ended' });
-  t.is(other.status, 200);
-  t.is((await dryRun()).status, 200);
-});
+test.serial(
+  'one dry run at a time: a second one of the same principal is refused, another principal is not',
+  async (t) => {
+    const domain = await newDomain('queue');
+    const dryRun = () => boss(`${domain}/roles/reader?dryRun=true`, send('PUT', { members: members(3) }));
+    const [own, other] = await Promise.all([
+      Promise.all([dryRun(), second(`${domain}/roles/reader?dryRun=true`, send('PUT', {}))]),
+      operator(`${domain}/roles/reader?dryRun=true`, send('PUT', {})),
+    ]);
+    t.deepEqual(own.map(({ status }) => status).sort(), [200, 429]);
+    const refused = own.find(({ status }) => status === 429);
+    t.is(refused?.headers['retry-after'], '2');
+    t.like(refused?.body, { code: 429, message: 'one dry run at a time: wait until the one that runs has ended' });
+    t.is(other.status, 200);
+    t.is((await dryRun()).status, 200);
+  },
+);
 
-test('a dry run begins again when the domain was changed meanwhile, and not for ever', async (t) => {
+test.serial('a dry run begins again when the domain was changed meanwhile, and not for ever', async (t) => {
   const domain = parseDomainName('moving');
   const found: ImpactAnswer = { kind: 'found', changes: [], more: false };
   const tries = async (answers: readonly ImpactAnswer[]) => {
