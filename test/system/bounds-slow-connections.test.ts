@@ -55,7 +55,8 @@ test('clients that do not read hold little and not for long; others are served',
   await until('connections that read nothing are closed', () => closed() >= readers, 60_000);
   if (costsAreKnown) {
     const grown = costOf(serving.pid).peakMiB - before;
-    assertWithin(t, `${readers} readers of ${Math.round(size / 1e6)} MB that do not read`, grown, 50, 'MiB');
+    // A slice for each, and what the process keeps of its own accord; all of their answers are 400 MB.
+    assertWithin(t, `${readers} readers of ${Math.round(size / 1e6)} MB that do not read`, grown, 100, 'MiB');
   } else t.log('memory is known on Linux only');
   await closedByServer(silent);
 
