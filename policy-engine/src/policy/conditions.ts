@@ -71,7 +71,7 @@ function compileSet(map: Readonly<Record<string, { operator: string; value: stri
   return set;
 }
 
-/** The context as conditions compare it: what they may ask for, folded once for all of them. What is no text is left out. */
+/** The context as conditions compare it: what they may ask for, folded once for all of them. What is not a string is left out. */
 export function foldContext(context: DecisionContext | undefined): DecisionContext | undefined {
   if (context === undefined || context === null) return undefined;
   const folded: Partial<Record<ConditionKey, string>> = {};
