@@ -98,16 +98,12 @@ function attach(container: Container, value: unknown, reader: JsonReader): void 
   }
 }
 
-const escapes: ReadonlyMap<string, string> = new Map([
-  ['"', '"'],
-  ['\\', '\\'],
-  ['/', '/'],
-  ['b', '\b'],
-  ['f', '\f'],
-  ['n', '\n'],
-  ['r', '\r'],
-  ['t', '\t'],
-]);
+/** What may follow a backslash, `u` and its digits apart. */
+const shortEscapes: ReadonlySet<string> = new Set('"\\/bfnrt');
+const quote = 0x22;
+const backslash = 0x5c;
+/** Characters of a long string that are read before others run. */
+const pieceLength = 65_536;
 
 /** What is read without an expression: such numbers are exact, such strings are most of a document. */
 const shortDigits = 9;
@@ -122,10 +118,12 @@ class JsonReader {
   /** The string that is being read: what is decoded already, and where the rest begins. */
   #decoded = '';
   #from = 0;
+  /** Whether there is an escape in the rest. */
+  #escaped = false;
   /** Sticky expressions over the text; none of them is built from input. */
   readonly #blank = /[ \t\n\r]*/y;
   // biome-ignore lint/suspicious/noControlCharactersInRegex: JSON forbids them inside strings
-  readonly #plain = /[^"\\\u0000-\u001f]{0,65536}/y;
+  readonly #plain = /[^"\\\u0000-\u001f]{1,65536}/y;
   readonly #number = /-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
   readonly #word = /true|false|null/y;
   readonly #unicode = /u[0-9a-fA-F]{4}/y;
@@ -204,16 +202,14 @@ class JsonReader {
 
   /** The rest of a string, or `unfinished` once more. */
   resume(): string | typeof unfinished {
-    for (;;) {
-      const start = this.#at;
-      this.#plain.lastIndex = start;
-      if (this.#plain.test(this.#text)) this.#at = this.#plain.lastIndex;
-      if (this.#take('"')) return this.#whole(this.#at - 1);
-      if (this.#take('\\')) this.#unescape();
-      else if (this.#at === start || this.#at === this.#text.length) {
-        throw this.error('a character that a string may not hold');
-      } else if (this.#at - start >= 65_536) return unfinished;
+    while (this.#at - this.#from < pieceLength) {
+      const unit = this.#text.charCodeAt(this.#at);
+      if (unit === quote) return this.#whole();
+      if (unit === backslash) this.#skipEscape();
+      else this.#skipPlain();
     }
+    this.#decode();
+    return unfinished;
   }
 
   /** A whole number of a few digits, without the cost of an expression; undefined for any other. */
@@ -238,11 +234,11 @@ class JsonReader {
     const start = this.#at + 1;
     for (let at = start; at < start + shortCharacters; at += 1) {
       const unit = this.#text.charCodeAt(at);
-      if (unit === 0x22) {
+      if (unit === quote) {
         this.#at = at + 1;
         return this.#text.slice(start, at);
       }
-      if (!(unit >= 0x20) || unit === 0x5c) return undefined;
+      if (!(unit >= 0x20) || unit === backslash) return undefined;
     }
     return undefined;
   }
@@ -253,30 +249,39 @@ class JsonReader {
     if (!this.#take('"')) throw this.error('no string');
     this.#decoded = '';
     this.#from = this.#at;
+    this.#escaped = false;
     return this.resume();
   }
 
-  #whole(end: number): string {
-    const rest = this.#text.slice(this.#from, end);
-    if (this.#decoded === '') return rest;
-    const value = this.#decoded + rest;
-    if (!value.isWellFormed()) throw this.error('half a surrogate pair');
-    return value;
-  }
-
-  #unescape(): void {
-    const before = this.#text.slice(this.#from, this.#at - 1);
-    const unicode = this.#match(this.#unicode);
-    this.#decoded +=
-      before + (unicode === '' ? this.#shortEscape() : String.fromCharCode(Number.parseInt(unicode.slice(1), 16)));
-    this.#from = this.#at;
-  }
-
-  #shortEscape(): string {
-    const character = escapes.get(this.#peek());
-    if (character === undefined) throw this.error('no escape');
+  /** The string that ends here. */
+  #whole(): string {
+    const isOnePiece = this.#decoded === '' && !this.#escaped;
+    this.#decode();
     this.#at += 1;
-    return character;
+    // Halves that the text itself holds, unescaped, are found by whoever made a text of bytes.
+    if (!isOnePiece && !this.#decoded.isWellFormed()) throw this.error('half a surrogate pair');
+    return this.#decoded;
+  }
+
+  /** Adds what was passed since the last time; the escapes in it are known to be right. */
+  #decode(): void {
+    const piece = this.#text.slice(this.#from, this.#at);
+    this.#decoded += this.#escaped ? JSON.parse(`"${piece}"`) : piece;
+    this.#from = this.#at;
+    this.#escaped = false;
+  }
+
+  #skipEscape(): void {
+    this.#at += 1;
+    if (shortEscapes.has(this.#peek())) this.#at += 1;
+    else if (this.#match(this.#unicode) === '') throw this.error('no escape');
+    this.#escaped = true;
+  }
+
+  #skipPlain(): void {
+    this.#plain.lastIndex = this.#at;
+    if (!this.#plain.test(this.#text)) throw this.error('a character that a string may not hold');
+    this.#at = this.#plain.lastIndex;
   }
 
   #key(): string {
