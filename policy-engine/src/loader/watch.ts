@@ -132,7 +132,6 @@ export class Watch {
   }
 
   #soon(): void {
-    if (this.#closed) return;
     this.#settle ??= setTimeout(() => {
       this.#settle = undefined;
       void this.now();

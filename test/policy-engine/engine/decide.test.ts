@@ -197,6 +197,8 @@ test('several tokens: a DENY wins, else an ALLOW, else the last status', async (
   t.is(await decide([reader, other, 'nonsense']), 'ALLOW');
   t.is(await decide([other, 'nonsense']), 'DENY_TOKEN_INVALID');
   t.is(await decide(['nonsense', other]), 'DENY_NO_MATCH');
+  t.is(await decide([7 as never, reader]), 'ALLOW');
+  t.is(await decide([other, undefined as never]), 'DENY_TOKEN_INVALID');
 });
 
 const throwing = {

@@ -75,6 +75,31 @@ test('idle connections end soon, the beginning of a request keeps one until the 
   t.deepEqual(ends, ['idle', 'begun']);
 });
 
+test('an answer to a request that came with the one before it is waited for, however long the connection is silent', async (t) => {
+  const second = Promise.withResolvers<void>();
+  const begun = Promise.withResolvers<void>();
+  let count = 0;
+  const { server, graceful, socket, release } = await start(async (_, response) => {
+    count += 1;
+    if (count === 2) {
+      begun.resolve();
+      await second.promise;
+    }
+    response.end(`done ${count}`);
+  });
+  release();
+  socket.write(get.repeat(2));
+  await begun.promise;
+  const received = text(socket);
+  const idle = await dial(server);
+  const idleEnded = once(idle.resume(), 'close');
+  const closed = graceful.close({ idleMs: 1, deadlineMs: 60_000 });
+  await idleEnded;
+  second.resolve();
+  t.regex(await received, /done 1[\s\S]*done 2/);
+  await closed;
+});
+
 test('a connection that never finishes its handshake does not keep the server', async (t) => {
   const authority = await TestAuthority.create();
   const { pem, key } = authority.certificate('catalog.api');

@@ -124,6 +124,24 @@ test('files that do not fit change nothing', async (t) => {
   }
 });
 
+test('a server without an active issuer does not start', async (t) => {
+  const folder = temporaryFolder(t);
+  const only = await makeAuthority(folder, 'P-256', 'only');
+  put(folder, only, 'only');
+  const roots = join(folder, 'roots.pem');
+  writeFileSync(roots, only.rootPem);
+  const open = (state: 'active' | 'draining') =>
+    openIssuers({
+      sources: [{ certificate: join(folder, 'only.cert.pem'), key: join(folder, 'only.key.pem'), state }],
+      roots,
+      reloadIntervalMs: 3_600_000,
+      onError: fail,
+    });
+  await t.throwsAsync(open('draining'), { instanceOf: IssuerError, message: 'no issuer is active' });
+  const issuers = await open('active');
+  await issuers.close();
+});
+
 test('an issuer that is not valid now signs nothing', async (t) => {
   const { issuers } = await twoIssuers(t);
   t.throws(() => issuers.signing(now() + 4000 * 86_400), {
