@@ -80,7 +80,7 @@ export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer
     for (const connection of connections.values()) {
       for (const response of connection.open) announceEnd(connection, response);
     }
-    if (delayMs > 0) await new Promise((resolve) => setTimeout(resolve, delayMs));
+    await new Promise((resolve) => setTimeout(resolve, delayMs));
     // Node's `close` calls it.
     server.closeIdleConnections = () => undefined;
     const since = performance.now();

@@ -61,7 +61,7 @@ function hashedLabel(text: string, sha256: (text: string) => Uint8Array): string
 
 const alphabet = 'abcdefghijklmnopqrstuvwxyz234567';
 
-/** Base32 of RFC 4648 §6, in lower case and without padding. */
+/** Base32 of RFC 4648 §6, in lower case and without padding, of a hash: its last character has bits of less than a whole byte. */
 function base32(bytes: Uint8Array): string {
   let bits = 0;
   let value = 0;
@@ -71,5 +71,5 @@ function base32(bytes: Uint8Array): string {
     bits += 8;
     for (; bits >= 5; bits -= 5) text += alphabet[(value >> (bits - 5)) & 31];
   }
-  return bits === 0 ? text : text + alphabet[(value << (5 - bits)) & 31];
+  return text + alphabet[(value << (5 - bits)) & 31];
 }

@@ -151,12 +151,31 @@ test('a certificate that differs from what was meant is caught', async (t) => {
     ['notBefore', { ...meant, profile: { ...profile, notBefore: now } }],
     ['serial number', { ...meant, serial: '01' }],
     ['public key', { ...meant, subjectKey: other }],
+    ['key usage', { ...meant, subjectKey: { ...subjectKey, kind: 'rsa' } }],
     ['issuer', { ...meant, issuer: { ...issuer, name: Buffer.of(0x30, 0) } }],
     ['authority key identifier', { ...meant, issuer: { ...issuer, keyIdentifier: Buffer.alloc(20) } }],
   ];
   for (const [what, wrong] of wrongs) {
     const error = t.throws(() => inspectCertificate(der, wrong), { instanceOf: CertificateMismatchError });
-    t.true(error.message.endsWith(what), error.message);
+    t.true(error.message.endsWith(`a wrong ${what}`), error.message);
+  }
+  const text = der.toString('hex');
+  const algorithm = '06082a8648ce3d0403';
+  const spoilt: readonly (readonly [what: string, from: string, to: string, last?: true])[] = [
+    ['algorithm', `${algorithm}02`, `${algorithm}03`],
+    ['algorithm', `${algorithm}02`, `${algorithm}03`, true],
+    ['basic constraint', '0603551d130101ff04023000', '0603551d130101ff04020500'],
+    ['key usage', '0603551d0f0101ff040403020780', '0603551d0f0101ff040403020640'],
+    ['extended key usage', `${oids.serverAuth.hex}06082b06010505070302`, `${oids.serverAuth.hex}06082b06010505070304`],
+    ['subject key identifier', subjectKey.keyIdentifier.toString('hex'), '00'.repeat(20)],
+    ['authority key identifier', issuer.keyIdentifier.toString('hex'), '00'.repeat(20)],
+  ];
+  for (const [what, from, to, last] of spoilt) {
+    const at = last ? text.lastIndexOf(from) : text.indexOf(from);
+    t.true(at > 0, `${what}: ${from} in ${text}`);
+    const wrong = Buffer.from(text.slice(0, at) + to + text.slice(at + from.length), 'hex');
+    const error = t.throws(() => inspectCertificate(wrong, meant), { instanceOf: CertificateMismatchError });
+    t.true(error.message.endsWith(`a wrong ${what}`), error.message);
   }
 });
 
