@@ -51,6 +51,12 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a member that is not there is undefined; the condition tells the compiler so',
   },
   {
+    file: 'policy-engine/src/middleware/fetch.ts',
+    from: "return start < 0 ? '/' : url.slice(start);",
+    to: "return start <= 0 ? '/' : url.slice(start);",
+    reason: 'a slash behind `//` is never the first character',
+  },
+  {
     file: 'policy-engine/src/policy/radix-trie.ts',
     from: 'while (length < end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
     to: 'while (true && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',

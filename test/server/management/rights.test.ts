@@ -80,6 +80,15 @@ for (const [note, ask, expected] of cases) {
   test(`a right of ${note}`, (t) => t.is(outcome(ask), expected));
 }
 
+test('rules that take more work to compare than one decision may give nothing', (t) => {
+  const costly = (count: number) =>
+    Array.from({ length: count }, (_, index) => `allow manage_members role.*x${index}?z keepers`);
+  t.is(outcome({ rules: [...costly(10), give] }), 'delegate');
+  t.is(outcome({ rules: [...costly(20_000), give] }), lacks);
+  // The first that gives the right is enough.
+  t.is(outcome({ rules: [give, ...costly(20_000)] }), 'delegate');
+});
+
 const sees = (ask: Ask, object = 'role.reader') =>
   mayView(world(ask), parsePrincipalName(ask.caller ?? joe), media, object, 1);
 
