@@ -149,6 +149,9 @@ test('an issuer that is not valid now signs nothing', async (t) => {
     message: 'no active issuer is valid now',
   });
   t.throws(() => issuers.signing(now() - 86_400), { instanceOf: IssuerError });
+  const { notBefore } = issuers.signing(now());
+  t.is(issuers.signing(notBefore).notBefore, notBefore);
+  t.throws(() => issuers.signing(notBefore - 1), { instanceOf: IssuerError });
 });
 
 test('the intent is on disk before a certificate exists, and orphans can be found', async (t) => {

@@ -118,6 +118,13 @@ const cases: readonly Case[] = [
     planted: ['media.api 0'],
     faults: [['roles/keepers/members/media.api', refusal('media.api')]],
   },
+  {
+    note: 'a member whose name begins like that of one who joins another role',
+    before: base,
+    after: { ...base, roles: { ...base.roles, keepers: ['media.we'], reader: ['media.web'] } },
+    planted: ['media.web 0'],
+    faults: [],
+  },
   // Keys that the change itself registers anew.
   {
     note: 'a key that the change makes its own',
