@@ -20,7 +20,7 @@ export interface AwsQuery {
   readonly signal?: AbortSignal;
 }
 
-/** Temporary credentials of a cloud role (interface document, AWSTemporaryCredentials). */
+/** Temporary credentials of a cloud role (docs/reference/cloud-credentials.md#what-is-asked). */
 export interface AwsCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

@@ -35,7 +35,7 @@ export type SignetClientErrorCode =
 /** What the server said in an answer that is no success. */
 export interface ServerAnswer {
   readonly status: number;
-  /** `code` of the body (the HTTP status again, interface document "Errors"), when the body had one. */
+  /** `code` of the body (the HTTP status again, docs/reference/http.md#errors), when the body had one. */
   readonly serverCode?: number;
   /** `message` of the body. */
   readonly serverMessage?: string;

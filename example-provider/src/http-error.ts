@@ -21,7 +21,7 @@ export interface Refusal {
   readonly challenge?: 'Bearer' | 'Bearer error="invalid_token"';
 }
 
-/** 403 for every refusal (interface document, "Consumer patterns"). */
+/** 403 for every refusal (docs/reference/protected-services.md#refusals). */
 export class AccessRefusedError extends HttpError {
   override readonly name = 'AccessRefusedError';
   readonly reason: string;

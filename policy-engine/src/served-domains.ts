@@ -4,7 +4,7 @@ import type { Status } from './policy/index.ts';
 
 /**
  * The domains that a service serves, as it says itself. A credential says only where its holder has roles: what a resource without
- * a domain belongs to must come from the service, or the holder would choose it (decision 33).
+ * a domain belongs to must come from the service, or the holder would choose it (docs/reference/decisions.md#served-domains).
  */
 export class ServedDomains {
   /** Lower case; absent when the service does not say. */

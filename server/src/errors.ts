@@ -44,7 +44,7 @@ export class InvalidRequestError extends DomainError {
   readonly code = 'invalid-request';
 }
 
-/** The scope cannot be read, mixes domains or asks for what cannot be given (decision 5). */
+/** The scope cannot be read, mixes domains or asks for what cannot be given (docs/reference/http.md#oauth-errors). */
 export class InvalidScopeError extends DomainError {
   override readonly name = 'InvalidScopeError';
   readonly code = 'invalid-scope';
@@ -71,7 +71,7 @@ export class ForbiddenError extends DomainError {
   readonly code = 'forbidden';
 }
 
-/** The principal holds none of the roles asked for; the same text whether a role exists or not (decision 15). */
+/** The principal holds none of the roles asked for; the same text whether a role exists or not (docs/reference/tokens.md#granted-roles). */
 export class NoGrantedRolesError extends DomainError {
   override readonly name = 'NoGrantedRolesError';
   readonly code = 'no-granted-roles';

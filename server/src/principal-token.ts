@@ -32,7 +32,7 @@ const signedToken = /^[a-zA-Z0-9\\._%=:;,-]+$/;
 const seconds = /^\d{1,12}$/;
 
 /**
- * What a principal token proves (interface document, Authentication; decision 10): `v=S1;d=…;n=…;…;s=<signature>`, signed by
+ * What a principal token proves (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`, signed by
  * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
  */
 export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: number): VerifiedPrincipalToken {

@@ -18,7 +18,10 @@ import { oids } from './certificates/oids.ts';
 import { UnauthenticatedError } from './errors.ts';
 import { principalState, type Snapshot } from './snapshot/snapshot.ts';
 
-/** Who is calling: a service or user, or the holder of a role certificate, who is no identity (decision 8). */
+/**
+ * Who is calling: a service or user, or the holder of a role certificate, who is no identity
+ * (docs/reference/authentication.md#who-a-certificate-names).
+ */
 export type Principal =
   | { readonly kind: 'identity'; readonly name: PrincipalName; readonly thumbprint?: string }
   | { readonly kind: 'role'; readonly name: string; readonly domain: DomainName; readonly role: RoleName };
@@ -158,8 +161,8 @@ export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
 }
 
 /**
- * Decision 9. A service must be registered and enabled, and its domain enabled; users (`user.<name>`) are not kept here, their
- * certificate alone speaks for them; for a role certificate, the domain must be enabled.
+ * docs/reference/authentication.md#disabled-deleted-revoked. A service must be registered and enabled, and its domain enabled; users
+ * (`user.<name>`) are not kept here, their certificate alone speaks for them; for a role certificate, the domain must be enabled.
  */
 function isKnown(principal: Principal, snapshot: Snapshot): boolean {
   if (principal.kind === 'role') return snapshot.domain(principal.domain) !== undefined;

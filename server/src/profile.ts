@@ -7,17 +7,20 @@ export interface ProfileRules {
   readonly principalTokenHeaders: readonly string[];
   /** Whether a principal token authenticates a request without a client certificate, where it counts at all. */
   readonly principalTokenAlone: boolean;
-  /** The operations below the base path whose caller a principal token names (decision 10); `*` is one part of a path, `**` the rest. */
+  /**
+   * The operations below the base path whose caller a principal token names (docs/reference/authentication.md#principal-tokens); `*` is one
+   * part of a path, `**` the rest.
+   */
   readonly principalTokenOperations: readonly string[];
-  /** Default of the option `anonymousKeys` (decision 7). */
+  /** Default of the option `anonymousKeys` (docs/reference/authentication.md#client-certificates). */
   readonly anonymousKeys: boolean;
-  /** Whether the older signed form of policies is served (decision 28). */
+  /** Whether the older signed form of policies is served (docs/reference/policy-bundles.md#forms). */
   readonly signedPolicyData: boolean;
   /** Form of an ES256 signature over a bundle when the request does not say (facts of the older clients: DER). */
   readonly bundleSignature: 'p1363' | 'der';
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
-  /** What `expiryTime` of a certificate request counts, in seconds (decision 19). */
+  /** What `expiryTime` of a certificate request counts, in seconds (docs/reference/certificates.md#units-of-expirytime). */
   readonly expiryTimeSeconds: 1 | 60;
   /** `WWW-Authenticate` of a 401 (RFC 9110 §15.5.2 wants one). */
   readonly challenge: string;

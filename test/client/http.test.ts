@@ -54,7 +54,7 @@ const misbehaviours: readonly Misbehaviour[] = [
     error: () => ({ code: 'redirected', message: 'the server answered 304, redirects are not followed', status: 304 }),
   },
   {
-    note: 'an error with the body of the interface document',
+    note: 'an error with the body that every error has',
     respond: (_, response) => answer(response, 404, { code: 404, message: 'unknown domain' }),
     error: () => ({
       code: 'refused',

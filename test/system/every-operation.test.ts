@@ -13,7 +13,7 @@ import { wholeFile } from '#support/start-server';
 import { startSts, stsAccess } from '#support/sts';
 import { until } from '#support/until';
 
-/* Every operation of the interface document once through the client, the command line and curl, with the same result. */
+/* Every operation once through the client, the command line and curl, with the same result. */
 
 const file = wholeFile();
 const folder = mkdtempSync(join(tmpdir(), 'signet-every-'));

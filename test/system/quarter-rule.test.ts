@@ -4,7 +4,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { startDevWorld } from '#support/dev-world';
 
-/* The caching rule of the interface document, watched from outside against the running system. */
+/* The caching rule (docs/reference/tokens.md#caching-in-clients), watched from outside against the running system. */
 
 const askedLifeSeconds = 8;
 

@@ -70,7 +70,7 @@ function certificateHolder({ peer }: ProtectedRequest): { principal: string; thu
 }
 
 /**
- * The centralized patterns of the interface document: decides one request by asking the token server. `undefined` lets it
+ * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server. `undefined` lets it
  * pass; everything else is a refusal, also a server that gives no answer, since an unanswered question is not a yes. `routing`:
  * what the framework knows of the way of the request.
  * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.

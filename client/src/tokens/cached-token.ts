@@ -2,7 +2,7 @@
 export interface AccessToken {
   readonly accessToken: string;
   readonly tokenType: 'Bearer';
-  /** Full names of the granted roles, e.g. `catalog:role.reader`; may be fewer than were asked for (decision 11). */
+  /** Full names of the granted roles, e.g. `catalog:role.reader`; may be fewer than were asked for (docs/reference/tokens.md#granted-roles). */
   readonly scope: readonly string[];
   /** Milliseconds since the epoch, by the client's clock: the time of asking plus the life that the server granted. */
   readonly expiresAt: number;

@@ -1,5 +1,5 @@
 /**
- * The caching rule of the interface document ("Limits"): a kept token is reused only while at least a quarter of its
+ * The caching rule (docs/reference/tokens.md#caching-in-clients): a kept token is reused only while at least a quarter of its
  * life remains. All in milliseconds; `lifetime` is the life that was asked for.
  */
 export function isReusable(now: number, expiresAt: number, lifetime: number): boolean {

@@ -20,7 +20,7 @@ export interface PrincipalTokenOptions extends PrincipalTokenKey {
   readonly service: string;
   /** Host that the token is made on; carried for information. */
   readonly host?: string;
-  /** Life in seconds; 3600 by default, at most 30 days (decision 10). */
+  /** Life in seconds; 3600 by default, at most 30 days (docs/reference/authentication.md#principal-tokens). */
   readonly lifetimeSeconds?: number;
   readonly clock?: Clock;
 }

@@ -5,7 +5,7 @@ import { isObject } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
 import type { CachedToken } from './cached-token.ts';
 
-/** The longest life that a server gives to a token (decision 13), in milliseconds. */
+/** The longest life that a server gives to a token (docs/reference/tokens.md#lifetimes), in milliseconds. */
 const maxLifeMs = 30 * 86_400_000;
 
 /** Largest file that is read, in bytes. */

@@ -55,7 +55,7 @@ interface ParsedQuery {
   readonly service: string | undefined;
 }
 
-/** The longest life of an ID token (decision 14), after which a kept one is of no use. */
+/** The longest life of an ID token (docs/reference/tokens.md#id-tokens), after which a kept one is of no use. */
 const idTokenSeconds = 3600;
 
 /**
@@ -74,7 +74,7 @@ export class Tokens {
 
   /**
    * An access token, from the cache or from `POST /oauth2/token`. Throws `refused` with status 403 when the caller holds
-   * none of the roles, 404 for an unknown domain, 400 and 401 as the interface document says.
+   * none of the roles, 404 for an unknown domain, 400 and 401 as in docs/reference/http.md#oauth-errors.
    */
   async get(query: TokenQuery): Promise<AccessToken> {
     const { idToken: _, ...token } = await this.#obtain(parseQuery(query, undefined), query.signal);

@@ -18,7 +18,7 @@ type Json = Record<string, unknown>;
 /** Assertions between two yields. */
 const sliceLength = 512;
 
-/** Reads the payload from parsed JSON; unknown members are ignored (decision 29). Throws `bundle-malformed`. */
+/** Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). Throws `bundle-malformed`. */
 export function* decodePayload(value: unknown): Generator<void, BundlePayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {

@@ -11,8 +11,8 @@ export interface BundleSigningKey {
 }
 
 /**
- * Signs a payload as flattened JWS JSON with ES256 (decision 28). The protected header is exactly `{"kid":…,"alg":"ES256"}`.
- * `form` is that of the signature: `p1363` (r and s, as RFC 7518 §3.4 wants it) or `der`, for old readers.
+ * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms). The protected header is exactly
+ * `{"kid":…,"alg":"ES256"}`. `form` is that of the signature: `p1363` (r and s, as RFC 7518 §3.4 wants it) or `der`, for old readers.
  * Throws `PolicyEngineError('invalid-options')` for a key that is not on P-256.
  */
 export async function signBundle(

@@ -23,9 +23,10 @@ export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
 }
 
 /**
- * Why a bundle may not follow those that were accepted before (decision 29), undefined when it may: it is older; it has other
- * policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so far ahead
- * that it would shut out every honest one. Without a floor the jump is one from nought. What a floor does not know is not compared.
+ * Why a bundle may not follow those that were accepted before (docs/reference/policy-bundles.md#what-may-follow), undefined when it may: it
+ * is older; it has other policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so
+ * far ahead that it would shut out every honest one. Without a floor the jump is one from nought. What a floor does not know is not
+ * compared.
  */
 export function refuseSuccessor(
   next: Required<BundleFloor>,

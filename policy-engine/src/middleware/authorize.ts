@@ -93,7 +93,7 @@ function findCertificate(request: ProtectedRequest, options: ProtectOptions): Cl
 
 type FoundToken = { kind: 'token'; token: string } | { kind: 'none' } | { kind: 'several' };
 
-/** The one token of a request; the same value twice is one token (decision 30). */
+/** The one token of a request; the same value twice is one token (docs/reference/protected-services.md#tokens-of-a-request). */
 function findToken(request: ProtectedRequest, headers: readonly string[]): FoundToken {
   const values = new Set(headers.flatMap((name) => request.header(name)).map(withoutScheme));
   if (values.size > 1) return { kind: 'several' };

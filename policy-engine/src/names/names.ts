@@ -1,7 +1,7 @@
 import { PolicyEngineError } from '../errors.ts';
 
 /*
- * The grammar of names (interface document, "String types"; its printed CompoundName is read as decision 1 settles it):
+ * The grammar of names (docs/reference/names.md#grammar):
  *   SimpleName    one segment: a letter, digit or `_`, then letters, digits, `_` and `-`
  *   CompoundName  SimpleNames joined by dots, one at least
  * The whole value must match. Names are case-insensitive: they are lower-cased (ASCII) after validation.
@@ -11,7 +11,7 @@ const compoundName = /^[a-zA-Z0-9_][a-zA-Z0-9_-]*(?:\.[a-zA-Z0-9_][a-zA-Z0-9_-]*
 /* `.` and `..` are steps of a path, which whoever reads an address may take out of it. */
 const pathElement = /^(?!\.{1,2}$)[a-zA-Z0-9\-\\._~=+@$,:]+$/;
 
-/** The longest name accepted, in characters (decision 2). */
+/** The longest name accepted, in characters (docs/reference/names.md#grammar). */
 export const maxNameLength = 256;
 
 declare const brand: unique symbol;
@@ -89,7 +89,7 @@ export const parsePathElement: (value: unknown, field?: string) => PathElement =
 );
 
 /**
- * A principal as access checks take it (decision 2): `domain.service`, `user.name` or `domain:group.name`; a value with
+ * A principal as access checks take it (docs/reference/names.md#principals): `domain.service`, `user.name` or `domain:group.name`; a value with
  * no dot means `user.<value>`. Throws `InvalidNameError`.
  */
 export function parsePrincipalName(value: unknown, field = 'principal'): PrincipalName {
@@ -113,7 +113,10 @@ export function servicePrincipal(domain: DomainName, service: ServiceName): Prin
   return `${domain}.${service}` as PrincipalName;
 }
 
-/** Domain and service of a service principal, split at the last dot (decision 8); `undefined` for a group or a bare name. */
+/**
+ * Domain and service of a service principal, split at the last dot (docs/reference/authentication.md#who-a-certificate-names); `undefined`
+ * for a group or a bare name.
+ */
 export function splitPrincipal(principal: PrincipalName): { domain: DomainName; service: ServiceName } | undefined {
   const dot = principal.lastIndexOf('.');
   if (dot <= 0 || principal.includes(':')) return undefined;
@@ -125,7 +128,7 @@ export function fullRoleName(domain: DomainName, role: RoleName): string {
   return `${domain}:role.${role}`;
 }
 
-/** Lower-cases A to Z only: the folding of actions and resources (decision 33), the same on every machine. */
+/** Lower-cases A to Z only: the folding of actions and resources (docs/reference/names.md#folding), the same on every machine. */
 export function foldAscii(text: string): string {
   return /[A-Z]/.test(text) ? text.replace(/[A-Z]+/g, (capitals) => capitals.toLowerCase()) : text;
 }

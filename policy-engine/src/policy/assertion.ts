@@ -122,7 +122,7 @@ function foreign(policy: string, field: string, value: string): PreparedAssertio
   };
 }
 
-/** The domain is compared as written, `role.` is cut off once (decision 33). `undefined` when it names another domain. */
+/** The domain is compared as written, `role.` is cut off once (docs/reference/decisions.md#algorithm). `undefined` when it names another domain. */
 function shortRole(role: string, domain: string): string | undefined {
   const local = withoutDomain(role, domain);
   return local?.startsWith('role.') ? local.slice('role.'.length) : local;

@@ -1,4 +1,4 @@
-/** The closed list of answers of the engine (decision 32), in the order of the documents. */
+/** The closed list of answers of the engine (docs/reference/decisions.md#statuses), in the order of the documents. */
 export const statuses = [
   'ALLOW',
   'DENY',

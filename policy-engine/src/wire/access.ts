@@ -1,4 +1,4 @@
-/** Answer of `GET /access/{action}` and of the role check (interface document, Access). */
+/** Answer of `GET /access/{action}` and of the role check (docs/reference/access-checks.md#who-may-ask). */
 export interface Access {
   granted: boolean;
 }

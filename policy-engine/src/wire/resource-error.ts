@@ -1,4 +1,4 @@
-/** Body of every error of every endpoint (decision 4); the token endpoint adds the RFC 6749 §5.2 members. */
+/** Body of every error of every endpoint (docs/reference/http.md#errors); the token endpoint adds the RFC 6749 §5.2 members. */
 export interface ResourceError {
   /** The HTTP status. */
   code: number;

@@ -29,7 +29,7 @@ export interface WirePolicy {
   assertions: WireAssertion[];
 }
 
-/** Payload of a bundle: one domain's policies (decisions 28 and 29). Timestamps are RFC 3339 UTC with milliseconds. */
+/** Payload of a bundle: one domain's policies (docs/reference/policy-bundles.md#payload). Timestamps are RFC 3339 UTC with milliseconds. */
 export interface SignedPolicyData {
   policyData: { domain: string; policies: WirePolicy[] };
   /** When the domain was last changed. */

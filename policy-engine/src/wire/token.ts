@@ -1,4 +1,4 @@
-/** Answer of `POST /oauth2/token` (RFC 6749 §5.1; decision 11: `scope` is a space-separated string, always present). */
+/** Answer of `POST /oauth2/token` (RFC 6749 §5.1; docs/reference/tokens.md#granted-roles: `scope` is a space-separated string, always present). */
 export interface AccessTokenResponse {
   access_token: string;
   token_type: 'Bearer';
@@ -8,7 +8,7 @@ export interface AccessTokenResponse {
   id_token?: string;
 }
 
-/** Claims of an access token (interface document, RFC 9068, decision 12). Times are Unix seconds. */
+/** Claims of an access token (RFC 9068, docs/reference/tokens.md#access-tokens). Times are Unix seconds. */
 export interface AccessTokenClaims {
   ver: number;
   iss: string;
@@ -28,7 +28,7 @@ export interface AccessTokenClaims {
   cnf?: { 'x5t#S256': string };
 }
 
-/** Claims of an ID token (interface document). Times are Unix seconds. */
+/** Claims of an ID token (docs/reference/tokens.md#id-tokens). Times are Unix seconds. */
 export interface IdTokenClaims {
   ver: number;
   iss: string;

@@ -43,7 +43,7 @@ export interface PublishedBundle {
 
 export interface BundlePublisher {
   publish(domain: DomainSnapshot, form: SignatureForm, versions?: PolicyVersions): PublishedBundle;
-  /** The older form (decision 28). */
+  /** The older form (docs/reference/policy-bundles.md#forms). */
   publishOld(domain: DomainSnapshot): PublishedBundle;
 }
 

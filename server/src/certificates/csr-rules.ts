@@ -26,8 +26,9 @@ import { type IssuedAltName, maxCommonNameLength } from './profile.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
 
 /*
- * Which names a request may ask for, in one place (decision 22). A name that the caller may not hold is refused with the rule that
- * forbids it; the names that every certificate of a kind has (its SPIFFE id, an instance's id) may be left out of the request.
+ * Which names a request may ask for, in one place (docs/reference/certificates.md#certificate-requests). A name that the caller may not
+ * hold is refused with the rule that forbids it; the names that every certificate of a kind has (its SPIFFE id, an instance's id) may be
+ * left out of the request.
  */
 
 /** The names that go into a certificate. */

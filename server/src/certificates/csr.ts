@@ -67,7 +67,10 @@ function readSignatureAlgorithm(reader: DerReader): SignatureAlgorithm {
   return found;
 }
 
-/* A request asks for extensions in one attribute; everything but the alternative names is left aside, as decision 22 says. */
+/*
+ * A request asks for extensions in one attribute; everything but the alternative names is left aside, as
+ * docs/reference/certificates.md#certificate-requests says.
+ */
 function readExtensions(extensions: DerReader): readonly AltName[] | undefined {
   const seen = new Set<string>();
   let altNames: readonly AltName[] | undefined;

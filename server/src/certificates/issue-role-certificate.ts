@@ -59,8 +59,9 @@ function heldRole(
 }
 
 /**
- * `POST /domain/{domainName}/role/{roleName}/token` and `POST /rolecert` (decision 20): a client certificate that names a role which the
- * principal holds. Throws `InvalidRequestError`, `UnknownDomainError`, `NoGrantedRolesError`, `StoreUnavailableError`.
+ * `POST /domain/{domainName}/role/{roleName}/token` and `POST /rolecert` (docs/reference/certificates.md#role-certificates): a client
+ * certificate that names a role which the principal holds. Throws `InvalidRequestError`, `UnknownDomainError`, `NoGrantedRolesError`,
+ * `StoreUnavailableError`.
  */
 export async function issueRoleCertificate(
   deps: RoleCertificateDeps,

@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../errors.ts';
 
-/** What `GET /domain/{domainName}/role/{roleName}/creds` asks for (decision 27). */
+/** What `GET /domain/{domainName}/role/{roleName}/creds` asks for (docs/reference/cloud-credentials.md#who-may). */
 export interface CredentialsRequest {
   readonly domain: DomainName;
   /** Cloud role name, with its path if it has one; keeps its case. */

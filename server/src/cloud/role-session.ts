@@ -13,7 +13,7 @@ export interface RoleSession {
   readonly externalId?: string;
 }
 
-/** Answer of the operation (interface document, AWSTemporaryCredentials); `expiration` is milliseconds here. */
+/** Answer of the operation (docs/reference/cloud-credentials.md#what-is-asked); `expiration` is milliseconds here. */
 export interface TemporaryCredentials {
   readonly accessKeyId: string;
   readonly secretAccessKey: string;

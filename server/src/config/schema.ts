@@ -81,7 +81,7 @@ const subjectTemplate = z
 
 /** Every option of the server, with its default where it has one. Paths are relative to the file that names them. */
 export const configSchema = z.strictObject({
-  /** `signet` follows the interface document, `athenz` its unmodified clients. */
+  /** `signet` follows `docs/reference`, `athenz` serves unmodified clients of Athenz. */
   profile: z.enum(['signet', 'athenz']).default('signet'),
   listen: z
     .strictObject({

@@ -21,7 +21,7 @@ export interface AppDeps extends AuthenticationDeps {
     readonly bodyBytes: number;
     readonly largeBodyBytes: number;
   };
-  /** Whether requests to a path may carry certificate requests or documents (decision 6). */
+  /** Whether requests to a path may carry certificate requests or documents (docs/reference/http.md#limits). */
   readonly takesLargeBody: (path: string) => boolean;
   /** The path whose errors carry the members of RFC 6749 as well. */
   readonly tokenPath: string;
@@ -142,7 +142,7 @@ function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => num
   return (path) => (takesLargeBody(path) ? limits.largeBodyBytes : limits.bodyBytes);
 }
 
-/** What Node's parser lets pass and decision 6 does not. */
+/** What Node's parser lets pass and we do not (docs/reference/http.md#limits). */
 function transportRules(deps: AppDeps): Middleware {
   const { urlBytes } = deps.limits;
   const bodyLimit = bodyLimitOf(deps);
@@ -185,7 +185,7 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** After the router: a known path with another method is 405, everything else 404 (decision 4). */
+/** After the router: a known path with another method is 405, everything else 404 (docs/reference/http.md#errors). */
 const unmatched: Middleware = (ctx) => {
   if (ctx['_matchedRoute'] !== undefined) return;
   const layers: unknown = ctx['matched'];

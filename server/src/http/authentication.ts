@@ -21,20 +21,23 @@ export interface AuthenticationDeps {
   readonly profile: ProfileRules;
   readonly snapshot: () => Snapshot;
   readonly clock: Clock;
-  /** Whether a path answers callers without a certificate (decision 7). */
+  /** Whether a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
   readonly isOpen: (path: string) => boolean;
-  /** Whether a request may come without a certificate; one that is presented must be valid all the same (decision 7). */
+  /**
+   * Whether a request may come without a certificate; one that is presented must be valid all the same
+   * (docs/reference/authentication.md#client-certificates).
+   */
   readonly isOptional: (method: string, path: string) => boolean;
   readonly isRevoked: IsRevoked;
   readonly trust: ClientTrust;
-  /** What a principal token does on a request (decision 10). */
+  /** What a principal token does on a request (docs/reference/authentication.md#principal-tokens). */
   readonly principalTokenUse: (method: string, path: string) => PrincipalTokenUse;
 }
 
 /**
- * Decides who calls before anything of the request is read (decision 7). What the certificate says is read once a connection and kept
- * with its socket; its dates and the state of its principal are compared on every request. Headers that claim a
- * certificate mean nothing here.
+ * Decides who calls before anything of the request is read (docs/reference/authentication.md#client-certificates). What the certificate
+ * says is read once a connection and kept with its socket; its dates and the state of its principal are compared on every request. Headers
+ * that claim a certificate mean nothing here.
  */
 export function authentication(deps: AuthenticationDeps): Middleware {
   const certificateOf = connectionCertificates(deps.trust);

@@ -26,7 +26,7 @@ export interface BudgetRules {
 }
 
 /**
- * Rate and concurrency (decision 6 of the interface, docs/decisions/026). A refusal is held back for a moment, one at a time on a connection: so
+ * Rate and concurrency (docs/decisions/026). A refusal is held back for a moment, one at a time on a connection: so
  * many connections, so many refusals a second, however fast they ask.
  */
 export function budgetRules(deps: BudgetRuleDeps): BudgetRules {

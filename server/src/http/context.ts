@@ -35,7 +35,7 @@ export function requirePrincipal(ctx: { state: RequestState }): Principal {
   return principal;
 }
 
-/** The service or user who calls. Throws `ForbiddenError` for a role certificate (decision 8). */
+/** The service or user who calls. Throws `ForbiddenError` for a role certificate (docs/reference/authentication.md#who-a-certificate-names). */
 export function requireIdentity(ctx: { state: RequestState }): Extract<Principal, { kind: 'identity' }> {
   const principal = requirePrincipal(ctx);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');

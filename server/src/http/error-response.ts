@@ -18,7 +18,7 @@ export interface ErrorAnswer {
 /** What stands in the way is over soon or takes an operator: asking again at once helps in neither case. */
 const usualRetrySeconds = 5;
 
-/** The one place that knows which status and which OAuth code a failure has (decisions 4 and 5). */
+/** The one place that knows which status and which OAuth code a failure has (docs/reference/http.md#errors). */
 const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthError: string]>> = {
   'invalid-request': [400, 'invalid_request'],
   'invalid-scope': [400, 'invalid_scope'],
@@ -75,7 +75,7 @@ function spoken(error: DomainError): Pick<ErrorAnswer, 'message' | 'detail'> {
   return { message: error.message, ...(error.detail !== undefined && { detail: error.detail }) };
 }
 
-/** The body of an error: `ResourceError`, with the members of RFC 6749 §5.2 on the token endpoint (decision 5). */
+/** The body of an error: `ResourceError`, with the members of RFC 6749 §5.2 on the token endpoint (docs/reference/http.md#oauth-errors). */
 export function errorBody(answer: ErrorAnswer, withOauthMembers: boolean): ResourceError {
   const body: ResourceError = { code: answer.status, message: answer.message };
   if (!withOauthMembers) return body;

@@ -2,8 +2,8 @@ import type { ProfileRules } from '../profile.ts';
 import { isAccessCheck, isManagement } from './management/index.ts';
 
 /**
- * What a principal token does on a request (decision 10). `names-caller`: its principal calls; `names-caller-recently`: only soon after
- * its issue. `confirms`: the client certificate says who calls, and must name the same principal.
+ * What a principal token does on a request (docs/reference/authentication.md#principal-tokens). `names-caller`: its principal calls;
+ * `names-caller-recently`: only soon after its issue. `confirms`: the client certificate says who calls, and must name the same principal.
  */
 export type PrincipalTokenUse = 'names-caller' | 'names-caller-recently' | 'confirms';
 

@@ -11,9 +11,9 @@ import type { InstanceKey } from './instance-store.ts';
 const action = authorityAction('delete');
 
 /**
- * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (decision 24): its certificates stop counting at once, in
- * every process of this server. Done as well
- * when there was no such instance. Throws `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
+ * `DELETE /instance/{provider}/{domain}/{service}/{instanceId}` (docs/reference/certificates.md#deleting-an-instance): its certificates
+ * stop counting at once, in every process of this server. Done as well when there was no such instance. Throws `UnknownDomainError`,
+ * `ForbiddenError`, `StoreUnavailableError`.
  */
 export async function deleteInstance(
   deps: Pick<InstanceDeps, 'snapshot' | 'snapshotAt' | 'clock' | 'store' | 'onRevoked'>,

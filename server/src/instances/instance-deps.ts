@@ -57,7 +57,7 @@ export interface CertificateLimits {
   readonly roleMaxSeconds: number;
 }
 
-/** `InstanceIdentity` of the interface document. */
+/** The answer to a registration (docs/reference/certificates.md#instances). */
 export interface InstanceIdentity {
   readonly provider: string;
   readonly name: string;

@@ -91,7 +91,7 @@ function refreshFields(body: z.output<typeof refreshSchema>, unitSeconds: number
   };
 }
 
-/** Reads the body of a refresh. `unitSeconds`: what `expiryTime` counts (decision 19). */
+/** Reads the body of a refresh. `unitSeconds`: what `expiryTime` counts (docs/reference/certificates.md#units-of-expirytime). */
 export function parseRefreshInformation(body: unknown, unitSeconds: number): RefreshInformation {
   const information = refreshFields(parseBody(refreshSchema, body), unitSeconds);
   if (information.csr === undefined && information.ssh === undefined) {

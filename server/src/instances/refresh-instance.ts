@@ -43,8 +43,8 @@ async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: In
 }
 
 /*
- * Decision 21. A serial that is neither the current nor the previous one means that two hold certificates of one instance: both
- * lose them, and must register anew.
+ * docs/reference/certificates.md#instances. A serial that is neither the current nor the previous one means that two hold certificates of
+ * one instance: both lose them, and must register anew.
  */
 async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKey, lineage: Lineage): Promise<void> {
   if (lineage === 'current' || lineage === 'previous') return;

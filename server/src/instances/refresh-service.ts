@@ -15,7 +15,7 @@ import { addressOctets, type Caller } from './caller.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
 
-/** `Identity` of the interface document. */
+/** The answer to a refresh (docs/reference/certificates.md#service-certificates). */
 export interface Identity {
   readonly name: string;
   readonly certificate: string;
@@ -51,7 +51,7 @@ function requireRight(deps: InstanceDeps, { caller, isSelf }: Asking, asked: Ser
   throw new ForbiddenError(`principal \`${caller.principal}\` may not refresh \`${asked.domain}.${asked.service}\``);
 }
 
-/* Decision 23: who holds the request's key must be who was known before. */
+/* docs/reference/certificates.md#service-certificates: who holds the request's key must be who was known before. */
 function requireKnownKey(
   request: CertificateRequest,
   asked: ServiceRefresh,

@@ -87,7 +87,8 @@ export function entityTagOfText(json: string): string {
 
 /**
  * Makes one change of one domain in one transaction with its audit record, or says what it would do. Existence comes before
- * rights (decision 6). Throws `UnknownDomainError`, `ForbiddenError`, `PreconditionFailedError`, and what the edit throws.
+ * rights (docs/reference/http.md#order-of-checks). Throws `UnknownDomainError`, `ForbiddenError`, `PreconditionFailedError`, and what the
+ * edit throws.
  */
 export async function changeDomain(
   deps: ManagementDeps,

@@ -1,7 +1,7 @@
 import type { DomainName, PrincipalName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { AccessTokenClaims, IdTokenClaims } from '@signet/policy-engine/wire';
 
-/** Version of both kinds of token (interface document, Versioning). */
+/** Version of both kinds of token (docs/reference/tokens.md#access-tokens). */
 const tokenVersion = 1;
 
 /** What an access token says. `now` and `lifeSeconds` in whole seconds, `thumbprint` of the caller's certificate when bound. */
@@ -16,7 +16,7 @@ export interface AccessTokenFacts {
   readonly thumbprint: string | undefined;
 }
 
-/** Claims of an access token (interface document, decision 12; RFC 9068 §2.2). */
+/** Claims of an access token (docs/reference/tokens.md#access-tokens; RFC 9068 §2.2). */
 export function accessTokenClaims(facts: AccessTokenFacts): AccessTokenClaims {
   const claims: AccessTokenClaims = {
     ver: tokenVersion,
@@ -45,7 +45,7 @@ export interface IdTokenFacts {
   readonly lifeSeconds: number;
 }
 
-/** Claims of an ID token for a service (interface document, ID token). */
+/** Claims of an ID token for a service (docs/reference/tokens.md#id-tokens). */
 export function idTokenClaims(facts: IdTokenFacts): IdTokenClaims {
   return {
     ver: tokenVersion,

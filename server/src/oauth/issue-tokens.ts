@@ -34,7 +34,7 @@ export interface IssueTokensDeps {
 
 /**
  * An access token for the roles that the caller holds among those asked for, and the ID token asked for with it
- * (RFC 6749 §4.4). In the order of decision 6: 404 unknown domain or service, 403 no role. Throws `DomainError`s.
+ * (RFC 6749 §4.4). In the order of docs/reference/http.md#order-of-checks: 404 unknown domain or service, 403 no role. Throws `DomainError`s.
  */
 export function issueTokens(deps: IssueTokensDeps, principal: Principal, request: TokenRequest): AccessTokenResponse {
   const snapshot = deps.snapshot();

@@ -9,12 +9,13 @@ export interface LifetimeBounds {
   readonly longestExpirySeconds: number;
 }
 
-/** Life of an ID token in seconds (interface document, Limits). */
+/** Life of an ID token in seconds (docs/reference/tokens.md#lifetimes). */
 export const idTokenLifeSeconds = 3600;
 
 /**
- * Seconds that an access token lives: what was asked for, or the default, lowered to the smallest limit that applies (decision 13). The
- * limit of a role is its own, else that of the domain, else the ceiling of the server; that of the domain holds beside those of the roles.
+ * Seconds that an access token lives: what was asked for, or the default, lowered to the smallest limit that applies
+ * (docs/reference/tokens.md#lifetimes). The limit of a role is its own, else that of the domain, else the ceiling of the server; that of
+ * the domain holds beside those of the roles.
  */
 export function accessTokenLife(
   requestedSeconds: number | undefined,

@@ -25,7 +25,7 @@ type ScopeItem =
 const maxItems = 256;
 
 /**
- * Reads a scope (interface document, Scope forms):
+ * Reads a scope (docs/reference/tokens.md#scopes):
  *   scope = item *( SP item );  item = "openid" | domain ":domain" | domain ":role." role | domain ":service." service
  * Throws `InvalidScopeError` for two domains, for `openid` without a service or the reverse, for two services, for a scope
  * without roles to give, and for anything outside the grammar.
@@ -74,7 +74,7 @@ function onlyService(items: readonly ScopeItem[]): ServiceName | undefined {
   return service;
 }
 
-/** `openid` and a service come together or not at all (decision 14). */
+/** `openid` and a service come together or not at all (docs/reference/tokens.md#scopes). */
 function checkIdToken(openid: boolean, service: ServiceName | undefined): void {
   if (openid && service === undefined) {
     throw new InvalidScopeError('`openid` needs a scope `<domain>:service.<service>`');

@@ -29,7 +29,7 @@ export interface Operation {
   readonly answers: Readonly<Record<number, OperationAnswer>>;
 }
 
-/** Body of every error (decision 4); the token endpoint adds the last two (RFC 6749 §5.2). */
+/** Body of every error (docs/reference/http.md#errors); the token endpoint adds the last two (RFC 6749 §5.2). */
 export const resourceError = z.strictObject({
   code: z.int(),
   message: z.string(),

@@ -28,7 +28,7 @@ const bundle = z.strictObject({
   header: z.strictObject({ kid: text }),
   signature: text,
 });
-/** `InstanceIdentity` of the interface document. */
+/** The answer to a registration (docs/reference/certificates.md#instances). */
 export const identityShape = z.strictObject({
   provider: text,
   name: text,

@@ -82,8 +82,9 @@ export interface Snapshot {
 }
 
 /**
- * What the snapshot knows of a principal (decision 9): a service that is registered and enabled is `active`; one that is switched
- * off, or whose domain is, `disabled`; everything else (deleted, never registered, a user) `unknown`.
+ * What the snapshot knows of a principal (docs/reference/authentication.md#disabled-deleted-revoked): a service that is registered and
+ * enabled is `active`; one that is switched off, or whose domain is, `disabled`; everything else (deleted, never registered, a user)
+ * `unknown`.
  */
 export type PrincipalState = 'active' | 'disabled' | 'unknown';
 

@@ -34,7 +34,7 @@ export class JobError extends Error {
 
 /**
  * A process for work that would hold up everything else: started with the first job, ended when idle, replaced when it fails. Not a thread:
- * one that runs out of memory takes its whole process with it (decision 25).
+ * one that runs out of memory takes its whole process with it (docs/decisions/025).
  */
 export interface WorkProcess {
   /** Runs one job after the others; the job ends with its process when the signal is aborted. Throws `JobError`, and what the module throws. */

@@ -13,8 +13,8 @@ import { type Middleware, type RouteContext, requireIdentity } from '../context.
 import { domainOf } from './request.ts';
 
 /**
- * What the path of an operation tells of the right that it needs (decision 6): a right to change or to look at an object of the domain in
- * the path, the right of an operator, or why the path alone does not tell.
+ * What the path of an operation tells of the right that it needs (docs/reference/http.md#order-of-checks): a right to change or to look at
+ * an object of the domain in the path, the right of an operator, or why the path alone does not tell.
  */
 export type PathRight =
   | { readonly kind: 'manage'; readonly right: Right; readonly object: ObjectOf; readonly systemOnly?: boolean }

@@ -24,7 +24,10 @@ export interface AccessDeps {
   readonly clock: Clock;
   /** Whether the certificate of this thumbprint was revoked. */
   readonly isRevokedThumbprint: (thumbprint: string) => boolean;
-  /** Whether asking about another principal takes `access_check` on `<domain>:principal.<principal>` (decision 17). */
+  /**
+   * Whether asking about another principal takes `access_check` on `<domain>:principal.<principal>`
+   * (docs/reference/access-checks.md#who-may-ask).
+   */
   readonly restricted: boolean;
 }
 

@@ -10,7 +10,7 @@ import { parseParameters } from '../parameters.ts';
 /** Absent parts mean that this server hands out no cloud credentials. */
 export type CloudCredentialsDeps = GetCredentialsDeps | undefined;
 
-/** `GET /domain/{domainName}/role/{roleName}/creds`: temporary credentials of a cloud role (decision 27). */
+/** `GET /domain/{domainName}/role/{roleName}/creds`: temporary credentials of a cloud role (docs/reference/cloud-credentials.md#who-may). */
 export function cloudCredentialsRoute(deps: CloudCredentialsDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     const { name } = requireIdentity(ctx);

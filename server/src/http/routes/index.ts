@@ -35,7 +35,7 @@ export function mountBusyRoutes(router: Router<RequestState>, { config, addresse
   router.get(`${addresses.basePath}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
 }
 
-/** The other operations of the interface document and those that decisions.md adds, by path. */
+/** The other operations, by path. */
 export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void {
   const { config, addresses, tokens, access, bundles } = deps;
   const base = addresses.basePath;
@@ -76,7 +76,7 @@ function readinessPaths({ basePath }: Addresses): string[] {
   return [...new Set(['/readyz', `${basePath}/readyz`])];
 }
 
-/** The paths that answer callers without a certificate (decision 7). */
+/** The paths that answer callers without a certificate (docs/reference/authentication.md#client-certificates). */
 export function openPaths(addresses: Addresses, anonymousKeys: boolean): ReadonlySet<string> {
   const open = [...healthPaths(addresses), ...readinessPaths(addresses)];
   if (anonymousKeys) open.push(`${addresses.basePath}/oauth2/keys`, ...metadataPaths(addresses));

@@ -25,7 +25,7 @@ export const requestSchema = z.object({
   signatureP1363Format: z.boolean().nullish(),
 });
 
-/** `GET /domain/{domainName}/policy/signed`: the domain's bundle in the form that caches can hold (decision 28). */
+/** `GET /domain/{domainName}/policy/signed`: the domain's bundle in the form that caches can hold (docs/reference/policy-bundles.md#forms). */
 export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     requirePrincipal(ctx);

@@ -11,7 +11,7 @@ export interface PublicKeysDeps {
   readonly maxAgeSeconds: number;
 }
 
-/** `GET /oauth2/keys`: the keys that verify what this server signs; curve names of the JWK RFC with `rfc=true` (decision 16). */
+/** `GET /oauth2/keys`: the keys that verify what this server signs; curve names of the JWK RFC with `rfc=true` (docs/reference/tokens.md#keys). */
 export function publicKeysRoute(deps: PublicKeysDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const rfc = parseParameters(ctx.querystring, 'query').get('rfc') ?? 'false';

@@ -11,8 +11,8 @@ export interface SignedPolicyDataDeps {
 }
 
 /**
- * `GET /domain/{domainName}/signed_policy_data`: the older signed form (decision 28). Its readers take the entity tag for the time of
- * the domain's last change and send it back as one exact text; near its end they ask without one.
+ * `GET /domain/{domainName}/signed_policy_data`: the older signed form (docs/reference/policy-bundles.md#forms). Its readers take the
+ * entity tag for the time of the domain's last change and send it back as one exact text; near its end they ask without one.
  */
 export function signedPolicyDataRoute(deps: SignedPolicyDataDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {

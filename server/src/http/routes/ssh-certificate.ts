@@ -19,7 +19,10 @@ export interface SshRouteDeps {
   readonly naming: NamingRules;
 }
 
-/** `POST /sshcert`: an SSH certificate for the holder of the connection's certificate, which it does not outlive: 201 (decision 26). */
+/**
+ * `POST /sshcert`: an SSH certificate for the holder of the connection's certificate, which it does not outlive: 201
+ * (docs/reference/certificates.md#ssh-certificates).
+ */
 export function sshCertificateRoute(deps: SshRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     // INVARIANT: a principal token does not do here, as it may name somebody other than the certificate, whose end and names count.
