@@ -144,6 +144,13 @@ test('a certificate that differs from what was meant is caught', async (t) => {
     ['common name', { ...meant, profile: { ...profile, commonName: 'catalog.apx' } }],
     ['subject', { ...meant, profile: { ...profile, subject: [] } }],
     ['alternative name', { ...meant, profile: { ...profile, altNames: profile.altNames.slice(0, 2) } }],
+    [
+      'alternative name',
+      {
+        ...meant,
+        profile: { ...profile, altNames: [...profile.altNames, { kind: 'dns', value: 'more.signet.test' }] },
+      },
+    ],
     ['extension', { ...meant, profile: { ...profile, altNames: [] } }],
     ['extended key usage', { ...meant, profile: { ...profile, usage: 'client' } }],
     ['notAfter', { ...meant, profile: { ...profile, notAfter: now } }],

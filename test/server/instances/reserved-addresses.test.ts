@@ -38,3 +38,21 @@ const cases: readonly (readonly [address: string, fault: string | undefined])[] 
 for (const [address, fault] of cases) {
   test(`${address}: ${fault ?? 'free'}`, (t) => t.is(reserved.faultOf(addressOctets(address) ?? ''), fault));
 }
+
+const octets: readonly (readonly [address: string, octets: string | undefined])[] = [
+  ['192.0.2.7', 'c0000207'],
+  ['::ffff:192.0.2.7', 'c0000207'],
+  ['::', '0'.repeat(32)],
+  ['::1', `${'0'.repeat(31)}1`],
+  ['1::', `0001${'0'.repeat(28)}`],
+  ['2001:DB8::1', '20010db8000000000000000000000001'],
+  ['2001:db8:1:2:3:4:5:6', '20010db8000100020003000400050006'],
+  ['1:2:3:4:5:6:7::', '00010002000300040005000600070000'],
+  ['::2:3:4:5:6:7:8', '00000002000300040005000600070008'],
+  ['fe80::1%eth0', 'fe800000000000000000000000000001'],
+  ['localhost', undefined],
+  ['', undefined],
+];
+for (const [address, expected] of octets) {
+  test(`the octets of ${JSON.stringify(address)}`, (t) => t.is(addressOctets(address), expected));
+}
