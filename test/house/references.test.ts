@@ -61,3 +61,16 @@ test('links between documents lead somewhere', (t) => {
     );
   t.deepEqual(dead, []);
 });
+
+test('files that the documents for maintainers name are there', (t) => {
+  const named = ['docs/architecture.md', 'CONTRIBUTING.md'].flatMap((file) =>
+    [
+      ...read(file).matchAll(
+        /`((?:policy-engine|client|updater|server|example-provider|test|docs|bench)\/[^`\s*<…]*)`/g,
+      ),
+    ].map(([, path = '']) => ({ file, path })),
+  );
+  t.true(named.length > 60);
+  const missing = named.filter(({ path }) => globSync(path.replace(/\/$/, ''), { cwd: top }).length === 0);
+  t.deepEqual(missing, []);
+});
