@@ -116,3 +116,8 @@ for (const { note, revoked } of [
     t.throws(() => krl(revoked), { instanceOf: RangeError });
   });
 }
+
+test('an authority that has revoked nothing has no section', (t) => {
+  t.deepEqual(krl(by(authority, []), by(other, [1n])), krl(by(other, [1n])));
+  t.deepEqual(krl(by(authority, [])), krl());
+});
