@@ -104,7 +104,7 @@ function authorizeService(
   const service = tenant.services.get(asked.service);
   if (service === undefined) return undefined;
   requireKnownKey(request, asked, service, asking.own);
-  return asking.row?.kind === 'instance' && asking.isSelf ? undefined : vouchingKey(request, asked, service, asking);
+  return vouchingKey(request, asked, service, asking);
 }
 
 function dnsNamesOf(certificate: ReadCertificate): ReadonlySet<string> {

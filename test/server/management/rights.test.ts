@@ -1,6 +1,13 @@
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '@signet/server/errors';
-import { isOperator, mayView, type Right, requireRight, viewerOf } from '@signet/server/management/rights';
+import {
+  isOperator,
+  mayOperateSome,
+  mayView,
+  type Right,
+  requireRight,
+  viewerOf,
+} from '@signet/server/management/rights';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent, snapshotOf, stored } from '#support/domains';
@@ -116,6 +123,33 @@ test('only who sees the whole domain sees all of it', (t) => {
   t.true(isOperator(world({ system: [operate] }), query, 1));
   t.false(isOperator(world({ system: [operate, 'deny manage_members domain.media ops'] }), query, 1));
   t.false(isOperator(snapshotOf({}), query, 1));
+});
+
+test('who may operate some domain has an active rule of sys.auth that may name the right', (t) => {
+  const may = (system: readonly string[], caller = 'user.op') =>
+    mayOperateSome(world({ system }), parsePrincipalName(caller), 'manage_members', 1);
+  t.true(may([operate]));
+  t.true(may(['allow MANAGE_* domain.far OPS']));
+  t.true(may(['allow * * *']));
+  t.false(may([]));
+  t.false(may(['allow manage_keys domain.media ops']));
+  t.false(may(['allow manage_members domain.media others']));
+  t.false(may(['deny manage_members domain.media ops']));
+  t.false(may([operate], boss));
+  t.false(mayOperateSome(snapshotOf({}), parsePrincipalName('user.op'), 'manage_members', 1));
+  const content = domainContent('sys.auth', { roles: { ops: ['user.op'] }, rules: [operate] });
+  const [policy] = content.policies;
+  if (policy === undefined) return t.fail();
+  const withPolicy = (active: boolean): boolean => {
+    const { snapshot } = compileSnapshot(undefined, {
+      state: { epoch: 1, counter: 1 },
+      domains: [stored({ ...content, policies: [{ ...policy, active }] })],
+      deleted: [],
+      signingKeys: [],
+    });
+    return mayOperateSome(snapshot, parsePrincipalName('user.op'), 'manage_members', 1);
+  };
+  t.deepEqual([withPolicy(true), withPolicy(false)], [true, false]);
 });
 
 test('a rule of a version that is not active, or with conditions, gives no right; one active policy among others does', (t) => {
