@@ -59,6 +59,17 @@ test('a granted role: what the cloud is sent, and what comes back', async (t) =>
   ]);
 });
 
+const noCredentials = 'the cloud answered without credentials';
+
+/** An answer of STS in which one member is replaced. */
+function credentialsWith(missing: string, instead: string): string {
+  const members = { AccessKeyId: 'A', SecretAccessKey: 'S', SessionToken: 'T', Expiration: '2026-01-01T01:00:00Z' };
+  const all = Object.entries(members).map(([name, value]) =>
+    name === missing ? instead : `<${name}>${value}</${name}>`,
+  );
+  return `<AssumeRoleResponse><AssumeRoleResult><Credentials>${all.join('')}</Credentials></AssumeRoleResult></AssumeRoleResponse>`;
+}
+
 const failures: { note: string; mood: StsMood; code: string; message: string; calls: number }[] = [
   {
     note: 'refused',
@@ -116,9 +127,18 @@ const failures: { note: string; mood: StsMood; code: string; message: string; ca
       body: '<!DOCTYPE x [<!ENTITY a "aaaaaaaaaa"><!ENTITY b "&a;&a;&a;&a;&a;&a;&a;&a;&a;&a;">]><AssumeRoleResponse><AssumeRoleResult>&b;</AssumeRoleResult></AssumeRoleResponse>',
     },
     code: 'service-unavailable',
-    message: 'the cloud answered without credentials',
+    message: noCredentials,
     calls: 1,
   },
+  ...['AccessKeyId', 'SecretAccessKey', 'SessionToken', 'Expiration'].flatMap((missing) =>
+    [`<${missing}></${missing}>`, ''].map((instead) => ({
+      note: `credentials ${instead === '' ? 'without' : 'with an empty'} ${missing}`,
+      mood: { kind: 'nonsense' as const, body: credentialsWith(missing, instead) },
+      code: 'service-unavailable',
+      message: missing === 'Expiration' && instead !== '' ? 'the cloud cannot be asked now' : noCredentials,
+      calls: 1,
+    })),
+  ),
 ];
 
 for (const { note, mood, code, message, calls } of failures) {
