@@ -68,9 +68,9 @@ test('an instance refreshes with its current and with its previous certificate, 
   for (const certificate of [second, third, again, fourth]) {
     t.is((await refresh(world, certificate)).answer.status, 401);
   }
-  const anew = await register(world, 'i-2');
-  t.is(anew.answer.status, 201);
-  t.is((await refresh(world, anew)).answer.status, 200);
+  const replacement = await register(world, 'i-2');
+  t.is(replacement.answer.status, 201);
+  t.is((await refresh(world, replacement)).answer.status, 200);
 });
 
 test('a deleted instance is nobody from the next request on, also on an open connection', async (t) => {
