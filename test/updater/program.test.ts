@@ -17,7 +17,7 @@ import { type UpdaterWorld, updaterWorld } from './support/world.ts';
 const program = fileURLToPath(new URL('../../updater/bin/signet-updater.js', import.meta.url));
 
 /** Every test here starts a process or two, all at the same time: on a busy machine the last ones wait. In milliseconds. */
-const patience = 500_000;
+const deadlineMs = 500_000;
 
 /** Starts the program; it is killed with the test if it still runs. */
 function start(t: ExecutionContext, args: readonly string[], variables: Readonly<Record<string, string>> = {}) {
@@ -70,7 +70,7 @@ test('run says when it is ready, runs again on SIGHUP and SIGUSR1, and ends on S
   for (const [index, signal] of (['SIGHUP', 'SIGUSR1'] as const).entries()) {
     const served = await world.publish({ version: index + 2 });
     child.kill(signal);
-    await until(`${signal} brings the new bundle`, () => world.read('catalog.pol') === served, patience);
+    await until(`${signal} brings the new bundle`, () => world.read('catalog.pol') === served, deadlineMs);
   }
   child.kill('SIGTERM');
   t.is(await exited, 0);
@@ -80,7 +80,7 @@ test('run ends on SIGTERM while the server is silent', async (t) => {
   const world = await presentWorld(t);
   world.answers.set('catalog', () => undefined);
   const { child, exited } = start(t, ['run', '--config', world.configFile]);
-  await until('the server is asked', () => world.bundleRequests().length === 1, patience);
+  await until('the server is asked', () => world.bundleRequests().length === 1, deadlineMs);
   child.kill('SIGTERM');
   t.is(await exited, 0);
 });
@@ -92,7 +92,7 @@ test('a run that the server asked to leave out is left out, whoever asks for it'
   const { child, errors, exited } = start(t, ['run', '--config', world.configFile, '--json']);
   await once(createInterface({ input: child.stdout }), 'line');
   child.kill('SIGHUP');
-  await until('it is left out', () => errors().includes('run left out, as the server asked'), patience);
+  await until('it is left out', () => errors().includes('run left out, as the server asked'), deadlineMs);
   child.kill('SIGTERM');
   t.is(await exited, 0);
   t.deepEqual(world.bundleRequests(), ['catalog -']);
@@ -279,7 +279,7 @@ test('a host that slept is asked for soon after it wakes, and there is no storm'
   await pause(7000);
   const before = world.bundleRequests().length;
   child.kill('SIGCONT');
-  await until('it polls', () => world.bundleRequests().length > before, patience);
+  await until('it polls', () => world.bundleRequests().length > before, deadlineMs);
   await pause(2500);
   // one for the wake-up, and one when its minute was due
   t.true(world.bundleRequests().length - before <= 2);

@@ -38,7 +38,7 @@ for (const scope of refused) {
   });
 }
 
-const unfit: readonly (readonly [scope: string, message: string])[] = [
+const unusable: readonly (readonly [scope: string, message: string])[] = [
   ['', 'scope is empty'],
   ['   ', 'scope is empty'],
   ['openid', 'scope names no domain'],
@@ -50,7 +50,7 @@ const unfit: readonly (readonly [scope: string, message: string])[] = [
   ['a:domain a:service.s', 'a service scope needs `openid`'],
   ['a:service.s openid', 'scope asks for no role: an ID token is given only beside an access token'],
 ];
-for (const [scope, message] of unfit) {
+for (const [scope, message] of unusable) {
   test(`refuses ${JSON.stringify(scope)} as a whole`, (t) => {
     t.throws(() => parseScope(scope), { name: 'InvalidScopeError', message });
   });
