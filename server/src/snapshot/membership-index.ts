@@ -1,7 +1,7 @@
 import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
 import { LayeredMap } from './layered-map.ts';
 import type { Member, RoleSnapshot } from './role-snapshot.ts';
-import { runAtOnce, type Steps, sliceLength } from './steps.ts';
+import { type Steps, sliceLength } from './steps.ts';
 
 /** That a role is held, until `expires` (milliseconds since the epoch; absent: without end). */
 export interface Grant {
@@ -54,10 +54,6 @@ function add<Key, Value>(map: Map<Key, Value[]>, key: Key, value: Value): void {
 }
 
 /** Builds the index of one domain. Pure. */
-export function buildMembershipIndex(input: MembershipInput): MembershipIndex {
-  return runAtOnce(indexInSteps(input));
-}
-
 export function* indexInSteps(input: MembershipInput): Steps<MembershipIndex> {
   const entries: RoleEntries = { members: new Map(), everyone: [], prefixes: new Map(), groupRoles: new Map() };
   const trusting = new Map<DomainName, RoleName[]>();

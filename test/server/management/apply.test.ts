@@ -13,7 +13,6 @@ import {
 import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { registerServiceKey } from '@signet/server/management/service-keys';
-import { listSigningKeys, markCompromised, putSigningKey } from '@signet/server/management/signing-keys';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
@@ -138,21 +137,6 @@ test('registering a key: replaced by its id; refused without domain, service or 
   await t.throwsAsync(registerServiceKey(store, domain, service, id, 'nonsense', by), {
     instanceOf: InvalidRequestError,
   });
-});
-
-test('signing keys: put, listed, compromised', async (t) => {
-  const { store } = await openWorld(t);
-  const publicJwk = { kty: 'EC', kid: 'k', alg: 'ES256', use: 'sig', crv: 'P-256', x: 'x', y: 'y' } as const;
-  const key = { kid: 'k', purpose: 'token', algorithm: 'ES256', publicJwk, createdAt: 1, activateAt: 2 } as const;
-  await putSigningKey(store, key, by);
-  t.deepEqual(await listSigningKeys(store), [key]);
-  await markCompromised(store, 'k', 9, by);
-  t.deepEqual(await listSigningKeys(store), [{ ...key, compromisedAt: 9 }]);
-  await t.throwsAsync(markCompromised(store, 'x', 9, by), { instanceOf: NotFoundError });
-  t.deepEqual(
-    (await store.audit({ subject: 'k', limit: 5 })).map((record) => record.action as string),
-    ['mark-key-compromised', 'add-signing-key'],
-  );
 });
 
 test('one bad file, and nothing of the others is applied', async (t) => {

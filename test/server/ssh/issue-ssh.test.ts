@@ -20,8 +20,9 @@ import {
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
 import { StoreUnavailableError } from '@signet/server/errors';
-import { buildMembershipIndex } from '@signet/server/snapshot/membership-index';
+import { indexInSteps } from '@signet/server/snapshot/membership-index';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
+import { runAtOnce } from '@signet/server/snapshot/steps';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
@@ -46,7 +47,7 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
     policy: compileDomain(name, [{ name: 'logins', assertions: rules }]),
     limits: {},
     credentialsFrom: 0,
-    membership: buildMembershipIndex({ roles: [role], groups: new Map(), assumable: new Map() }),
+    membership: runAtOnce(indexInSteps({ roles: [role], groups: new Map(), assumable: new Map() })),
   };
 }
 
