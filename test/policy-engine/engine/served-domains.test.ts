@@ -56,6 +56,15 @@ for (const { domains, token: domain, resource, status } of cases) {
   });
 }
 
+test('a resource that is not a string belongs to no domain', async (t) => {
+  const engine = authority.engine(all, { domains: ['catalog'], requireBound: false });
+  const token = await authority.token({ domain: 'catalog', roles: ['admin'] });
+  for (const resource of [undefined, null, 7, {}, ['catalog:movie']] as unknown as string[]) {
+    t.is((await engine.decide({ token, action: 'read', resource })).status, 'DENY_INVALID_PARAMETERS');
+    t.is((await engine.explain({ token, action: 'read', resource })).status, 'DENY_INVALID_PARAMETERS');
+  }
+});
+
 test('decideRoles takes its domain as an argument, whatever is served', (t) => {
   for (const options of [{}, { domains: ['catalog'] }, { domains: ['catalog', 'media'] }]) {
     const engine = authority.engine(all, options);

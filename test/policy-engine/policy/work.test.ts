@@ -1,0 +1,44 @@
+import { compileDomain, decideInDomain, maxActionLength, maxResourceLength } from '@signet/policy-engine/policy';
+import test from 'ava';
+
+/* What a decision costs in units of work, whatever else the policy says, and which texts are compared at all. */
+
+type Rules = Parameters<typeof compileDomain>[1][number]['assertions'];
+
+function costOf(assertions: Rules): number {
+  const policy = compileDomain('d', [{ name: 'p', assertions }]);
+  const { status } = decideInDomain(policy, ['reader'], 'read', 'd:x');
+  if (status !== 'ALLOW') throw new Error(status);
+  return policy.work.spent;
+}
+
+const rule = { role: 'reader', action: 'read', resource: 'x' };
+const others: Readonly<Record<string, (index: number) => typeof rule>> = {
+  'of another resource': (index) => ({ ...rule, resource: `y${index}` }),
+  'of the same resource, with another action': (index) => ({ ...rule, action: `write${index}` }),
+  'of the same resource and action, for another role': (index) => ({ ...rule, role: `editor${index}` }),
+  'of every resource, with another action': (index) => ({ ...rule, resource: '*', action: `write${index}` }),
+  'of every resource, for another role': (index) => ({ ...rule, resource: '*', role: `editor${index}` }),
+};
+for (const [what, make] of Object.entries(others)) {
+  test(`two thousand rules ${what} cost about as much as twenty`, (t) => {
+    const cost = (count: number) => costOf([...Array.from({ length: count }, (_, index) => make(index)), rule]);
+    const [few, many] = [cost(20), cost(2000)];
+    t.log(`${few} and ${many} units`);
+    t.true(many <= few + 30, `${few} units for 20, ${many} for 2,000`);
+  });
+}
+
+test('texts that are too long, empty or none are no parameters', (t) => {
+  const policy = compileDomain('d', [{ name: 'p', assertions: [{ role: 'r', action: '*', resource: '*' }] }]);
+  const ask = (action: unknown, resource: unknown) =>
+    decideInDomain(policy, ['r'], action as string, resource as string).status;
+  t.is(ask('a'.repeat(maxActionLength), 'd:x'), 'ALLOW');
+  t.is(ask('a'.repeat(maxActionLength + 1), 'd:x'), 'DENY_INVALID_PARAMETERS');
+  t.is(ask('a', `d:${'x'.repeat(maxResourceLength - 2)}`), 'ALLOW');
+  t.is(ask('a', `d:${'x'.repeat(maxResourceLength - 1)}`), 'DENY_INVALID_PARAMETERS');
+  for (const wrong of ['', undefined, 7, ['a'], {}]) {
+    t.is(ask(wrong, 'd:x'), 'DENY_INVALID_PARAMETERS');
+    t.is(ask('a', wrong), 'DENY_INVALID_PARAMETERS');
+  }
+});
