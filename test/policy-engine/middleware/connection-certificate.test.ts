@@ -30,3 +30,13 @@ test('each request has the certificate that its connection has then, or none', (
   t.is(seen(stranger.certificate), undefined);
   t.is(seen(player.certificate), 'CN=media.player');
 });
+
+test('where another handshake may follow, the word of TLS does not count for authorities that change either', (t) => {
+  const certificates = new ConnectionCertificates({ authorities: () => root.pem, clock: { now: () => now } });
+  const seen = (certificate: X509Certificate, protocol: string) =>
+    certificates.of({ authorized: true, getProtocol: () => protocol, getPeerX509Certificate: () => certificate });
+  t.is(seen(stranger.certificate, 'TLSv1.2'), undefined);
+  t.is(seen(player.certificate, 'TLSv1.2')?.subject, 'CN=media.player');
+  // TLS has seen the intermediates, which Node does not tell.
+  t.is(seen(stranger.certificate, 'TLSv1.3')?.subject, 'CN=media.player');
+});

@@ -1,5 +1,5 @@
 import { PolicyEngine } from '@signet/policy-engine';
-import { compileDomain } from '@signet/policy-engine/policy';
+import { compileDomain, decideInDomain } from '@signet/policy-engine/policy';
 import test from 'ava';
 
 /* What a compiled domain says besides its rules: its revision, its answer for nothing, and what can never match. */
@@ -15,6 +15,13 @@ test('without a revision no decision has one', (t) => {
   for (const action of ['read', 'write']) {
     t.false('revision' in engine.decideRoles({ domain: 'd', roles: ['r'], action, resource: 'd:x' }));
   }
+});
+
+test('whole names are compared where resources of other domains are meant', (t) => {
+  const assertions = [{ ...rule, resource: 'e:x' }];
+  const ask = (qualified: boolean) =>
+    decideInDomain(compileDomain('d', [{ name: 'p', assertions }], { qualified }), ['r'], 'read', 'e:x').status;
+  t.deepEqual([ask(true), ask(false)], ['ALLOW', 'DENY_DOMAIN_MISMATCH']);
 });
 
 test('a revision is kept as it was given', (t) => {

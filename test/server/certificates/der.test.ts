@@ -64,6 +64,15 @@ test('sixteen levels of elements, and one more', (t) => {
   };
   t.notThrows(() => checkDer(nested(16)));
   t.throws(() => checkDer(nested(17)), refused('elements are nested too deeply'));
+  // An empty list is not a level, and nothing may follow it unseen.
+  const around = (inner: Buffer, levels: number) =>
+    Array.from({ length: levels }).reduce<Buffer>((message) => element(tags.sequence, message), inner);
+  t.notThrows(() => checkDer(around(element(tags.sequence), 16)));
+  t.notThrows(() => checkDer(element(tags.sequence, element(tags.sequence), Buffer.of(4, 0))));
+  t.throws(
+    () => checkDer(Buffer.concat([element(tags.sequence), Buffer.of(4, 0)])),
+    refused('the message is followed by other bytes'),
+  );
   // Side by side they are not deep.
   t.notThrows(() => checkDer(element(tags.sequence, nested(15), nested(15))));
 });
