@@ -11,8 +11,9 @@ import { TestRuns } from './test-runs.ts';
 const top = fileURLToPath(new URL('../..', import.meta.url));
 /** The share of the mutants that the tests must kill. */
 const goal = 0.95;
-/** How many test files that reach a mutant may try to kill it, beside those of attacks on the whole system. */
+/** So many test files that reach a mutant try to kill it, and more while they are quick; those of attacks on the whole system come beside. */
 const maxTests = 8;
+const quickMs = 30_000;
 const attacks = 'system/';
 
 type Fate = 'killed' | 'timed out' | 'survived' | 'not reached';
@@ -24,11 +25,19 @@ interface Tried {
   readonly tests: readonly string[];
 }
 
+/** A test file that reaches a mutant, and how long it takes without one. */
+interface ReachingTest {
+  readonly test: string;
+  readonly ms: number;
+}
+
 async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
   const tests: string[] = [];
-  for await (const test of testsFor(runs, mutant)) {
-    if (tests.length >= maxTests && !test.startsWith(attacks)) continue;
+  let spentMs = 0;
+  for await (const { test, ms } of testsFor(runs, mutant)) {
+    if (tests.length >= maxTests && spentMs > quickMs && !test.startsWith(attacks)) continue;
     tests.push(test);
+    spentMs += ms;
     const outcome = await runs.tryMutant(mutant, test);
     if (outcome !== 'passed') return { mutant, fate: outcome === 'failed' ? 'killed' : 'timed out', tests };
   }
@@ -36,17 +45,17 @@ async function tryMutant(runs: TestRuns, mutant: NamedMutant): Promise<Tried> {
 }
 
 /** The near tests that reach a mutant, the nearest first and of those the quickest; for a boundary the table of limits too. */
-async function* testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): AsyncGenerator<string> {
+async function* testsFor(runs: TestRuns, { file, kind, url, offset }: NamedMutant): AsyncGenerator<ReachingTest> {
   const limits: readonly NearTest[] = kind === 'moved boundary' ? [{ file: 'limits/constants.test.ts', rank: 0 }] : [];
   const ranks = Map.groupBy([...nearestTests(top, file), ...limits], ({ rank }) => rank);
   // What is farther away is measured only when nothing nearer has killed the mutant.
   for (const rank of [...ranks.keys()].sort((a, b) => a - b)) {
-    const reaching: { readonly test: string; readonly ms: number }[] = [];
+    const reaching: ReachingTest[] = [];
     for (const { file: test } of ranks.get(rank) ?? []) {
       const { coverage, ms } = await runs.baseline(test);
       if (coverage.reaches(url, offset)) reaching.push({ test, ms });
     }
-    yield* reaching.sort((a, b) => a.ms - b.ms).map(({ test }) => test);
+    yield* reaching.sort((a, b) => a.ms - b.ms);
   }
 }
 

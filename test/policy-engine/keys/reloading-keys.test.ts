@@ -149,3 +149,17 @@ test('after the end nothing looks any more, and the known keys stay', async (t) 
   t.is(keys.error, undefined);
   t.not(await keys.find(first[0]?.kid ?? '', 'token'), undefined);
 });
+
+test('a clock that is set back begins a new pause, which does not last longer than others', async (t) => {
+  const { place, keys, clock: own } = await world();
+  t.teardown(() => keys.close());
+  own.advance(-3_600_000);
+  t.is(await keys.find('x', 'token'), undefined);
+  t.is(place.asked, 1);
+  own.advance(999);
+  t.is(await keys.find('x', 'token'), undefined);
+  t.is(place.asked, 1);
+  own.advance(1);
+  t.is(await keys.find('x', 'token'), undefined);
+  t.is(place.asked, 2);
+});

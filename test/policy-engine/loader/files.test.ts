@@ -103,6 +103,7 @@ const floors: [note: string, text: string, expected: Record<string, BundleFloor>
   ['with a time that is none', '{"floors":{"d":{"epoch":1,"version":2,"issued":"now"}}}', undefined],
   ['with a time that is a number', '{"floors":{"d":{"epoch":1,"version":2,"issued":1}}}', undefined],
   ['with a digest that is a number', '{"floors":{"d":{"epoch":1,"version":2,"digest":1}}}', undefined],
+  ['whose time is a list', '{"floors":{"a":{"epoch":1,"version":2,"issued":["2026-01-01T00:00:00.000Z"]}}}', undefined],
 ];
 for (const [note, text, expected] of floors) {
   test(`floors ${note}`, (t) => {

@@ -36,6 +36,7 @@ test('domains of several directories, each with its keys', async (t) => {
   );
   const token = await authority.token({ domain: 'media', roles: ['reader'] });
   t.is((await engine.decide({ token, action: 'read', resource: 'media:playlist' })).status, 'ALLOW');
+  t.is(engine.health().scanned, authority.clock.now());
 });
 
 test('of a domain in both the newest bundle counts, and never an older one after it', async (t) => {

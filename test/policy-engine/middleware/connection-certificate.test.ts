@@ -40,3 +40,21 @@ test('where another handshake may follow, the word of TLS does not count for aut
   // TLS has seen the intermediates, which Node does not tell.
   t.is(seen(stranger.certificate, 'TLSv1.3')?.subject, 'CN=media.player');
 });
+
+test('a server that refuses renegotiation, or speaks TLS 1.3, is not warned of', async (t) => {
+  const certificates = new ConnectionCertificates({ clock: { now: () => now } });
+  const warnings: unknown[] = [];
+  const listener = (warning: Error) => warnings.push('code' in warning && warning.code);
+  process.on('warning', listener);
+  t.teardown(() => process.off('warning', listener));
+  const seen = (authorized: boolean, protocol: string) =>
+    certificates.of({ authorized, getProtocol: () => protocol, getPeerX509Certificate: () => player.certificate });
+  t.is(seen(true, 'TLSv1.3')?.subject, 'CN=media.player');
+  t.is(seen(false, 'TLSv1.3'), undefined);
+  t.is(seen(false, 'TLSv1.2'), undefined);
+  await new Promise(setImmediate);
+  t.false(warnings.includes('SIGNET_RENEGOTIATION'));
+  t.is(seen(true, 'TLSv1.2'), undefined);
+  await new Promise(setImmediate);
+  t.true(warnings.includes('SIGNET_RENEGOTIATION'));
+});

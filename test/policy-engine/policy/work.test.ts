@@ -1,4 +1,11 @@
-import { compileDomain, decideInDomain, maxActionLength, maxResourceLength } from '@signet/policy-engine/policy';
+import {
+  compileDomain,
+  decideInDomain,
+  maxActionLength,
+  maxResourceLength,
+  Work,
+  WorkExceededError,
+} from '@signet/policy-engine/policy';
 import test from 'ava';
 
 /* What a decision costs in units of work, whatever else the policy says, and which texts are compared at all. */
@@ -41,4 +48,12 @@ test('texts that are too long, empty or none are no parameters', (t) => {
     t.is(ask(wrong, 'd:x'), 'DENY_INVALID_PARAMETERS');
     t.is(ask('a', wrong), 'DENY_INVALID_PARAMETERS');
   }
+});
+
+test('exactly the limit is spent, and no unit more', (t) => {
+  const work = new Work(10);
+  work.spend(4);
+  work.spend(6);
+  t.is(work.spent, 10);
+  t.throws(() => work.spend(1), { instanceOf: WorkExceededError });
 });
