@@ -1,1 +1,3 @@
-export { JsonLimitError, type JsonLimits, JsonSyntaxError, parseStrictJson } from './strict-json.ts';
+export { JsonLimitError, JsonSyntaxError } from './json-errors.ts';
+export type { JsonLimits } from './scanner.ts';
+export { parseStrictJson } from './strict-json.ts';

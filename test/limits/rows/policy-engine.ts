@@ -108,7 +108,7 @@ export const engineRows: readonly Row[] = [
     const chain = { leaf, intermediates: Array.from({ length: count }, () => issuer) };
     return issuedUntil(chain, certificatesIn(pki.bundle), systemClock.now()) !== undefined;
   }),
-  maximum('policy-engine/src/json/strict-json.ts', 'deepest', async (levels) => {
+  maximum('policy-engine/src/json/scanner.ts', 'deepest', async (levels) => {
     const { parseStrictJson } = await internals<{ parseStrictJson(text: string): unknown }>(
       'policy-engine/src/json/strict-json.ts',
     );

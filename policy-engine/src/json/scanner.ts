@@ -1,0 +1,434 @@
+import { JsonLimitError, JsonSyntaxError } from './json-errors.ts';
+
+/** At most how much a text may hold, whatever its length: small values cost more than their characters. Default: no limit. */
+export interface JsonLimits {
+  /** Items of one array. */
+  readonly items?: number;
+  /** Different names of members, in the whole text: each object with names of its own costs a layout in memory. */
+  readonly names?: number;
+  /** Values in all, arrays and objects included. */
+  readonly values?: number;
+}
+
+/** Objects and lists inside each other. */
+const deepest = 32;
+
+const quote = 0x22;
+const comma = 0x2c;
+const minus = 0x2d;
+const dot = 0x2e;
+const zero = 0x30;
+const nine = 0x39;
+const colon = 0x3a;
+const openList = 0x5b;
+const backslash = 0x5c;
+const closeList = 0x5d;
+const openObject = 0x7b;
+const closeObject = 0x7d;
+const letterE = 0x65;
+const letterU = 0x75;
+const plus = 0x2b;
+
+const words = ['true', 'false', 'null'];
+
+/** What may follow a backslash, `u` and its digits apart. */
+const shortEscapes: ReadonlySet<number> = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
+
+/** Digits of hexadecimal numbers, by their character code. */
+const hexDigits: readonly (number | undefined)[] = Array.from({ length: 128 }, (_, code) => {
+  const digit = Number.parseInt(String.fromCharCode(code), 16);
+  return Number.isNaN(digit) ? undefined : digit;
+});
+
+/** Numbers of at most so many characters, and with exponents of at most so many, are finite: 1e200 × 1e99. */
+const finiteLength = 200;
+const finiteExponent = 3;
+
+/** An object or a list that is open, and where the scanner is in it. One is made for each level and used again. */
+class Level {
+  isObject = false;
+  /** Where its bracket stands. */
+  begin = 0;
+  /** Where the comma stands that the current item or member follows; the bracket for the first. */
+  mark = 0;
+  /** Items or members before the current one. */
+  count = 0;
+  /**
+   * The names of the object that was here before, in its order, as they stand in the text and as they are meant; while the current one has the
+   * same names in the same order, none of them can be there twice.
+   */
+  readonly texts: string[] = [];
+  readonly names: string[] = [];
+  /** All names of the current object, once it differs from the one before. */
+  own: Set<string> | undefined;
+  /** Whether the name of the current member was there before. */
+  isTwice = false;
+}
+
+/** Where the scanner has stopped. */
+export type Stop =
+  /** Before a value. */
+  | 'value'
+  /** Inside a long string. */
+  | 'string'
+  /** Behind a long string. */
+  | 'string end'
+  /** Behind the bracket that closes a watched container. */
+  | 'close'
+  | 'end';
+
+/**
+ * Goes once over a text and checks everything that a strict reader wants to know of it, without making the values: what it passes, `JSON.parse`
+ * takes, and means by it what every other reader means. One loop over the characters, so that it is cheap in a program that was just started too.
+ */
+export class JsonScanner {
+  readonly #text: string;
+  readonly #length: number;
+  #at = 0;
+  readonly #levels: Level[] = [];
+  #depth = 0;
+
+  readonly #maxItems: number;
+  readonly #maxNames: number;
+  readonly #names: Set<string> | undefined;
+  readonly #maxValues: number;
+  #values = 0;
+
+  /** Whether a value ends here. */
+  #isBehindValue = false;
+  #isInString = false;
+  #stringStart = 0;
+  #hasEscape = false;
+  /** Where an escaped first half of a surrogate pair ends, and whether there was half a pair alone. */
+  #firstHalfEnd = -1;
+  #hasHalf = false;
+
+  /** Throws `JsonSyntaxError` for half a surrogate pair. */
+  constructor(text: string, { items = Infinity, names, values = Infinity }: JsonLimits) {
+    this.#text = text;
+    this.#length = text.length;
+    this.#maxItems = items;
+    this.#maxNames = names ?? Infinity;
+    if (names !== undefined) this.#names = new Set();
+    this.#maxValues = values;
+    if (!text.isWellFormed()) throw new JsonSyntaxError('half a surrogate pair', text.search(/\p{Surrogate}/u));
+  }
+
+  get at(): number {
+    return this.#at;
+  }
+
+  /** How many containers are open. */
+  get depth(): number {
+    return this.#depth;
+  }
+
+  /** The open container of a level; the outermost is 0. */
+  level(index: number): Pick<Level, 'isObject' | 'begin' | 'mark'> {
+    return this.#levels[index] as Level;
+  }
+
+  /** Where the string begins that is being read, behind its quote. */
+  get stringStart(): number {
+    return this.#stringStart;
+  }
+
+  /** Whether the string that was read last has an escape so far. */
+  get hasEscape(): boolean {
+    return this.#hasEscape;
+  }
+
+  /** Goes over the whole text. Throws `JsonSyntaxError`, and `JsonLimitError` as soon as it meets more than the limits allow. */
+  scan(): void {
+    this.scanTo(Infinity, 0, Infinity);
+  }
+
+  /**
+   * Goes on until `until` is passed, or one of the `watched` outermost containers closes, or `longest` characters of a string were passed
+   * that has more. Throws as `scan` does.
+   */
+  scanTo(until: number, watched: number, longest: number): Stop {
+    if (this.#isInString) return this.#readOnInString(longest);
+    for (;;) {
+      if (this.#isBehindValue) {
+        if (this.#depth === 0) return this.#end();
+        this.#isBehindValue = !this.#more();
+      } else {
+        if (this.#at >= until) return 'value';
+        this.#isBehindValue = this.#value(longest);
+        if (this.#isInString) return 'string';
+      }
+      if (this.#depth < watched) return 'close';
+    }
+  }
+
+  #readOnInString(longest: number): Stop {
+    this.#isBehindValue = this.#restOfString(longest);
+    return this.#isBehindValue ? 'string end' : 'string';
+  }
+
+  #error(problem: string): JsonSyntaxError {
+    return new JsonSyntaxError(problem, this.#at);
+  }
+
+  #limit(problem: string): JsonLimitError {
+    return new JsonLimitError(problem, this.#at);
+  }
+
+  #end(): Stop {
+    this.#skipBlank();
+    if (this.#at < this.#length) throw this.#error('more text than one value');
+    return 'end';
+  }
+
+  /** Takes a value, or what opens one. Answers whether it is there as a whole. */
+  #value(longest: number): boolean {
+    const unit = this.#skipBlank();
+    if (unit === openList) return this.#openList();
+    if (unit === openObject) return this.#openObject();
+    if (unit === closeList && this.#closesEmptyList()) return true;
+    this.#countValue();
+    if (unit === quote) return this.#string(longest);
+    if (unit === minus || (unit >= zero && unit <= nine)) this.#number();
+    else this.#word();
+    return true;
+  }
+
+  #openList(): boolean {
+    const begin = this.#at;
+    this.#at += 1;
+    this.#countValue();
+    this.#open(false, begin);
+    return false;
+  }
+
+  /** Takes the bracket that closes a list without items. */
+  #closesEmptyList(): boolean {
+    const level = this.#levels[this.#depth - 1];
+    if (this.#depth === 0 || level === undefined || level.isObject || level.count > 0) return false;
+    this.#depth -= 1;
+    this.#at += 1;
+    return true;
+  }
+
+  /** Takes `{` and the first name, or `{}`. */
+  #openObject(): boolean {
+    const begin = this.#at;
+    this.#at += 1;
+    this.#countValue();
+    const isEmpty = this.#skipBlank() === closeObject;
+    const level = this.#open(true, begin);
+    if (isEmpty) {
+      this.#depth -= 1;
+      this.#at += 1;
+    } else {
+      this.#name(level);
+    }
+    return isEmpty;
+  }
+
+  #open(isObject: boolean, begin: number): Level {
+    const depth = this.#depth;
+    if (depth >= deepest) throw this.#error(`more levels than ${deepest}`);
+    let level = this.#levels[depth];
+    if (level === undefined) {
+      level = new Level();
+      this.#levels.push(level);
+    }
+    level.isObject = isObject;
+    level.begin = begin;
+    level.mark = begin;
+    level.count = 0;
+    level.own = undefined;
+    level.isTwice = false;
+    this.#depth = depth + 1;
+    return level;
+  }
+
+  /** Behind a value: takes a comma (and the next name), or the bracket that closes the container; then there is no more. */
+  #more(): boolean {
+    const level = this.#levels[this.#depth - 1] as Level;
+    if (level.isTwice) throw this.#error('a member twice');
+    const unit = this.#skipBlank();
+    if (unit === (level.isObject ? closeObject : closeList)) {
+      this.#at += 1;
+      this.#depth -= 1;
+      return false;
+    }
+    if (unit !== comma) throw this.#error('no comma');
+    level.mark = this.#at;
+    this.#at += 1;
+    level.count += 1;
+    if (level.isObject) {
+      this.#skipBlank();
+      this.#name(level);
+    } else if (level.count >= this.#maxItems) {
+      throw this.#limit(`more than ${this.#maxItems} items in an array`);
+    }
+    return true;
+  }
+
+  /** Takes the name of a member and its colon. */
+  #name(level: Level): void {
+    const expected = level.own === undefined ? level.texts[level.count] : undefined;
+    if (expected !== undefined && this.#text.startsWith(expected, this.#at)) {
+      this.#at += expected.length;
+      this.#colon();
+    } else {
+      this.#otherName(level);
+    }
+  }
+
+  #otherName(level: Level): void {
+    if (this.#text.charCodeAt(this.#at) !== quote) throw this.#error('no string');
+    const start = this.#at;
+    this.#string(Infinity);
+    const text = this.#text.slice(start, this.#at);
+    const name = this.#hasEscape ? JSON.parse(text) : text.slice(1, -1);
+    this.#colon();
+    if (this.#names !== undefined) this.#countName(name, this.#names);
+    if (level.own === undefined) {
+      level.texts.length = level.count;
+      level.names.length = level.count;
+      level.own = new Set(level.names);
+    }
+    level.isTwice = level.own.has(name);
+    level.own.add(name);
+    level.texts.push(text);
+    level.names.push(name);
+  }
+
+  #colon(): void {
+    if (this.#skipBlank() !== colon) throw this.#error('no colon');
+    this.#at += 1;
+  }
+
+  #countName(name: string, names: Set<string>): void {
+    names.add(name);
+    if (names.size > this.#maxNames) throw this.#limit(`more than ${this.#maxNames} different names of members`);
+  }
+
+  #countValue(): void {
+    this.#values += 1;
+    if (this.#values > this.#maxValues) throw this.#limit(`more than ${this.#maxValues} values`);
+  }
+
+  #word(): void {
+    for (const word of words) {
+      if (this.#text.startsWith(word, this.#at)) {
+        this.#at += word.length;
+        return;
+      }
+    }
+    throw this.#error('no value');
+  }
+
+  #number(): void {
+    const start = this.#at;
+    const text = this.#text;
+    const whole = text.charCodeAt(start) === minus ? start + 1 : start;
+    let at = text.charCodeAt(whole) === zero ? whole + 1 : this.#digits(whole);
+    if (at === whole) throw this.#error('no value');
+    if (text.charCodeAt(at) === dot) at = this.#digits(at + 1, at);
+    const exponent = at;
+    // The one bit by which `e` and `E` differ.
+    if ((text.charCodeAt(at) | 0x20) === letterE) {
+      const sign = text.charCodeAt(at + 1);
+      at = this.#digits(sign === plus || sign === minus ? at + 2 : at + 1, at);
+    }
+    this.#at = at;
+    const maybeInfinite = at - start > finiteLength || at - exponent > finiteExponent;
+    if (maybeInfinite && !Number.isFinite(Number(text.slice(start, at)))) throw this.#error('no value');
+  }
+
+  /** Where the digits end that begin here; `otherwise` when there are none. */
+  #digits(from: number, otherwise = from): number {
+    const text = this.#text;
+    let at = from;
+    for (; at < this.#length; at += 1) {
+      const unit = text.charCodeAt(at);
+      if (unit < zero || unit > nine) break;
+    }
+    return at === from ? otherwise : at;
+  }
+
+  #string(longest: number): boolean {
+    this.#at += 1;
+    this.#stringStart = this.#at;
+    this.#hasEscape = false;
+    this.#firstHalfEnd = -1;
+    this.#hasHalf = false;
+    return this.#restOfString(longest);
+  }
+
+  /** Takes the rest of a string with its quote, but not many more than `longest` characters: then it answers false. */
+  #restOfString(longest: number): boolean {
+    const end = Math.min(this.#length, this.#at + longest);
+    for (;;) {
+      const unit = this.#skipPlain(end);
+      this.#isInString = this.#at >= end && end < this.#length;
+      if (this.#isInString) return false;
+      if (unit === quote) break;
+      if (unit !== backslash) throw this.#error('a character that a string may not hold');
+      this.#at += 1;
+      this.#escape();
+    }
+    this.#at += 1;
+    if (this.#hasHalf || this.#firstHalfEnd >= 0) throw this.#error('half a surrogate pair');
+    return true;
+  }
+
+  /** Skips what stands for itself in a string, up to `end`; answers what is behind it. */
+  #skipPlain(end: number): number {
+    const text = this.#text;
+    let at = this.#at;
+    let unit = text.charCodeAt(at);
+    while (at < end && unit >= 0x20 && unit !== quote && unit !== backslash) {
+      at += 1;
+      unit = text.charCodeAt(at);
+    }
+    this.#at = at;
+    return unit;
+  }
+
+  /** Takes what follows a backslash. */
+  #escape(): void {
+    this.#hasEscape = true;
+    const unit = this.#text.charCodeAt(this.#at);
+    if (unit === letterU) this.#unicode();
+    else if (!shortEscapes.has(unit)) throw this.#error('no escape');
+    else this.#at += 1;
+  }
+
+  /** Takes `u` and four digits. The two halves of a surrogate pair must follow each other, and neither stands alone. */
+  #unicode(): void {
+    const start = this.#at;
+    let code = 0;
+    for (let at = start + 1; at <= start + 4; at += 1) {
+      const digit = hexDigits[this.#text.charCodeAt(at)];
+      if (digit === undefined) throw this.#error('no escape');
+      code = code * 16 + digit;
+    }
+    this.#at = start + 5;
+    if (code >= 0xd800 && code <= 0xdfff) this.#half(code < 0xdc00, start - 1);
+  }
+
+  #half(isFirst: boolean, start: number): void {
+    const isPair = !isFirst && this.#firstHalfEnd === start;
+    if (!isPair && (this.#firstHalfEnd >= 0 || !isFirst)) this.#hasHalf = true;
+    this.#firstHalfEnd = isFirst ? this.#at : -1;
+  }
+
+  /** Skips blanks, and answers the character behind them; NaN at the end. */
+  #skipBlank(): number {
+    const text = this.#text;
+    let at = this.#at;
+    let unit = text.charCodeAt(at);
+    while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
+      at += 1;
+      unit = text.charCodeAt(at);
+    }
+    this.#at = at;
+    return unit;
+  }
+}
