@@ -62,7 +62,7 @@ function domainOf({ assertions, members }: Size, shift: number): DomainRecord {
 }
 
 function snapshotOf(size: Size, shift: number): Snapshot {
-  const state = { epoch: 1, counter: 1 };
+  const state = { epoch: 1, counter: 1, head: '' };
   const domains = [domainOf(size, shift)];
   return compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] }).snapshot;
 }

@@ -74,7 +74,7 @@ export function serverDoors(
   requests: readonly Omit<Asked, 'assertions'>[],
 ): Answer[] {
   const { snapshot, problems } = compileSnapshot(undefined, {
-    state: { epoch: 0, counter: 1 },
+    state: { epoch: 0, counter: 1, head: '' },
     deleted: [],
     signingKeys: [],
     domains: [catalogRecord(assertions, requests)],

@@ -18,7 +18,7 @@ const pss = generateKeyPairSync('rsa-pss', { modulusLength: 2048 });
 const keys = { 0: pem(ec.publicKey), e: pem(ed.publicKey), r: pem(rsa.publicKey), p: pem(pss.publicKey) };
 const services = { player: keys, again: { 0: keys[0] }, gone: false as const };
 const { snapshot } = compileSnapshot(undefined, {
-  state: { epoch: 1, counter: 1 },
+  state: { epoch: 1, counter: 1, head: '' },
   domains: [
     {
       ...stored(domainContent({ name: 'media', services })),

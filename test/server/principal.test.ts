@@ -62,7 +62,7 @@ test('a user is nobody where a domain of the users is disabled', (t) => {
 /* A name that came back at an instant in the middle of a second: what was issued before it is the predecessor's. */
 const back = 1_767_312_000_500;
 const successor = compileSnapshot(undefined, {
-  state: { epoch: 1, counter: 1 },
+  state: { epoch: 1, counter: 1, head: '' },
   domains: [
     {
       ...stored(domainContent('media', { services: ['player', 'old'], roles: { reader: [] } })),

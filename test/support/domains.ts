@@ -87,7 +87,7 @@ export function stored(content: DomainContent, version = 1): DomainRecord {
 /** A snapshot of these domains and nothing else. */
 export function snapshotOf(domains: Readonly<Record<string, DomainSketch>>): Snapshot {
   return compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: Object.entries(domains).map(([name, sketch]) => stored(domainContent(name, sketch))),
     deleted: [],
     signingKeys: [],

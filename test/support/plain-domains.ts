@@ -88,7 +88,7 @@ export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
 /** A snapshot of nothing but these domains. Throws when one cannot be compiled. */
 export function plainSnapshot(domains: readonly PlainDomain[], now: number): Snapshot {
   const { snapshot, problems } = compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: domains.map((domain) => plainRecord(domain, now)),
     deleted: [],
     signingKeys: [],

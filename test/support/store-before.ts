@@ -1,9 +1,11 @@
 import { rmSync } from 'node:fs';
+import { knownSchemas } from '@signet/server/store/sqlite/known-schema';
 import Database from 'better-sqlite3';
 
 /* How each step of the schema is taken back, the newest first. */
 
 const undo = [
+  ['012-changes', 'drop table changes;'],
   [
     '011-sequence',
     `alter table meta drop column sequence;
@@ -40,15 +42,31 @@ const undo = [
   ],
 ] as const;
 
+type Step = (typeof undo)[number][0];
+
 /** Leaves a store file as the version before the step would have, then runs `more` on it. */
-export function takeBack(file: string, step: (typeof undo)[number][0], more = ''): void {
+export async function takeBack(file: string, step: Step, more = ''): Promise<void> {
+  const schemas = await knownSchemas();
   const database = new Database(file);
+  database.pragma('foreign_keys = OFF');
   for (const [name, statements] of undo) {
     database.exec(`${statements} delete from kysely_migration where name = '${name}';`);
+    if (name === '012-changes') remakeDomains(database, schemas[11] ?? new Map());
     if (name === step) break;
   }
   database.exec(more);
   database.close();
-  // Versions before that step made none.
-  rmSync(`${file}.witness`, { force: true });
+  // Versions before the step `011-sequence` made none.
+  if (step !== '012-changes') rmSync(`${file}.witness`, { force: true });
+}
+
+/** A column that is added again stands in another place than it did: the table is made as it was made then. */
+function remakeDomains(database: Database.Database, definitions: ReadonlyMap<string, string>): void {
+  const statements = [...definitions]
+    .filter(([, definition]) => definition.startsWith('domains: create') || definition.startsWith('domains: CREATE'))
+    .sort(([a], [b]) => (a.startsWith('table') ? -1 : b.startsWith('table') ? 1 : 0))
+    .map(([, definition]) => definition.slice('domains: '.length));
+  const columns = database.prepare("select name from pragma_table_info('domains')").pluck().all().join(', ');
+  database.exec(`create temp table kept as select * from domains; drop table domains; ${statements.join('; ')};
+    insert into domains (${columns}, changed_at) select ${columns}, (select counter from meta) from kept;`);
 }

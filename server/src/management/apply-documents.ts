@@ -9,12 +9,13 @@ import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
-import type { SaveOutcome, Store, StoreState } from '../store/store.ts';
+import type { SaveOutcome, Store } from '../store/store.ts';
 import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { checkReferences } from './documents/references.ts';
 import { lostNames, removeMemberships } from './name-safeguards.ts';
+import type { PlannedState } from './plan-file.ts';
 import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
 import { placeholders, readWorld, type StoredWorld } from './stored-world.ts';
@@ -42,7 +43,7 @@ export interface CheckedDocuments {
 
 export interface ApplyOptions extends DocumentRules {
   /** The state that the store must still have. */
-  readonly planned?: StoreState;
+  readonly planned?: PlannedState;
 }
 
 /**
@@ -84,7 +85,7 @@ export function applyDocuments(
   });
 }
 
-function requireUnmoved(state: StoreState, planned: StoreState): void {
+function requireUnmoved(state: PlannedState, planned: PlannedState): void {
   if (state.epoch === planned.epoch && state.counter === planned.counter) return;
   throw new PreconditionFailedError('the store changed since the plan: plan again');
 }
@@ -107,7 +108,7 @@ export function checkDocuments(
     ...[...all.values()].map((content) => asRecord(content, now)),
     ...placeholders(switchedOff, (name) => all.has(name)),
   ];
-  const state = { epoch: 1, counter: 1 };
+  const state = { epoch: 1, counter: 1, head: '' };
   const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;

@@ -47,8 +47,10 @@ export async function findImpact(
   const sides = await store.view((reader) => readSides(reader, domain, change));
   if (sides === undefined) return { kind: 'moved' };
   const { before, after: content } = sides;
+  const { epoch, counter, head } = before;
   const { snapshot: after } = compileSnapshot(before, {
-    state: { epoch: before.epoch, counter: before.counter },
+    state: { epoch, counter, head },
+    since: before,
     domains: content === undefined ? [] : [asRecord(content, now)],
     deleted: content === undefined ? [domain] : [],
     signingKeys: [],

@@ -60,6 +60,7 @@ export async function planDocuments(
   });
   const { snapshot: after } = compileSnapshot(before, {
     state,
+    since: before,
     domains: moved.map((change) => asRecord(change.after, now)),
     deleted: [],
     signingKeys: [],

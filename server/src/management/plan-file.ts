@@ -14,7 +14,10 @@ const planFileSchema = z.strictObject({
 /** What a plan was made of: the state of the store, and a digest of the documents. */
 export type PlanFile = z.output<typeof planFileSchema>;
 
-export function planFileOf(state: StoreState, folder: DocumentFolder): PlanFile {
+/** A state of the store that a plan was made of. */
+export type PlannedState = Pick<StoreState, 'epoch' | 'counter'>;
+
+export function planFileOf(state: PlannedState, folder: DocumentFolder): PlanFile {
   return { format: 'signet-plan-1', epoch: state.epoch, counter: state.counter, documents: digestOf(folder) };
 }
 
@@ -28,7 +31,7 @@ export function parsePlanFile(text: string): PlanFile {
 }
 
 /** The state that the store must still have. Throws `PreconditionFailedError` when the documents are not those of the plan. */
-export function plannedState(plan: PlanFile, folder: DocumentFolder): StoreState {
+export function plannedState(plan: PlanFile, folder: DocumentFolder): PlannedState {
   if (plan.documents !== digestOf(folder)) throw new PreconditionFailedError('the documents changed since the plan');
   return { epoch: plan.epoch, counter: plan.counter };
 }

@@ -59,7 +59,7 @@ export async function withNeeded(
 /** A snapshot that decides as that of the whole store, as far as these domains are concerned. Throws when one cannot be compiled. */
 export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains' | 'switchedOff'>): Snapshot {
   const records = [...domains.values(), ...placeholders(switchedOff, (name) => domains.has(name))];
-  const state = { epoch: 1, counter: 1 };
+  const state = { epoch: 1, counter: 1, head: '' };
   const compiled = compileSnapshot(undefined, { state, domains: records, deleted: [], signingKeys: [] });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;

@@ -1,6 +1,8 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import type { SnapshotSource, StoreChanges, StoreState } from '../store/store.ts';
-import { compileInSteps } from './compile-snapshot.ts';
+import type { DomainName } from '@signet/policy-engine/names';
+import { isSameState } from '../store/snapshot-source.ts';
+import type { SnapshotSource } from '../store/store.ts';
+import { type CompiledSnapshot, compileInSteps } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 import { runInSlices } from './steps.ts';
 
@@ -43,29 +45,14 @@ export interface LiveSnapshotDeps {
 export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnapshot> {
   const { snapshot, problems } = await runInSlices(compileInSteps(undefined, await deps.store.changesSince()));
   for (const problem of problems) deps.onError?.(problem.error);
-  return new PollingSnapshot(deps, snapshot, problems.length);
+  return new PollingSnapshot(deps, snapshot);
 }
 
 /** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
-async function newerThan(
-  old: Snapshot,
-  source: SnapshotSource,
-): Promise<Awaited<ReturnType<typeof compile>> | undefined> {
-  const state = await source.state();
-  if (isAsOf(old, state)) return undefined;
-  // Another epoch, or a counter that went back, is another store: nothing of the old one counts.
-  if (state.epoch !== old.epoch || state.counter < old.counter) {
-    return compile(undefined, await source.changesSince());
-  }
-  return compile(old, await source.changesSince(old.counter, (name) => old.domain(name)?.version));
-}
-
-function isAsOf({ epoch, counter }: Snapshot, state: StoreState): boolean {
-  return state.epoch === epoch && state.counter === counter;
-}
-
-function compile(old: Snapshot | undefined, changes: StoreChanges) {
-  return runInSlices(compileInSteps(old, changes));
+async function newerThan(old: Snapshot, source: SnapshotSource): Promise<CompiledSnapshot | undefined> {
+  if (isSameState(old, await source.state())) return undefined;
+  const knows = (name: DomainName) => old.domain(name) !== undefined && !old.outdatedDomains.has(name);
+  return runInSlices(compileInSteps(old, await source.changesSince(old, knows)));
 }
 
 class PollingSnapshot implements LiveSnapshot {
@@ -76,17 +63,15 @@ class PollingSnapshot implements LiveSnapshot {
   #ahead: Snapshot | undefined;
   #refreshedAt: number;
   #storeError: string | undefined;
-  #unusable: number;
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
   #closed = false;
 
-  constructor(deps: LiveSnapshotDeps, snapshot: Snapshot, unusable: number) {
+  constructor(deps: LiveSnapshotDeps, snapshot: Snapshot) {
     this.#deps = deps;
     this.#current = snapshot;
     this.#refreshedAt = deps.clock.now();
-    this.#unusable = unusable;
     this.#schedule();
   }
 
@@ -121,11 +106,9 @@ class PollingSnapshot implements LiveSnapshot {
   }
 
   status(): SnapshotStatus {
-    const unusable =
-      this.#unusable === 0
-        ? undefined
-        : `${this.#unusable} changed ${this.#unusable === 1 ? 'domain' : 'domains'} cannot be used`;
-    const error = this.#storeError ?? unusable;
+    const { size } = this.#current.outdatedDomains;
+    const outdated = size === 0 ? undefined : `${size} changed ${size === 1 ? 'domain' : 'domains'} cannot be used`;
+    const error = this.#storeError ?? outdated;
     return {
       counter: this.#current.counter,
       refreshedAt: this.#refreshedAt,
@@ -171,7 +154,6 @@ class PollingSnapshot implements LiveSnapshot {
     if (newer === undefined) return false;
     const { snapshot, problems } = newer;
     this.#current = snapshot;
-    this.#unusable = problems.length;
     for (const problem of problems) onError?.(problem.error);
     return true;
   }

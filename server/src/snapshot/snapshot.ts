@@ -73,11 +73,15 @@ export interface Snapshot {
   readonly epoch: number;
   /** Grows by one with every change of the store. */
   readonly counter: number;
+  /** See `StoreState`. */
+  readonly head: string;
   /** The enabled domain of that name. */
   domain(name: DomainName): DomainSnapshot | undefined;
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
   /** Domains that exist and are switched off: their services are nobody. */
   readonly disabledDomains: ReadonlySet<DomainName>;
+  /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */
+  readonly outdatedDomains: ReadonlySet<DomainName>;
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 

@@ -67,15 +67,6 @@ export async function insertAuditObjects(
   for (const part of chunks(rows, rowsAStatement)) await db.insertInto('audit_objects').values(part).execute();
 }
 
-/** What a stored record of a domain names. */
-export function objectsIn(record: { readonly before: string | null; readonly after: string | null }): ObjectKey[] {
-  const sides = [record.before, record.after].map((text) => sideSchema.parse(JSON.parse(text ?? '{}')));
-  return objectKinds.flatMap((kind) => {
-    const names = new Set(sides.flatMap((side) => side[fields[kind]].map(({ name }) => name)));
-    return [...names].map((name) => ({ kind, name }));
-  });
-}
-
 /** What of a domain a difference is about: what its audit record names. */
 export function objectsOf(diff: DomainDiff): readonly ObjectKey[] {
   const of = (kind: ObjectKind, items: readonly { readonly name: string }[]) =>

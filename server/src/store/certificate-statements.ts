@@ -1,5 +1,6 @@
 import { sql } from 'kysely';
 import { type InstanceColumns, type InstanceFilter, whereInstance } from './certificate-rows.ts';
+import { headOfChanges } from './change-rows.ts';
 import { type Places, statement } from './statement.ts';
 
 /* What is executed for each certificate that is issued, and hardly ever changes: put into words once for each store. */
@@ -101,7 +102,10 @@ export function recordingStatements() {
         .where('revoked_at', 'is not', null),
     ),
     state: statement((db, row: Places<{ readonly id: number }>) =>
-      db.selectFrom('meta').select(['epoch', 'counter']).where('id', '=', row.at('id')),
+      db
+        .selectFrom('meta')
+        .select(['epoch', 'counter', headOfChanges.as('head')])
+        .where('id', '=', row.at('id')),
     ),
   };
 }

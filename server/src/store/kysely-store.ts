@@ -20,12 +20,12 @@ import { readSigningKeys } from './signing-key-rows.ts';
 import type {
   AuditPage,
   AuditQuery,
+  Knows,
   Store,
   StoreChanges,
   StoreReader,
   StoreState,
   StoreTransaction,
-  VersionOf,
 } from './store.ts';
 import type { Moment, NewestRecord, StoreCondition, StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -51,10 +51,8 @@ export class KyselyStore implements Store {
     return this.#read(readState);
   }
 
-  changesSince(counter?: number, versionOf?: VersionOf): Promise<StoreChanges> {
-    return this.#read((db) =>
-      db.transaction().execute((transaction) => readChanges(transaction, counter ?? -1, versionOf)),
-    );
+  changesSince(known?: StoreState, knows?: Knows): Promise<StoreChanges> {
+    return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, known, knows)));
   }
 
   view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result> {
@@ -106,7 +104,8 @@ export class KyselyStore implements Store {
     return this.#guard(() =>
       this.#database.transact(async (transaction) => {
         const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
-        const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), meta);
+        const state = await readState(transaction);
+        const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), { ...meta, ...state });
         const result = await work(changes);
         await changes.finish();
         return result;

@@ -31,18 +31,19 @@ export function formTaken(name: DomainName, holder: DomainName): ConflictError {
 
 /**
  * Gives a domain its form in DNS. A new one is refused where a domain that exists has it (`ConflictError`), one of before gets it when it
- * is free. That of a deleted domain is free for whoever may use the name.
+ * is free. That of a deleted domain is free for whoever may use the name. Answers whether it has it now.
  */
-export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: boolean): Promise<void> {
+export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: boolean): Promise<boolean> {
   const holder = await readFormHolder(db, name);
   if (holder?.deleted === false && isNew) throw formTaken(name, holder.domain);
-  if (holder?.deleted === false) return;
+  if (holder?.deleted === false) return false;
   const update = db.updateTable('domains');
   if (holder !== undefined) await update.set({ dns_form: null }).where('name', '=', holder.domain).execute();
   await update
     .set({ dns_form: dnsFormOf(name) })
     .where('name', '=', name)
     .execute();
+  return true;
 }
 
 /** The end of a name: of a domain, or of a service as `domain.service`. */

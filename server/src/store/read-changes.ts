@@ -1,69 +1,96 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import { changesOfDomain } from './domain-changes.ts';
+import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import type { DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type { DomainPatch, StoreChanges, StoreState, VersionOf } from './store.ts';
+import type { DomainPatch, Knows, StoreChanges, StoreState } from './snapshot-source.ts';
 
 /** Many domains at once are read faster whole. */
 const domainsARead = 200;
 const mostPatches = 50;
 
 export async function readState(db: Kysely<Schema>): Promise<StoreState> {
-  return await db.selectFrom('meta').select(['epoch', 'counter']).where('id', '=', 1).executeTakeFirstOrThrow();
+  const state = db.selectFrom('meta').select(['epoch', 'counter', headOfChanges.as('head')]);
+  return await state.where('id', '=', 1).executeTakeFirstOrThrow();
 }
 
 /** What `changesSince` answers, read within one transaction. */
 export async function readChanges(
   db: Kysely<Schema>,
-  counter: number,
-  versionOf: VersionOf = () => undefined,
+  known?: StoreState,
+  knows: Knows = () => false,
 ): Promise<StoreChanges> {
   const state = await readState(db);
-  const rows = await db
-    .selectFrom('domains')
-    .select(['name', 'deleted', 'version'])
-    .where('changed_at', '>', counter)
-    .execute();
-  // Sorted here: asked for an order, a planner may walk through all domains to find a few that have it already.
-  const changed = rows.sort((a, b) => (a.name < b.name ? -1 : 1));
-  const present = changed.filter((row) => row.deleted === 0);
+  const signingKeys = await readSigningKeys(db);
+  const touched = known && (await changesAfter(db, known, state));
+  if (known === undefined || touched === undefined)
+    return { state, domains: await readAll(db), deleted: [], signingKeys };
+  const { epoch, counter, head } = known;
+  return { state, since: { epoch, counter, head }, ...(await readTouched(db, touched, knows)), signingKeys };
+}
+
+async function readAll(db: Kysely<Schema>): Promise<readonly DomainRecord[]> {
+  const rows = await db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name').execute();
+  return await readWhole(
+    db,
+    rows.map(({ name }) => name),
+  );
+}
+
+async function readTouched(
+  db: Kysely<Schema>,
+  touched: ReadonlyMap<DomainName, DomainChanges>,
+  knows: Knows,
+): Promise<Pick<StoreChanges, 'domains' | 'deleted' | 'patches'>> {
+  const names = [...touched.keys()].sort();
+  const present = await presentOf(db, names);
   const patches: DomainPatch[] = [];
-  const whole: string[] = [];
-  for (const row of present) {
-    const known = present.length > mostPatches ? undefined : versionOf(parseDomainName(row.name));
-    const patch = known === undefined ? undefined : await readPatch(db, row, known);
-    if (patch === undefined) whole.push(row.name);
+  const whole: DomainName[] = [];
+  for (const name of names.filter((other) => present.has(other))) {
+    const changes = knows(name) && present.size <= mostPatches ? touched.get(name) : undefined;
+    const patch = changes && (await readPatch(db, name, changes));
+    if (patch === undefined) whole.push(name);
     else patches.push(patch);
   }
+  return {
+    domains: await readWhole(db, whole),
+    deleted: names.filter((name) => !present.has(name)),
+    ...(patches.length > 0 && { patches }),
+  };
+}
+
+/** Those of the domains that exist. */
+async function presentOf(db: Kysely<Schema>, names: readonly DomainName[]): Promise<ReadonlySet<DomainName>> {
+  const found = new Set<DomainName>();
+  for (const part of chunks(names, domainsARead)) {
+    const rows = db.selectFrom('domains').select('name').where('name', 'in', part).where('deleted', '=', 0);
+    for (const { name } of await rows.execute()) found.add(parseDomainName(name));
+  }
+  return found;
+}
+
+async function readWhole(db: Kysely<Schema>, names: readonly string[]): Promise<readonly DomainRecord[]> {
   const domains: DomainRecord[] = [];
-  for (const names of chunks(whole, domainsARead)) {
-    for (const domain of await readDomains(db, names)) domains.push(domain);
+  for (const part of chunks(names, domainsARead)) {
+    for (const domain of await readDomains(db, part)) domains.push(domain);
     // Requests go on being answered while many domains are read.
     await yieldToOthers();
   }
-  const deleted = changed.filter((row) => row.deleted === 1).map((row) => parseDomainName(row.name));
-  return {
-    state,
-    domains,
-    deleted,
-    ...(patches.length > 0 && { patches }),
-    signingKeys: await readSigningKeys(db),
-  };
+  return domains;
 }
 
 async function readPatch(
   db: Kysely<Schema>,
-  { name, version }: { readonly name: string; readonly version: number },
-  since: number,
+  domain: DomainName,
+  changes: DomainChanges,
 ): Promise<DomainPatch | undefined> {
-  const changes = await changesOfDomain(db, { name, version, since });
-  if (changes === undefined) return undefined;
-  const { names, sameRules } = changes;
-  const excerpt = await readExcerpt(db, name, { roles: [], groups: [], names, withoutRules: sameRules });
-  return excerpt && { since, names, sameRules, excerpt: excerpt.content };
+  if (changes.names === 'all' || changes.names.size > maxNames) return undefined;
+  const { sameRules } = changes;
+  const names = [...changes.names].sort();
+  const excerpt = await readExcerpt(db, domain, { roles: [], groups: [], names, withoutRules: sameRules });
+  return excerpt && { names, sameRules, excerpt: excerpt.content };
 }

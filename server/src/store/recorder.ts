@@ -27,7 +27,7 @@ export function createRecorder(database: GuardedDatabase): Recorder {
       if (state === undefined) throw new Error('the store has no state');
       return state;
     },
-    changesSince: (counter, versionOf) => readChanges(db, counter ?? -1, versionOf),
+    changesSince: (known, knows) => readChanges(db, known, knows),
   });
   const require = async (db: Kysely<Schema>, { presented, decide }: RecordingConditions): Promise<void> => {
     if (presented !== undefined) {

@@ -18,6 +18,16 @@ export interface MetaTable {
   written_by: string;
 }
 
+/** What each change touched; see `change-rows.ts`. */
+export interface ChangesTable {
+  /** The change counter that the change left behind. */
+  seq: number;
+  /** Empty for what is of no domain. */
+  domain: string;
+  kind: string;
+  key: string;
+}
+
 export interface DomainsTable {
   name: string;
   enabled: number;
@@ -25,8 +35,6 @@ export interface DomainsTable {
   deleted: number;
   version: number;
   modified: number;
-  /** The change counter at the last change. */
-  changed_at: number;
   description: string | null;
   require_reason: number;
   token_expiry_seconds: number | null;
@@ -249,6 +257,7 @@ export interface SigningKeysTable {
 
 export interface Schema {
   meta: MetaTable;
+  changes: ChangesTable;
   domains: DomainsTable;
   ended_names: EndedNamesTable;
   cloud_accounts: CloudAccountsTable;

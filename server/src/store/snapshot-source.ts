@@ -2,30 +2,39 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
 import type { DomainRecord } from './records.ts';
 
-/** Where the store stands. A pair seen before means that nothing has changed since. */
+/** Where the store stands. The three seen before mean that nothing has changed since. */
 export interface StoreState {
+  /** Grows when a store is restored from a backup. */
   readonly epoch: number;
+  /** Grows by one with every change. */
   readonly counter: number;
+  /** The head of the audit log that the last change left behind: another history has another one under the same counter. */
+  readonly head: string;
 }
 
-/** The version of a domain that somebody has. */
-export type VersionOf = (name: DomainName) => number | undefined;
+export function isSameState(a: StoreState, b: StoreState): boolean {
+  return a.epoch === b.epoch && a.counter === b.counter && a.head === b.head;
+}
 
-/** What changed after a given counter. */
+/** Whether somebody has the domain as it was in the state that they name. */
+export type Knows = (name: DomainName) => boolean;
+
+/** What changed after a given state, or everything that there is. */
 export interface StoreChanges {
   readonly state: StoreState;
+  /** The state after which this changed; absent when this is everything, and what was known before does not count. */
+  readonly since?: StoreState;
   /** Every changed domain that exists, disabled ones included. */
   readonly domains: readonly DomainRecord[];
   readonly deleted: readonly DomainName[];
-  /** Changed domains of which the asker has another version, where that is cheaper than the whole; absent when there are none. */
+  /** Changed domains that the asker knows, where that is cheaper than the whole; absent when there are none. */
   readonly patches?: readonly DomainPatch[];
   /** All of them, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
-/** How a domain comes from an earlier version to the present one: members, policies and services as far as they changed. */
+/** How a domain comes from the state that the asker named to the present one: members, policies and services as far as they changed. */
 export interface DomainPatch {
-  readonly since: number;
   /** The domain with exactly those of its members that are called one of `names`. */
   readonly excerpt: DomainRecord;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
@@ -39,8 +48,8 @@ export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
   /**
-   * Everything changed after `counter`, as of one instant; without a counter everything there is. With `versionOf`, which says what
-   * version of a domain the asker has, some of it may come as patches.
+   * What changed after `known`, as of one instant; everything there is where that cannot be told, is too much, or without it. Of the domains
+   * that the asker `knows`, some may come as patches.
    */
-  changesSince(counter?: number, versionOf?: VersionOf): Promise<StoreChanges>;
+  changesSince(known?: StoreState, knows?: Knows): Promise<StoreChanges>;
 }

@@ -32,9 +32,9 @@ export class KyselyStoreReader implements StoreReader {
   readonly #db: Kysely<Schema>;
   readonly #state: StoreState;
 
-  constructor(db: Kysely<Schema>, { epoch, counter }: StoreState) {
+  constructor(db: Kysely<Schema>, { epoch, counter, head }: StoreState) {
     this.#db = db;
-    this.#state = { epoch, counter };
+    this.#state = { epoch, counter, head };
   }
 
   state(): StoreState {
@@ -44,7 +44,7 @@ export class KyselyStoreReader implements StoreReader {
   source(): SnapshotSource {
     return {
       state: () => Promise.resolve(this.#state),
-      changesSince: (counter, versionOf) => readChanges(this.#db, counter ?? -1, versionOf),
+      changesSince: (known, knows) => readChanges(this.#db, known, knows),
     };
   }
 

@@ -9,6 +9,7 @@ import { type ObjectKey, objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditText } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
+import { insertChanges, maxRows, signingKeys, type Touched, touchedBy, wholeDomain } from './change-rows.ts';
 import { diffDomains } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
@@ -33,7 +34,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   readonly #counter: number;
   #nextId: number;
   #auditHead: string;
-  #changed = false;
+  /** What the changes touched; undefined before the first of them. */
+  #touched: Touched[] | undefined;
   /** Whether there are audit records of what changed nothing. */
   #noted = false;
 
@@ -69,20 +71,15 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await yieldToOthers();
     if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
     const version = (await this.#lastVersion(content.name)) + 1;
-    this.#changed = true;
-    await writeDomain(
-      { db: this.#db, now: this.#now, version, counter: this.#counter, nextId: () => this.#nextId++ },
-      before,
-      content,
-      diff,
-    );
+    this.#touch(touchedBy(content.name, diff));
+    await writeDomain({ db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ }, before, content, diff);
     const action = before === undefined ? 'create' : 'change';
     await yieldToOthers();
     const text = auditText(before, content, diff);
     await yieldToOthers();
     await this.#audit({ action, subject: content.name, version, ...text }, objectsOf(diff));
     await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
-    if (before?.dnsForm === undefined) await claimDnsForm(this.#db, content.name, before === undefined);
+    if (before?.dnsForm === undefined) await this.#claimDnsForm(content.name, before === undefined);
     if (before === undefined) await beginDomain(this.#names(), content.name);
     await followNames(this.#names(), content.name, diff);
     return { kind: before === undefined ? 'created' : 'changed', version };
@@ -91,10 +88,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   async deleteDomain(name: DomainName): Promise<boolean> {
     const before = await this.domain(name);
     if (before === undefined) return false;
-    this.#changed = true;
+    this.#touch(wholeDomain(name));
     const version = before.version + 1;
     const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
-    const context = { db: this.#db, now: this.#now, version, counter: this.#counter, nextId: () => this.#nextId++ };
+    const context = { db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ };
     const diff = diffDomains(before, nothing);
     await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
@@ -110,7 +107,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async addSigningKey(record: SigningKeyRecord): Promise<void> {
-    this.#changed = true;
+    this.#touch([signingKeys]);
     await insertSigningKey(this.#db, record);
     await this.#audit({ action: 'add-signing-key', subject: record.kid, after: JSON.stringify(record) });
   }
@@ -118,7 +115,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   async activateSigningKey(kid: string, at: number): Promise<boolean> {
     const known = (await this.signingKeys()).find((key) => key.kid === kid);
     if (known === undefined || known.compromisedAt !== undefined || known.activateAt <= at) return false;
-    this.#changed = true;
+    this.#touch([signingKeys]);
     await this.#db.updateTable('signing_keys').set({ activate_at: at }).where('kid', '=', kid).execute();
     const before = JSON.stringify({ activateAt: known.activateAt });
     const after = JSON.stringify({ activateAt: at });
@@ -130,7 +127,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const known = (await this.signingKeys()).find((key) => key.kid === kid);
     if (known === undefined) return false;
     if (known.compromisedAt !== undefined) return true;
-    this.#changed = true;
+    this.#touch([signingKeys]);
     await this.#db.updateTable('signing_keys').set({ compromised_at: at }).where('kid', '=', kid).execute();
     const after = JSON.stringify({ compromisedAt: at });
     await this.#audit({ action: 'mark-key-compromised', subject: kid, before: JSON.stringify({}), after });
@@ -140,7 +137,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   async revokeCertificate(serial: string, revocation: Revocation): Promise<boolean> {
     const revoked = await revokeOne(this.#db, serial, revocation);
     if (revoked === undefined) return false;
-    this.#changed = true;
+    this.#touch([]);
     const { kind, subject, holder, not_after: notAfter, asked } = revoked;
     const before = JSON.stringify({ kind, subject, holder, notAfter });
     const after = JSON.stringify({
@@ -185,26 +182,39 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     }
   }
 
+  async #claimDnsForm(name: DomainName, isNew: boolean): Promise<void> {
+    const hasIt = await claimDnsForm(this.#db, name, isNew);
+    if (hasIt && !isNew) this.#touch([{ kind: 'domain', domain: name, key: 'lists' }]);
+  }
+
   #names(): NamesContext {
     return { db: this.#db, now: this.#now, actor: this.#context.actor, audit: (record) => this.#audit(record) };
   }
 
   async #ended(end: InstanceEnd | undefined): Promise<boolean> {
     if (end === undefined) return false;
-    this.#changed = true;
+    this.#touch([]);
     await this.#audit(end);
     return true;
   }
 
-  /** Writes the counters. The last statement of a transaction. */
+  /** Writes the counters and the feed. The last statements of a transaction. */
   async finish(): Promise<void> {
-    if (!this.#changed && !this.#noted) return;
+    if (this.#touched === undefined && !this.#noted) return;
     const counters = { counter: this.#reached(), next_id: this.#nextId, audit_head: this.#auditHead };
     await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
+    if (this.#touched === undefined) return;
+    await insertChanges(this.#db, { counter: this.#counter, head: this.#auditHead }, this.#touched);
+  }
+
+  /** INVARIANT: whoever changes the store says what, or that it is nothing that a snapshot shows. What is too much to follow is not collected. */
+  #touch(touched: readonly Touched[]): void {
+    this.#touched ??= [];
+    if (this.#touched.length < maxRows) this.#touched.push(...touched);
   }
 
   #reached(): number {
-    return this.#changed ? this.#counter : this.#counter - 1;
+    return this.#touched === undefined ? this.#counter - 1 : this.#counter;
   }
 
   /** Of a deleted domain too: its version goes on. */

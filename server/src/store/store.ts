@@ -12,7 +12,7 @@ import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRec
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
 import type { Moment, NewestRecord, StoreCondition } from './store-database.ts';
 
-export type { DomainPatch, SnapshotSource, StoreChanges, StoreState, VersionOf } from './snapshot-source.ts';
+export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreState } from './snapshot-source.ts';
 
 export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
 

@@ -11,7 +11,6 @@ export interface WriteContext {
   /** Milliseconds since the epoch. */
   readonly now: number;
   readonly version: number;
-  readonly counter: number;
   nextId(): number;
 }
 
@@ -40,17 +39,12 @@ function modifiedAfter(last: number | undefined, now: number): number {
   return last === undefined || last > now + issuedSkew ? now : Math.max(last, now);
 }
 
-async function writeDomainRow(
-  { db, version, counter }: WriteContext,
-  domain: DomainContent,
-  modified: number,
-): Promise<void> {
+async function writeDomainRow({ db, version }: WriteContext, domain: DomainContent, modified: number): Promise<void> {
   const row = {
     enabled: flag(domain.enabled),
     deleted: 0,
     version,
     modified,
-    changed_at: counter,
     description: orNull(domain.description),
     require_reason: flag(domain.requireReason === true),
     token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),

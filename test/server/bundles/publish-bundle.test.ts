@@ -63,9 +63,11 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
     snapshot: () => ({
       epoch: 0,
       counter: 1,
+      head: '',
       domain: () => undefined,
       domains: new Map(),
       disabledDomains: new Set(),
+      outdatedDomains: new Set(),
       signingKeys: [],
     }),
     keys: { current: () => ({ ...active, published: [], missing: [] }), key: () => ({ kid: 'b', privateKey }) },

@@ -53,7 +53,7 @@ function snapshotOf(world: World): Snapshot {
   const awsAccount = 'account' in world ? world.account : account;
   const media = stored(domainContent('media', { services }));
   return compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: [
       {
         ...catalog,

@@ -17,7 +17,7 @@ const now = 1_767_225_600_000;
 const pair = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = pair.publicKey.export({ format: 'pem', type: 'spki' }).toString();
 const { snapshot } = compileSnapshot(undefined, {
-  state: { epoch: 1, counter: 1 },
+  state: { epoch: 1, counter: 1, head: '' },
   domains: [stored(domainContent({ name: 'media', services: { player: { 0: pem }, web: {} } }))],
   deleted: [],
   signingKeys: [],

@@ -20,7 +20,7 @@ function found(name: string): unknown {
     service.name === parseServiceName('plain') ? service : { ...service, providerEndpoint: endpoint },
   );
   const { snapshot } = compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: [{ ...prov, services, servicesFrom: new Map([[parseServiceName('cloud'), from]]) }],
     deleted: [],
     signingKeys: [],

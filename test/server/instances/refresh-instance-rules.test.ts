@@ -23,7 +23,7 @@ const media: DomainSketch = {
 function snapshotOf(domain: DomainSketch = media, auth: DomainSketch = system, from?: number): Snapshot {
   const content = stored(domainContent('media', domain));
   return compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: [
       { ...content, ...(from !== undefined && { servicesFrom: new Map([[parseServiceName('player'), from]]) }) },
       stored(domainContent('sys.auth', auth)),

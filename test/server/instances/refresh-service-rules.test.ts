@@ -46,7 +46,7 @@ function snapshotOf({ keys = {}, domain = {} }: World = {}): Snapshot {
       : service,
   );
   return compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: [
       { ...content, services: withKeys },
       stored(domainContent('sys', { services: ['cloud'] })),

@@ -8,7 +8,7 @@ import { domainContent, stored } from '#support/domains';
 
 const sketches = { media: {}, 'media.live': {}, 'asleep.deep': { enabled: false } };
 const { snapshot } = compileSnapshot(undefined, {
-  state: { epoch: 1, counter: 1 },
+  state: { epoch: 1, counter: 1, head: '' },
   domains: Object.entries(sketches).map(([name, sketch]) => stored(domainContent(name, sketch))),
   deleted: [],
   signingKeys: [],

@@ -72,7 +72,7 @@ test('created, unchanged, changed; only the changed domain gets a version', asyn
     again.domains.map((domain) => domain.outcome),
     ['unchanged', 'unchanged'],
   );
-  t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
+  t.like(await store.state(), { epoch: 1, counter: 1 });
   const changed = await apply({ 'catalog.yaml': catalog.replace('[media.player]', '[]'), 'media.yaml': media });
   t.deepEqual(
     changed.domains.map(({ outcome, version }) => [outcome, version]),

@@ -23,7 +23,7 @@ const usual: DomainSketch = {
 
 const snapshotOf = (...sketches: readonly DomainSketch[]) =>
   compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: sketches.map((sketch) => stored(domainContent(sketch))),
     deleted: [],
     signingKeys: [],
@@ -100,7 +100,7 @@ test('a version that is not active gives nobody authority', (t) => {
   const content = domainContent({ ...usual, policies: { management: [power] } });
   const resting = { ...content, policies: content.policies.map((policy) => ({ ...policy, active: false })) };
   const { snapshot } = compileSnapshot(undefined, {
-    state: { epoch: 1, counter: 1 },
+    state: { epoch: 1, counter: 1, head: '' },
     domains: [stored(resting)],
     deleted: [],
     signingKeys: [],

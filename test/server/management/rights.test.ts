@@ -164,7 +164,7 @@ test('a rule of a version that is not active, or with conditions, gives no right
   };
   const isGiven = (...policies: readonly (typeof policy)[]): boolean => {
     const { snapshot } = compileSnapshot(undefined, {
-      state: { epoch: 1, counter: 1 },
+      state: { epoch: 1, counter: 1, head: '' },
       domains: [stored({ ...content, policies })],
       deleted: [],
       signingKeys: [],

@@ -7,7 +7,7 @@ import { StoreUnavailableError } from '@signet/server/errors';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { DomainContent } from '@signet/server/store/records';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { SnapshotSource, Store, StoreState } from '@signet/server/store/store';
+import type { Knows, SnapshotSource, Store, StoreChanges, StoreState } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent, stored } from '#support/domains';
@@ -175,39 +175,43 @@ test('garbage in the place of the store: answers go on', async (t) => {
 
 /** A store whose answers are set by hand. */
 class FixedSource implements SnapshotSource {
-  at: StoreState = { epoch: 1, counter: 1 };
+  at: StoreState = { epoch: 1, counter: 1, head: '' };
   asked: (number | undefined)[] = [];
+  knows: boolean[] = [];
   domains: readonly DomainContent[] = [];
 
   async state(): Promise<StoreState> {
     return this.at;
   }
 
-  async changesSince(counter?: number) {
-    this.asked.push(counter);
+  async changesSince(known?: StoreState, knows: Knows = () => false): Promise<StoreChanges> {
+    this.asked.push(known?.counter);
+    this.knows.push(knows(catalog));
     const domains = this.domains.map((content) => stored(content));
-    return { state: this.at, domains, deleted: [], signingKeys: [] };
+    const follows = known?.epoch === this.at.epoch && known.counter <= this.at.counter && known.head === this.at.head;
+    return { state: this.at, ...(follows && { since: known }), domains, deleted: [], signingKeys: [] };
   }
 }
 
-const restores: readonly [string, StoreState, readonly (number | undefined)[]][] = [
-  ['the counter grows', { epoch: 1, counter: 7 }, [undefined, 5]],
-  ['the epoch grows', { epoch: 2, counter: 7 }, [undefined, undefined]],
-  ['the counter goes back', { epoch: 1, counter: 4 }, [undefined, undefined]],
+const restores: readonly [string, StoreState, readonly string[]][] = [
+  ['the counter grows', { epoch: 1, counter: 7, head: '' }, ['new', 'old']],
+  ['the epoch grows', { epoch: 2, counter: 7, head: '' }, ['new']],
+  ['the counter goes back', { epoch: 1, counter: 4, head: '' }, ['new']],
+  ['the history is another one', { epoch: 1, counter: 5, head: 'other' }, ['new']],
 ];
 
-for (const [note, at, asked] of restores) {
-  test(`what is asked of the store when ${note}`, async (t) => {
+for (const [note, at, left] of restores) {
+  test(`what is left of the snapshot when ${note}`, async (t) => {
     const store = new FixedSource();
-    store.at = { epoch: 1, counter: 5 };
+    store.at = { epoch: 1, counter: 5, head: '' };
     store.domains = [domainContent('old')];
     const live = await openLiveSnapshot({ store, clock: new FakeClock(), refreshIntervalMs: never });
     t.teardown(() => live.close());
     store.at = at;
     store.domains = [domainContent('new')];
     await live.refresh();
-    t.deepEqual(store.asked, asked);
-    t.deepEqual(names(live), asked[1] === undefined ? ['new'] : ['new', 'old']);
+    t.deepEqual(store.asked, [undefined, 5]);
+    t.deepEqual(names(live), left);
     t.is(live.current().epoch, at.epoch);
   });
 }
@@ -224,13 +228,20 @@ test('a domain that cannot be compiled stays as it was, and is named', async (t)
   });
   t.teardown(() => live.close());
   const service = { name: 'api', enabled: true, hosts: [], publicKeys: [{ id: '0', pem: 'no key' }] };
-  store.at = { epoch: 1, counter: 2 };
+  store.at = { epoch: 1, counter: 2, head: '' };
   store.domains = [{ ...domainContent('catalog'), services: [service as never] }, domainContent('other')];
   await live.refresh();
   t.deepEqual(names(live), ['catalog', 'other']);
   t.is(live.current().domain(catalog)?.roles.size, 1);
   t.is(live.status().error, '1 changed domain cannot be used');
   t.is(errors.length, 1);
+  // What changed since then would go on top of a domain that the snapshot does not have.
+  store.at = { epoch: 1, counter: 3, head: '' };
+  store.domains = [domainContent('catalog')];
+  await live.refresh();
+  store.at = { epoch: 1, counter: 4, head: '' };
+  await live.refresh();
+  t.deepEqual(store.knows, [false, true, false, true]);
 });
 
 test('no timer is left behind', async (t) => {

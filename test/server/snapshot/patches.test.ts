@@ -6,7 +6,7 @@ import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
 import type { DomainContent, MemberRecord } from '@signet/server/store/records';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { SnapshotSource, StoreChanges } from '@signet/server/store/store';
+import type { SnapshotSource, StoreChanges, StoreState } from '@signet/server/store/store';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domains';
@@ -107,8 +107,8 @@ for (const seed of [1, 2, 3]) {
     const answered: StoreChanges[] = [];
     const source: SnapshotSource = {
       state: () => store.state(),
-      changesSince: async (counter, versionOf) => {
-        const changes = await store.changesSince(counter, versionOf);
+      changesSince: async (known, knows) => {
+        const changes = await store.changesSince(known, knows);
         answered.push(changes);
         return changes;
       },
@@ -160,35 +160,44 @@ test('a change of a member leaves the other roles, and the members of the index,
   t.deepEqual([before?.membership.members.has('a.y'), after?.membership.members.has('a.y')], [true, false]);
 });
 
-test('a patch for another version changes nothing, and is reported', async (t) => {
-  const clock = new FakeClock();
-  const [a, was] = [parseDomainName('a'), domainContent('a', { roles: { p: ['a.x'] } })];
-  const recordOf = (version: number) => ({ ...was, policies: [], version, modified: 0 });
-  const answers: StoreChanges[] = [
-    { state: { epoch: 1, counter: 1 }, domains: [recordOf(1)], deleted: [], signingKeys: [] },
-    {
-      state: { epoch: 1, counter: 2 },
-      domains: [],
-      patches: [{ since: 2, excerpt: recordOf(3), names: ['a.x'], sameRules: false }],
-      deleted: [],
-      signingKeys: [],
-    },
-  ];
-  let asked = 0;
-  const source: SnapshotSource = {
-    state: async () => answers[Math.min(asked, 1)]?.state ?? { epoch: 0, counter: 0 },
-    changesSince: async () => {
-      asked += 1;
-      return answers[asked - 1] ?? Promise.reject(new Error('asked too often'));
-    },
-  };
-  const live = await openLiveSnapshot({ store: source, clock, refreshIntervalMs: 3_600_000 });
-  t.teardown(() => live.close());
-  const before = live.current().domain(a);
-  await live.refresh();
-  t.is(live.current().domain(a), before);
-  t.is(live.status().error, '1 changed domain cannot be used');
+const none = { domains: [], deleted: [], signingKeys: [] };
+const [first, second] = [1, 2].map((counter) => ({ epoch: 1, counter, head: `${counter}` })) as [
+  StoreState,
+  StoreState,
+];
+const recordOf = (name: string) => ({
+  ...domainContent(name, { roles: { p: ['a.x'] } }),
+  policies: [],
+  version: 1,
+  modified: 0,
 });
+
+test('a patch of a domain that is not known changes nothing, and is reported', (t) => {
+  const { snapshot } = compileSnapshot(undefined, { ...none, state: first, domains: [recordOf('a')] });
+  const patches = [{ excerpt: recordOf('b'), names: ['a.x'], sameRules: false }];
+  const { snapshot: next, problems } = compileSnapshot(snapshot, { ...none, state: second, since: first, patches });
+  t.deepEqual([...next.domains.keys()].map(String), ['a']);
+  t.is(next.domain(parseDomainName('a')), snapshot.domain(parseDomainName('a')));
+  t.deepEqual(
+    problems.map(({ domain }) => String(domain)),
+    ['b'],
+  );
+  t.deepEqual([...next.outdatedDomains].map(String), ['b']);
+  // The domain is not what the patch starts from either, now that one was lost.
+  const again = { ...none, state: { ...second, counter: 3 }, since: second, patches };
+  t.is(compileSnapshot(next, again).problems.length, 1);
+});
+
+for (const since of [second, { ...first, epoch: 2 }, { ...first, head: 'other' }]) {
+  test(`changes after ${JSON.stringify(since)} do not go on top of another state`, (t) => {
+    const { snapshot } = compileSnapshot(undefined, { ...none, state: first, domains: [recordOf('a')] });
+    const changes = { ...none, state: { ...second, counter: 3 }, since, deleted: [parseDomainName('a')] };
+    t.throws(() => compileSnapshot(snapshot, changes), { message: 'the changes are those of another state' });
+    t.throws(() => compileSnapshot(undefined, changes), { message: 'the changes are those of another state' });
+    const { since: _, ...whole } = changes;
+    t.is(compileSnapshot(snapshot, { ...whole, deleted: [] }).snapshot.domains.size, 0, 'everything that there is');
+  });
+}
 
 test('while a large role is loaded, others get their turns', async (t) => {
   const clock = new FakeClock();

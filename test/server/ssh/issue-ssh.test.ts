@@ -56,9 +56,11 @@ function snapshotOf(...domains: DomainSnapshot[]): Snapshot {
   return {
     epoch: 1,
     counter: 1,
+    head: '',
     domain: (name) => byName.get(name),
     domains: byName,
     disabledDomains: new Set(),
+    outdatedDomains: new Set(),
     signingKeys: [],
   };
 }

@@ -5,7 +5,7 @@ import type { MemberScope } from '@signet/server/store/read-members';
 import type { DomainContent, DomainRecord, MemberRecord } from '@signet/server/store/records';
 import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { Store, StoreChanges } from '@signet/server/store/store';
+import type { Store, StoreChanges, StoreState } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
@@ -241,20 +241,21 @@ test('more rules than are read at once', async (t) => {
   );
 });
 
-/** What a snapshot with domain `a` in a version is told. */
-async function told(store: Store, version: number | undefined): Promise<StoreChanges> {
-  return store.changesSince(1, (name: DomainName) => (name === 'a' ? version : undefined));
+/** What a snapshot that is as of a state, and has domain `a` or not, is told. */
+async function told(store: Store, known: StoreState, knows = true): Promise<StoreChanges> {
+  return store.changesSince(known, (name: DomainName) => knows && name === 'a');
 }
 
-test('who has a version is told the members that changed since, and everything else', async (t) => {
+test('who is as of a state is told the members that changed since, and everything else', async (t) => {
   const { store, save } = await openWorld(t, sketch);
+  const first = await store.state();
   await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.a', 'm.c', 'm.x'] } });
-  await save({ ...sketch, roles: { admin: ['m.boss'], reader: ['m.a', 'm.c', 'm.x'] } });
-  const { domains, patches } = await told(store, 1);
+  const second = await store.state();
+  await save({ ...sketch, roles: { admin: ['m.boss'], reader: ['m.a', 'm.c', 'm.x'], other: [] } });
+  const { domains, patches } = await told(store, first);
   t.deepEqual(domains, []);
   t.deepEqual(
-    patches?.map(({ since, names, sameRules, excerpt }) => ({
-      since,
+    patches?.map(({ names, sameRules, excerpt }) => ({
       names,
       sameRules,
       version: excerpt.version,
@@ -263,7 +264,6 @@ test('who has a version is told the members that changed since, and everything e
     })),
     [
       {
-        since: 1,
         names: ['m.b', 'm.d', 'm.x'],
         sameRules: true,
         version: 3,
@@ -272,46 +272,61 @@ test('who has a version is told the members that changed since, and everything e
       },
     ],
   );
-  t.deepEqual((await told(store, 2)).patches?.[0]?.names, ['m.b', 'm.d']);
+  t.deepEqual((await told(store, second)).patches?.[0]?.names, ['m.b', 'm.d']);
+  const third = await store.state();
   await save({ ...sketch, rules: ['deny read thing reader'] });
-  const [patch] = (await told(store, 3)).patches ?? [];
+  const [patch] = (await told(store, third)).patches ?? [];
   t.deepEqual([patch?.sameRules, patch?.names], [false, ['m.b', 'm.d', 'm.x']]);
   t.deepEqual(patch?.excerpt.policies, (await store.domain(a))?.policies);
 });
 
-const wholes: readonly [string, number | undefined, (world: World) => unknown][] = [
-  ['has no version', undefined, () => {}],
-  ['has a version that is long past', -500, () => {}],
-  ['has a version that is yet to come', 7, () => {}],
-  ['has a version of before the domain was made anew', 1, remade],
-  ['has a version after which a record of the audit log is missing', 1, withoutRecord],
-  ['missed more members than are told one by one', 1, withManyMembers],
+const wholes: readonly [string, boolean, (world: World) => unknown][] = [
+  ['does not know the domain', false, () => {}],
+  ['knows one that was deleted and created again', true, created],
+  ['missed more members than are told one by one', true, withManyMembers],
 ];
 
-async function remade({ store, save }: World): Promise<void> {
+async function created({ store, save }: World): Promise<void> {
   await store.change(by, (change) => change.deleteDomain(a));
   await save(sketch);
-}
-
-async function withoutRecord({ file, save }: World): Promise<void> {
-  await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.z'] } });
-  const database = new Database(file);
-  database.exec(`delete from audit where subject = 'a' and version = 2`);
-  database.close();
 }
 
 async function withManyMembers({ save }: World): Promise<void> {
   await save({ ...sketch, roles: { reader: Array.from({ length: 1100 }, (_, index) => `m.s${index}`) } });
 }
 
-for (const [note, version, prepare] of wholes) {
+for (const [note, knows, prepare] of wholes) {
   test(`who ${note} is told the whole domain`, async (t) => {
     const world = await openWorld(t, sketch);
+    const known = await world.store.state();
     await world.save({ ...sketch, roles: { ...sketch.roles, reader: ['m.a'] } });
     await prepare(world);
-    const { domains, patches } = await told(world.store, version);
-    t.is(patches, undefined);
+    const { domains, patches, since } = await told(world.store, known, knows);
+    t.deepEqual([patches, since], [undefined, known]);
     t.deepEqual(domains, [await world.store.domain(a)]);
+  });
+}
+
+const gaps: readonly [string, string][] = [
+  ['the row of its own state is gone', "delete from changes where seq = 1 and kind = 'head'"],
+  ['a change between left no row', "delete from changes where seq = 2 and kind = 'head'"],
+  ['the last change left no row', "delete from changes where seq = 3 and kind = 'head'"],
+  ['its state had another history', "update changes set key = 'other' where seq = 1 and kind = 'head'"],
+  ['all was pruned', 'delete from changes'],
+];
+
+for (const [note, damage] of gaps) {
+  test(`everything is told where ${note}`, async (t) => {
+    const { store, save, file } = await openWorld(t, sketch);
+    const known = await store.state();
+    await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.a'] } });
+    await save({ ...sketch, roles: { ...sketch.roles, reader: ['m.b'] } });
+    const database = new Database(file);
+    database.exec(damage);
+    database.close();
+    const { since, domains } = await told(store, known);
+    t.is(since, undefined);
+    t.deepEqual(domains, [await store.domain(a)]);
   });
 }
 
@@ -324,11 +339,12 @@ test('many changed domains are told whole', async (t) => {
       for (const content of list) await change.saveDomain(content);
     });
   await save(contents('m.a'));
-  const { counter } = await store.state();
+  const known = await store.state();
   await save(contents('m.b'));
-  const { domains, patches } = await store.changesSince(counter, () => 1);
+  const { domains, patches } = await store.changesSince(known, () => true);
   t.deepEqual([domains.length, patches], [51, undefined]);
+  const next = await store.state();
   await save(contents('m.c').slice(0, 50));
-  const later = await store.changesSince(counter + 1, () => 2);
+  const later = await store.changesSince(next, () => true);
   t.deepEqual([later.domains.length, later.patches?.length], [0, 50]);
 });

@@ -25,7 +25,7 @@ test('a store of before goes on: lineage and join tokens count, SSH has to be al
   t.is(await store.instances.rotate(key, '01', given('02'), 2), 'moved');
   await store.instances.addJoinToken('digest', { ...key, expires: 900, createdBy: holder });
   await store.close();
-  takeBack(file, '008-lineage');
+  await takeBack(file, '008-lineage');
 
   const again = await openSqliteStore(file);
   t.teardown(() => again.close());

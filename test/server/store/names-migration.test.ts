@@ -27,7 +27,7 @@ test('a store of before keeps the form in DNS with the older of two domains, say
   // What could be made then, and later than the other.
   const later = `insert into domains (name, enabled, deleted, version, modified, changed_at, require_reason)
     values ('zoo-a', 1, 0, 1, 1, 1, 0)`;
-  takeBack(file, '009-names', later);
+  await takeBack(file, '009-names', later);
 
   const store = await openSqliteStore(file);
   t.teardown(() => store.close());

@@ -326,7 +326,7 @@ test('a migration that fails half-way leaves the file as it was, and is done the
   looked.exec('drop table audit');
   looked.close();
   const store = await openSqliteStore(file);
-  t.deepEqual(await store.state(), { epoch: 1, counter: 0 });
+  t.like(await store.state(), { epoch: 1, counter: 0 });
   await store.close();
 });
 
@@ -415,7 +415,7 @@ test('a change that cannot be audited is refused, also when SQLite has rolled it
   const attempt = store.change(by, (change) => change.saveDomain(domainContent('x')));
   const error = await t.throwsAsync(attempt);
   t.is(error.message, 'the store cannot be read or written');
-  t.deepEqual(await store.state(), { epoch: 1, counter: 1 });
+  t.like(await store.state(), { epoch: 1, counter: 1 });
   t.deepEqual((await store.domainNames()).map(String), ['catalog']);
   await store.close();
 });

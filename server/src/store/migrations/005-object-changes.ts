@@ -1,5 +1,6 @@
 import type { Kysely } from 'kysely';
-import { insertAuditObjects, objectsIn } from '../audit-objects.ts';
+import { z } from 'zod';
+import { insertAuditObjects, type ObjectKey } from '../audit-objects.ts';
 import type { Schema } from '../schema.ts';
 
 const recordsARead = 500;
@@ -29,4 +30,17 @@ export async function addObjectChanges(db: Kysely<Schema>): Promise<void> {
     last = rows.at(-1)?.id ?? last;
     if (rows.length < recordsARead) return;
   }
+}
+
+const lists = { role: 'roles', group: 'groups', policy: 'policies', service: 'services' } as const;
+const named = z.array(z.looseObject({ name: z.string() })).default([]);
+const sideSchema = z.object({ roles: named, groups: named, policies: named, services: named });
+
+/** What a record from before this step names. Since then it is written with the record. */
+function objectsIn(record: { readonly before: string | null; readonly after: string | null }): ObjectKey[] {
+  const sides = [record.before, record.after].map((text) => sideSchema.parse(JSON.parse(text ?? '{}')));
+  return (['role', 'group', 'policy', 'service'] as const).flatMap((kind) => {
+    const names = new Set(sides.flatMap((side) => side[lists[kind]].map(({ name }) => name)));
+    return [...names].map((name) => ({ kind, name }));
+  });
 }

@@ -10,6 +10,7 @@ import { addLineage } from './008-lineage.ts';
 import { addNames } from './009-names.ts';
 import { addDelegatedKeys } from './010-delegated-keys.ts';
 import { addSequence } from './011-sequence.ts';
+import { addChanges } from './012-changes.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -24,4 +25,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '009-names': { up: addNames },
   '010-delegated-keys': { up: addDelegatedKeys },
   '011-sequence': { up: addSequence },
+  '012-changes': { up: addChanges },
 };

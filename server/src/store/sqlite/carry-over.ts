@@ -216,8 +216,8 @@ const revokeOfEnded = `
 /** No version of a domain is used for two contents, also of one that only the replaced store knows. */
 function keepVersions(database: Database.Database): number {
   database.exec(`
-    insert into main.domains (name, enabled, deleted, version, modified, changed_at, dns_form)
-    select name, 0, 1, version, modified, 0, case when dns_form in (select dns_form from main.domains) then null else dns_form end
+    insert into main.domains (name, enabled, deleted, version, modified, dns_form)
+    select name, 0, 1, version, modified, case when dns_form in (select dns_form from main.domains) then null else dns_form end
     from replaced.domains where name not in (select name from main.domains)`);
   const raise = `update main.domains as new set version = old.version + 1
     from replaced.domains as old where old.name = new.name and old.version > new.version and new.deleted = 0`;

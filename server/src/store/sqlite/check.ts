@@ -39,8 +39,10 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
     const changes = await store.changesSince();
     const audit = await store.verifyAudit();
     const { problems } = compileSnapshot(undefined, changes);
+    const { epoch, counter } = changes.state;
     return {
-      ...changes.state,
+      epoch,
+      counter,
       domains: changes.domains.length,
       auditRecords: audit.records,
       digest,

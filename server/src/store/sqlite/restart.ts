@@ -65,6 +65,9 @@ export function restartStore(
     database
       .prepare('update main.meta set epoch = ?, counter = ?, next_id = ?, audit_head = ?, sequence = ?')
       .run(epoch, record.counter, record.id + 1, hash, sequence);
+    // Nobody follows into another epoch.
+    database.exec('delete from main.changes');
+    database.prepare("insert into main.changes values (?, '', 'head', ?)").run(record.counter, hash);
     return epoch;
   })();
 }

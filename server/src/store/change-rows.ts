@@ -1,0 +1,175 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import { type Kysely, sql } from 'kysely';
+import { type DomainDiff, isEmptyDiff } from './diff-domains.ts';
+import { chunks } from './row-values.ts';
+import type { Schema } from './schema.ts';
+import type { StoreState } from './snapshot-source.ts';
+
+/*
+ * The feed: what each change of the store touched, written in the transaction of the change. Snapshots follow it. Rows say what to read
+ * again, never what it became, so that repetition and order do not matter. Every change of the counter has one row `head` with the head of
+ * the audit log that it left behind; it proves that the feed goes on without a gap.
+ */
+
+/** One thing that a change touched. A kind or key that a reader does not know stands for everything in its domain. */
+export type Touched =
+  /**
+   * Attributes, roles, groups, policies or services of the domain, or whether there is one; with the key `lists` no policy and no
+   * service.
+   */
+  | { readonly kind: 'domain'; readonly domain: DomainName; readonly key: '' | 'lists' }
+  /** Entries of this name in roles and groups of the domain. */
+  | { readonly kind: 'member'; readonly domain: DomainName; readonly key: string }
+  /** Entries of more names than are worth a row each. */
+  | { readonly kind: 'members'; readonly domain: DomainName; readonly key: '' }
+  /** Signing keys. */
+  | { readonly kind: 'keys'; readonly domain: ''; readonly key: '' };
+
+export const signingKeys: Touched = { kind: 'keys', domain: '', key: '' };
+
+/** Past these it is cheaper to read all members of the domain. */
+export const maxNames = 1000;
+/** Past these it is cheaper to read the whole store: no more are followed, and so no more are kept. */
+export const maxRows = 20_000;
+/** Rows are removed after so many changes, and after each change that writes more than so many. */
+const pruningInterval = 256;
+const rowsAStatement = 500;
+
+/** Everything of a domain: it was deleted, and another one of its name may be there before anybody looks. */
+export function wholeDomain(domain: DomainName): Touched[] {
+  return [
+    { kind: 'domain', domain, key: '' },
+    { kind: 'members', domain, key: '' },
+  ];
+}
+
+/** What a change of a domain touches. */
+export function touchedBy(domain: DomainName, diff: DomainDiff): Touched[] {
+  const names = changedNames(diff);
+  const members: Touched[] =
+    names === 'many'
+      ? [{ kind: 'members', domain, key: '' }]
+      : [...names].map((key) => ({ kind: 'member', domain, key }));
+  const key = changedModel(diff);
+  return key === undefined ? members : [{ kind: 'domain', domain, key }, ...members];
+}
+
+function changedModel(diff: DomainDiff): '' | 'lists' | undefined {
+  if (!isEmptyDiff(diff.policies) || !isEmptyDiff(diff.services)) return '';
+  const removed = diff.removedRoles.length + diff.removedGroups.length > 0;
+  const changed = [...diff.roles, ...diff.groups].some(({ fields }) => fields);
+  return diff.fields || removed || changed ? 'lists' : undefined;
+}
+
+function changedNames(diff: DomainDiff): ReadonlySet<string> | 'many' {
+  const names = new Set<string>();
+  for (const list of changedMembers(diff)) {
+    for (const { name } of list) {
+      names.add(name);
+      if (names.size > maxNames) return 'many';
+    }
+  }
+  return names;
+}
+
+function* changedMembers({ removedRoles, removedGroups, roles, groups }: DomainDiff) {
+  for (const { members } of [...removedRoles, ...removedGroups]) yield members;
+  for (const { members } of [...roles, ...groups]) {
+    yield members.removed;
+    yield members.added;
+    yield members.changed.map(({ after }) => after);
+  }
+}
+
+/**
+ * Writes what the change that leads to this state touched, and from time to time removes what nobody will follow. Of a change that nobody
+ * will follow either, only the head is kept: whoever is behind it reads the whole store.
+ */
+export async function insertChanges(
+  db: Kysely<Schema>,
+  { counter, head }: Pick<StoreState, 'counter' | 'head'>,
+  touched: readonly Touched[],
+): Promise<void> {
+  const followed = touched.length < maxRows ? touched : [];
+  if (followed.length < touched.length) await removeBefore(db, counter);
+  const rows = [{ domain: '', kind: 'head', key: head }, ...followed].map((row) => ({ seq: counter, ...row }));
+  for (const part of chunks(rows, rowsAStatement)) {
+    await db
+      .insertInto('changes')
+      .values(part)
+      .onConflict((conflict) => conflict.doNothing())
+      .execute();
+  }
+  if (counter % pruningInterval === 0 || rows.length > pruningInterval) await prune(db);
+}
+
+async function prune(db: Kysely<Schema>): Promise<void> {
+  const newest = db.selectFrom('changes').select('seq').orderBy('seq', 'desc').offset(maxRows).limit(1);
+  const last = await newest.executeTakeFirst();
+  if (last !== undefined) await removeBefore(db, last.seq);
+}
+
+/** Removes what nobody needs who follows from that change on: its head stays. In parts, between which others have their turn. */
+async function removeBefore(db: Kysely<Schema>, seq: number): Promise<void> {
+  for (;;) {
+    const oldest = sql`select seq, domain, kind, key from changes
+      where seq <= ${seq} and (seq < ${seq} or kind <> 'head') limit ${rowsAStatement}`;
+    const removed = await sql`delete from changes where (seq, domain, kind, key) in (${oldest})`.execute(db);
+    if ((removed.numAffectedRows ?? 0n) < rowsAStatement) return;
+  }
+}
+
+/** Of the state of the store in `meta`: see `StoreState.head`. Empty before the first change. */
+export const headOfChanges = sql<string>`coalesce(
+  (select key from changes where seq = meta.counter and domain = '' and kind = 'head'), '')`;
+
+/** What was touched in one domain. */
+export interface DomainChanges {
+  /** Whether no policy and no service was. */
+  readonly sameRules: boolean;
+  /** Whose entries were. */
+  readonly names: ReadonlySet<string> | 'all';
+}
+
+/**
+ * What was touched after `known`, by domain; undefined when that cannot be told or is too much. INVARIANT: it is told only where the feed
+ * goes on without a gap from the very state that the reader has. After a restore, in another history of the store, behind what was removed
+ * or past a writer that wrote no rows, a member that left would keep its access.
+ */
+export async function changesAfter(
+  db: Kysely<Schema>,
+  known: StoreState,
+  state: StoreState,
+): Promise<ReadonlyMap<DomainName, DomainChanges> | undefined> {
+  const missed = state.counter - known.counter;
+  if (known.epoch !== state.epoch || missed < 0 || !(await hasHead(db, known))) return undefined;
+  const rows = await db
+    .selectFrom('changes')
+    .selectAll()
+    .where('seq', '>', known.counter)
+    .orderBy('seq')
+    .limit(maxRows + 1)
+    .execute();
+  const heads = rows.filter(({ kind }) => kind === 'head');
+  const isWhole = heads.length === missed && heads.every(({ seq }, index) => seq === known.counter + 1 + index);
+  if (!isWhole || rows.length > maxRows) return undefined;
+  const ofDomains = rows.filter(({ domain }) => domain !== '');
+  const touched = Map.groupBy(ofDomains, ({ domain }) => domain as DomainName);
+  return new Map([...touched].map(([domain, changes]) => [domain, changesOf(changes)]));
+}
+
+async function hasHead(db: Kysely<Schema>, { counter, head }: StoreState): Promise<boolean> {
+  const row = db.selectFrom('changes').select('key').where('seq', '=', counter).where('domain', '=', '');
+  return (await row.where('kind', '=', 'head').where('key', '=', head).executeTakeFirst()) !== undefined;
+}
+
+function changesOf(rows: readonly { readonly kind: string; readonly key: string }[]): DomainChanges {
+  const names = new Set<string>();
+  let [sameRules, all] = [true, false];
+  for (const { kind, key } of rows) {
+    if (kind === 'member') names.add(key);
+    else if (kind !== 'domain') all = true;
+    if (!(kind === 'member' || kind === 'members' || (kind === 'domain' && key === 'lists'))) sameRules = false;
+  }
+  return { sameRules, names: all ? 'all' : names };
+}

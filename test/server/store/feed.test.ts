@@ -1,0 +1,138 @@
+import { join } from 'node:path';
+import { DomainError } from '@signet/server/errors';
+import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { Store, StoreChanges } from '@signet/server/store/store';
+import test, { type ExecutionContext } from 'ava';
+import { FakeClock } from '#support/clock';
+import { differences, readFeed, readFollowed } from '#support/feed-rows';
+import { randomFrom } from '#support/random';
+import { type RandomWorld, randomChanges, systemDomain } from '#support/random-changes';
+import { serialisedSnapshot } from '#support/serialised-snapshot';
+import { temporaryFolder } from '#support/temp';
+
+const never = 3_600_000;
+
+interface World extends RandomWorld {
+  readonly file: string;
+  /** Follows only now and then. */
+  readonly slow: LiveSnapshot;
+  /** What the followers were told. */
+  readonly told: readonly StoreChanges[];
+}
+
+async function openWorld(t: ExecutionContext, seed: number): Promise<World> {
+  const folder = temporaryFolder(t);
+  const file = join(folder, 'signet.db');
+  const clock = new FakeClock();
+  const store = await openSqliteStore(file, { clock });
+  await store.change({ actor: 'test' }, (change) => change.saveDomain(systemDomain));
+  const told: StoreChanges[] = [];
+  const source = {
+    state: () => store.state(),
+    changesSince: async (...known: Parameters<Store['changesSince']>) => {
+      const changes = await store.changesSince(...known);
+      told.push(changes);
+      return changes;
+    },
+  };
+  const [live, slow] = await Promise.all([
+    openLiveSnapshot({ store: source, clock, refreshIntervalMs: never }),
+    openLiveSnapshot({ store: source, clock, refreshIntervalMs: never }),
+  ]);
+  told.length = 0;
+  t.teardown(async () => {
+    await live.close();
+    await slow.close();
+    await store.close();
+  });
+  return { store, live, slow, clock, random: randomFrom(seed), folder, file, told };
+}
+
+const maxTries = 4;
+
+/** Again when it is refused, as mostly what it is about is not there. */
+async function attempt(world: World, name: string, tries = 1): Promise<void> {
+  try {
+    await randomChanges.get(name)?.(world);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    if (tries < maxTries) await attempt(world, name, tries + 1);
+  }
+}
+
+async function fresh(store: Store): Promise<string> {
+  return serialisedSnapshot(compileSnapshot(undefined, await store.changesSince()).snapshot);
+}
+
+function shuffled(items: readonly string[], random: (below: number) => number): string[] {
+  const left = [...items];
+  return items.flatMap(() => left.splice(random(left.length), 1));
+}
+
+const names = [...randomChanges.keys()];
+const changed = new Map<number, ReadonlySet<string>>();
+const seeds = [11, 12, 13];
+
+for (const seed of seeds) {
+  test.serial(
+    `every change says in the feed what it touched, and followers have what a new reader has (seed ${seed})`,
+    async (t) => {
+      const world = await openWorld(t, seed);
+      const { store, live, slow, file, random } = world;
+      const seen = new Set<string>();
+      let [state, rows] = [await store.state(), readFollowed(file)];
+      const order = Array.from({ length: 6 }, () => shuffled(names, random)).flat();
+      for (const [step, name] of order.entries()) {
+        world.clock.advance(random(3) * 1000);
+        await attempt(world, name);
+        const [next, now] = [await store.state(), readFollowed(file)];
+        const expected = differences(rows, now);
+        if (next.counter === state.counter) {
+          t.deepEqual([expected, next], [[], state], `${name} changed something without a change`);
+        } else {
+          t.is(next.counter, state.counter + 1, name);
+          t.not(next.head, state.head, name);
+          t.deepEqual(missing(readFeed(file, next.counter), expected), [], `${name} does not say so (step ${step})`);
+          seen.add(name);
+        }
+        [state, rows] = [next, now];
+        await live.refresh();
+        if (random(5) === 0) await slow.refresh();
+        const whole = await fresh(store);
+        t.is(serialisedSnapshot(live.current()), whole, `after ${name} (step ${step})`);
+        if (slow.current().counter === next.counter) t.is(serialisedSnapshot(slow.current()), whole);
+      }
+      changed.set(seed, seen);
+      t.true(
+        world.told.every(({ since }) => since !== undefined),
+        'the feed was followed all the time',
+      );
+      t.true(world.told.flatMap(({ patches }) => patches ?? []).length > 30);
+    },
+  );
+}
+
+/** What is expected and not said; a domain that was deleted and everything of it need not be said one by one. */
+function missing(said: readonly string[], expected: readonly string[]): string[] {
+  const known = new Set(said);
+  return expected.filter((text) => {
+    const [domain, kind, key] = text.split(' ');
+    const isCovered =
+      (kind === 'domain' && key === 'lists' && known.has(`${domain} domain `)) ||
+      (kind === 'member' && known.has(`${domain} members `));
+    return !(isCovered || known.has(text));
+  });
+}
+
+/** Records that change nothing which a snapshot shows, and no counter. */
+const quiet = ['recordForeignRefresh', 'noteRefusedCredentials', 'certificates'];
+
+test.serial('each kind of change was among the random ones', (t) => {
+  const seen = new Set([...changed.values()].flatMap((set) => [...set]));
+  t.deepEqual(
+    names.filter((name) => !seen.has(name)),
+    quiet,
+  );
+});

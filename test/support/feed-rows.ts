@@ -1,0 +1,106 @@
+import type { Schema } from '@signet/server/store/schema';
+import Database from 'better-sqlite3';
+
+/*
+ * What the rows of the feed must say of a change, told from the tables alone: whatever a snapshot is made of is compared row by row before
+ * and after.
+ */
+
+/** What rows of a table mean to a snapshot; null: nothing. A new table has to be put somewhere. */
+export const meanings = {
+  domains: 'lists',
+  cloud_accounts: 'lists',
+  roles: 'lists',
+  groups: 'lists',
+  role_members: 'member',
+  group_members: 'member',
+  policies: 'rules',
+  assertions: 'rules',
+  services: 'rules',
+  service_keys: 'rules',
+  service_hosts: 'rules',
+  signing_keys: 'keys',
+  meta: null,
+  changes: null,
+  ended_names: null,
+  instances: null,
+  join_tokens: null,
+  attestation_tokens: null,
+  certificates: null,
+  crl_numbers: null,
+  audit: null,
+  audit_objects: null,
+} as const satisfies Record<keyof Schema, 'lists' | 'rules' | 'member' | 'keys' | null>;
+
+type Row = Readonly<Record<string, string | number | null>>;
+
+/** Every row that means something, as text, by what the feed says of it when it differs. */
+export type Followed = ReadonlyMap<string, ReadonlySet<string>>;
+
+/** They follow from other rows: a count from members, a version and a time from anything in the domain. */
+const derived = ['member_count', 'version', 'modified'];
+
+export function readFollowed(file: string): Followed {
+  const found = new Map<string, Set<string>>();
+  const database = new Database(file, { readonly: true });
+  try {
+    for (const [table, meaning] of Object.entries(meanings)) {
+      if (meaning === null) continue;
+      for (const row of database.prepare<[], Row>(`select * from ${table}`).all()) {
+        if (row['deleted'] === 1) continue;
+        const shown = meaning === 'lists' ? Object.entries(row).filter(([name]) => !derived.includes(name)) : row;
+        const key = saying(meaning, { ...row, domain: row['domain'] ?? row['name'] ?? '' });
+        const rows = found.get(key) ?? new Set();
+        found.set(key, rows.add(JSON.stringify([table, shown])));
+      }
+    }
+  } finally {
+    database.close();
+  }
+  return found;
+}
+
+function saying(meaning: 'lists' | 'rules' | 'member' | 'keys', row: Row): string {
+  if (meaning === 'keys') return ' keys ';
+  if (meaning === 'member') return `${row['domain']} member ${row['member']}`;
+  return meaning === 'rules' ? `${row['domain']} domain ` : `${row['domain']} domain lists`;
+}
+
+const none: ReadonlySet<string> = new Set();
+
+/** What the feed must say of the change from one to the other: `domain kind key`, sorted. */
+export function differences(before: Followed, after: Followed): string[] {
+  const keys = new Set([...before.keys(), ...after.keys()]);
+  const different = [...keys].filter((key) => {
+    const [was, is] = [before.get(key) ?? none, after.get(key) ?? none];
+    return was.size !== is.size || [...was].some((row) => !is.has(row));
+  });
+  return withoutCovered(different);
+}
+
+/** What the feed says of the change that led to this counter, `head` aside. */
+export function readFeed(file: string, counter: number): string[] {
+  const database = new Database(file, { readonly: true });
+  try {
+    const rows = database
+      .prepare<[number], { domain: string; kind: string; key: string }>(
+        `select domain, kind, key from changes where seq = ? and kind <> 'head'`,
+      )
+      .all(counter);
+    return withoutCovered(rows.map(({ domain, kind, key }) => `${domain} ${kind} ${key}`));
+  } finally {
+    database.close();
+  }
+}
+
+/** Whoever reads everything of a domain reads its lists, and whoever reads all of its members reads each. */
+function withoutCovered(said: readonly string[]): string[] {
+  const known = new Set(said);
+  return [...known]
+    .filter((text) => {
+      const [domain, kind, key] = text.split(' ');
+      if (kind === 'domain' && key === 'lists') return !known.has(`${domain} domain `);
+      return !(kind === 'member' && known.has(`${domain} members `));
+    })
+    .sort();
+}
