@@ -93,6 +93,16 @@ export function readFeed(file: string, counter: number): string[] {
   }
 }
 
+/** The counters of all changes whose head is there. */
+export function readHeads(file: string): number[] {
+  const database = new Database(file, { readonly: true });
+  try {
+    return database.prepare<[], number>(`select seq from changes where kind = 'head' order by seq`).pluck().all();
+  } finally {
+    database.close();
+  }
+}
+
 /** Whoever reads everything of a domain reads its lists, and whoever reads all of its members reads each. */
 function withoutCovered(said: readonly string[]): string[] {
   const known = new Set(said);

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { mkdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { formatTimestamp } from '@signet/policy-engine/clock';
+import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import {
   type DomainName,
   parseDomainName,
@@ -11,6 +11,7 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import { DomainError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
 import { createDomain, deleteDomain } from '@signet/server/management/create-domain';
@@ -22,7 +23,6 @@ import * as serviceEdits from '@signet/server/management/edits/services';
 import type { LiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
 import type { Store, StoreTransaction } from '@signet/server/store/store';
-import type { FakeClock } from './clock.ts';
 import { type DomainSketch, domainContent } from './domains.ts';
 
 /* Changes at random, of few names, so that they hit each other: every edit of the management API, and every method of a transaction. */
@@ -30,7 +30,7 @@ import { type DomainSketch, domainContent } from './domains.ts';
 export interface RandomWorld {
   readonly store: Store;
   readonly live: LiveSnapshot;
-  readonly clock: FakeClock;
+  readonly clock: Clock;
   readonly random: (below: number) => number;
   /** An empty folder. */
   readonly folder: string;
@@ -301,6 +301,18 @@ export const randomChanges: ReadonlyMap<string, Change> = new Map<string, Change
   ['applyDocuments', (world) => applySome(world)],
   ['certificates', (world) => issueSome(world)],
 ]);
+
+const maxTries = 4;
+
+/** Makes the change of that name, again when it is refused, as mostly what it is about is not there. */
+export async function tryChange(world: RandomWorld, name: string, tries = 1): Promise<void> {
+  try {
+    await randomChanges.get(name)?.(world);
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    if (tries < maxTries) await tryChange(world, name, tries + 1);
+  }
+}
 
 /** One of an instance, and one of somebody who is no service here. */
 async function issueSome(world: RandomWorld): Promise<void> {

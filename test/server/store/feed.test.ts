@@ -1,20 +1,24 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { DomainError } from '@signet/server/errors';
+import { fileURLToPath } from 'node:url';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store, StoreChanges } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
-import { differences, readFeed, readFollowed } from '#support/feed-rows';
+import { differences, readFeed, readFollowed, readHeads } from '#support/feed-rows';
 import { randomFrom } from '#support/random';
-import { type RandomWorld, randomChanges, systemDomain } from '#support/random-changes';
+import { type RandomWorld, randomChanges, systemDomain, tryChange } from '#support/random-changes';
 import { serialisedSnapshot } from '#support/serialised-snapshot';
 import { temporaryFolder } from '#support/temp';
 
 const never = 3_600_000;
 
 interface World extends RandomWorld {
+  readonly clock: FakeClock;
   readonly file: string;
   /** Follows only now and then. */
   readonly slow: LiveSnapshot;
@@ -50,18 +54,6 @@ async function openWorld(t: ExecutionContext, seed: number): Promise<World> {
   return { store, live, slow, clock, random: randomFrom(seed), folder, file, told };
 }
 
-const maxTries = 4;
-
-/** Again when it is refused, as mostly what it is about is not there. */
-async function attempt(world: World, name: string, tries = 1): Promise<void> {
-  try {
-    await randomChanges.get(name)?.(world);
-  } catch (error) {
-    if (!(error instanceof DomainError)) throw error;
-    if (tries < maxTries) await attempt(world, name, tries + 1);
-  }
-}
-
 async function fresh(store: Store): Promise<string> {
   return serialisedSnapshot(compileSnapshot(undefined, await store.changesSince()).snapshot);
 }
@@ -86,7 +78,7 @@ for (const seed of seeds) {
       const order = Array.from({ length: 6 }, () => shuffled(names, random)).flat();
       for (const [step, name] of order.entries()) {
         world.clock.advance(random(3) * 1000);
-        await attempt(world, name);
+        await tryChange(world, name);
         const [next, now] = [await store.state(), readFollowed(file)];
         const expected = differences(rows, now);
         if (next.counter === state.counter) {
@@ -134,5 +126,45 @@ test.serial('each kind of change was among the random ones', (t) => {
   t.deepEqual(
     names.filter((name) => !seen.has(name)),
     quiet,
+  );
+});
+
+const writer = fileURLToPath(import.meta.resolve('#support/feed-writer'));
+
+test.serial('two processes write at once, a third follows: it has what a new reader has', async (t) => {
+  const { file, folder, store, live, told } = await openWorld(t, 1);
+  const first = live.current().counter;
+  const start = async (seed: number): Promise<ChildProcess> => {
+    const own = join(folder, `writer-${seed}`);
+    mkdirSync(own);
+    const child = fork(writer, [file, own, `${seed}`, '60'], { execArgv: ['--conditions=@signet/source'] });
+    t.teardown(() => child.kill('SIGKILL'));
+    await once(child, 'message');
+    return child;
+  };
+  const writers = await Promise.all([start(21), start(22)]);
+  let running = writers.length;
+  const ends = writers.map(async (child) => {
+    const ended = once(child, 'exit');
+    child.send('begin');
+    t.deepEqual(await ended, [0, null]);
+    running -= 1;
+  });
+  while (running > 0) await live.refresh();
+  await Promise.all(ends);
+  await live.refresh();
+  const { counter } = await store.state();
+  t.true(counter > first + 30, `${counter - first} changes`);
+  t.is(serialisedSnapshot(live.current()), await fresh(store));
+  t.true(told.length > 1, 'the changes came one after the other');
+  t.true(
+    told.every(({ since }) => since !== undefined),
+    'and all were followed',
+  );
+  const heads = readHeads(file);
+  t.deepEqual(
+    heads,
+    Array.from({ length: counter }, (_, index) => index + 1),
+    'one head for each change, without a gap',
   );
 });
