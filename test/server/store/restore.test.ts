@@ -57,6 +57,15 @@ function signingKey(kid: string): SigningKeyRecord {
 const revocation = { at, reason: 'key-compromise', by: operator } as const;
 
 /** A store with something of everything, its backup, and then a day of life. */
+function feedIn(file: string): unknown {
+  const database = new Database(file, { readonly: true });
+  try {
+    return database.prepare('select seq, kind, key from changes').raw().all();
+  } finally {
+    database.close();
+  }
+}
+
 async function dayAfterBackup(t: ExecutionContext) {
   const folder = temporaryFolder(t);
   const file = join(folder, 'signet.db');
@@ -101,7 +110,11 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
 
   const again = await openSqliteStore(file, { clock });
   t.teardown(() => again.close());
-  const { domains } = await again.changesSince();
+  const state = await again.state();
+  const { domains, since } = await again.changesSince({ ...state, epoch: 1 });
+  t.is(since, undefined, 'nobody follows from one epoch into another');
+  t.deepEqual(feedIn(file), [[state.counter, 'head', state.head]]);
+  t.deepEqual((await again.changesSince(state)).since, state);
   t.deepEqual(
     domains.map(({ name, version, roles }) => [String(name), version, roles[0]?.members.map((member) => member.name)]),
     [['media', 3, ['media.player']]],
