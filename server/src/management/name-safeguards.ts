@@ -59,8 +59,10 @@ type Before = Pick<DomainContent, 'services' | 'groups'> | undefined;
 
 /** Names that others may have among their members and that a change takes away: services, and groups with their full names. */
 export function lostNames(before: Before, after: Pick<DomainContent, 'name' | 'services' | 'groups'>): string[] {
-  const lost = <Item extends { readonly name: string }>(was: readonly Item[], is: readonly Item[]) =>
-    was.filter(({ name }) => !is.some((item) => item.name === name));
+  const lost = <Item extends { readonly name: string }>(was: readonly Item[], is: readonly Item[]) => {
+    const left = new Set(is.map(({ name }) => name));
+    return was.filter(({ name }) => !left.has(name));
+  };
   return [
     ...lost(before?.services ?? [], after.services).map(({ name }) => servicePrincipal(after.name, name)),
     ...lost(before?.groups ?? [], after.groups).map(({ name }) => `${after.name}:group.${name}`),

@@ -1,8 +1,10 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../store/records.ts';
+import { groupBy } from '../store/row-values.ts';
 import type { DelegatedKey, MemberSearch, StoreReader } from '../store/store.ts';
 import { powerIn } from './managers.ts';
 import { noMembers } from './member-scope.ts';
@@ -29,6 +31,9 @@ export function withDelegatedKeys(before: DomainContent, after: DomainContent): 
   });
   return { ...after, services };
 }
+
+/** Between two yields. */
+const entriesAtOnce = 500;
 
 /** A member that a change lets into a role or group, or that is in a role which gains authority by it. */
 interface Entry {
@@ -68,23 +73,20 @@ export async function findPlantedKeys(
   { reader, sees = () => true }: PlantedKeysOptions,
 ): Promise<SafeguardFault[]> {
   const joining = joiningEntries(before, after);
+  await yieldToOthers();
   const keyOf = ({ kind, list, member }: Entry) => `${kind} ${list} ${member}`;
   const known = new Set(joining.map(keyOf));
   const raised = (await raisedEntries(before, after, reader)).filter((entry) => !known.has(keyOf(entry)));
-  const groups = [...joining, ...raised].filter(({ kind, member }) => kind === 'role' && member.includes(':'));
-  const planted = await plantedBy(
-    [...joining, ...raised].map(({ member }) => member),
-    after,
-    reader,
-  );
+  const entries = [...joining, ...raised];
+  const keysOf = await plantedKeys(entries, after, reader);
   // Nearly always.
-  if (planted.length + groups.length === 0) return [];
-  const rules = await withRules(after, reader);
+  if (keysOf === undefined) return [];
+  const givesAuthority = authorityBy(await withRules(after, reader), reader);
   const faults: SafeguardFault[] = [];
-  for (const entry of [...joining, ...raised]) {
-    const keys = await keysOf(entry, planted, after, reader);
-    const [key] = keys;
-    if (key === undefined || !(await givesAuthority(entry, rules, reader))) continue;
+  for (const [index, entry] of entries.entries()) {
+    if (index % entriesAtOnce === 0) await yieldToOthers();
+    const [key] = keysOf(entry);
+    if (key === undefined || !(await givesAuthority(entry))) continue;
     faults.push(faultOf(entry, maySeeGroup(entry, after.name, sees) ? key : undefined));
   }
   return faults;
@@ -113,12 +115,13 @@ function joiningEntries(before: DomainContent | undefined, after: DomainContent)
     was: readonly List[],
     is: readonly List[],
   ) => {
-    const known = new Map(was.map(({ name, members }) => [name, members]));
-    return is.flatMap(({ name: list, members }) => {
-      const old = known.get(list) ?? [];
-      const { added, changed } = diffLists(old, members, ({ name }) => name);
+    const known = new Map(was.map((list) => [list.name, list]));
+    return is.flatMap((list) => {
+      const old = known.get(list.name);
+      if (old === list) return [];
+      const { added, changed } = diffLists(old?.members ?? [], list.members, ({ name }) => name);
       return [...added, ...changed.map((change) => change.after)].map(
-        ({ name }): Entry => ({ kind, list, member: name }),
+        ({ name }): Entry => ({ kind, list: list.name, member: name }),
       );
     });
   };
@@ -152,18 +155,32 @@ async function withRules(after: DomainContent, reader: Reader): Promise<DomainCo
   return { ...after, policies: stored?.content.policies ?? [] };
 }
 
-/** The delegates' keys of whom an entry names. */
-async function keysOf(
-  { kind, member }: Entry,
-  planted: readonly DelegatedKey[],
+type KeysOf = (entry: Entry) => readonly DelegatedKey[];
+
+/** Tells the delegates' keys of whom an entry names; undefined where nobody has any. Each group is read once, with the others of its domain. */
+async function plantedKeys(
+  entries: readonly Entry[],
   after: DomainContent,
   reader: Reader,
-): Promise<readonly DelegatedKey[]> {
-  if (kind === 'role' && member.includes(':')) {
-    return plantedBy(await groupMembers(member, after, reader), after, reader);
-  }
-  const covers = (name: string) => (member.endsWith('*') ? name.startsWith(member.slice(0, -1)) : name === member);
-  return planted.filter(({ domain, service }) => covers(servicePrincipal(domain, service)));
+): Promise<KeysOf | undefined> {
+  const isGroup = ({ kind, member }: Entry) => kind === 'role' && member.includes(':');
+  const groups = await groupMembers(
+    entries.filter(isGroup).map(({ member }) => member),
+    after,
+    reader,
+  );
+  const named = entries.filter((entry) => !isGroup(entry)).map(({ member }) => member);
+  const planted = await plantedBy([...new Set([...named, ...[...groups.values()].flat()])], after, reader);
+  if (planted.length === 0) return undefined;
+  const principals = planted.map((key) => [servicePrincipal(key.domain, key.service), key] as const);
+  const byPrincipal = new Map<string, readonly DelegatedKey[]>();
+  for (const [name, key] of principals) byPrincipal.set(name, [...(byPrincipal.get(name) ?? []), key]);
+  const keysOfMember = (member: string) =>
+    member.endsWith('*')
+      ? principals.filter(([name]) => name.startsWith(member.slice(0, -1))).map(([, key]) => key)
+      : (byPrincipal.get(member) ?? []);
+  return (entry) =>
+    isGroup(entry) ? (groups.get(entry.member) ?? []).flatMap(keysOfMember) : keysOfMember(entry.member);
 }
 
 /** The delegates' keys of these members, but for those that the change itself registers anew. */
@@ -180,15 +197,28 @@ async function plantedBy(
   return (await reader.delegatedKeys(searchOf(members))).filter((key) => !isApproved(key));
 }
 
-async function groupMembers(full: string, after: DomainContent, reader: Reader): Promise<readonly string[]> {
+/** Who is in the groups of these full names, before the change and after it. */
+async function groupMembers(
+  names: readonly string[],
+  after: DomainContent,
+  reader: Reader,
+): Promise<ReadonlyMap<string, readonly string[]>> {
   // Parsed with the member.
-  const domain = full.slice(0, full.indexOf(':')) as DomainName;
-  const group = full.slice(`${domain}:group.`.length) as GroupName;
-  const stored = await reader.excerpt(domain, { ...noMembers, groups: [group], withoutRules: true });
-  const sides = domain === after.name ? [stored?.content, after] : [stored?.content];
-  return sides
-    .flatMap((side) => side?.groups.find(({ name }) => name === group)?.members ?? [])
-    .map(({ name }) => name);
+  const domainOf = (full: string) => full.slice(0, full.indexOf(':')) as DomainName;
+  const found = new Map<string, string[]>();
+  for (const [domain, ofDomain] of groupBy([...new Set(names)], domainOf)) {
+    const groups = ofDomain.map((full) => full.slice(`${domain}:group.`.length) as GroupName);
+    const wanted = new Set<string>(groups);
+    const scope = { ...noMembers, groups, withoutRules: true };
+    const stored = await reader.excerpt(domainOf(`${domain}:`), scope);
+    const sides = domain === after.name ? [stored?.content, after] : [stored?.content];
+    for (const { name, members } of sides.flatMap((side) => side?.groups ?? [])) {
+      if (!wanted.has(name)) continue;
+      const full = `${domain}:group.${name}`;
+      found.set(full, [...(found.get(full) ?? []), ...members.map((member) => member.name)]);
+    }
+  }
+  return found;
 }
 
 function searchOf(members: readonly string[]): MemberSearch {
@@ -199,19 +229,27 @@ function searchOf(members: readonly string[]): MemberSearch {
   };
 }
 
-/** Whether who is in the role or group has authority: through a group, in any domain. */
-async function givesAuthority({ kind, list }: Entry, after: DomainContent, reader: Reader): Promise<boolean> {
-  if (kind === 'role') return powerIn(after)(list as DomainContent['roles'][number]['name']);
-  const group = `${after.name}:group.${list}`;
-  if (isInPower(after, after, group)) return true;
-  for (const name of await reader.domainsWithMember({ names: [group], prefixes: [] })) {
-    const user = await reader.excerpt(name, { ...noMembers, names: [group] });
-    if (user !== undefined && isInPower(user.content, name === after.name ? after : user.content, group)) return true;
-  }
-  return false;
+/** Tells whether who is in the role or group of an entry has authority: through a group, in any domain. */
+function authorityBy(after: DomainContent, reader: Reader): (entry: Entry) => Promise<boolean> {
+  const isPowerful = powerIn(after);
+  const known = new Map<string, Promise<boolean>>();
+  const ofGroup = async (group: string) => {
+    if (isInPower(after, isPowerful, group)) return true;
+    for (const name of await reader.domainsWithMember({ names: [group], prefixes: [] })) {
+      const user = await reader.excerpt(name, { ...noMembers, names: [group] });
+      if (user === undefined) continue;
+      if (isInPower(user.content, name === after.name ? isPowerful : powerIn(user.content), group)) return true;
+    }
+    return false;
+  };
+  return async ({ kind, list }) => {
+    if (kind === 'role') return isPowerful(list as DomainContent['roles'][number]['name']);
+    const found = known.get(list) ?? ofGroup(`${after.name}:group.${list}`);
+    known.set(list, found);
+    return await found;
+  };
 }
 
-function isInPower({ roles }: DomainContent, rules: DomainContent, member: string): boolean {
-  const isPowerful = powerIn(rules);
+function isInPower({ roles }: DomainContent, isPowerful: ReturnType<typeof powerIn>, member: string): boolean {
   return roles.some(({ name, members }) => members.some((one) => one.name === member) && isPowerful(name));
 }

@@ -1,3 +1,4 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
@@ -8,6 +9,9 @@ import { noMembers } from './member-scope.ts';
 import { findNameFaults, type NameOptions, type NameRules, type Sees } from './name-safeguards.ts';
 import { systemDomain } from './rights.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
+
+/** Decisions between two yields: a few milliseconds. */
+const decisionsAtOnce = 100;
 
 export interface SafeguardOptions extends NameRules {
   /** Whether `*` and prefixes may become members. */
@@ -28,12 +32,29 @@ export async function checkSafeguards(
   after: DomainContent,
   options: SafeguardOptions,
 ): Promise<void> {
-  const [fault] = [...findFaults(before, after, options), ...(await findNameFaults(before, after, options))];
-  if (fault !== undefined) throw fault.error;
-  for (const reference of newReferences(before, after)) {
+  const [fault] = findFaults(before, after, options);
+  await yieldToOthers();
+  const [nameFault] = fault === undefined ? await findNameFaults(before, after, options) : [];
+  const first = fault ?? nameFault;
+  if (first !== undefined) throw first.error;
+  await yieldToOthers();
+  await checkReferences(newReferences(before, after), after, options);
+}
+
+/** Each domain is read once, however many of its groups are named. */
+async function checkReferences(
+  references: readonly Reference[],
+  after: DomainContent,
+  options: SafeguardOptions,
+): Promise<void> {
+  const owners = new Map<DomainName, GroupNames | undefined>([[after.name, groupNames(after)]]);
+  for (const [index, reference] of references.entries()) {
+    // A decision of the domain that is named.
+    if (index % decisionsAtOnce === 0) await yieldToOthers();
     requireConsent(reference, after.name, options);
-    const owner = reference.domain === after.name ? after : await groupsOf(options.reader, reference.domain);
-    const missing = faultOf(reference, owner);
+    const { domain } = reference;
+    if (!owners.has(domain)) owners.set(domain, groupNames((await options.reader.excerpt(domain, noMembers))?.content));
+    const missing = faultOf(reference, owners.get(domain));
     if (missing !== undefined) throw missing.error;
   }
 }
@@ -48,11 +69,14 @@ function requireConsent({ domain, group }: Reference, own: DomainName, { sees }:
   throw new ForbiddenError(text);
 }
 
-async function groupsOf(
-  reader: Pick<StoreReader, 'excerpt'>,
-  name: DomainName,
-): Promise<Pick<DomainContent, 'groups'> | undefined> {
-  return (await reader.excerpt(name, noMembers))?.content;
+/** The full names of the groups of a domain. */
+export type GroupNames = ReadonlySet<string>;
+
+/** Of a domain that exists. */
+export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'>): GroupNames;
+export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'> | undefined): GroupNames | undefined;
+export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'> | undefined): GroupNames | undefined {
+  return domain && new Set(domain.groups.map((group) => `${domain.name}:group.${group.name}`));
 }
 
 /** The other domains with a role that has the group, switched off or not. */
@@ -88,9 +112,12 @@ interface NewMember {
 
 /** The members of roles that were not there before. */
 export function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
-  const membersBefore = new Map(before?.roles.map(({ name, members }) => [name, members]));
+  const rolesBefore = new Map(before?.roles.map((role) => [role.name, role]));
   return after.roles.flatMap((role) => {
-    const known = new Set(membersBefore.get(role.name)?.map(({ name }) => name));
+    const old = rolesBefore.get(role.name);
+    // Most changes leave most roles as they were read.
+    if (old === role) return [];
+    const known = new Set(old?.members.map(({ name }) => name));
     return role.members
       .filter(({ name }) => !known.has(name))
       .map((member) => ({ member, path: ['roles', role.name, 'members', member.name] }));
@@ -163,16 +190,19 @@ function ruleFaults(before: DomainContent | undefined, after: DomainContent): Sa
   const losesRoles = before?.roles.some(({ name }) => !rolesAfter.has(name)) === true;
   const known = before === undefined ? [] : losesRoles ? orphans(before) : spokenOf(before);
   const texts = new Set(known.map(({ text }) => text));
-  return orphans(after, texts).map(({ text, name }) => ({
+  // What was read and is left as it is speaks of nothing new.
+  const same = new Set(losesRoles ? [] : before?.policies);
+  const policies = after.policies.filter((policy) => !same.has(policy));
+  return orphans({ ...after, policies }, texts).map(({ text, name }) => ({
     error: new ConflictError(`${text}, which would not exist`),
     path: ['policies', name],
   }));
 }
 
-/** What each policy speaks of. */
+/** What each policy speaks of, each role once: a policy may have tens of thousands of rules for it. */
 function spokenOf({ policies }: DomainContent) {
   return policies.flatMap(({ name, version, assertions }) =>
-    assertions.map(({ role }) => ({
+    [...new Set(assertions.map(({ role }) => role))].map((role) => ({
       name,
       role,
       text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``,
@@ -230,14 +260,14 @@ export function newReferences(before: DomainContent | undefined, after: DomainCo
   return [...trusts, ...groups];
 }
 
-/** What is wrong with a reference into `owner`, the domain that it names. */
+/** What is wrong with a reference into a domain with these groups, or one that does not exist. */
 export function faultOf(
   { domain, group, path }: Reference,
-  owner: Pick<DomainContent, 'groups'> | undefined,
+  groups: GroupNames | undefined,
 ): SafeguardFault | undefined {
   if (group === undefined) {
-    return owner === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;
+    return groups === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;
   }
-  if (owner?.groups.some(({ name }) => `${domain}:group.${name}` === group) === true) return undefined;
+  if (groups?.has(group) === true) return undefined;
   return { error: new ConflictError(`group \`${group}\` does not exist`), path };
 }

@@ -337,3 +337,21 @@ for (const each of cases) {
     else await t.throwsAsync(checked, { instanceOf: ConflictError, message: fault[1] });
   });
 }
+
+test('the groups that a change names are read once a domain', async (t) => {
+  const names = Array.from({ length: 500 }, (_, index) => `team${index}`);
+  const crowded = { name: 'far', groups: Object.fromEntries(names.map((name) => [name, ['far.job']])) };
+  const reader = readerOf(['far.job 0'], [domainContent(crowded), domainContent(base)]);
+  const asked: string[] = [];
+  const counted: PlantedKeysReader = {
+    ...reader,
+    excerpt: (name, scope) => {
+      asked.push(`${name} ${scope.groups.length}`);
+      return reader.excerpt(name, scope);
+    },
+  };
+  const after = withRole('keepers', ...names.map((name) => `far:group.${name}`));
+  const found = await findPlantedKeys(domainContent(base), domainContent(after), { reader: counted });
+  t.is(found.length, names.length);
+  t.deepEqual(asked, ['far 500']);
+});

@@ -3,6 +3,7 @@ import {
   checkSafeguards,
   faultOf,
   findFaults,
+  groupNames,
   lostGroups,
   newReferences,
   type SafeguardOptions,
@@ -180,6 +181,25 @@ test('what a change takes away, and what it refers to anew', (t) => {
   t.deepEqual(newReferences(before, domainContent('media', { roles: { writer: [] } })), []);
 });
 
+test('a domain is read once, however many of its groups become members', async (t) => {
+  const groups = Array.from({ length: 3000 }, (_, index) => `crew${index}`);
+  const far = domainContent('far', { groups: Object.fromEntries(groups.map((name) => [name, []])) });
+  const asked: string[] = [];
+  const reader = {
+    excerpt: async (name: string) => {
+      asked.push(name);
+      return { content: far, otherMembers: 0, withoutRules: false };
+    },
+    formHolder: async () => undefined,
+    endedNames: async () => [],
+    memberships: async () => [],
+  } as unknown as SafeguardOptions['reader'];
+  const options = { allowWildcard: false, now, reader, sees: () => true };
+  const content = domainContent('media', { roles: { reader: groups.map((name) => `far:group.${name}`) } });
+  await checkSafeguards(undefined, content, options);
+  t.deepEqual(asked, ['far']);
+});
+
 /** Why a new domain with this role is refused; `far` has the group `crew`, and the author sees what is named. */
 async function refusal(members: readonly string[], seen: readonly string[] = [], after: DomainSketch = {}) {
   const far = domainContent('far', { groups: { crew: [] } });
@@ -243,7 +263,7 @@ test('a reference needs its domain, and a group there', (t) => {
   const far = domainContent('far', { groups: { other: [], crew: [] } });
   const empty = domainContent('far', { groups: { other: [] } });
   const messages = [far, empty, undefined].map((owner) =>
-    [trust, group].map((reference) => reference && faultOf(reference, owner)?.error.message),
+    [trust, group].map((reference) => reference && faultOf(reference, groupNames(owner))?.error.message),
   );
   t.deepEqual(messages, [
     [undefined, undefined],

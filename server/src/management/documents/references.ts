@@ -2,7 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
 import type { DomainContent } from '../../store/records.ts';
 import { missingService, serviceOf } from '../member-warnings.ts';
-import { faultOf, newReferences } from '../safeguards.ts';
+import { faultOf, type GroupNames, groupNames, newReferences } from '../safeguards.ts';
 import type { DomainDocument } from './parse-document.ts';
 import { byPlace, placeOf } from './places.ts';
 
@@ -75,8 +75,13 @@ interface Finding {
 function brokenReferences(content: DomainContent, { before, after }: ReferenceWorld) {
   const keyOf = ({ path }: { readonly path: readonly string[] }) => JSON.stringify(path);
   const isFresh = new Set(newReferences(before.get(content.name), content).map(keyOf));
+  const groups = new Map<DomainName, GroupNames | undefined>();
+  const groupsOf = (domain: DomainName) => {
+    if (!groups.has(domain)) groups.set(domain, groupNames(after.get(domain)));
+    return groups.get(domain);
+  };
   const broken = newReferences(undefined, content).flatMap((reference): Finding[] => {
-    const fault = faultOf(reference, after.get(reference.domain));
+    const fault = faultOf(reference, groupsOf(reference.domain));
     return fault === undefined ? [] : [{ path: fault.path, message: fault.error.message }];
   });
   return {
