@@ -1,5 +1,6 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
+import { piecesOf } from '../snapshot/json-steps.ts';
 import type { AppContext, Middleware } from './context.ts';
 import { TransportError } from './transport-error.ts';
 
@@ -101,11 +102,5 @@ function inSlices(ctx: AppContext): number {
 }
 
 function* slicesOf(text: string): Generator<Buffer> {
-  for (let at = 0; at < text.length; ) {
-    const last = text.charCodeAt(at + sliceCharacters - 1);
-    // The halves of a pair stay together.
-    const end = at + sliceCharacters - (last >= 0xd800 && last <= 0xdbff ? 1 : 0);
-    yield Buffer.from(text.slice(at, end));
-    at = end;
-  }
+  for (const piece of piecesOf(text, sliceCharacters)) yield Buffer.from(piece);
 }

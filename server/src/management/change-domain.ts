@@ -4,8 +4,10 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import { notFollowed } from '../peers.ts';
+import { jsonInSteps, piecesOf } from '../snapshot/json-steps.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { runInSlices, type Steps } from '../snapshot/steps.ts';
 import type { MemberScope } from '../store/read-members.ts';
 import type { ChangeContext, DomainContent, DomainRecord } from '../store/records.ts';
 import type { DomainExcerpt, Store, StoreReader, StoreTransaction } from '../store/store.ts';
@@ -75,14 +77,18 @@ export type ChangeOutcome =
   | { readonly kind: 'done'; readonly created: boolean; readonly view: unknown; readonly warnings: readonly string[] }
   | { readonly kind: 'dry-run'; readonly preview: Preview };
 
-/** A strong entity tag: equal for equal content. */
-export function entityTagOf(view: unknown): string {
-  return entityTagOfText(JSON.stringify(view));
+/** The strong entity tag of an object by its JSON: equal for equal content. */
+export function* entityTagInSteps(json: string): Steps<string> {
+  const hash = createHash('sha256');
+  for (const piece of piecesOf(json)) {
+    hash.update(piece);
+    yield;
+  }
+  return `"${hash.digest('base64url').slice(0, 27)}"`;
 }
 
-/** The same for a view that is JSON already. */
-export function entityTagOfText(json: string): string {
-  return `"${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`;
+function* tagOfView(view: unknown): Steps<string> {
+  return yield* entityTagInSteps(yield* jsonInSteps(view));
 }
 
 /**
@@ -99,14 +105,20 @@ export async function changeDomain(
   // So that the transaction has little to catch up with.
   await deps.refresh();
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
-    const { before, after, warnings } = await readAndEdit(transaction, await asOf(deps, transaction), request, edit);
+    const { before, after, wasThere, warnings } = await readAndEdit(
+      transaction,
+      await asOf(deps, transaction),
+      request,
+      edit,
+    );
     await yieldToOthers();
     await transaction.saveExcerpt(before, after);
     if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
     const saved = await readForChange(transaction, edit.domain, edit.members);
+    await yieldToOthers();
     const view = saved && edit.view(saved.content);
-    return { kind: 'done', created: edit.view(before.content) === undefined, view, warnings };
+    return { kind: 'done', created: !wasThere, view, warnings };
   });
 }
 
@@ -116,7 +128,7 @@ function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdi
     const { before, after, warnings } = await deps.store.view(async (reader) =>
       readAndEdit(reader, await asOf(deps, reader), request, edit),
     );
-    return triedChange(before.content, after, warnings);
+    return await triedChange(before.content, after, warnings);
   });
 }
 
@@ -167,10 +179,15 @@ async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: C
     : excerpt;
   const before = whole ?? excerpt;
   await yieldToOthers();
+  const view = edit.view(before.content);
+  await yieldToOthers();
+  requireReason(before.content, request.context);
+  await requireMatch(request, view);
   const after = await edited(deps, request, edit, { before, isAdmin, reader });
   await yieldToOthers();
   const elsewhere = await elsewhereWarnings(deps, request, { before: before.content, after, reader });
-  return { before, after, warnings: [...(await memberWarnings(before.content, after, reader)), ...elsewhere] };
+  const warnings = [...(await memberWarnings(before.content, after, reader)), ...elsewhere];
+  return { before, after, wasThere: view !== undefined, warnings };
 }
 
 /** What becomes of the entries of other domains that name what the change takes away: they go with it, or stay and grant nothing. */
@@ -196,8 +213,6 @@ async function edited(
   const now = deps.clock.now();
   const { isAdmin, reader } = excerpt;
   const { content: before, otherMembers } = excerpt.before;
-  requireReason(before, request.context);
-  requireMatch(request, edit.view(before));
   const applied = edit.apply(before);
   const wanted = request.removeMemberships === true ? withoutMembers(applied, lostNames(before, applied)) : applied;
   if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {
@@ -233,10 +248,10 @@ export function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain
 }
 
 /** Throws `PreconditionFailedError` when the object is not as the caller knows it. */
-export function requireMatch(request: ChangeRequest, view: unknown): void {
+export async function requireMatch(request: ChangeRequest, view: unknown): Promise<void> {
   const { ifMatch, mustBeNew } = request;
   if (mustBeNew && view !== undefined) throw new PreconditionFailedError('the object exists already');
   if (ifMatch === undefined) return;
-  const fits = view !== undefined && (ifMatch.includes('*') || ifMatch.includes(entityTagOf(view)));
+  const fits = view !== undefined && (ifMatch.includes('*') || ifMatch.includes(await runInSlices(tagOfView(view))));
   if (!fits) throw new PreconditionFailedError('the object is not what it was: read it again');
 }

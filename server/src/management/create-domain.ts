@@ -72,7 +72,7 @@ export async function deleteDomain(
     if (domain === undefined) throw new UnknownDomainError(name);
     requireOperator(current, request, name);
     requireReason(domain, request.context);
-    requireMatch(request, domainView(domain));
+    await requireMatch(request, domainView(domain));
     checkDeletable(domain);
     // Members `user.…` are users. Not the registered services alone: whoever has the name next may make one of any name, and each would match a pattern.
     const members = name === 'user' ? [] : await reader.membersOf(name);

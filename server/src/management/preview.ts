@@ -1,8 +1,10 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ServiceUnavailableError } from '../errors.ts';
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
-import { diffDomains } from '../store/diff-domains.ts';
+import { runInSlices } from '../snapshot/steps.ts';
+import { diffInSteps } from '../store/diff-domains.ts';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';
@@ -35,16 +37,17 @@ export interface TriedChange {
 }
 
 /** What making `after` of `before` does. */
-export function triedChange(
+export async function triedChange(
   before: DomainRecord | undefined,
   after: DomainContent,
   warnings: readonly string[],
-): TriedChange {
-  const diff = diffDomains(before, after);
+): Promise<TriedChange> {
+  const diff = await runInSlices(diffInSteps(before, after));
   const change: PlannedChange =
     before === undefined
       ? { kind: 'create', content: after }
       : { kind: 'change', since: before.version, delta: deltaOf(after, diff) };
+  await yieldToOthers();
   return { changes: describeChanges(before, after, diff), change, warnings };
 }
 

@@ -1,4 +1,4 @@
-import { type Steps, sliceLength } from '../../snapshot/steps.ts';
+import { type Steps, sliceLength } from './steps.ts';
 
 /** Text that is JSON already, as the audit log keeps it. */
 export class JsonText {
@@ -21,8 +21,8 @@ function* listInSteps(list: readonly unknown[]): Steps<string> {
   const parts: string[] = [];
   for (let at = 0; at < list.length; at += sliceLength) {
     const slice = list.slice(at, at + sliceLength);
-    // Items of a long list are small, others may be lists themselves.
-    if (list.length > sliceLength) parts.push(JSON.stringify(slice).slice(1, -1));
+    // Items of a long list are small nearly always, others may be lists themselves.
+    if (list.length > sliceLength && slice.every(isSmall)) parts.push(JSON.stringify(slice).slice(1, -1));
     else for (const item of slice) parts.push((yield* jsonInSteps(item)) ?? 'null');
     yield;
   }
@@ -37,4 +37,33 @@ function* objectInSteps(value: object): Steps<string> {
     yield;
   }
   return `{${parts.join(',')}}`;
+}
+
+/** A list in it that is longer is made JSON by itself. */
+const maxSmall = 100;
+
+function isSmall(item: unknown): boolean {
+  if (typeof item !== 'object' || item === null) return true;
+  if (item instanceof JsonText) return false;
+  return Object.values(item).every((field) => !Array.isArray(field) || field.length <= maxSmall);
+}
+
+/** So many characters are hashed or quoted in about a millisecond. */
+const pieceCharacters = 128 * 1024;
+
+/** A text in pieces; the halves of a pair of surrogates stay together. */
+export function* piecesOf(text: string, characters = pieceCharacters): Generator<string> {
+  for (let at = 0; at < text.length; ) {
+    const last = text.charCodeAt(at + characters - 1);
+    const end = at + characters - (last >= 0xd800 && last <= 0xdbff ? 1 : 0);
+    yield text.slice(at, end);
+    at = end;
+  }
+}
+
+/** What `JSON.stringify` answers for a text, in pieces. */
+export function* quotedPieces(text: string): Generator<string> {
+  yield '"';
+  for (const piece of piecesOf(text)) yield JSON.stringify(piece).slice(1, -1);
+  yield '"';
 }

@@ -1,5 +1,7 @@
 import { createHash } from 'node:crypto';
 import type { Kysely, Selectable } from 'kysely';
+import { quotedPieces } from '../snapshot/json-steps.ts';
+import { runAtOnce, type Steps } from '../snapshot/steps.ts';
 import type { AuditTable, Schema } from './schema.ts';
 
 export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
@@ -9,7 +11,14 @@ export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
  * record says. Who changes, drops, adds or moves a record breaks every hash after it.
  */
 export function auditHash(previous: string, row: UnchainedAudit): string {
+  return runAtOnce(auditHashInSteps(previous, row));
+}
+
+/** The same in slices: what was before and after may be many megabytes. */
+export function* auditHashInSteps(previous: string, row: UnchainedAudit): Steps<string> {
+  const hash = createHash('sha256');
   const said = [
+    previous,
     row.id,
     row.at,
     row.actor,
@@ -23,9 +32,15 @@ export function auditHash(previous: string, row: UnchainedAudit): string {
     row.before,
     row.after,
   ];
-  return createHash('sha256')
-    .update(JSON.stringify([previous, ...said]))
-    .digest('hex');
+  // As `JSON.stringify` writes the list of them.
+  for (const [index, one] of said.entries()) {
+    hash.update(index === 0 ? '[' : ',');
+    for (const piece of typeof one === 'string' ? quotedPieces(one) : [JSON.stringify(one)]) {
+      hash.update(piece);
+      yield;
+    }
+  }
+  return hash.update(']').digest('hex');
 }
 
 /** What a look at the whole chain found. */

@@ -1,5 +1,6 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { auditHash } from './audit-chain.ts';
+import { runInSlices } from '../snapshot/steps.ts';
+import { auditHashInSteps } from './audit-chain.ts';
 import { insertAuditObjects, type ObjectKey } from './audit-objects.ts';
 import type { AuditAction, AuditRecord } from './records.ts';
 import { chunks, optional, orNull } from './row-values.ts';
@@ -37,7 +38,7 @@ export async function insertAudit(
     before: orNull(record.before),
     after: orNull(record.after),
   };
-  const hash = auditHash(head, row);
+  const hash = await runInSlices(auditHashInSteps(head, row));
   await db
     .insertInto('audit')
     .values({ ...row, hash })

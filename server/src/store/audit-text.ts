@@ -1,3 +1,5 @@
+import { jsonInSteps } from '../snapshot/json-steps.ts';
+import type { Steps } from '../snapshot/steps.ts';
 import type { DomainDiff, ListDiff, MembersDiff } from './diff-domains.ts';
 import type { DomainContent, MemberRecord } from './records.ts';
 
@@ -7,10 +9,14 @@ export interface AuditText {
   readonly after?: string;
 }
 
-export function auditText(before: DomainContent | undefined, after: DomainContent, diff: DomainDiff): AuditText {
+export function* auditTextInSteps(
+  before: DomainContent | undefined,
+  after: DomainContent,
+  diff: DomainDiff,
+): Steps<AuditText> {
   return {
-    ...(before === undefined ? {} : { before: JSON.stringify(side('before', before, diff)) }),
-    after: JSON.stringify(side('after', after, diff)),
+    ...(before === undefined ? {} : { before: yield* jsonInSteps(side('before', before, diff)) }),
+    after: yield* jsonInSteps(side('after', after, diff)),
   };
 }
 

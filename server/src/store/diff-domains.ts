@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { runAtOnce, type Steps, sliceLength } from '../snapshot/steps.ts';
 import type {
   AssertionRecord,
   DomainContent,
@@ -41,11 +42,16 @@ export interface DomainDiff {
 
 /** Exactly what differs between a stored domain (or none) and what it shall be. Pure. */
 export function diffDomains(before: DomainRecord | undefined, after: DomainContent): DomainDiff {
+  return runAtOnce(diffInSteps(before, after));
+}
+
+/** The same in slices. */
+export function* diffInSteps(before: DomainRecord | undefined, after: DomainContent): Steps<DomainDiff> {
   const fields = before === undefined || !isDeepStrictEqual(domainFields(before), domainFields(after));
-  const roles = diffMemberLists(before?.roles ?? [], after.roles);
-  const groups = diffMemberLists(before?.groups ?? [], after.groups);
+  const roles = yield* diffMemberLists(before?.roles ?? [], after.roles);
+  const groups = yield* diffMemberLists(before?.groups ?? [], after.groups);
   const [oldPolicies, newPolicies] = withoutSame<PolicyRecord>(before?.policies ?? [], after.policies);
-  const policies = diffLists(oldPolicies.map(plainPolicy), newPolicies.map(plainPolicy), policyKey);
+  const policies = yield* plainDiff(yield* diffPolicies(oldPolicies, newPolicies));
   const [oldServices, newServices] = withoutSame(before?.services ?? [], after.services);
   const services = diffLists(oldServices, newServices.map(sortedService), (service) => service.name);
   const empty =
@@ -76,14 +82,32 @@ export function diffLists<Item>(
   after: readonly Item[],
   keyOf: (item: Item) => string,
 ): ListDiff<Item> {
+  return runAtOnce(diffListsInSteps(before, after, keyOf));
+}
+
+type IsSame<Item> = (one: Item, other: Item) => Steps<boolean>;
+
+// biome-ignore lint/correctness/useYield: nothing in it takes long
+function* isEqual<Item>(one: Item, other: Item): Steps<boolean> {
+  return isDeepStrictEqual(one, other);
+}
+
+function* diffListsInSteps<Item>(
+  before: readonly Item[],
+  after: readonly Item[],
+  keyOf: (item: Item) => string,
+  isSame: IsSame<Item> = isEqual,
+): Steps<ListDiff<Item>> {
   const old = new Map(before.map((item) => [keyOf(item), item]));
   const wanted = new Set(after.map(keyOf));
+  yield;
   const added: Item[] = [];
   const changed: { before: Item; after: Item }[] = [];
-  for (const item of after) {
+  for (const [index, item] of after.entries()) {
+    if (index % sliceLength === 0) yield;
     const previous = old.get(keyOf(item));
     if (previous === undefined) added.push(item);
-    else if (!isDeepStrictEqual(previous, item)) changed.push({ before: previous, after: item });
+    else if (previous !== item && !(yield* isSame(previous, item))) changed.push({ before: previous, after: item });
   }
   return { removed: before.filter((item) => !wanted.has(keyOf(item))), added, changed };
 }
@@ -107,10 +131,10 @@ function domainFields(domain: DomainContent) {
   };
 }
 
-function diffMemberLists<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
+function* diffMemberLists<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
   before: readonly Item[],
   after: readonly Item[],
-): { readonly removed: readonly Item[]; readonly kept: readonly MembersDiff<Item>[] } {
+): Steps<{ readonly removed: readonly Item[]; readonly kept: readonly MembersDiff<Item>[] }> {
   const old = new Map(before.map((item) => [item.name, item]));
   const wanted = new Set(after.map((item) => item.name));
   const kept: MembersDiff<Item>[] = [];
@@ -118,10 +142,61 @@ function diffMemberLists<Item extends { readonly name: string; readonly members:
     const previous = old.get(item.name);
     if (previous === item) continue;
     const fields = previous === undefined || !isDeepStrictEqual({ ...previous, members: [] }, { ...item, members: [] });
-    const members = diffLists(previous?.members ?? [], item.members, (member) => member.name);
+    const members = yield* diffListsInSteps(previous?.members ?? [], item.members, (member) => member.name);
     if (fields || !isEmptyDiff(members)) kept.push({ before: previous, after: item, fields, members });
   }
   return { removed: before.filter((item) => !wanted.has(item.name)), kept };
+}
+
+function diffPolicies(before: readonly PolicyRecord[], after: readonly PolicyRecord[]): Steps<ListDiff<PolicyRecord>> {
+  return diffListsInSteps(before, after, policyKey, isSamePolicy);
+}
+
+/** Most changes of a policy leave most of its rules as they were read. */
+function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
+  const own = (policy: PolicyRecord) => plainPolicy({ ...policy, assertions: [] });
+  if (one.assertions.length !== other.assertions.length || !isDeepStrictEqual(own(one), own(other))) return false;
+  for (const [index, assertion] of one.assertions.entries()) {
+    if (index % sliceLength === 0) yield;
+    if (!isSameAssertion(assertion, other.assertions[index])) return false;
+  }
+  return true;
+}
+
+/** Whether two rules say the same. */
+export function isSameAssertion(one: AssertionRecord, other: AssertionRecord | undefined): boolean {
+  if (one === other) return true;
+  return (
+    one.effect === other?.effect &&
+    one.role === other.role &&
+    one.action === other.action &&
+    one.resource === other.resource &&
+    one.caseSensitive === other.caseSensitive &&
+    isDeepStrictEqual(one.conditions, other.conditions)
+  );
+}
+
+function* plainDiff({ removed, added, changed }: ListDiff<PolicyRecord>): Steps<ListDiff<PolicyRecord>> {
+  const plain: {
+    removed: PolicyRecord[];
+    added: PolicyRecord[];
+    changed: ListDiff<PolicyRecord>['changed'][number][];
+  } = { removed: [], added: [], changed: [] };
+  for (const policy of removed) {
+    plain.removed.push(plainPolicy(policy));
+    yield;
+  }
+  for (const policy of added) {
+    plain.added.push(plainPolicy(policy));
+    yield;
+  }
+  for (const { before, after } of changed) {
+    const was = plainPolicy(before);
+    yield;
+    plain.changed.push({ before: was, after: plainPolicy(after) });
+    yield;
+  }
+  return plain;
 }
 
 function sortedService(service: ServiceRecord): ServiceRecord {

@@ -138,9 +138,7 @@ async function readPolicies(
     .orderBy('name')
     .orderBy('version')
     .execute();
-  const assertions = groupBy(await readAssertions(db, names), (row) =>
-    JSON.stringify([row.domain, row.policy, row.version]),
-  );
+  const assertions = await readAssertions(db, names);
   return collect(rows, (row) => ({
     name: parsePolicyName(row.name),
     version: row.version,
@@ -148,26 +146,51 @@ async function readPolicies(
     modified: row.modified,
     ...optional('description', row.description),
     caseSensitive: row.case_sensitive === 1,
-    assertions: (assertions.get(JSON.stringify([row.domain, row.name, row.version])) ?? []).map(assertion),
+    assertions: assertions.get(policyKey(row.domain, row.name, row.version)) ?? [],
   }));
 }
 
-/** Of a single domain in pages: it may have tens of thousands, and requests go on being answered between two of them. */
-async function readAssertions(db: Kysely<Schema>, names: readonly string[]): Promise<Selectable<AssertionsTable>[]> {
+function policyKey(domain: string, policy: string, version: string): string {
+  return JSON.stringify([domain, policy, version]);
+}
+
+/** By policy. Of a single domain in pages: it may have tens of thousands, and requests go on being answered between two of them. */
+async function readAssertions(
+  db: Kysely<Schema>,
+  names: readonly string[],
+): Promise<ReadonlyMap<string, readonly StoredAssertion[]>> {
   const [only] = names;
   const key = ['domain', 'policy', 'version', 'position'] as const;
   const inOrder = key.reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll());
-  if (names.length > 1 || only === undefined) return await inOrder.where('domain', 'in', names).execute();
+  const found = new Map<string, StoredAssertion[]>();
+  if (names.length > 1 || only === undefined) {
+    addAssertions(found, await inOrder.where('domain', 'in', names).execute());
+    return found;
+  }
   const page = inOrder.where('domain', '=', only).limit(rowsAPage);
-  const found: Selectable<AssertionsTable>[] = [];
-  for (;;) {
-    const last = found.at(-1);
+  for (let last: Selectable<AssertionsTable> | undefined; ; ) {
     const rest =
       last && sql<SqlBool>`(policy, version, position) > (${last.policy}, ${last.version}, ${last.position})`;
-    const rows = await (rest === undefined ? page : page.where(rest)).execute();
-    for (const row of rows) found.push(row);
+    const rows: Selectable<AssertionsTable>[] = await (rest === undefined ? page : page.where(rest)).execute();
+    addAssertions(found, rows);
     if (rows.length < rowsAPage) return found;
+    last = rows.at(-1);
     await yieldToOthers();
+  }
+}
+
+/** Rows of one policy follow each other. */
+function addAssertions(found: Map<string, StoredAssertion[]>, rows: readonly Selectable<AssertionsTable>[]): void {
+  let previous: Selectable<AssertionsTable> | undefined;
+  let list: StoredAssertion[] = [];
+  for (const row of rows) {
+    if (row.policy !== previous?.policy || row.version !== previous.version || row.domain !== previous.domain) {
+      const policy = policyKey(row.domain, row.policy, row.version);
+      list = found.get(policy) ?? [];
+      found.set(policy, list);
+    }
+    list.push(assertion(row));
+    previous = row;
   }
 }
 

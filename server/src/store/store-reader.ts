@@ -90,7 +90,7 @@ export class KyselyStoreReader implements StoreReader {
   async delegatedKeys({ names, prefixes }: MemberSearch): Promise<readonly DelegatedKey[]> {
     const services = names.flatMap((name) => splitPrincipal(name as PrincipalName) ?? []);
     const found: DelegatedKey[] = [];
-    for (const condition of [...namedServices(services), ...prefixes.map(servicesBeginning)]) {
+    for (const condition of keyConditions(services, prefixes)) {
       const keys = this.#db.selectFrom('service_keys').select(['domain', 'service', 'key_id']);
       for (const row of await keys.where('delegated', '=', 1).where(condition).execute()) {
         // Parsed when they were written.
@@ -136,8 +136,8 @@ export class KyselyStoreReader implements StoreReader {
       for (const row of await roles.where('member', 'in', part).execute()) found.push(membership('role', row));
       for (const row of await groups.where('member', 'in', part).execute()) found.push(membership('group', row));
     }
-    const key = ({ domain, kind, list, member }: Membership) => `${domain}:${kind}.${list} ${member}`;
-    return found.sort((a, b) => (key(a) < key(b) ? -1 : 1));
+    const keyed = found.map((one) => [`${one.domain}:${one.kind}.${one.list} ${one.member}`, one] as const);
+    return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
   }
 
   async membersOf(domain: DomainName): Promise<readonly string[]> {
@@ -174,14 +174,16 @@ function conditionsOf({ names, prefixes }: MemberSearch): RawBuilder<SqlBool>[] 
   ];
 }
 
-/** Services by their domain and name; each is found by the index of delegated keys. */
-function namedServices(
+/** Services by their domain and name, and by what these begin with; each is found by the index of delegated keys. */
+function* keyConditions(
   services: readonly { readonly domain: string; readonly service: string }[],
-): RawBuilder<SqlBool>[] {
-  const rows = services.map(({ domain, service }) => sql`(${domain}, ${service})`);
-  return [...chunks(rows, valuesAStatement)].map(
-    (part) => sql<SqlBool>`(domain, service) in (values ${sql.join(part)})`,
-  );
+  prefixes: readonly string[],
+): Generator<RawBuilder<SqlBool>> {
+  for (const part of chunks(services, valuesAStatement)) {
+    const rows = part.map(({ domain, service }) => sql`(${domain}, ${service})`);
+    yield sql<SqlBool>`(domain, service) in (values ${sql.join(rows)})`;
+  }
+  for (const prefix of prefixes) yield servicesBeginning(prefix);
 }
 
 function servicesBeginning(prefix: string): RawBuilder<SqlBool> {

@@ -1,16 +1,17 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../certificates/certificate-store.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { InstanceKey } from '../instances/instance-store.ts';
+import { jsonInSteps } from '../snapshot/json-steps.ts';
 import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import { runInSlices } from '../snapshot/steps.ts';
 import { type ObjectKey, objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
-import { auditText } from './audit-text.ts';
+import { auditTextInSteps } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { insertChanges, maxRows, signingKeys, type Touched, touchedBy, wholeDomain } from './change-rows.ts';
-import { diffDomains } from './diff-domains.ts';
+import { diffInSteps } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
 import { claimDnsForm } from './names.ts';
@@ -67,16 +68,13 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async #save(before: DomainRecord | undefined, content: DomainContent): Promise<SaveOutcome> {
-    const diff = diffDomains(before, content);
-    await yieldToOthers();
+    const diff = await runInSlices(diffInSteps(before, content));
     if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
     const version = (await this.#lastVersion(content.name)) + 1;
     this.#touch(touchedBy(content.name, diff));
     await writeDomain({ db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ }, before, content, diff);
     const action = before === undefined ? 'create' : 'change';
-    await yieldToOthers();
-    const text = auditText(before, content, diff);
-    await yieldToOthers();
+    const text = await runInSlices(auditTextInSteps(before, content, diff));
     await this.#audit({ action, subject: content.name, version, ...text }, objectsOf(diff));
     await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
     if (before?.dnsForm === undefined) await this.#claimDnsForm(content.name, before === undefined);
@@ -92,10 +90,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const version = before.version + 1;
     const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
     const context = { db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ };
-    const diff = diffDomains(before, nothing);
+    const diff = await runInSlices(diffInSteps(before, nothing));
     await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
-    await this.#audit({ action: 'delete', subject: name, version, before: JSON.stringify(before) }, objectsOf(diff));
+    const text = await runInSlices(jsonInSteps(before));
+    await this.#audit({ action: 'delete', subject: name, version, before: text }, objectsOf(diff));
     await this.#endCertificatesOf(name, withdrawnKeys(diff.services));
     await followNames(this.#names(), name, diff);
     await endDomain(this.#names(), name);

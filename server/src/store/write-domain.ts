@@ -1,7 +1,23 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
-import { type DomainDiff, type ListDiff, type MembersDiff, plainAssertion } from './diff-domains.ts';
-import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, PolicyRecord, RoleRecord } from './records.ts';
+import { runInSlices, type Steps, sliceLength } from '../snapshot/steps.ts';
+import {
+  type DomainDiff,
+  isSameAssertion,
+  type ListDiff,
+  type MembersDiff,
+  plainAssertion,
+  policyKey,
+} from './diff-domains.ts';
+import type {
+  DomainContent,
+  DomainRecord,
+  GroupRecord,
+  MemberRecord,
+  PolicyRecord,
+  RoleRecord,
+  StoredAssertion,
+} from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { writeServices } from './write-services.ts';
@@ -212,25 +228,49 @@ async function writePolicies(
   domain: string,
   diff: ListDiff<PolicyRecord>,
 ): Promise<void> {
-  for (const policy of [...diff.removed, ...diff.changed.map((change) => change.before)]) {
-    await context.db
-      .deleteFrom('policies')
-      .where('domain', '=', domain)
-      .where('name', '=', policy.name)
-      .where('version', '=', policy.version)
-      .execute();
-  }
+  for (const policy of diff.removed) await removePolicy(context, domain, policy);
+  const stored = new Map(before?.policies.map((policy) => [policyKey(policy), policy.assertions]));
   for (const policy of [...diff.added, ...diff.changed.map((change) => change.after)]) {
-    await insertPolicy(context, domain, policy, knownIds(before, policy));
+    await writePolicy(context, domain, policy, stored.get(policyKey(policy)) ?? []);
   }
 }
 
-/** The ids of the rules as they were, by what they say: a rule that stays keeps its id. */
-function knownIds(before: DomainRecord | undefined, policy: PolicyRecord): Map<string, number[]> {
+async function removePolicy({ db }: WriteContext, domain: string, policy: PolicyRecord): Promise<void> {
+  // Before the policy, which would take all of them away in one statement.
+  await removeAssertions(db, domain, policy, { from: 0, to: policy.assertions.length });
+  await db
+    .deleteFrom('policies')
+    .where('domain', '=', domain)
+    .where('name', '=', policy.name)
+    .where('version', '=', policy.version)
+    .execute();
+}
+
+/** Takes the rules at these positions away. */
+async function removeAssertions(
+  db: Kysely<Schema>,
+  domain: string,
+  { name, version }: PolicyRecord,
+  { from, to }: { readonly from: number; readonly to: number },
+): Promise<void> {
+  for (let at = from; at < to; at += rowsAStatement) {
+    await db
+      .deleteFrom('assertions')
+      .where('domain', '=', domain)
+      .where('policy', '=', name)
+      .where('version', '=', version)
+      .where('position', '>=', at)
+      .where('position', '<', Math.min(at + rowsAStatement, to))
+      .execute();
+  }
+}
+
+/** The ids of rules as they were, by what they say: a rule that stays keeps its id. */
+function* idsInSteps(stored: readonly StoredAssertion[]): Steps<Map<string, number[]>> {
   const ids = new Map<string, number[]>();
-  const stored = before?.policies.find((old) => old.name === policy.name && old.version === policy.version);
   // Those that say the same are taken from the end: the first rule first.
-  for (const assertion of stored?.assertions.toReversed() ?? []) {
+  for (const [index, assertion] of stored.toReversed().entries()) {
+    if (index % sliceLength === 0) yield;
     const text = JSON.stringify(plainAssertion(assertion));
     const same = ids.get(text);
     if (same === undefined) ids.set(text, [assertion.id]);
@@ -239,36 +279,43 @@ function knownIds(before: DomainRecord | undefined, policy: PolicyRecord): Map<s
   return ids;
 }
 
-async function insertPolicy(
+/** The rules before the first one that differs stay as they are: most changes are at the end. */
+async function writePolicy(
   { db, now, nextId }: WriteContext,
   domain: string,
   policy: PolicyRecord,
-  ids: Map<string, number[]>,
+  stored: readonly StoredAssertion[],
 ): Promise<void> {
+  const row = {
+    active: flag(policy.active),
+    modified: now,
+    description: orNull(policy.description),
+    case_sensitive: flag(policy.caseSensitive),
+  };
   await db
     .insertInto('policies')
-    .values({
-      domain,
-      name: policy.name,
-      version: policy.version,
-      active: flag(policy.active),
-      modified: now,
-      description: orNull(policy.description),
-      case_sensitive: flag(policy.caseSensitive),
-    })
+    .values({ domain, name: policy.name, version: policy.version, ...row })
+    .onConflict((conflict) => conflict.columns(['domain', 'name', 'version']).doUpdateSet(row))
     .execute();
-  const rows = policy.assertions.map((assertion, position) => ({
-    id: ids.get(JSON.stringify(plainAssertion(assertion)))?.pop() ?? nextId(),
-    domain,
-    policy: policy.name,
-    version: policy.version,
-    position,
-    effect: assertion.effect,
-    role: assertion.role,
-    action: assertion.action,
-    resource: assertion.resource,
-    case_sensitive: flag(assertion.caseSensitive),
-    conditions: assertion.conditions === undefined ? null : JSON.stringify(assertion.conditions),
-  }));
-  for (const part of chunks(rows, rowsAStatement)) await db.insertInto('assertions').values(part).execute();
+  const differing = stored.findIndex((assertion, index) => !isSameAssertion(assertion, policy.assertions[index]));
+  const kept = differing < 0 ? stored.length : differing;
+  const ids = await runInSlices(idsInSteps(stored.slice(kept)));
+  await removeAssertions(db, domain, policy, { from: kept, to: stored.length });
+  let position = kept;
+  for (const part of chunks(policy.assertions.slice(kept), rowsAStatement)) {
+    const rows = part.map((assertion) => ({
+      id: ids.get(JSON.stringify(plainAssertion(assertion)))?.pop() ?? nextId(),
+      domain,
+      policy: policy.name,
+      version: policy.version,
+      position: position++,
+      effect: assertion.effect,
+      role: assertion.role,
+      action: assertion.action,
+      resource: assertion.resource,
+      case_sensitive: flag(assertion.caseSensitive),
+      conditions: assertion.conditions === undefined ? null : JSON.stringify(assertion.conditions),
+    }));
+    await db.insertInto('assertions').values(rows).execute();
+  }
 }

@@ -142,7 +142,7 @@ test('who may operate some domain has an active rule of sys.auth that may name t
   if (policy === undefined) return t.fail();
   const withPolicy = (active: boolean): boolean => {
     const { snapshot } = compileSnapshot(undefined, {
-      state: { epoch: 1, counter: 1 },
+      state: { epoch: 1, counter: 1, head: '' },
       domains: [stored({ ...content, policies: [{ ...policy, active }] })],
       deleted: [],
       signingKeys: [],

@@ -1,6 +1,8 @@
+import { createHash } from 'node:crypto';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreUnavailableError } from '@signet/server/errors';
+import { auditHash } from '@signet/server/store/audit-chain';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -84,4 +86,45 @@ test('a change that cannot be recorded does not happen; reads go on', async (t) 
   tamper('alter table gone rename to audit');
   await store.change({ actor: 'a' }, (change) => change.saveDomain(plainRecord({ name: 'five' }, 0)));
   t.deepEqual(await store.verifyAudit().then(({ records, fault }) => [records, fault]), [9, undefined]);
+});
+
+test('the hash of a record is that of its JSON, however long it is', (t) => {
+  const [pair, lone] = ['\u{1f600}', '\ud83d'];
+  const row = {
+    id: 7,
+    at: 1,
+    actor: 'local:jane',
+    request_id: null,
+    certificate_serial: null,
+    reason: `"${lone}`,
+    version: 3,
+  };
+  for (const before of [
+    null,
+    '',
+    `{"a":"${pair}"}`,
+    'x'.repeat(131_071) + pair,
+    `"\\\n${pair.repeat(300_000)}${lone}`,
+  ]) {
+    const record = { ...row, action: 'change', subject: 'media', counter: 9, before, after: `${before}\u2028` };
+    const { id, at, actor, certificate_serial, request_id, reason, action, subject, version, counter, after } = record;
+    const said = [
+      id,
+      at,
+      actor,
+      certificate_serial,
+      request_id,
+      reason,
+      action,
+      subject,
+      version,
+      counter,
+      before,
+      after,
+    ];
+    const expected = createHash('sha256')
+      .update(JSON.stringify(['ab', ...said]))
+      .digest('hex');
+    t.is(auditHash('ab', record), expected);
+  }
 });

@@ -20,6 +20,8 @@ export type OpenEmptyStore = (t: ExecutionContext, clock: FakeClock) => Promise<
 
 const by = { actor: 'sys.auth.operator', reason: 'a reason', requestId: 'r-1', certificateSerial: '0a' };
 const catalog = parseDomainName('catalog');
+/** More rules than one statement writes. */
+const manyRules = Array.from({ length: 1100 }, (_, index) => `r${index}`).join(' ');
 const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .publicKey.export({ type: 'spki', format: 'pem' })
   .toString();
@@ -247,6 +249,39 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     t.is(after.get('catalog:b'), before.get('catalog:b'));
     t.false([...before.values()].includes(after.get('catalog:c') ?? 0));
   });
+
+  const ruleEdits: readonly (readonly [what: string, was: string, is: string, newOnes: number])[] = [
+    ['one more at the end', 'a b c', 'a b c d', 1],
+    ['one more in front', 'a b c', 'd a b c', 1],
+    ['one less in the middle', 'a b c', 'a c', 0],
+    ['all gone', 'a b c', '', 0],
+    ['another order', 'a b c', 'c a b', 0],
+    ['the same twice, then once', 'a a b a', 'a b', 0],
+    ['the same once, then twice', 'a b', 'a a b', 1],
+    ['more than fit in one statement', manyRules, `x ${manyRules} y`, 2],
+    ['many of them gone', manyRules, 'r7 r3', 0],
+  ];
+  for (const [what, was, is, newOnes] of ruleEdits) {
+    check(`rules stand in their order, and those that stay keep their ids: ${what}`, async (t, store) => {
+      const write = async (text: string) => {
+        const rules = text.split(' ').filter((name) => name !== '');
+        await save(
+          store,
+          domainContent('catalog', { roles: { reader: [] }, rules: rules.map((name) => `allow read ${name} reader`) }),
+        );
+        const found = (await store.domain(catalog))?.policies[0]?.assertions ?? [];
+        t.deepEqual(
+          found.map(({ resource }) => resource),
+          rules.map((name) => `catalog:${name}`),
+        );
+        return found.map(({ resource, id }) => `${resource} ${id}`);
+      };
+      const before = await write(was);
+      const after = await write(is);
+      t.is(new Set(after).size, after.length);
+      t.is(after.filter((rule) => !before.includes(rule)).length, newOnes);
+    });
+  }
 
   check('deleting keeps the version, so that it never falls', async (t, store) => {
     await save(store, full);

@@ -1,11 +1,11 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { makeCursor, readCursor } from '../../management/paging.ts';
+import { JsonText } from '../../snapshot/json-steps.ts';
 import { runInSlices, type Steps } from '../../snapshot/steps.ts';
 import type { AuditRecord } from '../../store/records.ts';
 import type { AuditQuery } from '../../store/store.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { JsonText } from './json-steps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
 /** Answers one page of the audit log, newest first. */

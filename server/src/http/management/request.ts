@@ -6,18 +6,18 @@ import {
   type ChangeRequest,
   changeDomain,
   type DomainEdit,
-  entityTagOfText,
+  entityTagInSteps,
 } from '../../management/change-domain.ts';
 import { noMembers } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
+import { jsonInSteps } from '../../snapshot/json-steps.ts';
 import { runInSlices } from '../../snapshot/steps.ts';
 import type { DomainRecord } from '../../store/records.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
-import { jsonInSteps } from './json-steps.ts';
 
 const maxWarnings = 10;
 /** Clients take 16 KiB of headers, and less. */
@@ -118,7 +118,7 @@ function warningOf(warnings: readonly string[]): string {
 export async function answerView(ctx: RouteContext, view: unknown): Promise<void> {
   // A view may be large: it is made JSON once, and in slices.
   const json = await runInSlices(jsonInSteps(view));
-  const tag = entityTagOfText(json);
+  const tag = await runInSlices(entityTagInSteps(json));
   ctx.set('ETag', tag);
   const isRead = ctx.method === 'GET' || ctx.method === 'HEAD';
   if (isRead && matchesEntityTag(ctx.req.headers['if-none-match'], tag)) ctx.status = 304;
