@@ -1,5 +1,5 @@
-import type { PrincipalName } from '@signet/policy-engine/names';
-import { ServiceUnavailableError } from '../errors.ts';
+import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { ServiceUnavailableError, TooManyRequestsError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { createWorkProcess, JobError } from '../work-process/work-process.ts';
 import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
@@ -9,7 +9,10 @@ import { OneAtATime } from './one-at-a-time.ts';
 export interface DryRuns {
   /** Throws `TooManyRequestsError` while an earlier dry run of the principal runs, and what `work` throws. */
   run<Result>(caller: PrincipalName, work: () => Promise<Result>): Promise<Result>;
-  /** Finds an impact; ends it when nobody waits any more. Throws `ServiceUnavailableError`. */
+  /**
+   * Finds an impact; domains of callers take turns, and it ends when nobody waits any more. Throws `ServiceUnavailableError`, and
+   * `TooManyRequestsError` when too many of the caller's domain wait.
+   */
   findImpact(question: ImpactQuestion, signal?: AbortSignal): Promise<ImpactAnswer>;
   close(): Promise<void>;
 }
@@ -27,6 +30,11 @@ const maxJobMs = 120_000;
 const maxHeapMiB = 640;
 /** More dry runs do not wait for the process. */
 const maxWaiting = 16;
+/** Nor do more of one domain's principals: another domain finds a place, however many principals this one has. */
+const maxWaitingOfDomain = 4;
+
+/** Soon: a dry run takes seconds at most, nearly always. */
+const retryAfterSeconds = 2;
 
 /** In a checkout the source runs as it is, in an installed package what was built of it. */
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
@@ -38,6 +46,7 @@ export function openDryRuns({ storeFile, logger }: { readonly storeFile: string;
     maxJobMs,
     maxHeapMiB,
     maxWaiting,
+    maxWaitingOfLane: maxWaitingOfDomain,
   });
   const callers = new OneAtATime('dry run');
   return {
@@ -45,7 +54,11 @@ export function openDryRuns({ storeFile, logger }: { readonly storeFile: string;
     findImpact: async (question, signal) => {
       try {
         // Our own module answers.
-        return (await helper.run({ storeFile, question } satisfies ImpactJob, signal)) as ImpactAnswer;
+        return (await helper.run(
+          { storeFile, question } satisfies ImpactJob,
+          laneOf(question.caller),
+          signal,
+        )) as ImpactAnswer;
       } catch (error) {
         return answerTo(error, question, logger);
       }
@@ -54,10 +67,24 @@ export function openDryRuns({ storeFile, logger }: { readonly storeFile: string;
   };
 }
 
+/** Whose turn it is: the domain makes as many principals as it likes, while a user is somebody. */
+function laneOf(caller: PrincipalName): string {
+  const domain = splitPrincipal(caller)?.domain;
+  return domain === undefined || domain === 'user' ? caller : domain;
+}
+
 /** What is said where the process found nothing: too much to find is an answer too. */
 function answerTo(error: unknown, { caller, domain }: ImpactQuestion, logger: Logger): ImpactAnswer {
   const reason = error instanceof JobError ? error.reason : 'failed';
   if (reason === 'cancelled') throw new ServiceUnavailableError('the connection was closed');
+  if (reason === 'share') {
+    throw new TooManyRequestsError(
+      `${maxWaitingOfDomain} dry runs of \`${laneOf(caller)}\` wait already: send the request again`,
+      {
+        retryAfterSeconds,
+      },
+    );
+  }
   logger.warn({ caller, domain, reason, error: String(error) }, 'the impact of a dry run was not found');
   if (reason === 'aborted' || reason === 'time') {
     return { kind: 'found', changes: [], totals: { gains: 0, losses: 0, isExact: false }, more: false };

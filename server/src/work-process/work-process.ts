@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import { FairQueue, type NoPlace } from './fair-queue.ts';
 
 export interface WorkProcessOptions {
   /** The module that the process runs: it answers jobs by `answerJobs`. */
@@ -12,6 +13,8 @@ export interface WorkProcessOptions {
   readonly maxHeapMiB: number;
   /** More jobs do not wait. */
   readonly maxWaiting: number;
+  /** Nor do more jobs of one lane. */
+  readonly maxWaitingOfLane: number;
 }
 
 /** What the process answers. */
@@ -19,8 +22,11 @@ export type JobAnswer =
   | { readonly kind: 'answer'; readonly value: unknown }
   | { readonly kind: 'failure'; readonly error: unknown };
 
-/** Why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not. */
-export type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | 'busy';
+/**
+ * Why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not; `share` is too much of its lane,
+ * `busy` too much in all.
+ */
+export type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | NoPlace;
 
 export class JobError extends Error {
   override readonly name = 'JobError';
@@ -37,14 +43,18 @@ export class JobError extends Error {
  * one that runs out of memory takes its whole process with it (docs/decisions/025).
  */
 export interface WorkProcess {
-  /** Runs one job after the others; the job ends with its process when the signal is aborted. Throws `JobError`, and what the module throws. */
-  run(job: unknown, signal?: AbortSignal): Promise<unknown>;
+  /**
+   * Runs one job after the others, with lanes that take turns; the job ends with its process when the signal is aborted. Throws `JobError`,
+   * and what the module throws.
+   */
+  run(job: unknown, lane: string, signal?: AbortSignal): Promise<unknown>;
   /** Ends the process, and fails what it has not done. */
   close(): Promise<void>;
 }
 
 interface Entry {
   readonly job: unknown;
+  readonly lane: string;
   readonly signal: AbortSignal | undefined;
   readonly resolve: (value: unknown) => void;
   readonly reject: (error: unknown) => void;
@@ -56,7 +66,7 @@ export function createWorkProcess(options: WorkProcessOptions): WorkProcess {
 
 class SerialWorkProcess implements WorkProcess {
   readonly #options: WorkProcessOptions;
-  readonly #waiting: Entry[] = [];
+  readonly #waiting: FairQueue<Entry>;
   #child: ChildProcess | undefined;
   #settle: ((answer: JobAnswer | JobError) => void) | undefined;
   #idle: NodeJS.Timeout | undefined;
@@ -64,37 +74,40 @@ class SerialWorkProcess implements WorkProcess {
 
   constructor(options: WorkProcessOptions) {
     this.#options = options;
+    this.#waiting = new FairQueue({ places: options.maxWaiting, laneShare: options.maxWaitingOfLane });
   }
 
-  run(job: unknown, signal?: AbortSignal): Promise<unknown> {
+  run(job: unknown, lane: string, signal?: AbortSignal): Promise<unknown> {
     const { promise, resolve, reject } = Promise.withResolvers<unknown>();
-    const entry = { job, signal, resolve, reject };
+    const entry = { job, lane, signal, resolve, reject };
     if (this.#closed) reject(new JobError('ended'));
     else if (signal?.aborted === true) reject(new JobError('cancelled'));
-    else if (this.#settle === undefined) this.#begin(entry);
-    else if (this.#waiting.length < this.#options.maxWaiting) this.#enqueue(entry);
-    else reject(new JobError('busy'));
+    else if (this.#settle === undefined) {
+      this.#waiting.take(lane);
+      this.#begin(entry);
+    } else this.#enqueue(entry);
     return promise;
   }
 
   async close(): Promise<void> {
     this.#closed = true;
-    for (const entry of this.#waiting.splice(0)) entry.reject(new JobError('ended'));
+    for (const entry of this.#waiting.clear()) entry.reject(new JobError('ended'));
     await this.#end(new JobError('ended'));
   }
 
   #enqueue(entry: Entry): void {
-    this.#waiting.push(entry);
+    const refused = this.#waiting.add(entry.lane, entry);
+    if (refused !== undefined) {
+      entry.reject(new JobError(refused));
+      return;
+    }
     entry.signal?.addEventListener('abort', () => {
-      const at = this.#waiting.indexOf(entry);
-      if (at < 0) return;
-      this.#waiting.splice(at, 1);
-      entry.reject(new JobError('cancelled'));
+      if (this.#waiting.remove(entry.lane, entry)) entry.reject(new JobError('cancelled'));
     });
   }
 
   #next(): void {
-    const entry = this.#waiting.shift();
+    const entry = this.#waiting.next();
     if (entry !== undefined) this.#begin(entry);
     else if (this.#child !== undefined) {
       this.#idle = setTimeout(() => void this.#end(new JobError('ended')), this.#options.idleMs).unref();

@@ -420,6 +420,12 @@ export const serverRows: readonly Row[] = [
     'at most maxWaiting jobs wait; one that is cancelled while it waits makes room',
   ),
   elsewhere(
+    'server/src/management/dry-runs.ts',
+    'maxWaitingOfDomain',
+    'server/management/dry-runs.test.ts',
+    'four dry runs of one domain wait, not one more, and other domains take turns with them',
+  ),
+  elsewhere(
     'server/src/management/preview.ts',
     'maxListedChanges',
     'server/management/dry-runs.test.ts',

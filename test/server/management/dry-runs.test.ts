@@ -1,10 +1,15 @@
+import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { ServiceUnavailableError } from '@signet/server/errors';
+import { ServiceUnavailableError, TooManyRequestsError } from '@signet/server/errors';
+import { createLogger } from '@signet/server/logger';
+import { openDryRuns } from '@signet/server/management/dry-runs';
 import type { ImpactAnswer } from '@signet/server/management/find-impact';
 import { preview } from '@signet/server/management/preview';
+import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
+import { temporaryFolder } from '#support/temp';
 
 const { operator, newDomain, as, end } = await managementWorld();
 /** On another connection. */
@@ -57,6 +62,30 @@ test.serial(
     t.is((await dryRun()).status, 200);
   },
 );
+
+test.serial('four dry runs of one domain wait, not one more, and other domains take turns with them', async (t) => {
+  const storeFile = join(temporaryFolder(t), 'signet.db');
+  await (await openSqliteStore(storeFile)).close();
+  const dryRuns = openDryRuns({ storeFile, logger: createLogger('silent') });
+  t.teardown(() => dryRuns.close());
+  const order: string[] = [];
+  const ask = async (name: string) => {
+    const [caller, domain] = [parsePrincipalName(name), parseDomainName('gone')];
+    const answer = await dryRuns.findImpact({ caller, domain, change: { kind: 'delete' }, now: 0 });
+    order.push(`${name} ${answer.kind}`);
+  };
+  // The first one runs, and waits for its process to start.
+  const crowd = ['a', 'b', 'c', 'd', 'e'].map((service) => ask(`media.${service}`));
+  const refused = await t.throwsAsync(ask('media.f'), { instanceOf: TooManyRequestsError });
+  t.is(refused.message, '4 dry runs of `media` wait already: send the request again');
+  t.is(refused.retryAfterSeconds, 2);
+  await Promise.all([...crowd, ask('catalog.api'), ask('user.ann'), ask('user.joe')]);
+  const expected = ['media.a', 'catalog.api', 'media.b', 'user.ann', 'user.joe', 'media.c', 'media.d', 'media.e'];
+  t.deepEqual(
+    order,
+    expected.map((name) => `${name} moved`),
+  );
+});
 
 test.serial('a dry run begins again when the domain was changed meanwhile, and not for ever', async (t) => {
   const domain = parseDomainName('moving');

@@ -13,12 +13,14 @@ function processFor(t: ExecutionContext, more: Partial<WorkProcessOptions> = {})
     maxJobMs: 100_000,
     maxHeapMiB: 64,
     maxWaiting: 2,
+    maxWaitingOfLane: 100,
     ...more,
   });
   t.teardown(() => helper.close());
-  const who = async () => (await helper.run('who')) as Who;
+  const who = async () => (await helper.run('who', 'one')) as Who;
   const failure = async (work: Promise<unknown>) => (await t.throwsAsync(work, { instanceOf: JobError })).reason;
-  return { run: helper.run.bind(helper), close: () => helper.close(), who, failure };
+  const run = (job: unknown, signal?: AbortSignal, lane = 'one') => helper.run(job, lane, signal);
+  return { run, close: () => helper.close(), who, failure };
 }
 
 function isRunning({ pid }: Who): boolean {
@@ -87,6 +89,22 @@ test('at most maxWaiting jobs wait; one that is cancelled while it waits makes r
   running.abort();
   t.is(await first, 'cancelled');
   t.deepEqual(await Promise.all([third, fourth]), ['third', 'fourth']);
+});
+
+test('lanes take turns, and none of them has more than its share of the places', async (t) => {
+  const { run, failure } = processFor(t, { maxWaiting: 5, maxWaitingOfLane: 3 });
+  const running = new AbortController();
+  const first = failure(run('spin', running.signal, 'busy'));
+  const order: unknown[] = [];
+  const wait = async (job: string, lane: string) => order.push(await run(job, undefined, lane));
+  const crowd = ['b1', 'b2', 'b3'].map((job) => wait(job, 'busy'));
+  t.is(await failure(run('b4', undefined, 'busy')), 'share');
+  const others = [wait('c1', 'calm'), wait('d1', 'other')];
+  t.is(await failure(run('d2', undefined, 'other')), 'busy');
+  running.abort();
+  t.is(await first, 'cancelled');
+  await Promise.all([...crowd, ...others]);
+  t.deepEqual(order, ['c1', 'b1', 'd1', 'b2', 'b3']);
 });
 
 test('an idle process ends', async (t) => {
