@@ -1,4 +1,4 @@
-import { JsonText, jsonInSteps, piecesOf, quotedPieces } from '@signet/server/snapshot/json-steps';
+import { JsonList, JsonText, jsonInSteps, piecesOf, quotedPieces } from '@signet/server/snapshot/json-steps';
 import { runAtOnce } from '@signet/server/snapshot/steps';
 import test from 'ava';
 
@@ -33,6 +33,17 @@ test('a long list in one item of a long list is made in slices too', (t) => {
   let count = 0;
   for (const _ of jsonInSteps(items)) count += 1;
   t.true(count >= 50, `${count}`);
+});
+
+test('a list that is put into its shape on the way is what JSON.stringify makes of it', (t) => {
+  const shape = (index: number) => (index % 2 === 0 ? `user.${index}` : { name: `user.${index}`, disabled: true });
+  for (const length of [0, 1, 1000, 1001, 2500]) {
+    const items = Array.from({ length }, (_, index) => index);
+    const list = new JsonList(items, shape);
+    const expected = JSON.stringify({ members: items.map(shape) });
+    t.is(runAtOnce(jsonInSteps({ members: list })), expected);
+    t.is(JSON.stringify({ members: list }), expected);
+  }
 });
 
 test('a text in pieces is the text, and no pair of surrogates is taken apart', (t) => {

@@ -6,6 +6,7 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { ConflictError, NotFoundError } from '../../errors.ts';
+import { JsonList } from '../../snapshot/json-steps.ts';
 import type { MemberScope } from '../../store/read-members.ts';
 import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
@@ -45,8 +46,10 @@ function existing(content: DomainContent, list: MemberList): ListRecord {
 export function listView(content: DomainContent, list: MemberList): Record<string, unknown> | undefined {
   const found = find(content, list);
   if (found === undefined) return undefined;
-  const shape = list.kind === 'role' ? roleShape(found as RoleRecord) : groupShape(found as GroupRecord);
-  return { name: list.name, ...shape };
+  const { members } = found;
+  const fields = { ...found, members: [] };
+  const shape = list.kind === 'role' ? roleShape(fields as RoleRecord) : groupShape(fields as GroupRecord);
+  return { name: list.name, ...shape, ...(members.length > 0 && { members: new JsonList(members, memberShape) }) };
 }
 
 /** Throws `NotFoundError` when there is no such role or group. */

@@ -1,6 +1,7 @@
 import type { DomainName, PolicyName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { JsonList } from '../../snapshot/json-steps.ts';
 import type { DomainContent, DomainRecord, PolicyRecord } from '../../store/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import {
@@ -37,9 +38,13 @@ export function policyView(content: DomainContent, path: PolicyPath): Record<str
   const found = versions(content, path);
   const [first] = found;
   if (first === undefined) return undefined;
+  // What cannot be said is refused at once, not when the answer is written.
+  for (const { assertions } of found) {
+    for (const assertion of assertions) if (assertion.conditions !== undefined) assertionShape(path.domain, assertion);
+  }
   const shapes = found.map((policy) => [
     policy.version,
-    policy.assertions.map((assertion) => ({
+    new JsonList(policy.assertions, (assertion) => ({
       ...('id' in assertion ? { id: assertion.id } : {}),
       ...assertionShape(path.domain, assertion),
     })),
