@@ -47,7 +47,7 @@ async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Pro
   const revoked = deps.revocations.ofIssuer(issuer.id).filter(({ notAfter }) => notAfter >= now);
   const number = await deps.certificates.nextCrlNumber(issuer.id);
   const times = { thisUpdate: now - backdateSeconds, nextUpdate: now + deps.lifetimeSeconds };
-  return { ...times, number, sequence, pem: crlToPem(await buildCrl(issuer, { revoked, number, ...times })) };
+  return { ...times, number, sequence, pem: await crlToPem(await buildCrl(issuer, { revoked, number, ...times })) };
 }
 
 export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {

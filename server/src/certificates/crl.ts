@@ -1,10 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { runInSlices } from '../snapshot/steps.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';
 import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
-import { toPem } from './pem.ts';
+import { pemInSteps } from './pem.ts';
 
 /** Why a certificate was taken back (RFC 5280 §5.3.1), as far as we tell them apart. */
 export const revocationReasons = [
@@ -93,6 +94,6 @@ export async function buildCrl(issuer: Issuer, input: CrlInput): Promise<Buffer>
 }
 
 /** A DER revocation list in PEM form. */
-export function crlToPem(der: Buffer): string {
-  return toPem('X509 CRL', der);
+export function crlToPem(der: Buffer): Promise<string> {
+  return runInSlices(pemInSteps('X509 CRL', der));
 }

@@ -26,17 +26,18 @@ export function describeChanges(
   diff: DomainDiff = diffDomains(before, after),
 ): ObjectChange[] {
   const domain = after.name;
-  const items: Omit<ObjectChange, 'domain'>[] = [];
-  if (before === undefined) items.push({ change: 'create', kind: 'domain', name: domain });
-  else if (diff.fields) items.push({ change: 'change', kind: 'domain', name: domain });
-  items.push(
+  const own: Omit<ObjectChange, 'domain'>[] = [];
+  if (before === undefined) own.push({ change: 'create', kind: 'domain', name: domain });
+  else if (diff.fields) own.push({ change: 'change', kind: 'domain', name: domain });
+  const items = [
+    ...own,
     ...diff.removedRoles.map(({ name }) => ({ change: 'delete', kind: 'role', name }) as const),
     ...diff.roles.flatMap((role) => memberListChanges('role', role)),
     ...diff.removedGroups.map(({ name }) => ({ change: 'delete', kind: 'group', name }) as const),
     ...diff.groups.flatMap((group) => memberListChanges('group', group)),
     ...policyChanges(diff),
     ...listed('service', diff.services, ({ name }) => name),
-  );
+  ];
   return items.map((item) => ({ ...item, domain }));
 }
 

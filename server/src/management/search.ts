@@ -47,6 +47,10 @@ export async function search(deps: SearchDeps, query: SearchQuery, after: string
   return await runInSlices(hitsInSteps(deps, query, { member, named: new Set(named) }, { after, limit }));
 }
 
+function speaksOfRules({ resource, action }: SearchQuery): boolean {
+  return resource !== undefined || action !== undefined;
+}
+
 interface WantedMember {
   readonly member: string | undefined;
   /** The domains that list it. */
@@ -60,26 +64,27 @@ function* hitsInSteps(
   page: { readonly after: string; readonly limit: number },
 ): Steps<SearchHit[]> {
   const { snapshot, isVisible } = deps;
-  const wantsRules = query.resource !== undefined || query.action !== undefined;
   const hits: SearchHit[] = [];
-  for (const [domain, prefix] of sortedDomains(wantsRules ? snapshot.domains.keys() : named)) {
+  for (const [domain, prefix] of sortedDomains(speaksOfRules(query) ? snapshot.domains.keys() : named)) {
     yield;
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
     const shown = named.has(domain) ? yield* shownHits(deps, domain, member ?? '') : [];
-    const rules = wantsRules ? yield* ruleHits(snapshot, domain, query) : [];
-    hits.push(...behind(page.after, [...shown, ...rules]));
+    const rules = yield* ruleHits(snapshot, domain, query);
+    for (const hit of yield* behind(page.after, [...shown, ...rules])) hits.push(hit);
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
   }
   return hits;
 }
 
 /** Those whose keys come after `after`, sorted. */
-function behind(after: string, hits: readonly SearchHit[]): SearchHit[] {
-  return hits
-    .map((hit) => [keyOfHit(hit), hit] as const)
-    .filter(([key]) => key > after)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, hit]) => hit);
+function* behind(after: string, hits: readonly SearchHit[]): Steps<SearchHit[]> {
+  const keyed: (readonly [key: string, hit: SearchHit])[] = [];
+  for (const [index, hit] of hits.entries()) {
+    if (index % sliceLength === 0) yield;
+    const key = keyOfHit(hit);
+    if (key > after) keyed.push([key, hit]);
+  }
+  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, hit]) => hit);
 }
 
 /** Domains in the order of the keys of their hits, with what these begin with. */
@@ -125,7 +130,9 @@ function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): St
   return hits;
 }
 
+/** None when no rules are looked for. */
 function* ruleHits(snapshot: Snapshot, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
+  if (!speaksOfRules(query)) return [];
   const fits = speaksOf(domain, query);
   const hits: SearchHit[] = [];
   const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];

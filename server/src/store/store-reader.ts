@@ -26,6 +26,9 @@ import type {
 } from './store.ts';
 
 const valuesAStatement = 500;
+/** Each may be in thousands of roles and groups. */
+const listedAStatement = 10;
+const membersAPage = 1000;
 
 /** The store within one transaction of the query layer, and so as of one instant. */
 export class KyselyStoreReader implements StoreReader {
@@ -130,7 +133,7 @@ export class KyselyStoreReader implements StoreReader {
 
   async memberships(names: readonly string[]): Promise<readonly Membership[]> {
     const found: Membership[] = [];
-    for (const part of chunks(names, valuesAStatement)) {
+    for (const part of chunks(names, listedAStatement)) {
       const roles = this.#db.selectFrom('role_members').select(['domain', 'role as list', 'member']);
       const groups = this.#db.selectFrom('group_members').select(['domain', 'group_name as list', 'member']);
       for (const row of await roles.where('member', 'in', part).execute()) found.push(membership('role', row));
@@ -142,10 +145,15 @@ export class KyselyStoreReader implements StoreReader {
 
   async membersOf(domain: DomainName): Promise<readonly string[]> {
     const found = new Set<string>();
-    const [condition = sql<SqlBool>`1 = 0`] = conditionsOf({ names: [], prefixes: [`${domain}.`] });
+    const prefix = `${domain}.`;
     for (const table of ['role_members', 'group_members'] as const) {
-      const rows = await this.#db.selectFrom(table).select('member').distinct().where(condition).execute();
-      for (const { member } of rows) if (!/[.:]/.test(member.slice(domain.length + 1))) found.add(member);
+      const members = this.#db.selectFrom(table).select('member').distinct().where('member', '<', successor(prefix));
+      for (let after = prefix; ; ) {
+        const rows = await members.where('member', '>', after).orderBy('member').limit(membersAPage).execute();
+        for (const { member } of rows) if (!/[.:]/.test(member.slice(prefix.length))) found.add(member);
+        if (rows.length < membersAPage) break;
+        after = rows.at(-1)?.member ?? '';
+      }
     }
     return [...found].sort();
   }

@@ -101,7 +101,7 @@ X509v3 Subject Alternative Name:
         thisUpdate: now - 60,
         nextUpdate: now + 3600,
       });
-      writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
+      writeFileSync(join(folder, 'list.pem'), await crlToPem(crl));
       const checked = await openssl(
         folder,
         'verify',
@@ -200,7 +200,7 @@ test('a list of 20,000 revoked certificates takes well under five seconds, and l
   const crl = await buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
   t.true(turns() >= 39);
   t.true(process.cpuUsage(start).user < 5_000_000, 'microseconds of processor time');
-  writeFileSync(join(folder, 'list.pem'), crlToPem(crl));
+  writeFileSync(join(folder, 'list.pem'), await crlToPem(crl));
   const text = await openssl(folder, 'crl', '-in', 'list.pem', '-noout', '-text', '-CAfile', 'test.ca.pem');
   t.is(text.output.match(/Serial Number/g)?.length, 20_000);
   t.true(text.output.includes('verify OK'));
