@@ -71,12 +71,12 @@ function* objectInSteps(value: object): Steps<string> {
 }
 
 /** A list in it that is longer is made JSON by itself. */
-const maxSmall = 100;
+const smallLength = 100;
 
 function isSmall(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return true;
   if (item instanceof JsonText) return false;
-  return Object.values(item).every((field) => !Array.isArray(field) || field.length <= maxSmall);
+  return Object.values(item).every((field) => !Array.isArray(field) || field.length <= smallLength);
 }
 
 /** So many characters are hashed or quoted in about a millisecond. */
