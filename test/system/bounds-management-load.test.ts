@@ -30,7 +30,8 @@ function revokeMany({ pki: { issuer }, storeFile }: Installation): void {
      values (?, ?, 'role', 'issued', 'catalog:role.reader', 'media.player', 0, 0, 4000000000, 1700000000, 'superseded', 'x', ?)`,
   );
   database.transaction(() => {
-    for (let index = 1; index <= revoked; index += 1) insert.run(index.toString(16).padStart(32, '7'), id, index);
+    for (let index = 1; index <= revoked; index += 1)
+      insert.run((2 ** 32 + index).toString(16).padStart(32, '0'), id, index);
   })();
   database.close();
 }

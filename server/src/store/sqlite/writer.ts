@@ -21,6 +21,9 @@ export interface WriterDeps {
 
 const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.string() });
 
+/** For the pages of a change, in KiB. */
+const cacheKiB = 2000;
+
 const logRemoved = 'the log of the store was removed while it was in use';
 
 /** The connection that changes a store: numbers every change, and has the witness say so before anybody else is told. */
@@ -36,6 +39,8 @@ export class StoreWriter {
 
   constructor(database: Database.Database, deps: WriterDeps) {
     this.#database = database;
+    // What does not fit is written to the log during the change: less is left for its commit, which is one call.
+    database.pragma(`cache_size = -${cacheKiB}`);
     this.#db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
