@@ -81,30 +81,22 @@ class PatientDriver extends SqliteDriver {
 /** Statements hold up the process for at most so long in a row, in milliseconds: a statement does not wait, nor do the promises between two. */
 const longestRun = 4;
 
-/** When the first statement of this turn of the event loop began; what is done between two statements counts as well. */
-let turnBegan: number | undefined;
-
-function sinceTurnBegan(): number {
-  if (turnBegan === undefined) {
-    turnBegan = performance.now();
-    setImmediate(() => {
-      turnBegan = undefined;
-    });
-  }
-  return performance.now() - turnBegan;
-}
-
 class YieldingConnection implements DatabaseConnection {
   readonly #connection: DatabaseConnection;
+  #spent = 0;
 
   constructor(connection: DatabaseConnection) {
     this.#connection = connection;
   }
 
   async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
-    if (sinceTurnBegan() >= longestRun) await yieldToOthers();
+    const start = performance.now();
     const result = await this.#connection.executeQuery<Row>(query);
-    if (sinceTurnBegan() >= longestRun) await yieldToOthers();
+    this.#spent += performance.now() - start;
+    if (this.#spent >= longestRun) {
+      this.#spent = 0;
+      await yieldToOthers();
+    }
     return result;
   }
 
