@@ -50,6 +50,8 @@ export interface Budgets {
   ofStranger(address: string): Account;
   /** Of a connection that is not authenticated yet: as a stranger's, but what other strangers do does not keep out who was known here lately. */
   ofConnection(address: string): Account;
+  /** What is kept for the handshakes of those whose address is in debt. */
+  readonly reserve: Account;
   /** Somebody has proved a certificate from this address. */
   remember(address: string): void;
 }
@@ -65,6 +67,9 @@ interface Share {
 const maxKnownAddresses = 65_536;
 const knownMs = 3_600_000;
 
+/** What is kept beside the budget of all strangers, as a part of it. */
+const reservedShare = 0.2;
+
 /** Once again at the earliest, where there are too many requests in flight. */
 const inFlightWaitMs = 1000;
 
@@ -74,6 +79,12 @@ function memberLimits({ workMsPerSecond, burstMs, inFlight, share }: GroupLimits
     burstMs: burstMs * share,
     inFlight: Math.max(1, Math.floor(inFlight * share)),
   };
+}
+
+/** A second of work at once, so that a flood finds no more than that. */
+function reserveOf(strangers: GroupLimits): BudgetTable {
+  const workMsPerSecond = strangers.workMsPerSecond * reservedShare;
+  return new BudgetTable({ ...strangers, workMsPerSecond, burstMs: workMsPerSecond });
 }
 
 export function createBudgets({ principal, strangers, isShared, monotonic }: BudgetDeps): Budgets {
@@ -95,6 +106,7 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
     ttlResolution: 0,
     perf: monotonic,
   });
+  const reserve = reserveOf(strangers);
   const account = (...shares: readonly Share[]): Account => accountOf(shares, monotonic);
   const stranger = (address: string, withOthers: (name: string) => boolean): Account => {
     const name = strangerOf(address);
@@ -107,6 +119,7 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
       account(share('certificate', `${name} ${certificate}`, name), share('principal', name, name)),
     ofStranger: (address) => stranger(address, () => true),
     ofConnection: (address) => stranger(address, (name) => !known.has(name)),
+    reserve: account({ payer: 'strangers', name: 'reserve', table: reserve, budget: reserve.of('', monotonic.now()) }),
     remember: (address) => void known.set(strangerOf(address), true),
   };
 }

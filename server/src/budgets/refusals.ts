@@ -5,6 +5,8 @@ import type { Refusal } from './budgets.ts';
 export interface Refusals {
   /** A request was answered 429. */
   request(refusal: Refusal): void;
+  /** A connection has to wait before its handshake. */
+  waiting(refusal: Refusal): void;
   /** A connection was closed before its handshake. */
   connection(refusal: Refusal): void;
   /** A connection of a listed balancer was closed because of its PROXY header. */
@@ -43,23 +45,26 @@ class Counts {
 
 export function countRefusals(logger: Pick<Logger, 'warn'>): Refusals {
   const requests = new Counts();
+  const waiting = new Counts();
   const connections = new Counts();
   const headers = new Counts();
   const label = ({ payer, name, over }: Refusal) => `${payer} ${name} (${over})`;
   const lines = [
-    [requests, 'requests were refused (429): budgets are used up'],
-    [connections, 'connections were closed before their handshake: budgets are used up'],
-    [headers, 'connections of listed balancers were closed: no valid PROXY protocol v2 header'],
+    ['refused', requests, 'requests were refused (429): budgets are used up'],
+    ['waited', waiting, 'connections waited for their handshake: budgets are used up'],
+    ['refused', connections, 'connections were closed before their handshake: budgets are used up'],
+    ['refused', headers, 'connections of listed balancers were closed: no valid PROXY protocol v2 header'],
   ] as const;
   const report = () => {
-    for (const [counts, text] of lines) {
+    for (const [what, counts, text] of lines) {
       const { total, most } = counts.take();
-      if (total > 0) logger.warn({ refused: total, most }, text);
+      if (total > 0) logger.warn({ [what]: total, most }, text);
     }
   };
   const timer = setInterval(report, intervalMs).unref();
   return {
     request: (refusal) => requests.add(label(refusal)),
+    waiting: (refusal) => waiting.add(label(refusal)),
     connection: (refusal) => connections.add(label(refusal)),
     header: (balancer, reason) => headers.add(`${balancer}: ${reason}`),
     report,

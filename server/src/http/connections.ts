@@ -1,15 +1,17 @@
 import type { Server } from 'node:https';
 import type { Socket } from 'node:net';
 import type { Account, Budgets } from '../budgets/budgets.ts';
+import { strangerOf } from '../budgets/client-addresses.ts';
 import { costs } from '../budgets/costs.ts';
 import type { Refusals } from '../budgets/refusals.ts';
+import { ConnectionQueue } from './connection-queue.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 
 export interface ConnectionDeps {
   /** Whether connections of this address begin with a PROXY header, and no others. */
   readonly isBalancer: (address: string) => boolean;
-  /** For the PROXY header, in milliseconds. */
-  readonly headerMs: number;
+  /** For the PROXY header, and for the turn of a connection whose address is in debt; in milliseconds. */
+  readonly waitMs: number;
   /** Absent: connections cost nothing. */
   readonly budgets?: Budgets | undefined;
   readonly refusals: Refusals;
@@ -32,7 +34,7 @@ interface Connection {
 }
 
 /**
- * Stands between the port and TLS: reads the PROXY header of listed balancers, and closes connections of addresses whose budget is used up
+ * Stands between the port and TLS: reads the PROXY header of listed balancers, and has connections of addresses whose budget is used up wait
  * before they cost a handshake.
  */
 export function watchConnections(server: Server, deps: ConnectionDeps): Connections {
@@ -42,25 +44,19 @@ export function watchConnections(server: Server, deps: ConnectionDeps): Connecti
   /** Until their handshake ends; a socket of TLS does not say which one it is over. */
   const beginning = new Map<string, Connection>();
   const connections = new WeakMap<Socket, Connection>();
-  const begin = (socket: Socket, address: string) => {
-    const payer = deps.budgets?.ofConnection(address);
-    const refusal = payer?.refusal();
-    if (refusal !== undefined) {
-      deps.refusals.connection(refusal);
-      socket.destroy();
-      return;
-    }
+  const begin = (socket: Socket, address: string, payer?: Account) => {
     payer?.charge(costs.handshake);
     const key = endsOf(socket);
     beginning.set(key, { address, payer });
     socket.once('close', () => beginning.delete(key));
     for (const accept of accepting) accept.call(server, socket);
   };
+  const admit = admissionOf(deps, begin);
   server.on('connection', (socket: Socket) => {
     const { remoteAddress } = socket;
     if (remoteAddress === undefined) socket.destroy();
-    else if (deps.isBalancer(remoteAddress)) readHeader(deps, socket, remoteAddress, begin);
-    else begin(socket, remoteAddress);
+    else if (deps.isBalancer(remoteAddress)) readHeader(deps, socket, remoteAddress, admit);
+    else admit(socket, remoteAddress);
   });
   server.on('secureConnection', (socket) => {
     const connection = beginning.get(endsOf(socket));
@@ -80,6 +76,23 @@ export function watchConnections(server: Server, deps: ConnectionDeps): Connecti
   };
 }
 
+/** Who pays for a handshake may begin it; the others wait for their turn. */
+function admissionOf(
+  { budgets, waitMs, refusals }: ConnectionDeps,
+  begin: (socket: Socket, address: string, payer?: Account) => void,
+): (socket: Socket, address: string) => void {
+  if (budgets === undefined) return begin;
+  const queue = new ConnectionQueue({ reserve: budgets.reserve, waitMs, onRefused: refusals.connection });
+  return (socket, address) => {
+    const own = budgets.ofConnection(address);
+    const key = strangerOf(address);
+    const refusal = own.refusal();
+    if (refusal !== undefined) refusals.waiting(refusal);
+    if (refusal === undefined && !queue.has(key)) begin(socket, address, own);
+    else queue.add({ socket, key, own, begin: (payer) => begin(socket, address, payer) });
+  };
+}
+
 /** The same text for a connection of TLS and the one below it, and for no other. */
 export function endsOf({ remoteAddress, remotePort, localAddress, localPort }: Ends): string {
   return `${remoteAddress} ${remotePort} ${localAddress} ${localPort}`;
@@ -87,17 +100,17 @@ export function endsOf({ remoteAddress, remotePort, localAddress, localPort }: E
 
 /** Reads the header of a balancer and begins with the client's address; a connection without a valid one is closed. */
 function readHeader(
-  { headerMs, refusals }: ConnectionDeps,
+  { waitMs, refusals }: ConnectionDeps,
   socket: Socket,
   balancer: string,
-  begin: (socket: Socket, address: string) => void,
+  admit: (socket: Socket, address: string) => void,
 ): void {
   let bytes: Buffer = Buffer.alloc(0);
   const refuse = (reason: string) => {
     refusals.header(balancer, reason);
     socket.destroy();
   };
-  const timer = setTimeout(refuse, headerMs, 'too slow');
+  const timer = setTimeout(refuse, waitMs, 'too slow');
   const stop = () => {
     clearTimeout(timer);
     socket.off('readable', read);
@@ -113,7 +126,7 @@ function readHeader(
       if (header.kind === 'malformed') refuse(header.reason);
       else {
         socket.unshift(bytes.subarray(header.length));
-        begin(socket, header.address ?? balancer);
+        admit(socket, header.address ?? balancer);
       }
       return;
     }

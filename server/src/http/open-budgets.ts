@@ -36,7 +36,7 @@ export function openBudgets(
     ? createBudgets({ principal, strangers, isShared, monotonic })
     : undefined;
   const isBalancer = addressList(listen.proxyProtocolFrom);
-  const connections = watchConnections(server, { isBalancer, headerMs: timeouts.requestMs, budgets, refusals });
+  const connections = watchConnections(server, { isBalancer, waitMs: timeouts.requestMs, budgets, refusals });
   return {
     connections,
     rulesFor: (addresses) => {

@@ -468,6 +468,18 @@ export const serverRows: readonly Row[] = [
     'refusals are one line a minute, with those who were refused most; names without end are counted together',
   ),
   elsewhere(
+    'server/src/http/connection-queue.ts',
+    'maxWaiting',
+    'server/http/connection-queue.test.ts',
+    'with one more than may wait, the newest of the longest line is closed',
+  ),
+  elsewhere(
+    'server/src/http/connection-queue.ts',
+    'maxHeldBytes',
+    'server/http/connection-queue.test.ts',
+    'what a client sent before its turn is there to be read, up to a first message',
+  ),
+  elsewhere(
     'server/src/http/proxy-protocol.ts',
     'maxVariableLength',
     'server/http/proxy-protocol.test.ts',

@@ -58,6 +58,18 @@ test('a certificate and a principal have as many requests in flight as they may,
   t.is(enter('5'), undefined);
 });
 
+test('what is kept for those that wait is a fifth of what strangers have, and a second of it at once', (t) => {
+  const { budgets, time } = world();
+  for (let index = 0; index < 5; index += 1) budgets.ofStranger(`203.0.113.${index}`).charge(2.5 * second);
+  t.is(budgets.reserve.refusal(), undefined, 'a budget of its own');
+  budgets.reserve.charge(0.1 * second);
+  t.is(budgets.reserve.refusal(), undefined, 'exactly a second of it');
+  budgets.reserve.charge(1000);
+  t.like(budgets.reserve.refusal(), { waitMs: 10 });
+  time.now += 10;
+  t.is(budgets.reserve.refusal(), undefined);
+});
+
 test('an address uses up its share of the strangers', (t) => {
   const { budgets } = world();
   budgets.ofStranger('203.0.113.1').charge(2.501 * second);

@@ -1,0 +1,160 @@
+import type { Socket } from 'node:net';
+import type { Account, Refusal } from '../budgets/budgets.ts';
+
+/** A connection whose address is in debt, before its handshake. */
+export interface Arrival {
+  readonly socket: Socket;
+  /** Those of one key wait in one line: the network that counts as one stranger. */
+  readonly key: string;
+  /** The address's own account. */
+  readonly own: Account;
+  /** Its turn: this account has been charged nothing yet, and pays. */
+  readonly begin: (payer: Account) => void;
+}
+
+export interface ConnectionQueueDeps {
+  /** What is kept for those that wait. */
+  readonly reserve: Account;
+  /** How long a connection waits at most, in milliseconds. */
+  readonly waitMs: number;
+  /** Told of those that got no turn. */
+  readonly onRefused: (refusal: Refusal) => void;
+}
+
+interface Waiting extends Arrival {
+  /** Takes it out of the queue; what it has sent meanwhile is there to be read again. */
+  readonly leave: () => void;
+}
+
+/** As few as get their turn, with the default budgets, before a client gives up. */
+const maxWaiting = 256;
+/** Longer than any first message of TLS. */
+const maxHeldBytes = 32_768;
+/** How often the queue looks who may begin. */
+const turnMs = 20;
+
+/**
+ * Connections of addresses in debt wait for their turn instead of being closed: nobody can tell a flood from the others behind its address
+ * before a handshake, so each gets its turn as it came, each address after the others. They begin as far as the address pays, and beyond
+ * that out of a reserve. Who proves a certificate pays itself, and gives back what it took of either.
+ */
+export class ConnectionQueue {
+  readonly #deps: ConnectionQueueDeps;
+  /** By key, that of the next turn first; never an empty one. */
+  readonly #lines = new Map<string, Waiting[]>();
+  #length = 0;
+  #timer: NodeJS.Timeout | undefined;
+
+  constructor(deps: ConnectionQueueDeps) {
+    this.#deps = deps;
+  }
+
+  /** Whether somebody of this key came earlier. */
+  has(key: string): boolean {
+    return this.#lines.has(key);
+  }
+
+  add(arrival: Arrival): void {
+    const line = this.#lines.get(arrival.key) ?? [];
+    this.#lines.set(arrival.key, line);
+    line.push(this.#waiting(arrival));
+    this.#length += 1;
+    if (this.#length > maxWaiting) this.#refuse(this.#newestOfLongest());
+    this.#timer ??= setInterval(() => this.#turn(), turnMs).unref();
+  }
+
+  #waiting(arrival: Arrival): Waiting {
+    const { socket } = arrival;
+    const giveBack = holdBytes(socket);
+    const timer = setTimeout(() => this.#refuse(waiting), this.#deps.waitMs);
+    const leave = () => {
+      clearTimeout(timer);
+      socket.off('close', leave);
+      giveBack();
+      this.#remove(waiting);
+    };
+    const waiting = { ...arrival, leave };
+    socket.on('close', leave);
+    return waiting;
+  }
+
+  #remove(waiting: Waiting): void {
+    const line = this.#lines.get(waiting.key);
+    const at = line?.indexOf(waiting) ?? -1;
+    if (line === undefined || at < 0) return;
+    line.splice(at, 1);
+    this.#length -= 1;
+    if (line.length === 0) this.#lines.delete(waiting.key);
+    if (this.#length > 0) return;
+    clearInterval(this.#timer);
+    this.#timer = undefined;
+  }
+
+  #newestOfLongest(): Waiting | undefined {
+    let longest: Waiting[] = [];
+    for (const line of this.#lines.values()) if (line.length >= longest.length) longest = line;
+    return longest.at(-1);
+  }
+
+  #refuse(waiting: Waiting | undefined): void {
+    if (waiting === undefined) return;
+    const refusal = waiting.own.refusal();
+    waiting.leave();
+    if (refusal !== undefined) this.#deps.onRefused(refusal);
+    waiting.socket.destroy();
+  }
+
+  #turn(): void {
+    for (const line of [...this.#lines.values()]) {
+      for (let [first] = line; first !== undefined && first.own.refusal() === undefined; [first] = line) {
+        begin(first, first.own);
+      }
+    }
+    const { reserve } = this.#deps;
+    for (let first = this.#next(); first !== undefined && reserve.refusal() === undefined; first = this.#next()) {
+      // The others come before the next one of this key.
+      const line = this.#lines.get(first.key) ?? [];
+      this.#lines.delete(first.key);
+      this.#lines.set(first.key, line);
+      begin(first, reserve);
+    }
+  }
+
+  #next(): Waiting | undefined {
+    const [line] = this.#lines.values();
+    return line?.[0];
+  }
+}
+
+function begin(waiting: Waiting, payer: Account): void {
+  waiting.leave();
+  waiting.begin(payer);
+}
+
+/**
+ * Takes what a client sends before its turn. One that gives up, or sends more than a first message, is closed. Answers what puts it all
+ * back.
+ */
+function holdBytes(socket: Socket): () => void {
+  const held: Buffer[] = [];
+  let length = 0;
+  const read = () => {
+    for (let chunk: Buffer | null = socket.read(); chunk !== null; chunk = socket.read()) {
+      held.push(chunk);
+      length += chunk.length;
+    }
+    if (length > maxHeldBytes) socket.destroy();
+  };
+  const end = () => void socket.destroy();
+  // What a broken connection says is of no use: its end is what counts.
+  const ignore = () => undefined;
+  socket.on('readable', read);
+  socket.on('end', end);
+  socket.on('error', ignore);
+  return () => {
+    socket.off('readable', read);
+    socket.off('end', end);
+    socket.off('error', ignore);
+    if (length > 0 && !socket.destroyed) socket.unshift(Buffer.concat(held));
+  };
+}
