@@ -72,13 +72,17 @@ class Flood {
 }
 
 /** Each of the others asks so often over new connections. Answers how many tries were not answered with 200. */
-async function askAsOthers(installation: Installation, { baseUrl }: Serving): Promise<number> {
-  const identities = await Promise.all(names.map((name) => installation.pki.identity(`media.${name}`)));
+async function askAsOthers(
+  installation: Installation,
+  { baseUrl }: Serving,
+  identities: readonly CallerOptions[],
+): Promise<number> {
   let failed = 0;
   const ask = async (who: CallerOptions) => {
     for (let count = 0; count < requestsEach; count += 1) {
       const agent = agentOf(installation, who);
-      failed += Number((await exchange(baseUrl, agent)) !== 200);
+      const status = await exchange(baseUrl, agent);
+      if (status !== 200) failed += 1;
       agent.destroy();
     }
   };
@@ -92,13 +96,15 @@ async function floodBeside(t: ExecutionContext, more: string, who: (at: Installa
   const installation = await install(t, { domains, more: `budgets: ${budgets}${more}}\n${timeouts}\n` });
   const serving = await serve(t, installation);
   const flood = new Flood();
+  // Before the flood: it goes on in this process, and would pause meanwhile.
+  const identities = await Promise.all(names.map((name) => installation.pki.identity(`media.${name}`)));
   const identity = await who(installation);
   const before = costsAreKnown ? costOf(serving.pid).processorMs : 0;
   const agents = Array.from({ length: floodConnections }, () => agentOf(installation, identity));
   flood.start(serving.baseUrl, agents);
   // More than the bursts of the certificate, the address and the reserve have room for together.
   await until('the flood is over its budget', () => flood.answered > 80, 120_000);
-  const failed = await askAsOthers(installation, serving);
+  const failed = await askAsOthers(installation, serving, identities);
   const seconds = await flood.end();
   if (costsAreKnown) {
     const spent = costOf(serving.pid).processorMs - before;
