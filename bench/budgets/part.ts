@@ -44,6 +44,9 @@ export async function budgetsPart({ folder, quick }: { readonly folder: string; 
   const documents = join(folder, 'documents');
   mkdirSync(documents);
   writeFileSync(join(documents, 'big.yaml'), bigDocument());
+  for (let index = 0; index < otherDomains; index += 1) {
+    writeFileSync(join(documents, `other${index}.yaml`), `domain: other${index}\nroles:\n  admin:\n    members: []\n`);
+  }
   signet('--config', config, 'apply', documents);
   const args = [source, main, '--config', config, 'serve', '--json'];
   const server = await startProgram({ name: 'signet', args, logFile: join(folder, 'log') }, 1);
@@ -101,6 +104,9 @@ async function measureServer(
   const csr = JSON.stringify({ csr: roleRequest() });
   const byOperator = () => operator;
   const read = await bench.cost({ path: '^/management/v1/domains/catalog', status: 200 }, byOperator);
+  const listed = await bench.cost({ path: '^/management/v1/domains?limit=1000', status: 200 });
+  // All of the domain is read, and next to nothing answered.
+  const rules = await bench.cost({ path: '^/management/v1/domains/big/policies', status: 200 }, byOperator);
   let members = 0;
   const addMember = (): Call => {
     members += 1;
@@ -123,6 +129,8 @@ async function measureServer(
     ],
     ['read', beyond(read)],
     ['change', beyond(added)],
+    ['viewDecision', beyond(listed, otherDomains)],
+    ['row', beyond(rules, bigRules)],
     ['answerByte', beyond(bundle, bundleBytes)],
   ];
   studio.destroy();
@@ -132,10 +140,13 @@ async function measureServer(
 
 /** A domain whose bundle is about this long. */
 const bundleBytes = 450_000;
+const bigRules = 2000;
+/** Domains that nobody may look at. */
+const otherDomains = 500;
 
 function bigDocument(): string {
   const rules = Array.from(
-    { length: 2000 },
+    { length: bigRules },
     (_, index) => `    - { effect: allow, action: read, resource: "object-${index}-${'x'.repeat(60)}", role: reader }`,
   );
   return `domain: big\nroles:\n  reader:\n    members: [media.studio]\n  admin:\n    members: [sys.auth.operator]\npolicies:\n  rules:\n${rules.join('\n')}\n`;

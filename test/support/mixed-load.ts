@@ -3,6 +3,7 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
+import { setTimeout as pause } from 'node:timers/promises';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { repository, signetScript } from './dev-world.ts';
@@ -23,6 +24,8 @@ export interface Acknowledged {
   readonly instances: Map<string, string>;
   readonly sshSerials: Set<string>;
   readonly keys: Set<string>;
+  /** Instances with a join token that nobody has spent. */
+  readonly joinTokens: Set<string>;
   readonly tokenIds: string[];
   /** Tokens since the last start. */
   readonly tokens: string[];
@@ -38,6 +41,7 @@ export function nothingYet(): Acknowledged {
     instances: new Map(),
     sshSerials: new Set(),
     keys: new Set(),
+    joinTokens: new Set(),
     tokenIds: [],
     tokens: [],
     surprises: [],
@@ -89,6 +93,7 @@ export async function startLoad(installation: Installation, serving: Serving, kn
     changeRoles(world, operator),
     applyDocuments(world),
     liveInstances(world, admin),
+    joinTokens(world, admin),
     roleCertificates(world, player),
     sshCertificates(world, studio),
     rotateKeys(world),
@@ -163,6 +168,19 @@ function liveInstances({ serving, known }: World, admin: Caller): Step {
       current = asked;
       known.instances.set(asked.id, noteCertificate(known, asked.certificate));
     } else if (status !== 503) known.surprises.push(`instance: ${status} ${said}`);
+  };
+}
+
+function joinTokens({ known }: World, admin: Caller): Step {
+  let count = 0;
+  return async () => {
+    count += 1;
+    const id = `waiting${known.joinTokens.size}x${count}`;
+    const { status, text: said } = await admin(`/instance/sys.auth.server/media/player/${id}/token`);
+    if (status === 200) known.joinTokens.add(id);
+    else if (status !== 503) known.surprises.push(`join token: ${status} ${said}`);
+    // Beside the others: few of them would come to their turn.
+    await pause(50);
   };
 }
 

@@ -9,15 +9,22 @@ import type { Store } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { createLocalJWKSet, jwtVerify } from 'jose';
+import { signetScript } from '#support/dev-world';
 import { type Acknowledged, loadDomains, nothingYet, startLoad } from '#support/mixed-load';
 import { type Installation, install, type Serving, serve } from '#support/signet-program';
+import { until } from '#support/until';
 
-/* `kill -9` at random points under a load of everything at once. SIGNET_KILLS says at how many. */
+/*
+ * `kill -9` at random points under a load of everything at once, with backups and restores in between. SIGNET_KILLS says at how many.
+ */
 
 const points = Number(process.env['SIGNET_KILLS'] ?? 6);
 
 /** How long the load runs before each kill, in milliseconds: at most. */
 const longestLoadMs = 2000;
+
+/** A backup is made after every so many kills, and restored after the next one. */
+const restoreEvery = 6;
 
 test('killed at any moment under a mixed load: nothing told is lost, nothing is half there', async (t) => {
   t.timeout(points * 30_000);
@@ -27,14 +34,21 @@ test('killed at any moment under a mixed load: nothing told is lost, nothing is 
   await undisturbed.result.end('SIGTERM');
   const starts: number[] = [];
   let serving = await serve(t, installation);
+  let backup: Backup | undefined;
   for (let point = 0; point < points; point += 1) {
     const load = await startLoad(installation, serving, known);
+    const before = acknowledged(known);
+    // Some are killed before anything was answered; on a busy machine all would be.
+    if (point % 4 > 0) await until('something is acknowledged', () => acknowledged(known) > before);
     await pause(Math.random() * longestLoadMs);
     const ended = serving.end('SIGKILL');
     await load.stop('SIGKILL');
     t.is(await ended, 'SIGKILL');
     t.deepEqual(known.surprises, [], `at point ${point}`);
     await checkEverything(t, installation, known, `at point ${point}`);
+    const beside = point % restoreEvery;
+    if (beside === 0) backup = await backUp(t, installation, known, point);
+    else if (beside === 1 && backup !== undefined) await restore(t, installation, known, backup);
     const start = await timed(() => serve(t, installation));
     starts.push(start.milliseconds);
     serving = start.result;
@@ -50,13 +64,55 @@ test('killed at any moment under a mixed load: nothing told is lost, nothing is 
   t.is(await serving.end('SIGTERM'), 0);
   starts.sort((a, b) => a - b);
   t.log(
-    `${points} kills; told: ${known.certificates.size} certificates, ${known.sshSerials.size} of SSH, ${known.keys.size} keys,`,
+    `${points} kills; told: ${known.certificates.size} certificates, ${known.sshSerials.size} of SSH, ${known.keys.size} keys, ${known.joinTokens.size} join tokens,`,
     `${known.tokenIds.length} tokens, ${[...known.roles.values()].reduce((sum, { told }) => sum + told, 0)} role changes,`,
     `${known.documents.told} applies; start ${Math.round(undisturbed.milliseconds)} ms undisturbed,`,
     `${Math.round(starts[Math.floor(starts.length / 2)] ?? 0)} ms median and ${Math.round(starts[Math.floor(starts.length * 0.95)] ?? 0)} ms for 95 %, ${Math.round(starts.at(-1) ?? 0)} ms at most after a kill`,
   );
   t.true(known.certificates.size > 0 && known.sshSerials.size > 0 && known.tokenIds.length > 0);
 });
+
+/** How much was told so far. */
+function acknowledged(known: Acknowledged): number {
+  const { certificates, sshSerials, joinTokens, keys, documents } = known;
+  const roles = [...known.roles.values()].reduce((sum, { asked }) => sum + asked, 0);
+  return certificates.size + sshSerials.size + joinTokens.size + keys.size + documents.told + roles;
+}
+
+interface Backup {
+  readonly file: string;
+  readonly roles: ReadonlyMap<string, number>;
+  readonly documents: number;
+}
+
+/** Of the store as the kill left it. */
+async function backUp(
+  t: ExecutionContext,
+  { folder, signet }: Installation,
+  known: Acknowledged,
+  point: number,
+): Promise<Backup> {
+  const file = join(folder, `backup${point}`);
+  const { status, stderr } = await signet('backup', file);
+  t.is(status, 0, stderr);
+  const roles = new Map([...known.roles].map(([name, { told }]) => [name, told]));
+  return { file, roles, documents: known.documents.told };
+}
+
+/** Killed at any moment, and done again. Domains go back, and all else is there as before. */
+async function restore(t: ExecutionContext, at: Installation, known: Acknowledged, backup: Backup): Promise<void> {
+  const { status: killed } = await at.limitedSignet(
+    `timeout -s KILL ${(Math.random() * 1.5).toFixed(2)} ${process.execPath} ${signetScript} restore ${backup.file} --config ${at.config}`,
+    'store',
+    'check',
+  );
+  t.is(killed, 0, 'a restore that was killed leaves the store before it, or the one after it');
+  const { status, stderr } = await at.signet('restore', backup.file);
+  t.is(status, 0, stderr);
+  for (const [name, state] of known.roles) state.told = backup.roles.get(name) ?? 0;
+  known.documents.told = backup.documents;
+  await checkEverything(t, at, known, `after a restore of ${backup.file}`);
+}
 
 async function timed<Result>(
   work: () => Promise<Result>,
@@ -78,6 +134,7 @@ async function checkEverything(
     await checkChanges(t, store, known, when);
     await checkCertificates(t, store, known, when);
     checkSshCertificates(t, storeFile, known, when);
+    checkJoinTokens(t, storeFile, known, when);
     await checkKeys(t, store, join(dataDir, 'keys'), known, when);
   } finally {
     await store.close();
@@ -129,6 +186,13 @@ function checkSshCertificates(t: ExecutionContext, file: string, known: Acknowle
   const database = new Database(file, { readonly: true });
   const find = database.prepare("select 1 from certificates where serial = ? and state = 'issued'");
   for (const serial of known.sshSerials) t.truthy(find.get(serial), `${when}: SSH certificate ${serial}`);
+  database.close();
+}
+
+function checkJoinTokens(t: ExecutionContext, file: string, known: Acknowledged, when: string): void {
+  const database = new Database(file, { readonly: true });
+  const find = database.prepare('select 1 from join_tokens where instance_id = ? and spent_at is null');
+  for (const id of known.joinTokens) t.truthy(find.get(id), `${when}: join token of ${id}`);
   database.close();
 }
 

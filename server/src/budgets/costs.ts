@@ -20,7 +20,11 @@ export const costs = {
   /** A certificate: its request read and verified, itself signed and recorded. */
   certificate: 2000,
   /** A transaction that changes the store, with its audit record. */
-  change: 3000,
+  change: 4500,
   /** A read of the store. */
   read: 300,
+  /** A row of the store, a rule or a member that is compared or shown. */
+  row: 3,
+  /** Whether a caller may look at a domain or a part of it. */
+  viewDecision: 15,
 } as const;

@@ -30,6 +30,8 @@ export interface SearchDeps {
   readonly isVisible: (domain: DomainName) => boolean;
   /** Whether the members of a role or group may be seen. */
   readonly sees: (domain: DomainName, object: string) => boolean;
+  /** Told how many members and rules were compared, as the search goes on. */
+  readonly looked: (rows: number) => void;
 }
 
 /** The place of a hit in the list of all: by domain, kind, name and entry. */
@@ -69,7 +71,7 @@ function* hitsInSteps(
     yield;
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
     const shown = named.has(domain) ? yield* shownHits(deps, domain, member ?? '') : [];
-    const rules = yield* ruleHits(snapshot, domain, query);
+    const rules = yield* ruleHits(deps, domain, query);
     for (const hit of yield* behind(page.after, [...shown, ...rules])) hits.push(hit);
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
   }
@@ -103,16 +105,17 @@ async function domainsNaming(reader: StoreReader, member: string): Promise<reado
 }
 
 /** Those in roles and groups that may be seen: a decision for each. */
-function* shownHits({ snapshot, sees }: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
+function* shownHits(deps: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
+  const { sees } = deps;
   const shown: SearchHit[] = [];
-  for (const hit of yield* memberHits(snapshot, domain, member)) {
+  for (const hit of yield* memberHits(deps, domain, member)) {
     yield;
     if (sees(domain, `${hit.kind}.${hit.name}`)) shown.push(hit);
   }
   return shown;
 }
 
-function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): Steps<SearchHit[]> {
+function* memberHits({ snapshot, looked }: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
   const found = snapshot.domain(domain);
   const hits: SearchHit[] = [];
   let count = 0;
@@ -124,6 +127,7 @@ function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): St
       if (fits) hits.push({ domain, kind: 'role', name: role.name, entry: name });
     }
   }
+  looked(count);
   for (const { group } of found?.membership.groupMembers.get(member) ?? []) {
     hits.push({ domain, kind: 'group', name: group.slice(`${domain}:group.`.length), entry: member });
   }
@@ -131,12 +135,13 @@ function* memberHits(snapshot: Snapshot, domain: DomainName, member: string): St
 }
 
 /** None when no rules are looked for. */
-function* ruleHits(snapshot: Snapshot, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
+function* ruleHits({ snapshot, looked }: SearchDeps, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
   if (!speaksOfRules(query)) return [];
   const fits = speaksOf(domain, query);
   const hits: SearchHit[] = [];
   const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
   for (const { name, assertions } of active) {
+    looked(assertions.length);
     for (const rule of assertions) {
       // A pattern may cost as much as a hundred plain texts.
       yield;

@@ -28,6 +28,8 @@ export interface DueReviewQuery {
   readonly limit: number;
   /** Whether the one who asks may know of it. */
   readonly isVisible: (review: DueReview) => boolean;
+  /** Told how many rows were read. */
+  readonly looked?: ((rows: number) => void) | undefined;
 }
 
 /** The oldest first; those of one time by where they are. */
@@ -63,6 +65,7 @@ async function firstOf(db: Kysely<Schema>, kind: DueReview['kind'], query: DueRe
   let last: Row | undefined;
   for (;;) {
     const rows = await readRows(db, kind, query, last);
+    query.looked?.(rows.length);
     for (const row of rows) {
       const review = reviewOf(kind, row);
       const isWanted = query.after === undefined || compareReviews(review, query.after) > 0;

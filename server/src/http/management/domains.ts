@@ -1,3 +1,4 @@
+import type { DomainName } from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
 import { createDomain, deleteDomain } from '../../management/create-domain.ts';
 import {
@@ -16,6 +17,7 @@ import { runInSlices, type Steps } from '../../snapshot/steps.ts';
 import { bodyJson } from '../body.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { lookedAt } from './looked-at.ts';
 import { manages, objectOf, type PathRight, views } from './path-rights.ts';
 import {
   answerChange,
@@ -38,8 +40,13 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     const snapshot = deps.snapshot();
     const names = await deps.store.domainNames();
     const now = deps.clock.now();
+    lookedAt(ctx, 'row', names.length);
+    const isVisible = (name: DomainName) => {
+      lookedAt(ctx, 'viewDecision');
+      return mayView(snapshot, caller, name, 'domain', now);
+    };
     const read = (after: string, limit: number) =>
-      runInSlices(firstOf(names, limit, (name) => name > after && mayView(snapshot, caller, name, 'domain', now)));
+      runInSlices(firstOf(names, limit, (name) => name > after && isVisible(name)));
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
     await answerView(ctx, await readPage(read, (name) => name, request, deps.pagingSecret));
   });

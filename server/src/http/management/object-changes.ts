@@ -2,6 +2,7 @@ import { type ObjectKey, type ObjectKind, objectKinds, sideOf } from '../../stor
 import type { AuditRecord } from '../../store/records.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { paidByCaller } from './looked-at.ts';
 import { objectOf, views } from './path-rights.ts';
 import { viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
@@ -21,7 +22,12 @@ export function mountObjectChangeRoutes(routes: ManagementRoutes, deps: Manageme
       const full = objectOf[kind](ctx);
       const object = { kind, name: full.slice(`${kind}.`.length) };
       const { name: domain } = await viewedDomain(deps, ctx, full);
-      await answerChanges(deps, ctx, { domain, object }, (record) => shownOf(record, object));
+      await answerChanges(
+        deps,
+        ctx,
+        { domain, object },
+        paidByCaller(ctx, (record) => shownOf(record, object)),
+      );
     });
   }
 }

@@ -8,6 +8,7 @@ import type { AuditRecord } from '../../store/records.ts';
 import { requireIdentity } from '../context.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { lookedAt, paidByCaller } from './looked-at.ts';
 import { objectOf, views } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
@@ -17,14 +18,17 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
   routes.get(`${deps.basePath}/domains/:domainName/changes`, views(objectOf.domain), async (ctx) => {
     const { name: domain } = await viewedDomain(deps, ctx);
     const viewer = viewerOf(deps.snapshot(), requireIdentity(ctx).name, deps.clock.now());
-    const sees = (object: string) => viewer.sees(domain, object);
+    const sees = (object: string) => {
+      lookedAt(ctx, 'viewDecision');
+      return viewer.sees(domain, object);
+    };
     const show = viewer.seesAll(domain)
       ? shownChange
       : (record: AuditRecord) => shownChange(withoutHidden(record, sees));
-    await answerChanges(deps, ctx, { domain }, show);
+    await answerChanges(deps, ctx, { domain }, paidByCaller(ctx, show));
   });
   routes.get(`${deps.basePath}/changes`, { kind: 'operator', right: 'view_domain' }, (ctx) =>
-    answerChanges(deps, ctx, {}),
+    answerChanges(deps, ctx, {}, paidByCaller(ctx, shownChange)),
   );
   routes.get(
     `${deps.basePath}/search`,
@@ -43,9 +47,13 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
         ...(resource !== undefined && { resource }),
         ...(action !== undefined && { action }),
       };
-      const isVisible = (domain: DomainName) => mayView(snapshot, caller, domain, 'domain', now);
-      const sees = (domain: DomainName, object: string) => mayView(snapshot, caller, domain, object, now);
-      const searched = { snapshot, store: deps.store, isVisible, sees };
+      const sees = (domain: DomainName, object: string) => {
+        lookedAt(ctx, 'viewDecision');
+        return mayView(snapshot, caller, domain, object, now);
+      };
+      const isVisible = (domain: DomainName) => sees(domain, 'domain');
+      const looked = (rows: number) => lookedAt(ctx, 'row', rows);
+      const searched = { snapshot, store: deps.store, isVisible, sees, looked };
       const read = (after: string, limit: number) => search(searched, wanted, after, limit);
       await answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
     },

@@ -18,6 +18,7 @@ import type { DomainRecord } from '../../store/records.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { lookedAt, rowsOf } from './looked-at.ts';
 
 const maxWarnings = 10;
 /** Clients take 16 KiB of headers, and less. */
@@ -139,6 +140,7 @@ export async function viewedDomain(
   const name = domainOf(ctx);
   const excerpt = await deps.store.view((reader) => reader.excerpt(name, members));
   if (excerpt === undefined) throw new UnknownDomainError(name);
+  lookedAt(ctx, 'row', rowsOf(excerpt.content));
   requireView(deps, caller, name, object);
   return excerpt.content;
 }

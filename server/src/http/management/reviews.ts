@@ -1,12 +1,12 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
-import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
-import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { DueReview, ReviewPlace } from '../../store/due-reviews.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
+import { lookedAt } from './looked-at.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
@@ -25,7 +25,11 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
         throw new InvalidRequestError('before must be a UTC time such as `2027-01-01T00:00:00Z`');
       const only = query.get('domain');
       const domain = only === undefined ? undefined : parseDomainName(only, 'domain');
-      const isVisible = visibleLists(deps.snapshot(), caller, now);
+      const snapshot = deps.snapshot();
+      const isVisible = visibleLists((list, object) => {
+        lookedAt(ctx, 'viewDecision');
+        return mayView(snapshot, caller, list, object, now);
+      });
       const read = async (after: string, limit: number) => {
         const place = after === '' ? {} : { after: placeOf(after) };
         const due = await deps.store.dueReviews({
@@ -34,6 +38,7 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
           ...place,
           limit,
           isVisible,
+          looked: (rows) => lookedAt(ctx, 'row', rows),
         });
         return due.map(shown);
       };
@@ -43,11 +48,11 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
 }
 
 /** Whether the caller may look at the role or group; asked once for each. */
-function visibleLists(snapshot: Snapshot, caller: PrincipalName, now: number): (review: DueReview) => boolean {
+function visibleLists(sees: (domain: DomainName, object: string) => boolean): (review: DueReview) => boolean {
   const known = new Map<string, boolean>();
   return ({ domain, kind, name }) => {
     const key = `${domain}:${kind}.${name}`;
-    const isVisible = known.get(key) ?? mayView(snapshot, caller, domain, `${kind}.${name}`, now);
+    const isVisible = known.get(key) ?? sees(domain, `${kind}.${name}`);
     known.set(key, isVisible);
     return isVisible;
   };
