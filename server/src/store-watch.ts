@@ -1,9 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { Store } from './store/store.ts';
-import type { StoreCondition } from './store/store-database.ts';
-
-/** Clocks further apart than this do not agree, in milliseconds. */
-const toleratedMs = 60_000;
+import { clockToleranceMs, type StoreCondition } from './store/store-database.ts';
 
 /**
  * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong, nobody knows which.
@@ -25,8 +22,8 @@ export interface ClockEvidence {
  * out of service. Time that passed without a record proves nothing either.
  */
 export function judgeClock({ now, newest, offsetMs }: ClockEvidence): ClockState {
-  if (newest === undefined || newest - now <= toleratedMs) return 'fit';
-  return offsetMs !== undefined && Math.abs(offsetMs) > toleratedMs ? 'wrong' : 'degraded';
+  if (newest === undefined || newest - now <= clockToleranceMs) return 'fit';
+  return offsetMs !== undefined && Math.abs(offsetMs) > clockToleranceMs ? 'wrong' : 'degraded';
 }
 
 /** What `GET /readyz` tells of the store and the clock. */

@@ -3,8 +3,10 @@ import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import type { Store } from '@signet/server/store/store';
 import { judgeClock, watchStore } from '@signet/server/store-watch';
 import test from 'ava';
+import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
 import { caller, startServer } from '#support/start-server';
@@ -55,9 +57,44 @@ test('a clock that is set back by 60 seconds is tolerated, by one millisecond mo
   t.like(await ready(), { code: 200, status: 'ready', degraded: undefined });
   clock.advance(-1);
   t.like(await ready(), { code: 503, status: 'clock', degraded: 'clock' });
-  // What it writes now is the newest record: nothing says any more which of the two was right.
+  // What it writes by the clock that is in doubt proves nothing for it.
   await server.save({ name: 'b' });
+  t.like(await ready(), { code: 503, status: 'clock', degraded: 'clock' });
+  clock.advance(1);
   t.like(await ready(), { code: 200, status: 'ready', degraded: undefined });
+  await server.save({ name: 'c' });
+  t.like(await ready(), { code: 200, status: 'ready', degraded: undefined });
+  clock.advance(-2 * minute);
+  t.like(await ready(), { code: 503, status: 'clock' });
+  pass(minute);
+  t.like(await ready(), { code: 200, status: 'ready' }, 'the time of the record has come');
+  await server.save({ name: 'd' });
+  clock.advance(-minute - 1);
+  t.like(await ready(), { code: 503, status: 'clock' }, 'it was written by a clock without doubt');
+});
+
+test('an operator may say that the clock is right, and only an operator', async (t) => {
+  const { clock, server, ready, pass } = await world(t);
+  pass(10 * minute);
+  clock.advance(90 * minute);
+  await server.save({ name: 'ahead' });
+  clock.advance(-90 * minute);
+  t.like(await ready(), { code: 503, status: 'clock' });
+  const file = join(server.folder, 'signet.db');
+  const saveBy = async (acceptsClock: boolean) => {
+    const store = await openSqliteStore(file, { clock, acceptsClock });
+    await store.change({ actor: 'test' }, (change) => change.acceptClock());
+    const [record] = await store.audit({ limit: 1 });
+    t.is(record?.action, 'accept-clock');
+    await store.close();
+  };
+  await saveBy(false);
+  t.like(await ready(), { code: 503, status: 'clock' }, 'another process of this machine has the same clock');
+  await saveBy(true);
+  t.like(await ready(), { code: 200, status: 'ready', degraded: undefined });
+  await server.save({ name: 'b' });
+  clock.advance(-2 * minute);
+  t.like(await ready(), { code: 503, status: 'clock' }, 'what it writes from now on is its witness again');
 });
 
 test('a server that has not written for long is ready, and so is one whose clock was set on', async (t) => {
@@ -111,7 +148,7 @@ test('what a server writes by itself while it starts does not make the clock of 
   ] as const) {
     const clock = new FakeClock(wall);
     let hasStarted = false;
-    const store = await openSqliteStore(file, { clock, tellsTime: () => hasStarted });
+    const store = await openSqliteStore(file, { clock, monotonic: () => 0, tellsTime: () => hasStarted });
     const save = (name: string) =>
       store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name })));
     await save(`start.${state}`);
@@ -122,7 +159,9 @@ test('what a server writes by itself while it starts does not make the clock of 
     if (state === 'wrong') {
       await save('served');
       await watch.refresh();
-      t.is(watch.clock(), 'fit', 'the first change that is acknowledged decides');
+      t.is(watch.clock(), 'wrong', 'its own records say nothing of it');
+      clock.advance(1);
+      t.is(watch.clock(), 'fit', 'as soon as it agrees with the record of before');
     }
     await watch.close();
     await store.close();
@@ -164,4 +203,37 @@ test('a server certificate that has expired takes the server out of service', as
   t.like(await ready(), { code: 200, status: 'ready', certificate: { status: 'late' } });
   pass(1);
   t.like(await ready(), { code: 503, status: 'certificate-expired', certificate: { status: 'ended' } });
+});
+
+test('what other servers write does not take the witness of a clock that was set back away', async (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'signet-clock-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, 'signet.db');
+  const clock = new FakeClock(now);
+  const monotonic = () => 0;
+  const save = (store: Store, name: string) =>
+    store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name })));
+  const before = await openSqliteStore(file, { clock });
+  await save(before, 'a');
+  await before.close();
+  clock.advance(-5 * minute);
+  const store = await openSqliteStore(file, { clock, monotonic });
+  const watch = await watchStore({ store, clock, monotonic, refreshIntervalMs: 60_000, onCondition: () => undefined });
+  t.is(watch.clock(), 'wrong');
+  // A server of another machine, whose clock is right.
+  const database = new Database(file);
+  const others = database.prepare("update meta set written_at = ?, written_by = 'elsewhere/1'");
+  others.run(now);
+  await watch.refresh();
+  t.is(watch.clock(), 'wrong', 'both say so');
+  await save(store, 'b');
+  await watch.refresh();
+  t.is(watch.clock(), 'wrong', 'its own record is none against that of the other');
+  // One whose clock is wrong, too, and agrees: no two witnesses are left.
+  others.run(now - 5 * minute);
+  await watch.refresh();
+  t.is(watch.clock(), 'fit');
+  database.close();
+  await watch.close();
+  await store.close();
 });

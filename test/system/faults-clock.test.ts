@@ -54,7 +54,21 @@ test.serial(
     const back = await serve(t, installation, { limits: clockOff(library, '-5m') });
     t.like(await readinessOf(back), { code: 503, status: 'clock', degraded: 'clock' });
     t.is((await change(back, 'd')).status, 201, 'it answers all the same');
-    t.log(`+90 min beside a right clock: both ready; 5 min back: 503 (status clock)`);
+    // Its refresh of the state, after what was written by the wrong clock.
+    await until('the change is seen', async () => {
+      const { body } = await back.as(operator)('^/management/v1/domains/load/roles/d');
+      return body !== undefined;
+    });
+    t.like(await readinessOf(back), { code: 503, status: 'clock' }, 'what it writes is no witness');
     await back.end();
+    const again = await serve(t, installation, { limits: clockOff(library, '-5m') });
+    t.is((await change(again, 'e')).status, 201);
+    t.like(await readinessOf(again), { code: 503, status: 'clock' }, 'nor after it was started again');
+    const limits = clockOff(library, '-5m');
+    const accepted = await installation.limitedSignet(limits, 'store', 'accept-clock', '--reason', 'it is right');
+    t.is(accepted.status, 0, accepted.stderr);
+    await until('it is ready', async () => (await readinessOf(again))['code'] === 200, 20_000);
+    t.log('+90 min beside a right clock: both ready; 5 min back: 503 (status clock) until somebody says it is right');
+    await again.end();
   },
 );

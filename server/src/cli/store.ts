@@ -1,17 +1,18 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '@signet/policy-engine/clock';
+import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { acceptLoss } from '../store/sqlite/accept-loss.ts';
 import { checkStore, type StoreCheck } from '../store/sqlite/check.ts';
+import { openSqliteStore } from '../store/sqlite/open.ts';
 import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
 import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
-/** `signet store check | accept-loss`. */
+/** `signet store check | accept-loss | accept-clock`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -41,6 +42,24 @@ export function storeCommand(): Command {
         const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
         const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
         print(await acceptLoss(storeFile, { clock: systemClock, context }), options.json);
+      }),
+    );
+  store
+    .command('accept-clock')
+    .description('say that the clock is right although records of this server are later')
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .option('--json', 'print JSON')
+    .action(
+      action(async (options: { reason: string; json?: boolean }, command: Command) => {
+        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        const store = await openSqliteStore(storeFile, { acceptsClock: true });
+        try {
+          await store.change(context, (change) => change.acceptClock());
+        } finally {
+          await store.close();
+        }
+        print({ clock: formatTimestamp(systemClock.now()) }, options.json);
       }),
     );
   return store;

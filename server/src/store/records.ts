@@ -136,6 +136,7 @@ export type AuditAction =
   | 'reuse-name'
   | 'restore'
   | 'accept-loss'
+  | 'accept-clock'
   | 'refuse-credentials';
 
 export interface AuditRecord extends ChangeContext {

@@ -18,6 +18,9 @@ export interface NewestRecord {
   readonly own: boolean;
 }
 
+/** Clocks further apart than this do not agree, in milliseconds. */
+export const clockToleranceMs = 60_000;
+
 /** A moment by both clocks of this process. */
 export interface Moment {
   /** Milliseconds since the epoch. */
@@ -39,7 +42,7 @@ export interface StoreDatabase {
   /** Writes something that means nothing, to see whether anything can be written. */
   tryWriting(): Promise<StoreCondition>;
   newestRecord(): Promise<NewestRecord | undefined>;
-  /** When this process last wrote to the database. */
+  /** When this process last wrote to the database by a clock that was not in doubt, or a later record of one before it in its place. */
   lastWritten(): Moment | undefined;
   /** The error of the database in the words of `errors.ts`. */
   translate(error: unknown): unknown;

@@ -167,6 +167,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#audit({ action: 'refuse-credentials', subject: 'credentials', after: JSON.stringify(counts) });
   }
 
+  async acceptClock(): Promise<void> {
+    this.#noted = true;
+    await this.#audit({ action: 'accept-clock', subject: 'store' });
+  }
+
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
     return readLiveSshCertificates(this.#db, selection, now);
   }

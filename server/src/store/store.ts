@@ -109,6 +109,8 @@ export interface StoreTransaction extends StoreReader {
   recordForeignRefresh(key: InstanceKey, presented: string): Promise<void>;
   /** Writes an audit record that credentials were refused: how many for which reason. */
   noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void>;
+  /** Writes an audit record that an operator says the clock is right. */
+  acceptClock(): Promise<void>;
   /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }

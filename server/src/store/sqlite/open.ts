@@ -31,6 +31,8 @@ export interface SqliteStoreOptions {
    * take a clock which was set wrong for right. Default: it does.
    */
   readonly tellsTime?: () => boolean;
+  /** Whether an operator says that the clock is right, whatever the records of this server say. */
+  readonly acceptsClock?: boolean;
 }
 
 /**
@@ -42,7 +44,7 @@ export interface SqliteStoreOptions {
  */
 export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
   const { clock = systemClock, monotonic = () => performance.now(), tellsTime = () => true } = options;
-  const { readonly = false, witness = 'required' } = options;
+  const { readonly = false, witness = 'required', acceptsClock = false } = options;
   try {
     if (!readonly) {
       refuseLostFile(file);
@@ -52,7 +54,8 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
     const prepare = async () => {
       await prepareWhenFree(file, clock, 'with-witness');
     };
-    const deps = { file, readonly, witness, schemas: await knownSchemas(), clock, monotonic, tellsTime, prepare };
+    const clocks = { clock, monotonic, tellsTime, acceptsClock };
+    const deps = { file, readonly, witness, schemas: await knownSchemas(), ...clocks, prepare };
     const database = new SqliteStoreDatabase(deps);
     await database.open();
     return new KyselyStore(database, clock);

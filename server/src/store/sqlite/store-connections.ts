@@ -5,7 +5,14 @@ import type Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 import type { Schema } from '../schema.ts';
-import type { Durability, Moment, NewestRecord, StoreCondition, StoreDatabase } from '../store-database.ts';
+import {
+  clockToleranceMs,
+  type Durability,
+  type Moment,
+  type NewestRecord,
+  type StoreCondition,
+  type StoreDatabase,
+} from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isUnwritable, translateError } from './errors.ts';
@@ -13,7 +20,10 @@ import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.t
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
 import { readWitness } from './witness.ts';
-import { StoreWriter } from './writer.ts';
+import { StoreWriter, type WrittenTime } from './writer.ts';
+
+/** Who wrote a time that an operator has said to be right. */
+const acceptedClock = 'accepted';
 
 export interface SqliteStoreDeps {
   readonly file: string;
@@ -23,6 +33,8 @@ export interface SqliteStoreDeps {
   readonly clock: Clock;
   readonly monotonic: () => number;
   readonly tellsTime: () => boolean;
+  /** An operator says that the clock is right. */
+  readonly acceptsClock: boolean;
   /** Checks the whole file and brings it up to date, before it is opened for changes. */
   readonly prepare: () => Promise<void>;
 }
@@ -51,6 +63,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
 
   async open(): Promise<void> {
     await this.#current();
+    await this.#rememberLastTime();
   }
 
   async reader(): Promise<Kysely<Schema>> {
@@ -64,12 +77,9 @@ export class SqliteStoreDatabase implements StoreDatabase {
     try {
       const { writer } = await this.#current();
       if (writer === undefined) throw this.#onlyRead();
-      const { result, hasChanged } = await writer.transact(work, durability);
-      if (hasChanged) {
-        this.#condition = 'writable';
-        const { clock, monotonic, tellsTime } = this.#deps;
-        if (tellsTime()) this.#lastWritten = { wall: clock.now(), monotonic: monotonic() };
-      }
+      const { result, hasChanged, at } = await writer.transact(work, durability);
+      if (hasChanged) this.#condition = 'writable';
+      if (at !== undefined) this.#lastWritten = { wall: at, monotonic: this.#deps.monotonic() };
       return result;
     } catch (error) {
       if (isUnwritable(error)) this.#condition = 'read-only';
@@ -119,6 +129,31 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return new StoreReadOnlyError('the store cannot be written: its disk is full or read-only');
   }
 
+  /**
+   * INVARIANT: a clock that was set back, or was wrong when this process began, writes down no time: it would be its own witness. The clock of
+   * another server is none of ours, and an operator may say that the own one is right.
+   */
+  #timeAfter({ at, by }: WrittenTime): number | undefined {
+    const { clock, monotonic, tellsTime, acceptsClock } = this.#deps;
+    const now = clock.now();
+    if (!tellsTime()) return undefined;
+    if (acceptsClock || by === acceptedClock) return now;
+    // Once that time has come it proves nothing against the clock any more.
+    if (this.#isOwn(by)) return at - now > clockToleranceMs ? undefined : now;
+    const own = this.#lastWritten;
+    const expected = own && own.wall + (monotonic() - own.monotonic);
+    return expected !== undefined && expected - now > clockToleranceMs ? undefined : now;
+  }
+
+  /** What was written here before, later than the clock says now, is its witness from the beginning. */
+  async #rememberLastTime(): Promise<void> {
+    const newest = await this.newestRecord();
+    const { clock, monotonic } = this.#deps;
+    if (newest?.own === true && newest.at > clock.now()) {
+      this.#lastWritten = { wall: newest.at, monotonic: monotonic() };
+    }
+  }
+
   /** This process, or one of this machine that has ended. */
   #isOwn(by: string): boolean {
     if (by === this.#process) return true;
@@ -166,13 +201,12 @@ export class SqliteStoreDatabase implements StoreDatabase {
     try {
       await this.#deps.prepare();
       return await this.#openReader(identity, (log) => {
-        const { file, clock, tellsTime } = this.#deps;
-        const isLogInPlace = () => this.#isLogInPlace(log);
+        const { file, acceptsClock } = this.#deps;
         return new StoreWriter(openDatabase(file), {
           storeFile: file,
-          isLogInPlace,
-          now: () => (tellsTime() ? clock.now() : undefined),
-          writtenBy: this.#process,
+          isLogInPlace: () => this.#isLogInPlace(log),
+          timeAfter: (last) => this.#timeAfter(last),
+          writtenBy: acceptsClock ? acceptedClock : this.#process,
         });
       });
     } catch (error) {

@@ -13,16 +13,31 @@ export interface WriterDeps {
   readonly storeFile: string;
   /** Whether the log that is open is the one beside the file. */
   readonly isLogInPlace: () => boolean;
-  /** Undefined for what tells nobody the time. */
-  readonly now: () => number | undefined;
+  /** The time to write down, beside what is there; undefined for what tells nobody the time. */
+  readonly timeAfter: (last: WrittenTime) => number | undefined;
   /** The name of this process in the store. */
   readonly writtenBy: string;
+}
+
+/** When the newest record was written, by whose clock. */
+export interface WrittenTime {
+  /** Milliseconds since the epoch; 0 before the first. */
+  readonly at: number;
+  readonly by: string;
 }
 
 const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.string() });
 
 /** For the pages of a change, in KiB. */
 const cacheKiB = 2000;
+const timeRow = z.object({ at: z.int(), by: z.string() });
+
+export interface Transacted<Result> {
+  readonly result: Result;
+  readonly hasChanged: boolean;
+  /** The time that was written down with it. */
+  readonly at: number | undefined;
+}
 
 const logRemoved = 'the log of the store was removed while it was in use';
 
@@ -35,6 +50,7 @@ export class StoreWriter {
   readonly #changes: Database.Statement<unknown[]>;
   readonly #number: Database.Statement<unknown[]>;
   readonly #numberOnly: Database.Statement<unknown[]>;
+  readonly #lastTime: Database.Statement<unknown[]>;
   #durability: Durability = 'acknowledged';
 
   constructor(database: Database.Database, deps: WriterDeps) {
@@ -51,25 +67,23 @@ export class StoreWriter {
     this.#numberOnly = database.prepare(
       'update meta set sequence = sequence + 1 where id = 1 returning epoch, sequence, audit_head',
     );
+    this.#lastTime = database.prepare('select written_at as at, written_by as by from meta where id = 1');
     this.#witness = new WitnessWriter(deps.storeFile);
   }
 
   /** Throws what `work` throws, errors of SQLite, and `UnacknowledgedChangeError` once it has been committed. */
-  transact<Result>(
-    work: (db: Kysely<Schema>) => Promise<Result>,
-    durability: Durability,
-  ): Promise<{ readonly result: Result; readonly hasChanged: boolean }> {
+  transact<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability: Durability): Promise<Transacted<Result>> {
     return this.#db.connection().execute(async (connection) => {
       this.#prepareFor(durability);
-      const { result, position } = await connection.transaction().execute(async (transaction) => {
+      const { result, position, at } = await connection.transaction().execute(async (transaction) => {
         // Under the lock of writers: nobody can have begun another log and written to it.
         if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
         const before = this.#changes.get();
         const done = await work(transaction);
-        return { result: done, position: this.#changes.get() === before ? undefined : this.#nextPosition() };
+        return { result: done, ...(this.#changes.get() !== before && this.#nextPosition()) };
       });
       if (position !== undefined) this.#acknowledge(position, durability);
-      return { result, hasChanged: position !== undefined };
+      return { result, hasChanged: position !== undefined, at };
     });
   }
 
@@ -115,9 +129,10 @@ export class StoreWriter {
     this.#durability = durability;
   }
 
-  #nextPosition(): Position {
-    const at = this.#deps.now();
-    return toPosition(at === undefined ? this.#numberOnly.get() : this.#number.get({ at, by: this.#deps.writtenBy }));
+  #nextPosition(): { readonly position: Position; readonly at: number | undefined } {
+    const at = this.#deps.timeAfter(timeRow.parse(this.#lastTime.get()));
+    const row = at === undefined ? this.#numberOnly.get() : this.#number.get({ at, by: this.#deps.writtenBy });
+    return { position: toPosition(row), at };
   }
 
   #acknowledge(position: Position, durability: Durability): void {
