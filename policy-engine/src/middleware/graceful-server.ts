@@ -63,7 +63,10 @@ export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer
     });
   });
 
-  /** Ends the connections on which nobody has asked for `idleMs`, and those that have not got to HTTP in that time. */
+  /**
+   * Ends the connections on which nobody has asked for `idleMs`, and those that have not begun in that time. INVARIANT: a handshake that was
+   * answered is not cut off before the deadline: for its client it may be over, and a request on the way.
+   */
   function sweep(idleMs: number, since: number): void {
     const now = performance.now();
     for (const [socket, connection] of connections) {
@@ -73,7 +76,7 @@ export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer
     }
     if (now - since < idleMs) return;
     const speaking = new Set([...connections.keys()].map(peerOf));
-    for (const socket of accepted) if (!speaking.has(peerOf(socket))) socket.destroy();
+    for (const socket of accepted) if (socket.bytesWritten === 0 && !speaking.has(peerOf(socket))) socket.destroy();
   }
 
   async function close({ delayMs = 0, idleMs = 1000, deadlineMs = 9000 }: CloseOptions): Promise<void> {

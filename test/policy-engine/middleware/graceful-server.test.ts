@@ -1,8 +1,9 @@
 import { once } from 'node:events';
 import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
-import { connect, type Socket } from 'node:net';
+import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { connect as connectTls } from 'node:tls';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { TestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
@@ -111,6 +112,41 @@ test('a connection that never finishes its handshake does not keep the server', 
   socket.resume();
   await graceful.close({ idleMs: 10, deadlineMs: 60_000 });
   t.pass();
+});
+
+test('a request behind a handshake that is over for its client, and not yet for the server, is answered', async (t) => {
+  const authority = await TestAuthority.create();
+  const { pem, key } = authority.certificate('catalog.api');
+  const server = createTlsServer({ cert: pem, key });
+  const graceful = gracefulServer(server);
+  server.on('request', (_request, response) => void response.end('done'));
+  const upstream = await dial(server);
+  const silent = await dial(server);
+  // Between the two, what the client says after its first message is held back.
+  const held: Buffer[] = [];
+  let isOpen = false;
+  const between = createNetServer((downstream) => {
+    downstream.once('data', (hello) => {
+      upstream.write(hello);
+      downstream.on('data', (chunk) => (isOpen ? upstream.write(chunk) : held.push(chunk)));
+    });
+    upstream.pipe(downstream);
+  });
+  await new Promise<void>((resolve) => between.listen(0, '127.0.0.1', resolve));
+  t.teardown(() => between.close());
+  const address = between.address();
+  const port = typeof address === 'object' && address !== null ? address.port : 0;
+  const client = connectTls({ host: '127.0.0.1', port, rejectUnauthorized: false });
+  await once(client, 'secureConnect');
+  client.write(get);
+  const cut = once(silent.resume(), 'close');
+  const closed = graceful.close({ idleMs: 10, deadlineMs: 60_000 });
+  // Who has said nothing is cut off: so was everybody who was to be.
+  await cut;
+  isOpen = true;
+  for (const chunk of held) upstream.write(chunk);
+  t.regex(await text(client), /connection: close[\s\S]*done/i);
+  await closed;
 });
 
 test('an answer that takes too long is cut at the deadline', async (t) => {
