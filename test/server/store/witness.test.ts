@@ -10,6 +10,7 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import {
@@ -207,6 +208,35 @@ test('the log is removed while the store is open: nothing is acknowledged on it,
     t.deepEqual((await each.domainNames()).map(String), ['a', 'b', 'c', 'd', 'e']);
     await each.close();
   }
+  t.deepEqual((await checkStore(file)).faults, []);
+});
+
+test('the log is removed while a change waits for the lock: the change does not begin', async (t) => {
+  const file = join(temporaryFolder(t), 'signet.db');
+  const store = await openSqliteStore(file);
+  const other = await openSqliteStore(file);
+  for (const each of [store, other]) await save(each, each === store ? 'a' : 'b');
+  let runs = 0;
+  let waiting: Promise<unknown> | undefined;
+  const holding = other.change(by, async (transaction) => {
+    await transaction.saveDomain(domainContent('c'));
+    waiting = store.change(by, async () => {
+      runs += 1;
+    });
+    waiting.catch(() => undefined);
+    for (let turns = 0; turns < 20; turns += 1) await turn();
+    for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`);
+  });
+  await t.throwsAsync(holding, { instanceOf: UnacknowledgedChangeError });
+  await t.throwsAsync(async () => await waiting, {
+    instanceOf: StoreUnavailableError,
+    message: /log of the store was removed/,
+  });
+  t.is(runs, 0, 'it would write to a log that nobody else reads');
+  await save(store, 'd');
+  await other.close();
+  t.deepEqual((await store.domainNames()).map(String), ['a', 'b', 'c', 'd']);
+  await store.close();
   t.deepEqual((await checkStore(file)).faults, []);
 });
 
