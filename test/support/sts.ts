@@ -10,6 +10,7 @@ export type StsMood =
   | { kind: 'refuse'; status: number; code: string; message: string }
   | { kind: 'nonsense'; body: string }
   | { kind: 'stall' }
+  | { kind: 'trickle' }
   | { kind: 'reset' };
 
 export interface LocalSts {
@@ -50,7 +51,15 @@ function answer(sts: LocalSts, request: IncomingMessage, body: string, response:
   else if (mood.kind === 'reset') request.socket.destroy();
   else if (mood.kind === 'nonsense') send(response, 200, mood.body);
   else if (mood.kind === 'refuse') send(response, mood.status, failure(mood.code, mood.message));
+  else if (mood.kind === 'trickle') trickle(response);
   else if (mood.kind === 'grant') send(response, 200, success(parameters));
+}
+
+/** The headers at once, and blanks for ever. */
+function trickle(response: ServerResponse): void {
+  response.writeHead(200, { 'content-type': 'text/xml' });
+  const timer = setInterval(() => response.write(' '), 20);
+  response.once('close', () => clearInterval(timer));
 }
 
 function send(response: ServerResponse, status: number, body: string): void {

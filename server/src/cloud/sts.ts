@@ -12,6 +12,10 @@ export interface StsOptions {
   readonly timeoutMs?: number;
 }
 
+const attempts = 2;
+/** More than the SDK waits between two attempts, and takes to begin. */
+const spareMs = 5000;
+
 /** Codes that say that this server's own credentials or rate are at fault, not the caller's request. */
 const ownFaults: ReadonlySet<string> = new Set([
   'ExpiredToken',
@@ -36,13 +40,15 @@ export function createSts(options: StsOptions): { assumeRole: AssumeRole; close(
   const client = new STSClient({
     region: options.region,
     ...(options.endpoint !== undefined && { endpoint: options.endpoint }),
-    maxAttempts: 2,
+    maxAttempts: attempts,
     requestHandler: { connectionTimeout: timeout, requestTimeout: timeout, throwOnRequestTimeout: true },
   });
   return {
     assumeRole: async (session) => {
       try {
-        const answer = await client.send(new AssumeRoleCommand(toInput(session)));
+        // The deadline of an attempt ends with the headers of its answer; this one holds for its body, too.
+        const abortSignal = AbortSignal.timeout(attempts * timeout + spareMs);
+        const answer = await client.send(new AssumeRoleCommand(toInput(session)), { abortSignal });
         return toCredentials(answer.Credentials);
       } catch (error) {
         throw translate(error);

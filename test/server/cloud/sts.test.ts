@@ -19,7 +19,7 @@ async function start(t: ExecutionContext, mood: StsMood) {
   const sts = createSts({
     region: 'eu-central-1',
     endpoint: local.endpoint,
-    timeoutMs: mood.kind === 'stall' ? 500 : 9000,
+    timeoutMs: mood.kind === 'stall' || mood.kind === 'trickle' ? 500 : 9000,
   });
   t.teardown(() => sts.close());
   return { local, sts };
@@ -105,6 +105,13 @@ const failures: { note: string; mood: StsMood; code: string; message: string; ca
     code: 'service-unavailable',
     message: 'the cloud cannot be asked now',
     calls: 2,
+  },
+  {
+    note: 'an answer that never ends',
+    mood: { kind: 'trickle' },
+    code: 'service-unavailable',
+    message: 'the cloud cannot be asked now',
+    calls: 1,
   },
   {
     note: 'reset',
