@@ -49,7 +49,7 @@ function exchange(baseUrl: string, agent: Agent, counts: Counts): Promise<'answe
     else socket.once('secureConnect', () => (sent = true));
   });
   const fail = (why: string) => {
-    if (sent) counts.lost.push(why);
+    if (sent) counts.lost.push(`${why} (${asked.reusedSocket ? 'kept' : 'new'} connection)`);
     else counts.refused += 1;
     resolve('ended');
   };
