@@ -222,6 +222,7 @@ const methods = {
   recordForeignRefresh: (_any, change) => change.recordForeignRefresh(instance, '0f'),
   noteRefusedCredentials: (_any, change) => change.noteRefusedCredentials({ expired: 1 }),
   state: 'reads',
+  acceptClock: (_, change) => change.acceptClock(),
   source: 'reads',
   domain: 'reads',
   excerpt: 'reads',
