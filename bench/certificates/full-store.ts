@@ -46,7 +46,7 @@ async function fill(store: Store, instances: number): Promise<string[]> {
 const names = [
   'registered',
   'refreshed',
-  'a certificate taken back',
+  'a certificate revoked',
   'new revocations read',
   'orphans listed',
   'nothing to forget',
@@ -72,7 +72,7 @@ function operations(store: Store, serials: string[]): Operations {
       await store.instances.rotate(keyOf(index), presented, given, epochSeconds(systemClock));
       serials[index] = given.serial;
     },
-    'a certificate taken back': (turn) =>
+    'a certificate revoked': (turn) =>
       store.change({ actor: 'bench' }, (change) => change.revokeCertificate(serials[indexOf(turn)] ?? '', revocation)),
     'new revocations read': () => store.certificates.revocationsAfter(1_000_000, 0),
     'orphans listed': () => store.certificates.orphans(0),

@@ -11,8 +11,8 @@ export function parseArguments<Result>(parse: () => Result): Result {
   }
 }
 
-/** `value` when it is a whole number in the range, else `invalid-argument`. */
+/** `value` when it is an integer in the range, else `invalid-argument`. */
 export function wholeNumber(value: number, name: string, least: number, most: number): number {
   if (Number.isSafeInteger(value) && value >= least && value <= most) return value;
-  throw new SignetClientError('invalid-argument', `${name} must be a whole number from ${least} to ${most}`);
+  throw new SignetClientError('invalid-argument', `${name} must be an integer from ${least} to ${most}`);
 }

@@ -111,7 +111,7 @@ function parseQuery({ domain, role, durationSeconds, externalId }: AwsQuery) {
 function decode(body: Uint8Array): AwsCredentials {
   const json = decodeObject(body);
   const expiresAt = parseTimestamp(stringMember(json, 'expiration'));
-  if (expiresAt === undefined) throw malformed('`expiration` is no time');
+  if (expiresAt === undefined) throw malformed('`expiration` is not a time');
   return {
     accessKeyId: stringMember(json, 'accessKeyId'),
     secretAccessKey: stringMember(json, 'secretAccessKey'),

@@ -27,7 +27,7 @@ export function decodeObject(body: Uint8Array): JsonObject {
 
 export function stringMember(object: JsonObject, name: string): string {
   const value = object[name];
-  if (typeof value !== 'string' || value === '') throw malformed(`\`${name}\` is no text`);
+  if (typeof value !== 'string' || value === '') throw malformed(`\`${name}\` must be a string`);
   return value;
 }
 
@@ -40,7 +40,7 @@ export function booleanMember(object: JsonObject, name: string): boolean {
 export function stringsMember(object: JsonObject, name: string): readonly string[] {
   const value = object[name];
   if (!Array.isArray(value) || !value.every((item) => typeof item === 'string')) {
-    throw malformed(`\`${name}\` is no list of texts`);
+    throw malformed(`\`${name}\` must be an array of strings`);
   }
   return value;
 }

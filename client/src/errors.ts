@@ -3,7 +3,7 @@
  *
  * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
  * - `invalid-identity`: the certificate, key or CA files cannot be read, or the key is not the certificate's.
- * - `invalid-cache`: `tokenCacheFile` is not fit to hold tokens; it is left alone. Calls go on without it.
+ * - `invalid-cache`: `tokenCacheFile` cannot hold tokens; it is left alone. Calls go on without it.
  * - `unknown-key`: a token names a key that the server does not publish.
  * - `unreachable`: no connection (DNS, refused, no handshake in time), or it broke before the whole answer was in.
  * - `timed-out`: the answer took longer than the time-out.
@@ -32,7 +32,7 @@ export type SignetClientErrorCode =
   | 'response-too-large'
   | 'response-malformed';
 
-/** What the server said in an answer that is no success. */
+/** What the server said in an answer that is not a success. */
 export interface ServerAnswer {
   readonly status: number;
   /** `code` of the body (the HTTP status again, docs/reference/http.md#errors), when the body had one. */

@@ -18,7 +18,7 @@ export interface Metadata {
 export async function fetchKeys(http: Http, signal: AbortSignal | undefined): Promise<PublishedKeys> {
   const answer = await http.send({ method: 'GET', path: ['oauth2', 'keys'], query: { rfc: 'true' }, signal });
   const { keys } = decodeObject(answer.body);
-  if (!Array.isArray(keys)) throw malformed('`keys` is no list');
+  if (!Array.isArray(keys)) throw malformed('`keys` must be an array');
   const maxAge = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(answer.headers['cache-control'] ?? '')?.[1];
   return {
     keys: keys.map(decodeJwk).filter((key) => key !== undefined),

@@ -75,7 +75,7 @@ export class SshCertificates {
   }
 
   /**
-   * `POST /sshcert/revoke`: takes back the certificate of a serial number, or every one of a key id that is in force; answers how many. The
+   * `POST /sshcert/revoke`: revokes the certificate of a serial number, or every one of a key id that is in force; answers how many. The
    * owner may, and an operator. Throws `refused` with 403 for others, 404 when none is in force.
    */
   async revoke({ signal, serial, keyId, reason }: SshRevocationQuery): Promise<number> {
@@ -87,7 +87,7 @@ export class SshCertificates {
       signal,
     });
     const { revoked } = decodeObject(body);
-    if (typeof revoked !== 'number') throw malformed('`revoked` is no number');
+    if (typeof revoked !== 'number') throw malformed('`revoked` must be a number');
     return revoked;
   }
 }

@@ -59,7 +59,7 @@ function parseUrl(address: string | URL): URL {
   throw new SignetClientError('invalid-argument', 'the address is not an https URL');
 }
 
-/** Whether another token may help: the service says so (RFC 6750 §3.1), or this one has ended on the way. */
+/** Whether another token may help: the service says so (RFC 6750 §3.1), or this one has expired on the way. */
 function isTokenFault(answer: Response, token: AccessToken, now: number): boolean {
   if (answer.status !== 401 && answer.status !== 403) return false;
   const challenge = answer.headers.get('www-authenticate') ?? '';

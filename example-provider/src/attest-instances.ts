@@ -69,7 +69,7 @@ export function attestationEndpoints(
 
 function parseConfirmation(value: unknown): Confirmation {
   const parsed = confirmationSchema.safeParse(value);
-  if (!parsed.success) throw new HttpError(400, 'the body is no InstanceConfirmation');
+  if (!parsed.success) throw new HttpError(400, 'the body is not an InstanceConfirmation');
   return parsed.data;
 }
 

@@ -47,7 +47,7 @@ function announce(url: string, config: ProviderConfig, options: Options): void {
   process.stdout.write(`${line}\n`);
 }
 
-// A reader that stops early, as in `… | head -n 1`, is no failure of ours.
+// A reader that stops early, as in `… | head -n 1`, is not a failure of ours.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exitCode = 1;

@@ -46,6 +46,6 @@ export function createProvider(deps: ProviderDeps): Server {
   const app = createApp({ endpoints, health: () => engine.health(), isStopping, isTrusted, logger });
   const server = createTlsServer(files, app);
   trust.watch(server);
-  followFiles(server, files, (error) => logger.error({ error: String(error) }, 'TLS files are unfit'));
+  followFiles(server, files, (error) => logger.error({ error: String(error) }, 'TLS files cannot be used'));
   return server;
 }

@@ -60,7 +60,7 @@ export interface ConnectionTrust {
   isTrusted(connection: Socket): boolean;
 }
 
-/** Node does not keep the chain that a client has sent, so it cannot be verified again: who is in doubt connects anew. */
+/** Node does not keep the chain that a client has sent, so it cannot be verified again: who is in doubt connects again. */
 export function connectionTrust(files: Pick<TlsFiles, 'generation'>): ConnectionTrust {
   /** A TLS connection is another object than the one below it: their ends are the same. */
   const begun = new Map<string, number>();
@@ -109,7 +109,7 @@ export function createTlsServer(files: TlsFiles, app: Koa): Server {
 const reloadMs = 10_000;
 
 /**
- * Takes renewed certificates and other authorities into use on new connections, until the server is closed; files that are unfit, or half
+ * Takes renewed certificates and other authorities into use on new connections, until the server is closed; files that cannot be used, or half
  * written, leave the old ones in use and are told once. They are read by their names each time, so that it does not matter how they
  * were replaced.
  */

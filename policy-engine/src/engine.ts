@@ -18,7 +18,7 @@ import type {
   OpenOptions,
 } from './engine/requests.ts';
 import { readRoleCertificate } from './engine/role-certificate.ts';
-import { TokenDoor } from './engine/token-door.ts';
+import { TokenAuthenticator } from './engine/token-authenticator.ts';
 import { PolicyEngineError } from './errors.ts';
 import { type KeySource, keySource, type OpenedKeys } from './keys/index.ts';
 import { type EngineHealth, healthOf } from './loader/health.ts';
@@ -52,7 +52,7 @@ interface EngineParts {
 /** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
 export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #clock: SteadyClock;
-  readonly #door: TokenDoor;
+  readonly #authenticator: TokenAuthenticator;
   readonly #recorder: DecisionRecorder | undefined;
   readonly #served: ServedDomains;
   #set: PolicySet;
@@ -61,7 +61,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   private constructor({ options, clock, keys, issuers, served, set }: EngineParts) {
     this.#clock = clock;
-    this.#door = new TokenDoor({
+    this.#authenticator = new TokenAuthenticator({
       keys,
       issuers,
       requireBound: options.requireBound ?? true,
@@ -103,7 +103,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     directory.onChange((set) => {
       engine.#set = set;
     });
-    directory.onIssuerChange(() => engine.#door.clear());
+    directory.onIssuerChange(() => engine.#authenticator.clear());
     if ((issuers ?? directory.issuers).length > 0) return engine;
     await engine.close();
     throw new PolicyEngineError('invalid-options', 'no issuer is trusted: give `issuers`, or keys.json with one');
@@ -184,12 +184,12 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const { action, resource, context } = request;
       const asked = { roles: [], action, resource };
       const now = this.#clock.now();
-      const outcome = await this.#door.verify(withoutScheme(request.token), now);
+      const outcome = await this.#authenticator.verify(withoutScheme(request.token), now);
       if (outcome.kind === 'invalid') {
         return explanation('DENY_TOKEN_INVALID', asked, { token: { fault: outcome.fault } });
       }
       const { token } = outcome;
-      const refusal = this.#door.refusal(token, request.certificate, now);
+      const refusal = this.#authenticator.refusal(token, request.certificate, now);
       const { domain, roles } = token;
       const explained =
         explainUnserved(this.#served, { domain, roles, action, resource }) ??
@@ -234,7 +234,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   async close(): Promise<void> {
     this.#openedKeys?.close();
     await this.#directory?.close();
-    this.#door.clear();
+    this.#authenticator.clear();
     await this.#recorder?.flush();
   }
 
@@ -250,14 +250,14 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   #decideToken(value: string, request: DecideRequest): Promise<Decision> {
     const text = withoutScheme(value);
     const now = this.#clock.now();
-    const token = this.#door.known(text, now);
+    const token = this.#authenticator.known(text, now);
     if (token === undefined) return this.#verifyAndDecide(text, request);
     return Promise.resolve(this.#decideVerified(token, request, now));
   }
 
   async #verifyAndDecide(text: string, request: DecideRequest): Promise<Decision> {
     try {
-      const outcome = await this.#door.verify(text, this.#clock.now());
+      const outcome = await this.#authenticator.verify(text, this.#clock.now());
       if (outcome.kind === 'invalid') return this.#refuse('DENY_TOKEN_INVALID', request);
       return this.#decideVerified(outcome.token, request, this.#clock.now());
     } catch {
@@ -267,7 +267,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   #decideVerified(token: VerifiedAccessToken, request: DecideRequest, now: number): Decision {
     const { action, resource, context } = request;
-    const refusal = this.#door.refusal(token, request.certificate, now);
+    const refusal = this.#authenticator.refusal(token, request.certificate, now);
     const decision =
       refusal === undefined ? this.#decideHeld(token, action, resource, now, context) : bareDecision(refusal);
     return this.#recorded(decision, request, token);

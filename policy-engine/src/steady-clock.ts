@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts';
 
-/** A clock that setting another one back does not take back. */
+/** A clock that setting another one back does not set back. */
 export interface SteadyClock extends Clock {
   /** How far behind this one the other clock was the last time, in milliseconds; 0 when it was not. */
   readonly setBackMs: number;

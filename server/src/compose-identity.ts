@@ -39,7 +39,7 @@ export interface IdentityParts extends DecideAgainDeps {
   readonly peers?: Peers;
 }
 
-/** The part of a server that issues certificates and knows those taken back. */
+/** The part of a server that issues certificates and knows those revoked. */
 export interface OpenIdentity {
   readonly isRevoked: HttpServerDeps['isRevoked'];
   readonly isRevokedThumbprint: HttpServerDeps['isRevokedThumbprint'];
@@ -48,7 +48,7 @@ export interface OpenIdentity {
   close(): Promise<void>;
 }
 
-/** Opens issuers and revocations. Without a configured issuer nothing is issued; what was taken back is refused all the same. */
+/** Opens issuers and revocations. Without a configured issuer nothing is issued; what was revoked is refused all the same. */
 export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> {
   const { config, store, clock, logger } = parts;
   const revocations = await openLiveRevocations({
@@ -80,7 +80,7 @@ async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise
   const { issuers: sources, roots, reloadIntervalMs } = config.certificates;
   if (sources.length === 0) return undefined;
   const onError = (error: unknown) =>
-    logger.error({ error: String(error) }, 'issuers are unfit, the old ones stay in use');
+    logger.error({ error: String(error) }, 'issuers cannot be used, the old ones stay in use');
   return openIssuers({ sources, roots, reloadIntervalMs, onError });
 }
 

@@ -44,7 +44,7 @@ export interface ServerDeps {
 export interface RunningServer {
   readonly baseUrl: string;
   readonly issuer: string;
-  /** Takes the files of TLS anew, as it also does by itself when they change. */
+  /** Reloads the TLS files, as it also does by itself when they change. */
   reload(): void;
   /** Looks at the store now instead of at the next refresh. */
   refresh(): Promise<void>;

@@ -180,7 +180,7 @@ export type StoreRefusal =
   | 'seal'
   | 'missing';
 
-/** The store is not fit to be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */
+/** The store cannot be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */
 export class StoreRefusedError extends DomainError {
   override readonly name = 'StoreRefusedError';
   readonly code = 'store-refused';

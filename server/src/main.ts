@@ -9,7 +9,7 @@ function packageVersion(): string {
   return known ? String(manifest.version) : 'unknown';
 }
 
-// A reader that stops early, as in `signet keys list | head -n 1`, is no failure of ours.
+// A reader that stops early, as in `signet keys list | head -n 1`, is not a failure of ours.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exitCode = 1;

@@ -19,7 +19,7 @@ import { UnauthenticatedError } from './errors.ts';
 import { principalState, type Snapshot } from './snapshot/snapshot.ts';
 
 /**
- * Who is calling: a service or user, or the holder of a role certificate, who is no identity
+ * Who is calling: a service or user, or the holder of a role certificate, who is not an identity
  * (docs/reference/authentication.md#who-a-certificate-names).
  */
 export type Principal =
@@ -38,7 +38,7 @@ export interface ClientCertificate {
   readonly der: Buffer;
 }
 
-/** Why a certificate is nobody's; for the log. */
+/** Why a certificate names no principal; for the log. */
 export type CertificateFault = 'encoding' | 'authority' | 'usage' | 'subject' | 'name';
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';
@@ -46,7 +46,7 @@ const clientAuth = '1.3.6.1.5.5.7.3.2';
 /**
  * The principal of a client certificate whose chain TLS has verified: the one Subject CN, `domain.service` split at the
  * last dot or `domain:role.name`. The DER is read strictly and once; text forms of a subject, in which one value can look like two,
- * are not used. A fault when it is no leaf for client authentication or its name is missing, double or not in the grammar.
+ * are not used. A fault when it is not a leaf for client authentication or its name is missing, double or not in the grammar.
  */
 export function readClientCertificate(certificate: X509Certificate): ClientCertificate | CertificateFault {
   const read = readStrictly(certificate.raw);
@@ -104,11 +104,11 @@ function principalOf(commonName: string, thumbprint: string): Principal | undefi
   }
 }
 
-/** Whether a certificate with this serial number was taken back. */
+/** Whether a certificate with this serial number was revoked. */
 export type IsRevoked = (serial: string) => boolean;
 
 /**
- * Checks what can change while a connection lives: the certificate's dates, whether it was taken back, and the state of who it names.
+ * Checks what can change while a connection lives: the certificate's dates, whether it was revoked, and the state of who it names.
  * Throws `UnauthenticatedError`.
  */
 export function checkClientCertificate(
@@ -142,7 +142,7 @@ function requireOwnTime(claimed: string, issuedAt: number, from: number): void {
 
 /**
  * Whether a certificate was issued before credentials of its name count (both in milliseconds). Certificates tell the second; those of
- * the same second that were given to the name before were taken back with it.
+ * the same second that were given to the name before were revoked with it.
  */
 export function isOfPredecessor(issuedAt: number, from: number): boolean {
   return issuedAt < Math.floor(from / 1000) * 1000;

@@ -3,7 +3,7 @@ import type { Logger } from './logger.ts';
 
 export interface WatchTlsFilesDeps {
   readonly files: readonly string[];
-  /** Takes the files anew; throws when they are unfit. */
+  /** Reloads the files; throws when they cannot be used. */
   readonly reload: () => void;
   readonly logger: Logger;
 }
@@ -29,7 +29,7 @@ export function watchTlsFiles(deps: WatchTlsFilesDeps): TlsFilesWatch {
       deps.reload();
       deps.logger.info('TLS files taken into use');
     } catch (error) {
-      deps.logger.error({ error: String(error) }, 'TLS files are unfit, the old ones stay in use');
+      deps.logger.error({ error: String(error) }, 'TLS files cannot be used, the old ones stay in use');
       timer = setTimeout(reloadNow, retryMs).unref();
     }
   }

@@ -298,7 +298,7 @@ const badOptions: readonly { note: string; options: Record<string, unknown>; mes
   {
     note: 'a time-out of nothing',
     options: { readTimeoutMs: 0 },
-    message: 'readTimeoutMs must be a whole number from 1 to 86400000',
+    message: 'readTimeoutMs must be an integer from 1 to 86400000',
   },
   { note: 'a proxy of another kind', options: { proxy: 'socks://x' }, message: 'proxy is not an http or https URL' },
 ];

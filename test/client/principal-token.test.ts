@@ -69,7 +69,7 @@ const bad: readonly { note: string; change: Partial<PrincipalTokenOptions>; mess
   {
     note: 'life',
     change: { lifetimeSeconds: 2_592_001 },
-    message: 'lifetimeSeconds must be a whole number from 1 to 2592000',
+    message: 'lifetimeSeconds must be an integer from 1 to 2592000',
   },
   { note: 'key text', change: { privateKey: 'secret' }, message: 'privateKey is not a PEM private key' },
   {

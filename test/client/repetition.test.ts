@@ -42,7 +42,7 @@ const repeated: readonly (readonly [name: string, fail: Respond, times: number, 
   ['403', status(403), 1, 1, false],
   ['404', status(404), 1, 1, false],
   ['302', status(302), 1, 1, false],
-  ['an answer that is no JSON', (_, response) => void response.writeHead(200).end('x'), 1, 1, false],
+  ['an answer that is not JSON', (_, response) => void response.writeHead(200).end('x'), 1, 1, false],
 ];
 
 for (const [name, fail, times, requests, ok] of repeated) {

@@ -48,7 +48,7 @@ for (const [note, content] of unused) {
   });
 }
 
-test('what is no JSON holds nothing, nor does a file that is not there', async (t) => {
+test('what is not JSON holds nothing, nor does a file that is not there', async (t) => {
   t.is((await new TokenFile(written(t, '{"version":1,')).read(1000)).size, 0);
   t.is((await new TokenFile(join(temporaryFolder(t), 'none')).read(1000)).size, 0);
 });
@@ -66,7 +66,7 @@ const bad: [note: string, entry: unknown][] = [
   ['an access token that is a number', { ...entry, token: { ...token, accessToken: 7 } }],
   ['a life of nought', { ...entry, lifetimeMs: 0 }],
   ['an end past its life', { ...entry, token: { ...token, expiresAt: 2001 } }],
-  ['an end that is no whole number', { ...entry, token: { ...token, expiresAt: 1500.5 } }],
+  ['an end that is not an integer', { ...entry, token: { ...token, expiresAt: 1500.5 } }],
   ['a scope that is a string', { ...entry, token: { ...token, scope: 'd:role.r' } }],
   ['a scope with a number', { ...entry, token: { ...token, scope: ['d:role.r', 7] } }],
 ];

@@ -210,12 +210,12 @@ const malformed: readonly { note: string; body: unknown; message: string }[] = [
   {
     note: 'no token',
     body: { token_type: 'Bearer', expires_in: 1 },
-    message: 'the answer is malformed: `access_token` is no text',
+    message: 'the answer is malformed: `access_token` must be a string',
   },
   {
-    note: 'a life that is no number',
+    note: 'a life that is not a number',
     body: { access_token: 'x', token_type: 'Bearer', expires_in: '7200' },
-    message: 'the answer is malformed: `expires_in` is no positive number of seconds',
+    message: 'the answer is malformed: `expires_in` must be a positive number of seconds',
   },
   {
     note: 'another kind of token',
@@ -237,7 +237,7 @@ const badQueries: readonly { note: string; query: TokenQuery; message: string }[
   {
     note: 'life',
     query: { domain: 'a', expiresIn: -1 },
-    message: 'expiresIn must be a whole number from 0 to 2147483647',
+    message: 'expiresIn must be an integer from 0 to 2147483647',
   },
 ];
 

@@ -75,7 +75,7 @@ test('a CA bundle that changes alone is taken into use', async (t) => {
   t.deepEqual(errors, []);
 });
 
-test('files that are unfit leave the old ones in use and are told once, until they are fit again', async (t) => {
+test('files that cannot be used leave the old ones in use and are told once, until they are fit again', async (t) => {
   const { authority, tls, errors, authorized } = await world(t);
   const next = authority.certificate('catalog.api');
   writeFileSync(tls.key, next.key);

@@ -47,7 +47,7 @@ const samples: [note: string, code: string, found: ReturnType<typeof boundsIn>][
   ['a term', 'const day = 10;\nconst longestA = 2 ** 3 * day - (1 << 1);', [{ name: 'longestA', value: 78 }]],
   ['a word that only begins like it', 'const minute = 60; const maximA = 1; const mostly = 1;', []],
   ['the bare word', 'const deepest = 32;', [{ name: 'deepest', value: 32 }]],
-  ['what is no number', 'const maxA = () => 1; const limits = {}; let maxB = 1;', [{ name: 'maxB', value: 1 }]],
+  ['what is not a number', 'const maxA = () => 1; const limits = {}; let maxB = 1;', [{ name: 'maxB', value: 1 }]],
 ];
 for (const [note, code, found] of samples) {
   test(`finds the bounds of a source: ${note}`, (t) => t.deepEqual(boundsIn(code), found));

@@ -62,7 +62,7 @@ const samples: [note: string, code: string, made: string[]][] = [
     ],
   ],
   ['when work pauses', 'function* f() { if (a % b === 0) yield; }', []],
-  ['what is no rule', 'const a: string = b ?? c; type T = 1 | 2; f(true);', []],
+  ['what is not a rule', 'const a: string = b ?? c; type T = 1 | 2; f(true);', []],
 ];
 for (const [note, code, expected] of samples) {
   test(`mutations of ${note}`, (t) => t.deepEqual(made(code).sort(), expected.sort()));

@@ -52,17 +52,17 @@ const comparisons: Readonly<Record<string, readonly [kind: MutationKind, becomes
   ],
 };
 
-/** `a < b ? -1 : 1`: the order of a list is no rule. */
+/** `a < b ? -1 : 1`: the order of a list is not a rule. */
 function isOrder({ consequent, alternate }: ConditionalExpression): boolean {
   return consequent.type === 'UnaryExpression' && consequent.operator === '-' && alternate.type !== 'Identifier';
 }
 
-/** `error instanceof Error ? error.message : …`: what a message says is no rule. */
+/** `error instanceof Error ? error.message : …`: what a message says is not a rule. */
 function isErrorCheck(test: Expression): boolean {
   return test.type === 'BinaryExpression' && test.right.type === 'Identifier' && test.right.name === 'Error';
 }
 
-/** The condition of `...(x !== undefined && { x })`: whether what is absent is left out or written as `undefined` is no rule. */
+/** The condition of `...(x !== undefined && { x })`: whether what is absent is left out or written as `undefined` is not a rule. */
 function conditionOfOptional({ argument }: SpreadElement, bare: string): Expression | undefined {
   if (argument.type !== 'LogicalExpression' || argument.operator !== '&&') return undefined;
   const { left, right } = argument;
@@ -74,7 +74,7 @@ function conditionOfOptional({ argument }: SpreadElement, bare: string): Express
   return text(left.right) === 'undefined' && text(left.left) === text(property.value) ? left : undefined;
 }
 
-/** `if (…) yield;`: when work lets others run in between is no rule. */
+/** `if (…) yield;`: when work lets others run in between is not a rule. */
 function isPause(consequent: AnyNode): boolean {
   return (
     consequent.type === 'ExpressionStatement' &&

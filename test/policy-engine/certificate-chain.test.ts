@@ -43,7 +43,7 @@ test('the issuer has the key that signed, not only the name', async (t) => {
   t.is(issuedUntil({ leaf: leaf.certificate, intermediates: [] }, [double.certificate], now), undefined);
 });
 
-test('an issuer that is no authority is none, as an anchor and in between', async (t) => {
+test('an issuer that is not an authority is none, as an anchor and in between', async (t) => {
   const plain = await makeCertificate({ name: 'plain', issuer: root });
   const below = await makeCertificate({ name: 'below', issuer: plain });
   t.is(issuedUntil({ leaf: below.certificate, intermediates: [] }, [plain.certificate], now), undefined);

@@ -14,7 +14,7 @@ import type { DomainRecord } from '@signet/server/store/records';
 import { referenceDecide } from './reference.ts';
 
 /** One request about the domain `catalog`, and its policy. */
-export interface Asked {
+export interface RequiredAccess {
   assertions: readonly AssertionInput[];
   roles: readonly string[];
   action: string;
@@ -31,7 +31,7 @@ export interface Answer {
 
 const policyName = 'catalog:policy.p';
 
-function answer(asked: Asked, { status, assertion }: Pick<Decision, 'status' | 'assertion'>): Answer {
+function answer(asked: RequiredAccess, { status, assertion }: Pick<Decision, 'status' | 'assertion'>): Answer {
   if (assertion === undefined) return { status };
   const { effect, role, action, resource } = assertion;
   const decidedBy = asked.assertions.findIndex(
@@ -42,7 +42,7 @@ function answer(asked: Asked, { status, assertion }: Pick<Decision, 'status' | '
 }
 
 /** The plain evaluator of the tests. */
-export function referenceDoor(asked: Asked): Answer {
+export function referenceDoor(asked: RequiredAccess): Answer {
   const { assertions, roles, action, resource, context } = asked;
   const { status, assertion } = referenceDecide(
     { catalog: [{ name: policyName, assertions }] },
@@ -56,13 +56,13 @@ export function catalogEngine(authority: TestAuthority, assertions: readonly Ass
 }
 
 /** The library, with a token. */
-export async function engineDoor(engine: PolicyEngine, token: string, asked: Asked): Promise<Answer> {
+export async function engineDoor(engine: PolicyEngine, token: string, asked: RequiredAccess): Promise<Answer> {
   const { action, resource, context } = asked;
   return answer(asked, await engine.decide({ token, action, resource, ...(context !== undefined && { context }) }));
 }
 
 /** The server's access check, about a principal that is listed in exactly the roles asked for. */
-export function serverDoor(asked: Asked): Answer {
+export function serverDoor(asked: RequiredAccess): Answer {
   const [only] = serverDoors(asked.assertions, [asked]);
   if (only === undefined) throw new Error('no answer');
   return only;
@@ -71,7 +71,7 @@ export function serverDoor(asked: Asked): Answer {
 /** The same for several requests of one policy: each has a principal of its own. */
 export function serverDoors(
   assertions: readonly AssertionInput[],
-  requests: readonly Omit<Asked, 'assertions'>[],
+  requests: readonly Omit<RequiredAccess, 'assertions'>[],
 ): Answer[] {
   const { snapshot, problems } = compileSnapshot(undefined, {
     state: { epoch: 0, counter: 1, head: '' },
@@ -94,7 +94,7 @@ function principalOf(index: number): PrincipalName {
 
 function catalogRecord(
   assertions: readonly AssertionInput[],
-  requests: readonly Omit<Asked, 'assertions'>[],
+  requests: readonly Omit<RequiredAccess, 'assertions'>[],
 ): DomainRecord {
   const roles = new Set(requests.flatMap((request) => request.roles));
   const membersOf = (role: string) =>

@@ -21,7 +21,7 @@ for (const [change, expected] of cases) {
   test(`${JSON.stringify(change)} is ${expected}`, (t) => t.is(nameOf({ ...plain, ...change }), expected));
 }
 
-test('what is no label in lower case, or looks like a hash or an internationalized name, is hashed', (t) => {
+test('what is not a label in lower case, or looks like a hash or an internationalized name, is hashed', (t) => {
   const ids = ['I', 'a.b', '-a', 'a-', '~', 'xn--a', hashed, 'a'.repeat(64)];
   for (const instanceId of ids) t.regex(nameOf({ ...plain, instanceId }), /^sha256-[a-z2-7]{52}\.player\./, instanceId);
   t.true(nameOf({ ...plain, instanceId: 'a'.repeat(63) }).startsWith('a'.repeat(63)), 'the longest label');

@@ -4,13 +4,21 @@ import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
 import fc from 'fast-check';
 import { policies } from './arbitrary.ts';
-import { type Answer, type Asked, catalogEngine, engineDoor, referenceDoor, serverDoor, serverDoors } from './doors.ts';
+import {
+  type Answer,
+  catalogEngine,
+  engineDoor,
+  type RequiredAccess,
+  referenceDoor,
+  serverDoor,
+  serverDoors,
+} from './doors.ts';
 
 /* The same question through three doors: the library with a token, the server's access check, and the plain evaluator. */
 
 const authority = await createTestAuthority();
 const file = new URL('../support/cases/decisions.json', import.meta.url);
-const cases: readonly (Asked & Answer & { note: string })[] = JSON.parse(readFileSync(file, 'utf8'));
+const cases: readonly (RequiredAccess & Answer & { note: string })[] = JSON.parse(readFileSync(file, 'utf8'));
 
 /** One token a list of roles, so that the doors and not the signatures take the time. */
 const tokens = new Map<string, Promise<string>>();

@@ -55,7 +55,7 @@ export const hostileValues: readonly (readonly [name: string, json: string])[] =
   ['a PEM of one block', `"-----BEGIN PUBLIC KEY-----${'A'.repeat(1_000_000)}"`],
   ['members', filled('[', (index) => `"a.b${index}"`, ']')],
   ['members, the last of which is wrong', filled('[', (index) => `"a.b${index}"`, ',"x"]').replace(/,"a\.b\d+",/, ',')],
-  ['members that are no names', filled('[', () => '"a b"', ']')],
+  ['members that are not names', filled('[', () => '"a b"', ']')],
   ['members that are there twice', filled('[', () => '"a.b"', ']')],
   ['members as objects', filled('[', (index) => `{"name":"a.b${index}"}`, ']')],
   ['members with times', filled('[', (index) => `{"name":"a.b${index}","expires":"2027-01-01T00:00:00Z"}`, ']')],

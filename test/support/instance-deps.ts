@@ -10,7 +10,7 @@ import type { AttestationRequest, Attested } from '@signet/server/instances/atte
 import { plainlyAttested } from '@signet/server/instances/attestation/attestation';
 import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
-import type { InstanceKey, Standing } from '@signet/server/instances/instance-store';
+import type { InstanceKey, InstanceStatus } from '@signet/server/instances/instance-store';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { createPki } from './pki.ts';
 import { ecPair, type Pair } from './requests.ts';
@@ -60,7 +60,7 @@ export interface DepsSketch {
   readonly later?: Snapshot | undefined;
   /** What is recorded of the presented certificate. */
   readonly row?: object | undefined;
-  readonly standing?: Standing | undefined;
+  readonly standing?: InstanceStatus | undefined;
   readonly rotation?: string;
   readonly attested?: Partial<Attested>;
   /** Whether the provider can be asked, in the first snapshot and in the later one. */

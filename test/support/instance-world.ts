@@ -40,7 +40,7 @@ export const instanceDomains = [
 export interface InstanceWorld extends TestServer {
   as(who?: CallerOptions): Caller;
   identity(name: string): Promise<Caller>;
-  /** A one-time token for an instance of `media.player`, or the answer that refused it. */
+  /** A join token for an instance of `media.player`, or the answer that refused it. */
   token(id: string, service?: string): Promise<string>;
 }
 

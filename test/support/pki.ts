@@ -55,7 +55,7 @@ export async function createPki(clock: Clock = systemClock): Promise<Pki> {
 
 function identityOf(name: string) {
   const parts = splitPrincipal(parsePrincipalName(name));
-  if (parts === undefined) throw new Error(`${name} is no service`);
+  if (parts === undefined) throw new Error(`${name} is not a service`);
   return { ...parts, trustDomain: 'signet.test' };
 }
 

@@ -315,7 +315,7 @@ export async function tryChange(world: RandomWorld, name: string, tries = 1): Pr
   }
 }
 
-/** One of an instance, and one of somebody who is no service here. */
+/** One of an instance, and one of somebody who is not a service here. */
 async function issueSome(world: RandomWorld): Promise<void> {
   const { certificates, instances } = world.store;
   const { serial, otherSerial } = new Choice(world);

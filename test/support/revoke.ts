@@ -1,7 +1,7 @@
 import type { Revocation } from '@signet/server/certificates/certificate-store';
 import type { Store } from '@signet/server/store/store';
 
-/** Takes a certificate back as an operator does; false when there is none, or it was taken back before. */
+/** Revokes a certificate as an operator does; false when there is none, or it was revoked before. */
 export function revoke(store: Store, serial: string, revocation: Revocation): Promise<boolean> {
   return store.change({ actor: revocation.by }, (transaction) => transaction.revokeCertificate(serial, revocation));
 }

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { knownSchemas } from '@signet/server/store/sqlite/known-schema';
 import Database from 'better-sqlite3';
 
-/* How each step of the schema is taken back, the newest first. */
+/* How each step of the schema is revoked, the newest first. */
 
 const undo = [
   ['012-changes', 'drop table changes;'],

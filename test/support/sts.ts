@@ -70,7 +70,7 @@ function hmac(key: string | Buffer, text: string): Buffer {
   return createHmac('sha256', key).update(text).digest();
 }
 
-/** Signature version 4, computed anew from the request as it arrived. */
+/** Signature version 4, computed again from the request as it arrived. */
 function signatureFault(request: IncomingMessage, body: string): string | undefined {
   const header = request.headers.authorization ?? '';
   const match =

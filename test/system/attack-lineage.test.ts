@@ -249,14 +249,14 @@ test("an instance's certificate stays in its lineage whatever key it names", asy
   t.is((await ask({ certificate: renewed, key: keyPem(vouching) })).status, 401);
 });
 
-test('an instance whose certificate the store does not know renews nothing and is no host', async (t) => {
+test('an instance whose certificate the store does not know renews nothing and is not a host', async (t) => {
   const options = sshOptions(t);
   const world = await instanceWorld(t, { options });
   const instance = await register(world, 'k-2');
   // Another store, as after a restore from a backup of before.
   const restored = await instanceWorld(t, { options, pki: world.pki });
   const call = restored.as(instance);
-  const message = 'the certificate of an instance is not known here, it must register anew';
+  const message = 'the certificate of an instance is not known here, it must register again';
   const csr = instanceRequest('k-2', pairOf(instance.key));
   t.deepEqual((await call('/instance/media/player/refresh', json({ csr }))).body, { code: 403, message });
   const host = await call(
@@ -327,7 +327,7 @@ test('a serial number counts once as the previous one', async (t) => {
   const again = await refresh(world, first);
   t.deepEqual([second.answer.status, again.answer.status], [200, 200], 'one answer was lost');
   const stolen = await refresh(world, first);
-  t.deepEqual(stolen.answer.body, { code: 403, message: 'the instance is revoked, it must register anew' });
+  t.deepEqual(stolen.answer.body, { code: 403, message: 'the instance is revoked, it must register again' });
   t.is((await refresh(world, again)).answer.status, 401);
 
   // A refresh with the current one makes the next previous one, which counts once as well.
@@ -351,7 +351,7 @@ test('join tokens end with their instance', async (t) => {
     return world.as()('/instance', json({ ...body, csr: instanceRequest(id) }));
   };
   const ended = await attempt('j-1', unspent);
-  t.deepEqual(ended.body, { code: 403, message: 'attestationData is no valid join token for this instance' });
+  t.deepEqual(ended.body, { code: 403, message: 'attestationData is not a valid join token for this instance' });
   t.is((await attempt('j-2', neighbour)).status, 201);
   t.is((await attempt('j-1', await world.token('j-1'))).status, 201, 'a token of afterwards counts');
 

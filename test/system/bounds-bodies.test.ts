@@ -37,7 +37,7 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
   const cost = async (what: string, send: () => Promise<Answer>, check: (answer: Answer) => void) => {
     let [ms, mib] = [Number.POSITIVE_INFINITY, Number.POSITIVE_INFINITY];
     for (let run = 0; run < 8 && (ms > boundMs || mib > boundMiB); run += 1) {
-      // Its peak is counted anew from here.
+      // Its peak is counted again from here.
       writeFileSync(`/proc/${serving.pid}/clear_refs`, '5');
       const before = costOf(serving.pid);
       const answer = await send();

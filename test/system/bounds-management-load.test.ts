@@ -19,7 +19,7 @@ const revoked = 100_000;
 const onLinux = costsAreKnown ? test : test.skip;
 const named = (index: number) => `user.member${String(index).padStart(6, '0')}`;
 
-/** Puts certificates into the store that were taken back, as if its issuer had given them. */
+/** Puts certificates into the store that were revoked, as if its issuer had given them. */
 function revokeMany({ pki: { issuer }, storeFile }: Installation): void {
   const { id } = issuerFromPem(issuer.certificate, issuer.key);
   const database = new Database(storeFile);

@@ -59,7 +59,7 @@ test.serial(
       const { body } = await back.as(operator)('^/management/v1/domains/load/roles/d');
       return body !== undefined;
     });
-    t.like(await readinessOf(back), { code: 503, status: 'clock' }, 'what it writes is no witness');
+    t.like(await readinessOf(back), { code: 503, status: 'clock' }, 'what it writes is not a witness');
     await back.end();
     const again = await serve(t, installation, { limits: clockOff(library, '-5m') });
     t.is((await change(again, 'e')).status, 201);

@@ -62,7 +62,7 @@ test('a flood of handshakes that fail is one line at once and one a minute', asy
   const serving = await serve(t, installation);
   const flood = async () => {
     const socket = open(serving);
-    socket.end('this is no handshake\n');
+    socket.end('this is not a handshake\n');
     socket.resume();
     await once(socket, 'close');
   };

@@ -48,7 +48,7 @@ async function poll(world: DevWorld, what: string, isThere: (found: Version) => 
   });
 }
 
-test('a host takes the bundles of a restored store, and a certificate that was taken back stays refused', async (t) => {
+test('a host takes the bundles of a restored store, and a certificate that was revoked stays refused', async (t) => {
   const first = await startDevWorld();
   t.teardown(() => first.remove());
   const signet = (...args: readonly string[]) => first.signet(...args, '--config', join(first.folder, 'signet.yaml'));

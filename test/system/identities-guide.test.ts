@@ -34,7 +34,7 @@ withTools('every command of the identities guide does what the guide says', asyn
     /^state +valid$/m,
     /^renewAt +\d{4}-/m,
     /URI:spiffe:\/\/signet\.local\/ns\/default\/sa\/media\.studio, DNS:studio-7\.studio\.media\.sys-auth-server\.instanceid\.signet\.local/,
-    /attestationData is no valid join token for this instance/,
+    /attestationData is not a valid join token for this instance/,
     /"path":"\/attest\/instance","instanceId":"media-player-2"/,
     /^notAfter=.* GMT$/m,
     /^outcome +refreshed$/m,

@@ -187,6 +187,6 @@ test('a day of a thousand instances, with the server away for two hours: every o
   t.is(valid, instances);
   t.is(server.identity.isRevoked('00'), false);
   const registered = counts.get('registered') ?? 0;
-  t.is(registered, instances + instances / 10, 'those whose certificate ended registered anew, the others never');
+  t.is(registered, instances + instances / 10, 'those whose certificate ended registered again, the others never');
   t.log(Object.fromEntries(counts));
 });

@@ -30,7 +30,7 @@ function shownBy(url: string, caBundle: string): Promise<string> {
 }
 
 /** `openssl s_client` as a caller: whether the chain and the name of the server hold, and the server takes the certificate. */
-async function greet(t: ExecutionContext, world: DevWorld, url: string, who: string): Promise<void> {
+async function probeTls(t: ExecutionContext, world: DevWorld, url: string, who: string): Promise<void> {
   const { host, hostname } = new URL(url);
   const { cert = '', key = '' } = world.state.identities[who] ?? {};
   const name = hostname === 'localhost' ? ['-verify_hostname', hostname] : ['-verify_ip', hostname];
@@ -80,7 +80,7 @@ test('certificates of a minute are renewed in a running system, and a machine th
   agent.child.kill('SIGSTOP');
   const slept = leafIn(join(dir, 'cert.pem'));
 
-  for (const url of [state.baseUrl, state.providerUrl]) await greet(t, world, url, 'media.player');
+  for (const url of [state.baseUrl, state.providerUrl]) await probeTls(t, world, url, 'media.player');
   const before = ['catalog.api', 'catalog.updater', 'media.player'].map((who) => leafIn(certOf(who)).serialNumber);
   await until(
     'all of them are renewed',
@@ -95,7 +95,7 @@ test('certificates of a minute are renewed in a running system, and a machine th
     async () => (await shownBy(state.providerUrl, state.caBundle)) !== before[0],
     patienceMs,
   );
-  for (const url of [state.baseUrl, state.providerUrl]) await greet(t, world, url, 'media.player');
+  for (const url of [state.baseUrl, state.providerUrl]) await probeTls(t, world, url, 'media.player');
   const form = 'grant_type=client_credentials&scope=catalog:domain';
   const answer = await world.curl('media.player', `${state.baseUrl}/oauth2/token`, '--data', form);
   const bearer = `Authorization: Bearer ${JSON.parse(answer.body).access_token}`;
@@ -107,7 +107,7 @@ test('certificates of a minute are renewed in a running system, and a machine th
     ['registered'],
   );
   agent.child.kill('SIGCONT');
-  await until('it has registered anew', () => agent.lines.length > 1);
+  await until('it has registered again', () => agent.lines.length > 1);
   t.deepEqual(
     agent.lines.map(({ outcome }) => outcome),
     ['registered', 'registered'],

@@ -11,7 +11,7 @@ const withSshd = hasSshd ? test : test.skip;
 if (!hasSshd) test('OpenSSH is not installed here: what needs a real sshd is skipped', (t) => t.pass());
 
 withSshd(
-  'with the commands alone: a host gets its certificate, an operator logs in with one, and is out when it is taken back',
+  'with the commands alone: a host gets its certificate, an operator logs in with one, and is out when it is revoked',
   async (t) => {
     t.timeout(120_000);
     const world = await startDevWorld();

@@ -106,8 +106,8 @@ test('names every problem at once', (t) => {
 });
 
 for (const { note, text, ending } of [
-  { note: 'broken YAML', text: 'a: [', ending: 'is no YAML: line 1' },
-  { note: 'a list', text: '- a', ending: 'is no map of settings' },
+  { note: 'broken YAML', text: 'a: [', ending: 'is not YAML: line 1' },
+  { note: 'a list', text: '- a', ending: 'must be a mapping of settings' },
 ]) {
   test(`refuses ${note}`, (t) => {
     const file = join(temporaryFolder(t), 'updater.yaml');

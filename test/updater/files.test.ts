@@ -153,7 +153,7 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
       symlinkSync(join(path, 'real'), join(path, 'link'));
       return directoryOf(join(path, 'link'));
     },
-    what: /is no directory \(or a symbolic link to one\)$/,
+    what: /is not a directory \(or a symbolic link to one\)$/,
   },
   {
     note: 'with a symbolic link in the place of the keys',
@@ -162,7 +162,7 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
       symlinkSync('/etc/passwd', join(path, 'keys.json'));
       return directoryOf(path);
     },
-    what: /holds `keys\.json`, which is no plain file$/,
+    what: /holds `keys\.json`, which is not a plain file$/,
   },
   {
     note: 'with a folder in the place of the state',
@@ -171,7 +171,7 @@ const unsafe: readonly { note: string; make: (t: ExecutionContext) => PolicyDire
       mkdirSync(join(path, 'state.json'));
       return directoryOf(path);
     },
-    what: /holds `state\.json`, which is no plain file$/,
+    what: /holds `state\.json`, which is not a plain file$/,
   },
 ];
 

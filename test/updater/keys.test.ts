@@ -101,7 +101,7 @@ test('keys that share none with the known ones are refused with their issuer, un
     t.deepEqual([world.read('keys.json'), world.read('catalog.pol')], [genuine, served]);
   }
   await updater.close();
-  // a restart asks nobody anew, and neither does a server that has nothing new
+  // a restart asks nobody again, and neither does a server that has nothing new
   await world.publish({ version: 1 });
   t.like(await world.runOnce(), { exitStatus: 5 });
   t.is(world.read('keys.json'), genuine);

@@ -179,7 +179,7 @@ const endings: readonly Ending[] = [
       execFileSync('mkfifo', [join(world.policyDir, 'catalog.pol')]);
     },
     status: 2,
-    says: /^catalog: unsafe .*holds `catalog.pol`, which is no plain file$/,
+    says: /^catalog: unsafe .*holds `catalog.pol`, which is not a plain file$/,
   },
   {
     note: 'a name that no server has',
@@ -297,7 +297,7 @@ for (const command of ['status', 'check']) {
     symlinkSync('/etc/passwd', bundle);
     const odd = await finished(t, command, '--config', world.configFile);
     t.is(odd.status, 5);
-    t.regex(odd.stdout, /catalog: bad .*holds `catalog.pol`, which is no plain file/);
+    t.regex(odd.stdout, /catalog: bad .*holds `catalog.pol`, which is not a plain file/);
     chmodSync(world.policyDir, 0o757);
     t.deepEqual(await finished(t, command, '--config', world.configFile), {
       status: 2,

@@ -456,7 +456,7 @@ for (const { note, put } of oddities) {
       outcome: 'unsafe',
       reason: 'unsafe',
       failures: 1,
-      error: `policy directory \`${world.policyDir}\` holds \`catalog.pol\`, which is no plain file`,
+      error: `policy directory \`${world.policyDir}\` holds \`catalog.pol\`, which is not a plain file`,
     });
     t.deepEqual(world.bundleRequests(), ['media -']);
     t.is(lstatSync(path).ino, ino);

@@ -72,7 +72,7 @@ for (const [note, text, isRead] of states) {
   test(`a state with ${note}`, async (t) => {
     const state = await State.load(place(t, text).directory);
     t.deepEqual(state.floor(domain, undefined), isRead ? { epoch: 1, version: 5 } : undefined);
-    t.is(state.problem, isRead ? undefined : '`state.json` cannot be read and is made anew');
+    t.is(state.problem, isRead ? undefined : '`state.json` cannot be read and is rewritten');
   });
 }
 

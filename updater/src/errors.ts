@@ -3,8 +3,8 @@
  * domain was looked at.
  *
  * - `configuration`: the configuration, the identity files or the command line cannot be used.
- * - `unsafe-directory`: others could put files into the policy directory, or one of its JSON files is no plain file.
- * - `unsafe-file`: in the place of a bundle is no plain file (a symbolic link, a pipe, a folder).
+ * - `unsafe-directory`: others could put files into the policy directory, or one of its JSON files is not a plain file.
+ * - `unsafe-file`: in the place of a bundle is not a plain file (a symbolic link, a pipe, a folder).
  * - `locked`: another updater uses the policy directory.
  * - `storage`: the disk refused (full, read-only, input/output error).
  */

@@ -7,7 +7,7 @@ const endGuard = 10_000;
 const ending = new AbortController();
 const wakeUps = new EventTarget();
 
-// A reader that stops early, as in `signet-updater status | head -n 1`, is no failure of ours.
+// A reader that stops early, as in `signet-updater status | head -n 1`, is not a failure of ours.
 for (const stream of [process.stdout, process.stderr]) {
   stream.on('error', (error: NodeJS.ErrnoException) => {
     if (error.code !== 'EPIPE') process.exitCode = exitStatus.storage;

@@ -33,7 +33,7 @@ export type Outcome =
   | { readonly kind: 'unreachable'; readonly reason: SignetClientErrorCode; readonly message: string }
   /** The bundle is good and could not be written. */
   | { readonly kind: 'not-stored'; readonly message: string }
-  /** Something that is no plain file is in the place of the bundle; it is neither followed nor replaced, and nothing was asked for. */
+  /** Something that is not a plain file is in the place of the bundle; it is neither followed nor replaced, and nothing was asked for. */
   | { readonly kind: 'unsafe'; readonly message: string }
   /** Not asked for, because the server said earlier in this run to come back later. */
   | { readonly kind: 'postponed'; readonly message: string };

@@ -54,7 +54,7 @@ export class State {
     try {
       return new State(directory, stateSchema.parse(JSON.parse(bytes.toString('utf8'))), undefined);
     } catch {
-      return new State(directory, { floors: {}, tags: {} }, '`state.json` cannot be read and is made anew');
+      return new State(directory, { floors: {}, tags: {} }, '`state.json` cannot be read and is rewritten');
     }
   }
 

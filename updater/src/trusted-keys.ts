@@ -21,7 +21,7 @@ export interface TrustedKeysDeps {
  */
 const longestMaxAge = 50_000;
 
-/** The issuer is asked for anew when it is this old. Milliseconds. */
+/** The issuer is asked for again when it is this old. Milliseconds. */
 const issuerMaxAge = 3_600_000;
 
 /** An unknown key leads to one request in this time. */
@@ -58,7 +58,7 @@ export class TrustedKeys implements KeySource {
     return keys;
   }
 
-  /** Keys that cannot be used count as none: they are fetched anew. */
+  /** Keys that cannot be used count as none: they are fetched again. */
   #takeFile(file: KeysFile): void {
     try {
       this.#use(file);

@@ -36,7 +36,7 @@ function retryAfter(value: string | undefined, now: number): number | undefined 
   return at === undefined ? undefined : Math.min(Math.max(0, Math.ceil((at - now) / 1000)), 86_400);
 }
 
-/** The error for an answer that is no success (docs/reference/http.md#errors: `{ code, message }`). `now` is for a date in `Retry-After`. */
+/** The error for an answer that is not a success (docs/reference/http.md#errors: `{ code, message }`). `now` is for a date in `Retry-After`. */
 export function answerError(
   status: number,
   headers: Readonly<Record<string, string | undefined>>,

@@ -11,7 +11,7 @@ export interface RetryPolicy {
 const firstMs = 100;
 const longestMs = 5000;
 
-/** A server that asks for more patience than this gets its error passed on instead, in seconds. */
+/** A server that asks to wait longer than this gets its error passed on instead, in seconds. */
 const longestRetryAfterSeconds = 30;
 
 /** Whether the same request may succeed later: nothing that a caller did is repaired by waiting. */

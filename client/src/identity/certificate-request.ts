@@ -55,7 +55,7 @@ function altNames({ uris, dnsNames, addresses = [] }: RequestedNames): Buffer {
 
 function addressOctets(address: string): Buffer {
   if (isIPv4(address)) return Buffer.from(address.split('.').map(Number));
-  if (!isIPv6(address)) throw new SignetClientError('invalid-argument', 'addresses: one of them is no IP address');
+  if (!isIPv6(address)) throw new SignetClientError('invalid-argument', 'addresses: one of them is not an IP address');
   // the parser of URLs writes an IPv4 end as groups
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groups = (text = '') => (text === '' ? [] : text.split(':'));

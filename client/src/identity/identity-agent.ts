@@ -203,7 +203,7 @@ function toClientError(error: unknown): SignetClientError {
 
 /**
  * Makes an agent that registers an instance, keeps its certificate in files and renews it in time. While the server is away the
- * certificate in use stays in use; one that has ended, or that the server does not accept any more, leads to a new registration.
+ * certificate in use stays in use; one that has expired, or that the server does not accept any more, leads to a new registration.
  */
 export function openIdentityAgent(
   options: IdentityAgentOptions,

@@ -73,7 +73,7 @@ export function hasCome(moment: Moment, now: Moment): boolean {
 }
 
 /**
- * How a certificate stands now. One that has ended on both clocks is shown to the server all the same, which knows better: the wall's
+ * How a certificate stands now. One that has expired on both clocks is shown to the server all the same, which knows better: the wall's
  * may be set wrong, and after a restart the other one follows it.
  */
 export function standing(

@@ -25,5 +25,5 @@ export function requireGrant(
   };
 }
 
-export type { Asked, Rule, RuleInput } from '@signet/policy-engine/http';
+export type { RequiredAccess, Rule, RuleInput } from '@signet/policy-engine/http';
 export type { AccessChecker, RequireGrantOptions } from './require-grant.ts';

@@ -1,11 +1,11 @@
 import { X509Certificate } from 'node:crypto';
 import {
-  type Asked,
   type ConnectionOptions,
   type NodeRequest,
   nodeRequests,
   type ProtectedRequest,
   RequestRule,
+  type RequiredAccess,
   type RuleOptions,
   type SeenRequest,
 } from '@signet/policy-engine/http';
@@ -15,7 +15,7 @@ import { isPrincipalName } from './principal-name.ts';
 /** The central access check: `client.access` is one. */
 export interface AccessChecker {
   check(
-    query: Asked & {
+    query: RequiredAccess & {
       readonly principal?: string;
       readonly thumbprint?: string;
       readonly principalToken?: string;
@@ -43,7 +43,7 @@ function refuse(status: Refusal['status'], message: string): Refusal {
   return { status, body: { code: status, message } };
 }
 
-/** Whom to ask about, or why there is nobody. */
+/** Whom to ask about, or why that is not known. */
 type Who =
   | { readonly principal: string; readonly thumbprint: string }
   | { readonly principalToken: string }

@@ -27,5 +27,5 @@ function ignore(): void {}
 
 const failure = { status: 500, body: { code: 500, message: 'internal error' } } as const;
 
-export type { Asked, Rule, RuleInput } from '@signet/policy-engine/http';
+export type { RequiredAccess, Rule, RuleInput } from '@signet/policy-engine/http';
 export type { AccessChecker, RequireGrantOptions } from './require-grant.ts';

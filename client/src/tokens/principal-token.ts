@@ -39,7 +39,7 @@ export interface PrincipalTokenSource {
   get(): PrincipalToken;
   /**
    * Signs with another key version from now on. Register the new public key first and remove the old one when the last token
-   * that it signed has ended. Throws `invalid-argument`, and then goes on with the old key.
+   * that it signed has expired. Throws `invalid-argument`, and then goes on with the old key.
    */
   rotate(key: PrincipalTokenKey): void;
 }

@@ -13,7 +13,7 @@ const maxBytes = 16 << 20;
 
 /**
  * Tokens in a file, so that a program that starts often asks less often. The file holds secrets: it is made with mode 0600,
- * replaced in one step, and one that others may read or write, or that is no plain file of this user, is neither read nor
+ * replaced in one step, and one that others may read or write, or that is not a plain file of this user, is neither read nor
  * overwritten. Programs that share it may lose each other's newest entry, never get a broken one. Throws `invalid-cache`.
  */
 export class TokenFile {
@@ -30,7 +30,7 @@ export class TokenFile {
     return text === undefined ? new Map() : parse(text, now);
   }
 
-  /** Adds a token and drops those that have ended. */
+  /** Adds a token and drops those that have expired. */
   async add(key: string, token: CachedToken, now: number): Promise<void> {
     const turn = this.#writing.then(async () => {
       const entries = [...(await this.read(now)), [key, token] as const].filter(

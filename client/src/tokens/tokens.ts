@@ -178,7 +178,7 @@ function decodeToken(body: Uint8Array, askedAt: number): { token: CachedToken['t
   if (stringMember(json, 'token_type').toLowerCase() !== 'bearer') throw malformed('`token_type` is not Bearer');
   const expiresInSeconds = json['expires_in'];
   if (typeof expiresInSeconds !== 'number' || !Number.isSafeInteger(expiresInSeconds) || expiresInSeconds <= 0) {
-    throw malformed('`expires_in` is no positive number of seconds');
+    throw malformed('`expires_in` must be a positive number of seconds');
   }
   const scope = json['scope'] === undefined ? '' : stringMember(json, 'scope');
   const token = {

@@ -98,32 +98,32 @@ function effect(value: unknown): Effect {
 
 function object(value: unknown, field: string): Json {
   if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Json;
-  throw malformed(`\`${field}\` is no object`);
+  throw malformed(`\`${field}\` must be an object`);
 }
 
 function list(value: unknown, field: string): readonly unknown[] {
   if (Array.isArray(value)) return value;
-  throw malformed(`\`${field}\` is no list`);
+  throw malformed(`\`${field}\` must be an array`);
 }
 
 function text(value: unknown, field: string): string {
   if (typeof value === 'string') return value;
-  throw malformed(`\`${field}\` is no text`);
+  throw malformed(`\`${field}\` must be a string`);
 }
 
 function flag(value: unknown, field: string): boolean {
   if (typeof value === 'boolean') return value;
-  throw malformed(`\`${field}\` is no truth value`);
+  throw malformed(`\`${field}\` must be a boolean`);
 }
 
 function counter(value: unknown, field: string): number {
   if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;
-  throw malformed(`\`${field}\` is no whole number`);
+  throw malformed(`\`${field}\` must be an integer`);
 }
 
 function time(value: unknown, field: string): number {
   const milliseconds = typeof value === 'string' ? parseTimestamp(value) : undefined;
-  if (milliseconds === undefined) throw malformed(`\`${field}\` is no time`);
+  if (milliseconds === undefined) throw malformed(`\`${field}\` is not a time`);
   return milliseconds;
 }
 

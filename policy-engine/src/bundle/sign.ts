@@ -52,7 +52,7 @@ function signingKey(key: KeyObject | CryptoKey): CryptoKey {
   try {
     return 'toCryptoKey' in key ? key.toCryptoKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign']) : key;
   } catch (cause) {
-    throw new PolicyEngineError('invalid-options', 'the signing key is no P-256 private key', { cause });
+    throw new PolicyEngineError('invalid-options', 'the signing key is not a P-256 private key', { cause });
   }
 }
 

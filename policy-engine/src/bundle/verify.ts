@@ -55,7 +55,7 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   const signed = await run(encodeAscii(`${jws.protected}.${jws.payload}`));
   await verifySignature(signed, jws.signature, await findKey(options.keys, kid));
   const payload = await run(decodeBase64urlInSteps(jws.payload));
-  if (payload === undefined) throw malformed('`payload` is no base64url');
+  if (payload === undefined) throw malformed('`payload` is not base64url');
   const data = await run(decodePayload(await run(parseJson(decodeText(payload)))));
   checkClaims(data, options);
   const digest = await digestOf(await run(canonicalPolicies(data.domain, data.policies)));
@@ -79,13 +79,13 @@ interface Jws {
 function decodeText(bytes: Uint8Array | string): string {
   if (bytes.length > maxBundleBytes) throw malformed('it is larger than 32 MiB');
   if (typeof bytes === 'string') {
-    if (!bytes.isWellFormed()) throw malformed('it is no well-formed text');
+    if (!bytes.isWellFormed()) throw malformed('it is not well-formed text');
     return bytes;
   }
   try {
     return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
   } catch (cause) {
-    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: it is no UTF-8', { cause });
+    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: it is not UTF-8', { cause });
   }
 }
 
@@ -93,19 +93,19 @@ function* parseJson(text: string): Generator<void, unknown> {
   try {
     return yield* parseInSteps(text);
   } catch (cause) {
-    const problem = cause instanceof PolicyEngineError ? cause.message : 'it is no JSON';
+    const problem = cause instanceof PolicyEngineError ? cause.message : 'it is not JSON';
     throw new PolicyEngineError('bundle-malformed', `bundle is malformed: ${problem}`, { cause });
   }
 }
 
 function readJws(value: unknown): Jws {
-  if (!isRecord(value)) throw malformed('it is no object');
+  if (!isRecord(value)) throw malformed('it must be an object');
   const { payload, protected: protectedHeader, signature, header, signatures } = value;
   if (typeof payload !== 'string' || typeof protectedHeader !== 'string' || typeof signature !== 'string') {
     throw malformed('`payload`, `protected` or `signature` is missing');
   }
   if (signatures !== undefined) throw malformed('it has more than one signature');
-  if (header !== undefined && !isRecord(header)) throw malformed('`header` is no object');
+  if (header !== undefined && !isRecord(header)) throw malformed('`header` must be an object');
   return { payload, protected: protectedHeader, signature, outerKid: header?.['kid'] };
 }
 
@@ -115,7 +115,7 @@ const headerMembers: ReadonlySet<string> = new Set(['kid', 'alg', 'typ']);
 /** The `kid` of the protected header, after the header was found to be one that we understand. */
 function readHeader(jws: Jws): string {
   const bytes = jws.protected.length > 1024 ? undefined : decodeBase64url(jws.protected);
-  if (bytes === undefined) throw malformed('`protected` is no base64url');
+  if (bytes === undefined) throw malformed('`protected` is not base64url');
   const header = parseHeader(bytes);
   if (!isRecord(header) || Object.keys(header).some((member) => !headerMembers.has(member))) {
     throw malformed('the protected header has members that are not understood');
@@ -131,7 +131,7 @@ function parseHeader(bytes: Uint8Array): unknown {
   try {
     return parseStrictJson(decodeText(bytes));
   } catch (cause) {
-    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: the protected header is no JSON', { cause });
+    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: the protected header is not JSON', { cause });
   }
 }
 
@@ -157,7 +157,7 @@ function* encodeAscii(text: string): Generator<void, Uint8Array<ArrayBuffer>> {
       text.slice(from, from + encodeSlice),
       bytes.subarray(from, from + encodeSlice),
     );
-    if (written < Math.min(encodeSlice, text.length - from)) throw malformed('`payload` is no base64url');
+    if (written < Math.min(encodeSlice, text.length - from)) throw malformed('`payload` is not base64url');
     yield;
   }
   return bytes;

@@ -8,7 +8,7 @@ export function checkOpenOptions(options: unknown): void {
     throw new PolicyEngineError('invalid-options', '`policyDir` must be a path or a list of paths');
   }
   if (issuers !== undefined && !isTextList(issuers)) {
-    throw new PolicyEngineError('invalid-options', '`issuers` must be a list of texts');
+    throw new PolicyEngineError('invalid-options', '`issuers` must be an array of strings');
   }
   if (floorFile !== undefined && !isText(floorFile)) {
     throw new PolicyEngineError('invalid-options', '`floorFile` must be a path');

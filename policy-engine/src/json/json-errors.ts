@@ -1,6 +1,6 @@
 import { PolicyEngineError } from '../errors.ts';
 
-/** Text that is no strict JSON. The message says what and where, never the text itself. */
+/** Text that is not strict JSON. The message says what and where, never the text itself. */
 export class JsonSyntaxError extends PolicyEngineError {
   override readonly name = 'JsonSyntaxError';
 

@@ -73,12 +73,12 @@ type KeyMembers = Pick<Jwk, 'kid' | 'use' | 'purpose'>;
 /** Reads a JWK list from parsed JSON. Entries of unknown key types are left out. Throws `keys-malformed`. */
 export function decodeJwkList(value: unknown): JwkList {
   const keys = isRecord(value) ? value['keys'] : undefined;
-  if (!Array.isArray(keys)) throw malformed('`keys` is no list');
+  if (!Array.isArray(keys)) throw malformed('`keys` must be an array');
   return { keys: keys.flatMap((entry: unknown) => decodeJwk(entry) ?? []) };
 }
 
 function decodeJwk(value: unknown): Jwk | undefined {
-  if (!isRecord(value)) throw malformed('a key is no object');
+  if (!isRecord(value)) throw malformed('a key must be an object');
   if ('d' in value || 'k' in value) throw malformed('a key is not public');
   const { kid, kty, purpose, use } = value;
   if (typeof kid !== 'string' || kid === '') throw malformed('a key has no `kid`');

@@ -125,7 +125,7 @@ export class ReloadingKeys implements KeySource {
     if (this.#options.mustShareKey !== true || this.#known === undefined || sharesKey(this.#known.list, list)) return;
     throw new PolicyEngineError(
       'keys-replaced',
-      'none of the keys was known before; if they were replaced on purpose, remove what is kept of the old ones and start anew',
+      'none of the keys was known before; if they were replaced on purpose, remove what is kept of the old ones and start again',
     );
   }
 

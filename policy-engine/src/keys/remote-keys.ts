@@ -74,7 +74,7 @@ export async function openRemoteKeys(remote: RemoteKeys, clock: Clock): Promise<
 function httpsAddress(given: string | URL): string {
   const url = URL.parse(String(given));
   if (url === null || url.protocol !== 'https:' || url.username !== '' || url.password !== '') {
-    throw new PolicyEngineError('invalid-options', '`keys` is no `https:` address without a user');
+    throw new PolicyEngineError('invalid-options', '`keys` is not `https:` address without a user');
   }
   return url.href;
 }

@@ -54,7 +54,7 @@ export class DirectoryKeys implements KeySource {
       this.#revision += 1;
       this.#error = undefined;
     } catch (cause) {
-      this.#error = unavailable(cause instanceof PolicyEngineError ? cause.message : 'it is no UTF-8', cause);
+      this.#error = unavailable(cause instanceof PolicyEngineError ? cause.message : 'it is not UTF-8', cause);
     }
   }
 }
@@ -64,7 +64,7 @@ function decodeKeysFile(bytes: Uint8Array): { source: KeySource; issuer: string 
   const list = decodeJwkList(value);
   const issuer: unknown = typeof value === 'object' && value !== null && 'issuer' in value ? value.issuer : undefined;
   if (issuer !== undefined && (typeof issuer !== 'string' || issuer === '')) {
-    throw new PolicyEngineError('keys-malformed', '`issuer` is no text');
+    throw new PolicyEngineError('keys-malformed', '`issuer` must be a string');
   }
   return { source: staticKeys(list), issuer };
 }

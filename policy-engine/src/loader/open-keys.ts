@@ -48,7 +48,7 @@ function filePath(keys: string | URL): string | undefined {
   try {
     return fileURLToPath(url);
   } catch (cause) {
-    throw new PolicyEngineError('invalid-options', '`keys` is no address of a local file', { cause });
+    throw new PolicyEngineError('invalid-options', '`keys` is not an address of a local file', { cause });
   }
 }
 

@@ -192,7 +192,7 @@ export class PolicyDirectory {
     for (const listener of this.#listeners) listener(next);
   }
 
-  /** Whether nobody but its owner can put files into the directory. One that cannot be read is no matter of this. */
+  /** Whether nobody but its owner can put files into the directory. One that cannot be read is not matter of this. */
   async #isProtected(): Promise<boolean> {
     const facts = await stat(this.#options.policyDir).catch(() => undefined);
     const writers = facts && otherWriters(facts.mode);
@@ -204,7 +204,7 @@ export class PolicyDirectory {
     return false;
   }
 
-  /** Bundle files and their domains; a name that is no domain in lower case is reported. */
+  /** Bundle files and their domains; a name that is not a domain in lower case is reported. */
   async #list(): Promise<Map<string, DomainName> | undefined> {
     let entries: string[];
     try {

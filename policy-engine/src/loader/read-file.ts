@@ -23,7 +23,7 @@ export async function readProtectedFile(path: string, maxBytes: number, known: s
 }
 
 /**
- * Reads a regular file of at most `maxBytes`, unless its identity is the known one. Never hangs: what is no regular file
+ * Reads a regular file of at most `maxBytes`, unless its identity is the known one. Never hangs: what is not a regular file
  * (a pipe, a device, a directory) is not read, and a file that grows while it is read is cut at the size it had.
  */
 export async function readRegularFile(path: string, maxBytes: number, known: string | undefined): Promise<FileRead> {
@@ -45,7 +45,7 @@ async function readFileThat(
   }
   try {
     const stats = await handle.stat({ bigint: true });
-    if (!stats.isFile()) return { kind: 'unreadable', problem: 'it is no regular file' };
+    if (!stats.isFile()) return { kind: 'unreadable', problem: 'it is not a regular file' };
     const writers = isProtected ? otherWriters(Number(stats.mode)) : undefined;
     if (writers !== undefined) return { kind: 'unreadable', problem: `${writers} may write to it` };
     const identity = [stats.dev, stats.ino, stats.size, stats.mtimeNs, stats.ctimeNs].join(':');

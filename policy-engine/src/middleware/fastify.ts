@@ -33,4 +33,4 @@ export function protect(options: ProtectOptions): (request: FastifyRequest, repl
 }
 
 export type { Decider, ProtectOptions } from './authorize.ts';
-export type { Asked, Rule, RuleInput } from './request-rule.ts';
+export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

@@ -41,4 +41,4 @@ function valuesOf(value: string | null): readonly string[] {
 }
 
 export type { Decider, ProtectOptions } from './authorize.ts';
-export type { Asked, Rule, RuleInput } from './request-rule.ts';
+export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

@@ -11,8 +11,8 @@ export { type CloseOptions, type GracefulServer, gracefulServer } from './gracef
 export { type NodeRequest, nodeRequests } from './node-request.ts';
 export type { Peer, TrustedProxies } from './proxy-certificate.ts';
 export {
-  type Asked,
   RequestRule,
+  type RequiredAccess,
   type Rule,
   type RuleInput,
   type RuleOptions,

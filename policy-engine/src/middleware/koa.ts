@@ -36,4 +36,4 @@ export function protect(
 }
 
 export type { Decider, ProtectOptions } from './authorize.ts';
-export type { Asked, Rule, RuleInput } from './request-rule.ts';
+export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

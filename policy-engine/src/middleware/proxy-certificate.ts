@@ -51,7 +51,7 @@ export function clientCertificate(
   return isPastItsDates(der, now) ? { kind: 'none' } : { kind: 'certificate', certificate: der };
 }
 
-/** What is no certificate has no dates; no token is bound to it either. */
+/** What is not a certificate has no dates; no token is bound to it either. */
 function isPastItsDates(der: Uint8Array, now: number): boolean {
   const certificate = parseChain(der)?.leaf;
   return certificate !== undefined && !isWithinDates(certificate, now);

@@ -15,14 +15,14 @@ export interface RuleInput {
 }
 
 /** What a request asks for in the language of policy. */
-export interface Asked {
+export interface RequiredAccess {
   readonly action: string;
   /** `domain:entity`; `entity` alone where exactly one domain is served. */
   readonly resource: string;
 }
 
 /** From a request to what it asks for. `undefined`: no rule covers it, so it is refused as an unknown endpoint (404). */
-export type Rule = (request: RuleInput) => Asked | undefined;
+export type Rule = (request: RuleInput) => RequiredAccess | undefined;
 
 /** What requests ask for, and in which domains. */
 export interface RuleOptions {
@@ -30,7 +30,7 @@ export interface RuleOptions {
    * What every request asks for, for the middleware of one route; or a function of the request. It may be called more than once
    * for a request: a path that a router could read in another way is refused (400) when the answers differ.
    */
-  rule: Asked | Rule;
+  rule: RequiredAccess | Rule;
   /**
    * The domains that this service serves. Resources of others are refused; with exactly one, a resource without a domain is one of
    * it. Obligatory unless the engine was told them, or `rule` is one resource with its domain.
@@ -52,7 +52,7 @@ export interface SeenRequest {
 
 /** What a request asks for, the resource with its domain wherever the service said one; or the answer to who may not ask. */
 export type RuleOutcome =
-  | { readonly kind: 'asked'; readonly asked: Asked }
+  | { readonly kind: 'asked'; readonly asked: RequiredAccess }
   | { readonly kind: 'refused'; readonly code: 400 | 404; readonly message: string }
   | { readonly kind: 'denied'; readonly status: Status };
 
@@ -101,7 +101,7 @@ export class RequestRule {
     return this.#served.names === undefined ? !isUnqualified(resource) : !('status' in this.#served.qualify(resource));
   }
 
-  #ask({ method, route }: SeenRequest, path: string): Asked | undefined {
+  #ask({ method, route }: SeenRequest, path: string): RequiredAccess | undefined {
     const { rule } = this.#options;
     return typeof rule === 'function' ? rule({ method, path, ...(route !== undefined && { route }) }) : rule;
   }
@@ -126,7 +126,7 @@ function withoutEndingSlash(path: string): string {
 }
 
 /** Capitals make no difference to policy. */
-function isSame(one: Asked | undefined, other: Asked | undefined): boolean {
+function isSame(one: RequiredAccess | undefined, other: RequiredAccess | undefined): boolean {
   if (one === undefined || other === undefined) return one === other;
   return foldAscii(one.action) === foldAscii(other.action) && foldAscii(one.resource) === foldAscii(other.resource);
 }

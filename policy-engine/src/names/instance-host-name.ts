@@ -23,7 +23,7 @@ const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 /**
  * The host name of an instance, `<id>.<service>.<domain>.<provider>.instanceid.<suffix>` (decision record 013): no two instances
  * have the same one. In the domain and the provider `-` is written `--` and `.` is written `-`; as no segment of a name begins with `-`,
- * this can be read back. A part that is no DNS label in lower case is written `sha256-` and its SHA-256 in base32. Where the whole
+ * this can be read back. A part that is not a DNS label in lower case is written `sha256-` and its SHA-256 in base32. Where the whole
  * is longer than a host name may be, it is `sha256-<hash of all parts>.hashed.instanceid.<suffix>`, of two labels instead of four.
  * `sha256` hashes a text in UTF-8.
  */

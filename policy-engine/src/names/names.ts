@@ -36,7 +36,7 @@ export type KeyId = Name<'KeyId'>;
 /** A URI-safe path element such as an instance id; keeps its case. */
 export type PathElement = Name<'PathElement'>;
 
-/** A value that is no name of the kind asked for. The message names the field and the type, never the value. */
+/** A value that is not a name of the kind asked for. The message names the field and the type, never the value. */
 export class InvalidNameError extends PolicyEngineError {
   override readonly name = 'InvalidNameError';
   readonly field: string;

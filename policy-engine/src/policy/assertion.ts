@@ -101,7 +101,7 @@ export function prepareAssertion(
 
 function checkTexts(input: AssertionInput, policy: string): void {
   for (const field of ['role', 'action', 'resource'] as const) {
-    if (typeof input[field] !== 'string') throw malformed(policy, `has an assertion whose ${field} is no text`);
+    if (typeof input[field] !== 'string') throw malformed(policy, `has an assertion whose ${field} is not a string`);
     const problem = patternProblem(input[field]);
     if (problem !== undefined) throw malformed(policy, `has an assertion whose ${field} is not valid: ${problem}`);
   }

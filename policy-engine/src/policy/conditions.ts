@@ -29,10 +29,10 @@ export type Conditions = readonly (readonly Condition[])[];
 /** `unknown`: at least one condition is one that this version cannot evaluate. */
 export type CompiledConditions = { kind: 'none' } | { kind: 'known'; sets: Conditions } | { kind: 'unknown' };
 
-/** Takes the conditions of an assertion apart. An empty list of sets is no condition; an empty set always holds. */
+/** Takes the conditions of an assertion apart. An empty list of sets is not a condition; an empty set always holds. */
 export function compileConditions(wire: WireConditions | undefined): CompiledConditions {
   if (wire === undefined) return { kind: 'none' };
-  // What is no list of conditions, from a caller without types, is a condition that nobody can evaluate.
+  // What is not a list of conditions, from a caller without types, is a condition that nobody can evaluate.
   if (!Array.isArray(wire?.conditionsList)) return { kind: 'unknown' };
   if (wire.conditionsList.length === 0) return { kind: 'none' };
   const sets: (readonly Condition[])[] = [];

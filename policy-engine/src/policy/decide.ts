@@ -19,7 +19,7 @@ export function bareDecision(status: Status): Decision {
 /**
  * Decides in one domain (the algorithm of docs/reference/decisions.md#algorithm): every DENY is searched before any ALLOW, plain roles before pattern
  * roles; the roles in the order given, their assertions in the order of the policies.
- * `roles` are short names, compared as data: a `*` in one is no wildcard. `resource` may have the domain in front.
+ * `roles` are short names, compared as data: a `*` in one is not a wildcard. `resource` may have the domain in front.
  */
 export function decideInDomain(
   policy: DomainPolicy,

@@ -43,7 +43,7 @@ export interface CompileOptions {
 /**
  * Compiles the active policies of one domain into an immutable index.
  * Throws `PolicyEngineError('bundle-malformed')` for an effect other than ALLOW and DENY, for an ALLOW with an unknown
- * condition, and for names that are no texts.
+ * condition, and for names that are not strings.
  */
 export function compileDomain(
   domain: string,
@@ -104,7 +104,7 @@ function* prepareAll(
 ): Steps<{ assertions: CompiledAssertion[]; problems: string[] }> {
   const assertions: CompiledAssertion[] = [];
   const problems: string[] = [];
-  if (!Array.isArray(policies)) throw malformed('policies are no list');
+  if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
     for (const input of policy.assertions) {
@@ -123,7 +123,7 @@ function checkShape(policy: PolicyInput): void {
   const { name, assertions } = policy;
   if (!Array.isArray(assertions)) throw malformed(`policy \`${name}\` has no list of assertions`);
   if (assertions.some((input) => typeof input !== 'object' || input === null)) {
-    throw malformed(`policy \`${name}\` holds what is no assertion`);
+    throw malformed(`policy \`${name}\` holds what is not an assertion`);
   }
 }
 

@@ -29,7 +29,7 @@ export function isPattern(text: string): boolean {
 /** Why a text is not accepted as a pattern, or undefined. */
 export function patternProblem(text: string): string | undefined {
   // With it, what a wildcard stands for would depend on how the text is walked through.
-  if (!text.isWellFormed()) return 'half a surrogate pair is no character';
+  if (!text.isWellFormed()) return 'half a surrogate pair is not a character';
   if (!isPattern(text)) return undefined;
   if (text.length > maxPatternLength) return `a pattern must have at most ${maxPatternLength} characters`;
   let wildcards = 0;
@@ -89,10 +89,10 @@ export function matchesFolded(pattern: string, text: string): boolean {
 }
 
 /** Comparisons for each character of text and pattern together after which the two pointers give up. */
-const patience = 4;
+const comparisonsPerCharacter = 4;
 
 function globMatches(pattern: string, text: string, work: Work): boolean {
-  const limit = patience * (text.length + pattern.length);
+  const limit = comparisonsPerCharacter * (text.length + pattern.length);
   const found = matchByPointers(pattern, text, limit, work);
   return found ?? matchByStates(pattern, text, work);
 }

@@ -50,16 +50,16 @@ const answers: ReadonlySet<unknown> = new Set(['allow', 'deny', ...statuses]);
 export function decodeCase(value: unknown, index: number, defaultDomain: string | undefined): CheckedCase {
   const fail = (problem: string): PolicyEngineError =>
     new PolicyEngineError('invalid-options', `case ${index + 1}: ${problem}`);
-  if (!isRecord(value)) throw fail('it is no object');
+  if (!isRecord(value)) throw fail('it must be an object');
   const unknown = Object.keys(value).find((member) => !members.has(member));
-  if (unknown !== undefined) throw fail(`\`${unknown}\` is no member of a case`);
+  if (unknown !== undefined) throw fail(`\`${unknown}\` is not a member of a case`);
   const { note, domain = defaultDomain, action, resource, expect } = value;
-  if (note !== undefined && typeof note !== 'string') throw fail('`note` is no text');
+  if (note !== undefined && typeof note !== 'string') throw fail('`note` must be a string');
   if (domain === undefined) throw fail('neither the case nor the run names a `domain`');
-  if (typeof action !== 'string' || typeof resource !== 'string') throw fail('`action` or `resource` is no text');
+  if (typeof action !== 'string' || typeof resource !== 'string') throw fail('`action` and `resource` must be strings');
   if (!isAnswer(expect)) throw fail('`expect` is neither `allow` nor `deny` nor a status');
   const at = typeof value['at'] === 'string' ? parseTimestamp(value['at']) : undefined;
-  if (value['at'] !== undefined && at === undefined) throw fail('`at` is no time in UTC');
+  if (value['at'] !== undefined && at === undefined) throw fail('`at` is not a time in UTC');
   const subject = readSubject(value);
   if (subject === undefined) throw fail('it needs either `principal` or `roles`');
   return {

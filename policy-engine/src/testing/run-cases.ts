@@ -55,10 +55,10 @@ export interface CaseReport {
 
 /**
  * Asks an engine every case of a parsed `*.cases.yaml`. Fails no test by itself: assert on the report.
- * Throws `PolicyEngineError('invalid-options')` for a list that is none and for an entry that is no case.
+ * Throws `PolicyEngineError('invalid-options')` for a list that is none and for an entry that is not a case.
  */
 export function runCases(engine: CaseEngine, cases: unknown, options: RunCasesOptions = {}): CaseReport {
-  if (!Array.isArray(cases)) throw new PolicyEngineError('invalid-options', '`cases` is no list');
+  if (!Array.isArray(cases)) throw new PolicyEngineError('invalid-options', '`cases` must be an array');
   const checked = cases.map((entry: unknown, index) => decodeCase(entry, index, options.domain));
   const deciding = new Set<string>();
   const failures: CaseFailure[] = [];

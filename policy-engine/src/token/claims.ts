@@ -4,7 +4,7 @@ import { decodeBase64url } from '../base64url.ts';
 export interface VerifiedAccessToken {
   /** The one audience: the domain whose roles the token carries. */
   readonly domain: string;
-  /** Short names of the roles (`scp`). Data: a `*` in one is no wildcard. */
+  /** Short names of the roles (`scp`). Data: a `*` in one is not a wildcard. */
   readonly roles: readonly string[];
   readonly issuer: string;
   readonly subject: string;

@@ -10,11 +10,11 @@ export type CertificateInput = Uint8Array | string | { readonly raw: Uint8Array 
  */
 export function certificateThumbprint(certificate: CertificateInput): string {
   const der = certificateDer(certificate);
-  if (der === undefined) throw new PolicyEngineError('invalid-options', 'certificate is no X.509 certificate');
+  if (der === undefined) throw new PolicyEngineError('invalid-options', 'certificate is not an X.509 certificate');
   return hash('sha256', der, 'base64url');
 }
 
-/** The DER of whatever was passed, or `undefined` when that is no certificate. Never throws. */
+/** The DER of whatever was passed, or `undefined` when that is not a certificate. Never throws. */
 export function certificateDer(value: unknown): Uint8Array | undefined {
   try {
     if (typeof value === 'string') return new X509Certificate(value).raw;

@@ -74,7 +74,7 @@ function decideBy(
 function resourceDomain(resource: string): DomainName {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  // Only looked up, never trusted: a text that is no domain name finds no domain.
+  // Only looked up, never trusted: a text that is not a domain name finds no domain.
   return foldAscii(resource.slice(0, colon)) as DomainName;
 }
 

@@ -11,7 +11,7 @@ import { type AccessQuery, checkAccess } from './check-access.ts';
 export interface AccessExplanation extends PolicyExplanation {
   readonly granted: boolean;
   readonly principal: PrincipalName;
-  /** The service or its domain is switched off: then it holds nothing. */
+  /** The service or its domain is disabled: then it holds nothing. */
   readonly switchedOff: boolean;
   readonly roles: readonly ExplainedRole[];
 }
@@ -47,7 +47,7 @@ export interface AccessHolder {
 }
 
 /** Everybody who may do the action on the resource, names before wildcards. Throws as `explainAccess` does. Pure. */
-export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
+export function listGrantees(snapshot: Snapshot, question: Omit<Question, 'principal'>, now: number): AccessHolder[] {
   const domain = domainOf(snapshot, question.resource);
   return runAtOnce(principalClasses([{ snapshot, domain }])).flatMap(({ label, example }) => {
     const query = { ...question, principal: example };
@@ -62,7 +62,7 @@ export function whoMay(snapshot: Snapshot, question: Omit<Question, 'principal'>
 function domainOf(snapshot: Snapshot, resource: string): DomainSnapshot {
   const colon = resource.indexOf(':');
   if (colon <= 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  // Only looked up, never trusted: a text that is no domain name finds no domain.
+  // Only looked up, never trusted: a text that is not a domain name finds no domain.
   const name = foldAscii(resource.slice(0, colon)) as DomainSnapshot['name'];
   const domain = snapshot.domain(name);
   if (domain === undefined) throw new UnknownDomainError(name);

@@ -3,7 +3,7 @@ import { addressOctets, plainAddress } from '../instances/caller.ts';
 
 /**
  * The network that counts as one stranger: an IPv4 address, or the 64 bits of an IPv6 one that a site hands out from; IPv4 in its IPv6
- * wrapping is IPv4. What is no address counts together.
+ * wrapping is IPv4. What is not an address counts together.
  */
 export function strangerOf(address: string): string {
   const octets = addressOctets(address);

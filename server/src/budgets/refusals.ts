@@ -32,7 +32,7 @@ class Counts {
     this.#counts.set(key, (this.#counts.get(key) ?? 0) + 1);
   }
 
-  /** The number of all, and of those who have most; starts anew. */
+  /** The number of all, and of those who have most; starts again. */
   take(): { readonly total: number; readonly most: Readonly<Record<string, number>> } {
     const sorted = [...this.#counts].sort(([, one], [, other]) => other - one);
     this.#counts = new Map();

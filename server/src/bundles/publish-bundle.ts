@@ -50,7 +50,7 @@ export interface BundlePublisher {
 /** Texts of bundles kept, in characters. */
 const cacheCharacters = 64 * 1024 * 1024;
 
-/** A bundle is issued anew after this part of its life. */
+/** A bundle is issued again after this part of its life. */
 const issuesPerLife = 7;
 
 /**

@@ -76,7 +76,7 @@ export interface CertificateStore {
    */
   confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void>;
   find(serial: string): Promise<CertificateRecord | undefined>;
-  /** Revocations after `sequence` of certificates that have not ended at `now` (seconds), in their order. */
+  /** Revocations after `sequence` of certificates that have not expired at `now` (seconds), in their order. */
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
   /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
   orphans(before: number): Promise<readonly CertificateRow[]>;

@@ -21,9 +21,9 @@ export function readTime(reader: DerReader, what: string): number {
   const text = content.toString('latin1');
   const century = tag === tags.generalizedTime ? '' : Number(text.slice(0, 2)) < 50 ? '20' : '19';
   const match = tag === tags.utcTime || tag === tags.generalizedTime ? timeGrammar.exec(century + text) : null;
-  if (match === null) throw new DerError(`${what} is no time`);
+  if (match === null) throw new DerError(`${what} is not a time`);
   const [, year, month, day, hour, minute, second] = match;
   const milliseconds = parseTimestamp(`${year}-${month}-${day}T${hour}:${minute}:${second}Z`);
-  if (milliseconds === undefined) throw new DerError(`${what} is no time`);
+  if (milliseconds === undefined) throw new DerError(`${what} is not a time`);
   return milliseconds / 1000;
 }

@@ -20,7 +20,7 @@ export interface CrlPublisherDeps {
   readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence'>;
   readonly certificates: Pick<CertificateStore, 'nextCrlNumber'>;
   readonly clock: Clock;
-  /** How long a list is good for. It is made anew after half of that, or when something was taken back. */
+  /** How long a list is good for. It is reissued after half of that, or when something was revoked. */
   readonly lifetimeSeconds: number;
   readonly pace?: Pace | undefined;
 }
@@ -29,7 +29,7 @@ export interface CrlPublisherDeps {
 export interface CrlPublisher {
   /** The list of an issuer by its id, or of the first active one. Throws `NotFoundError`, `StoreUnavailableError`. */
   current(issuer?: string): Promise<PublishedCrl>;
-  /** Makes the lists of all issuers anew where that is due. Throws `StoreUnavailableError`. */
+  /** Reissues the lists of all issuers where that is due. Throws `StoreUnavailableError`. */
   renew(): Promise<void>;
   /** How much of its life the oldest list in use has left, between 0 and 1: an alarm belongs at one half. */
   freshness(): number;
@@ -53,7 +53,7 @@ async function publish(deps: CrlPublisherDeps, issuer: Issuer, now: number): Pro
 export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
   const making = new Map<string, Promise<Entry>>();
   const takeTurn = signingTurns<Entry>(deps.pace);
-  /** Valid, and nothing was taken back since: as good as a new one while none can be made. */
+  /** Valid, and nothing was revoked since: as good as a new one while none can be made. */
   const saysAll = (entry: Entry, now: number) =>
     entry.sequence === deps.revocations.sequence && entry.thisUpdate <= now && entry.nextUpdate > now;
   const isFresh = (entry: Entry, now: number) =>

@@ -7,7 +7,7 @@ import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 import { pemInSteps } from './pem.ts';
 
-/** Why a certificate was taken back (RFC 5280 §5.3.1), as far as we tell them apart. */
+/** Why a certificate was revoked (RFC 5280 §5.3.1), as far as we tell them apart. */
 export const revocationReasons = [
   'unspecified',
   'key-compromise',
@@ -18,7 +18,7 @@ export const revocationReasons = [
 
 export type RevocationReason = (typeof revocationReasons)[number];
 
-/** One certificate that was taken back. */
+/** One certificate that was revoked. */
 export interface RevokedCertificate {
   /** Hexadecimal. */
   readonly serial: string;

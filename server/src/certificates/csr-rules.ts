@@ -116,7 +116,7 @@ export interface InstanceSubject extends ServiceSubject {
 
 const idMarker = '.instanceid.';
 
-/** How a DNS name states the id of an instance; undefined when it is no name of an instance. */
+/** How a DNS name states the id of an instance; undefined when it is not a name of an instance. */
 type StatedId = { readonly id: string; readonly isOwn: boolean } | undefined;
 
 /*

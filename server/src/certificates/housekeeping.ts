@@ -37,7 +37,7 @@ export async function forgetEnded({ certificates, instances, clock }: Housekeepi
   }
 }
 
-/** One run: makes revocation lists anew in time and, by a clock that can be believed, forgets what ended. A failure is said. */
+/** One run: reissues revocation lists in time and, by a clock that can be believed, forgets what ended. A failure is said. */
 export function createHousekeeping(
   deps: HousekeepingDeps,
   onError: (error: unknown) => void,

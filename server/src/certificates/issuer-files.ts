@@ -34,7 +34,7 @@ function loadPrivateKey(pem: string): KeyObject {
 function checkChain(ders: readonly Buffer[]): readonly Buffer[] {
   const chain = ders.map((der) => new X509Certificate(der));
   for (const [index, certificate] of chain.entries()) {
-    if (!certificate.ca) throw new IssuerError('its chain holds a certificate that is no authority');
+    if (!certificate.ca) throw new IssuerError('its chain holds a certificate that is not an authority');
     const next = chain[index + 1];
     if (next !== undefined && !(certificate.checkIssued(next) && certificate.verify(next.publicKey))) {
       throw new IssuerError('its chain is not in order: each certificate must be issued by the next one');

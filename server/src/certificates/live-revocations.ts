@@ -1,12 +1,12 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { CertificateStore, RevocationRow } from './certificate-store.ts';
 
-/** Which certificates were taken back, in memory: asked on every request, brought up to date in the background. */
+/** Which certificates were revoked, in memory: asked on every request, brought up to date in the background. */
 export interface LiveRevocations {
   has(serial: string): boolean;
   /** The same, by the SHA-256 of the certificate in DER, base64url. */
   hasThumbprint(thumbprint: string): boolean;
-  /** Those of one issuer that have not ended, in the order in which they were taken back. */
+  /** Those of one issuer that have not expired, in the order in which they were revoked. */
   ofIssuer(issuer: string): readonly RevocationRow[];
   /** Grows with every revocation that is noticed. */
   readonly sequence: number;
@@ -35,7 +35,7 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
   };
   const read = async (): Promise<void> => {
     const now = epochSeconds(deps.clock);
-    // A clock that is set back brings certificates to life that had ended: what was taken back of them must be known again.
+    // A clock that is set back brings certificates back that had expired: what was revoked of them must be known again.
     const after = now < readAt ? 0 : sequence;
     readAt = now;
     for (const row of await deps.certificates.revocationsAfter(after, now)) {

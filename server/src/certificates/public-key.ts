@@ -78,7 +78,7 @@ function loadKey(spki: Buffer): KeyObject {
   try {
     return createPublicKey(toPem('PUBLIC KEY', spki));
   } catch (cause) {
-    throw new InvalidRequestError('csr public key: it is no valid key of its kind', { cause });
+    throw new InvalidRequestError('csr public key: it is not a valid key of its kind', { cause });
   }
 }
 

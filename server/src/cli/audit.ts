@@ -38,7 +38,7 @@ export function auditCommand(): Command {
 
 async function list(options: ListOptions, command: Command): Promise<void> {
   const limit = Number(options.limit);
-  if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit takes a whole number from 1');
+  if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit takes an integer from 1');
   await withStore(command, async (store) => {
     const records = await store.audit({ limit, ...(options.subject !== undefined && { subject: options.subject }) });
     const shown = records.map(({ at, ...record }) => ({ at: formatTimestamp(at), ...record }));

@@ -49,7 +49,7 @@ function certOptions(command: Command): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be a whole number of seconds');
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
   return Number(value);
 }
 

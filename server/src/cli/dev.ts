@@ -75,7 +75,7 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   await Promise.all([keepBootstrap(sampleDeps, signal), ...samples.map((running) => running.keep(signal))]);
 }
 
-const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a one-time token (\`signet apply policies\` brings them up to date)`;
+const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a join token (\`signet apply policies\` brings them up to date)`;
 
 /**
  * The services of the provider's host get their certificates first; then the provider runs, and vouches for the machine of the
@@ -97,7 +97,7 @@ async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<
     return { state, attested, samples: [first, second] };
   } catch (error) {
     if (error instanceof StoppedError) throw error;
-    deps.warn(`the provider was not called (${describeError(error)}): a one-time token is used`);
+    deps.warn(`the provider was not called (${describeError(error)}): a join token is used`);
     const second = await registerSamples(deps, [joinTokenSample(deps, attestedService)]);
     return { state, attested: false, samples: [first, second] };
   }

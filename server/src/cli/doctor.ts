@@ -7,9 +7,9 @@ import { type ConnectionOptions, clientSettings, connectionOptions } from './con
 import { readDevState } from './dev/state.ts';
 import { checkCertificate, type IdentityTexts } from './doctor/certificate-checks.ts';
 import type { Finding } from './doctor/finding.ts';
-import { greet } from './doctor/greet.ts';
 import { checkPolicy } from './doctor/policy-check.ts';
-import { checkGreeting, checkServer } from './doctor/server-checks.ts';
+import { probeTls } from './doctor/probe-tls.ts';
+import { checkServer, checkTlsProbe } from './doctor/server-checks.ts';
 import { action, CommandFailedError, print } from './run.ts';
 import { escapeControls } from './terminal-text.ts';
 
@@ -53,14 +53,14 @@ async function checkOneServer(
   const name = (finding: Finding): Finding =>
     isNamed ? { ...finding, found: `${new URL(baseUrl).host}: ${finding.found}` } : finding;
   const checkServerIdentity = checkServerIs(texts.serverIdentity);
-  const greeting = await greet(baseUrl, { ...texts, checkServerIdentity }, timeoutMs);
-  const ofConnection = greeting === undefined ? [] : checkGreeting(greeting, systemClock.now());
+  const probe = await probeTls(baseUrl, { ...texts, checkServerIdentity }, timeoutMs);
+  const ofConnection = probe === undefined ? [] : checkTlsProbe(probe, systemClock.now());
   try {
     const timeouts = { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs };
     await using client = createClient({ baseUrl, ...texts, ...timeouts, retries: 0 });
     return [...(await checkServer(client)), ...ofConnection].map(name);
   } catch (error) {
-    // the files are no identity: the checks of the files have said so
+    // the files are not an identity: the checks of the files have said so
     if (error instanceof SignetClientError) return ofConnection.map(name);
     throw error;
   }

@@ -54,9 +54,9 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
 }
 
 async function who(actionName: string, resource: string, options: LocalOptions, command: Command): Promise<void> {
-  const { whoMay } = await import('../access/explain-access.ts');
+  const { listGrantees } = await import('../access/explain-access.ts');
   const question = questionOf(actionName, resource, options);
-  const holders = whoMay(await readSnapshot(resource, options, command), question, systemClock.now());
+  const holders = listGrantees(await readSnapshot(resource, options, command), question, systemClock.now());
   if (options.json === true) {
     print(holders, true);
     return;
@@ -87,7 +87,7 @@ function describe(explained: AccessExplanation): string[] {
   const { granted, status, principal, switchedOff, roles, decidedBy, nearMisses, changes } = explained;
   return [
     `${granted ? 'granted' : 'not granted'} (${status})`,
-    ...(switchedOff ? [`${principal} is switched off, or its domain is: it holds no role`] : []),
+    ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
     ...(decidedBy === undefined ? [] : [`decided by policy ${decidedBy.policy}: ${describeRule(decidedBy.assertion)}`]),
     ...nearMisses.map(

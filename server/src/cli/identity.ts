@@ -44,7 +44,7 @@ interface IdentityOptions {
 export function identityCommand(): Command {
   const run = instanceOptions(new Command('run'))
     .description(
-      'keep the certificate until told to stop: register, renew in time, register anew when it came too late',
+      'keep the certificate until told to stop: register, renew in time, register again when it came too late',
     )
     .action(action(runIdentity));
   const once = instanceOptions(new Command('once'))
@@ -53,7 +53,7 @@ export function identityCommand(): Command {
     .action(action(stepOnce));
   const status = new Command('status')
     .description(
-      'show the certificate in a folder and when it is renewed; exit status 1 when there is none or it has ended',
+      'show the certificate in a folder and when it is renewed; exit status 1 when there is none or it has expired',
     )
     .requiredOption('--dir <dir>', 'folder of the certificate')
     .option('--json', 'print JSON')
@@ -100,7 +100,7 @@ function instanceOptions(command: Command): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be a whole number of seconds');
+  if (!/^[1-9]\d{0,8}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
   return Number(value);
 }
 

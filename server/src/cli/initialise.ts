@@ -89,7 +89,7 @@ async function makeIdentity(
   clock: Clock,
 ): Promise<void> {
   const parts = splitPrincipal(name);
-  if (parts === undefined) throw new UsageError(`\`${name}\` is no service`);
+  if (parts === undefined) throw new UsageError(`\`${name}\` is not a service`);
   await writePair(
     path,
     await issueIdentity(authority, { ...parts, trustDomain: options.trustDomain }, leafDays, clock),

@@ -21,7 +21,7 @@ export function decodeToken(text: string): DecodedToken & { readonly token: stri
   try {
     return { token, header: { ...decodeProtectedHeader(token) }, claims: { ...decodeJwt(token) } };
   } catch (cause) {
-    throw new UsageError('this is no token: it must be three parts of base64url, joined by dots', { cause });
+    throw new UsageError('this is not a token: it must be three parts of base64url, joined by dots', { cause });
   }
 }
 

@@ -13,7 +13,7 @@ interface InstanceOptions extends ConnectionOptions {
 /** `signet instance`: what operators do with the instances of services. */
 export function instanceCommand(): Command {
   const token = instanceOptions(new Command('token'))
-    .description('print a one-time token with which this instance registers')
+    .description('print a join token with which this instance registers')
     .action(action(printToken));
   const remove = instanceOptions(new Command('delete'))
     .description('delete an instance: its certificates are refused from now on')
@@ -43,7 +43,7 @@ function instanceOptions(command: Command): Command {
 
 function queryOf(name: string, instanceId: string, provider: string): InstanceQuery {
   const parts = splitPrincipal(parsePrincipalName(name, 'service'));
-  if (parts === undefined) throw new UsageError(`\`${name}\` is no service`);
+  if (parts === undefined) throw new UsageError(`\`${name}\` is not a service`);
   return { ...parts, provider, instanceId };
 }
 

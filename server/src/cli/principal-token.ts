@@ -29,7 +29,7 @@ export function principalTokenCommand(): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^[1-9]\d{0,6}$/.test(value)) throw new InvalidArgumentError('it must be a whole number of seconds');
+  if (!/^[1-9]\d{0,6}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
   return Number(value);
 }
 

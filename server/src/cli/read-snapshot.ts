@@ -22,7 +22,7 @@ export async function readSnapshotOf(source: SnapshotSource, now: number): Promi
   const { storeFile } = loadConfig(configFile(), processEnvironment());
   const store = await openSqliteStore(storeFile, { readonly: true });
   try {
-    // Only looked up: a text that is no domain name finds no domain.
+    // Only looked up: a text that is not a domain name finds no domain.
     const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;
     return await store.view(async (reader) =>
       snapshotOf({

@@ -89,13 +89,13 @@ function peersOfThisWorker(): WorkerPeers {
   });
 }
 
-/** SIGHUP: certificates are taken anew; the configuration is only checked, its changes count from the next start. */
+/** SIGHUP: certificates are reloaded; the configuration is only checked, its changes count from the next start. */
 function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger): void {
   try {
     load();
     logger.info('configuration is fit, changes of it count from the next start');
   } catch (error) {
-    logger.error({ error: String(error) }, 'configuration is unfit, the one in force stays');
+    logger.error({ error: String(error) }, 'configuration is not valid, the one in force stays');
   }
   reload();
 }

@@ -44,7 +44,7 @@ export function tokenCommand(): Command {
 }
 
 function wholeSeconds(value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('it must be a whole number of seconds');
+  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
   return Number(value);
 }
 

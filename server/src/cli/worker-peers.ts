@@ -2,7 +2,7 @@ import type { Worker } from 'node:cluster';
 import { z } from 'zod';
 import { notFollowed, type Peers } from '../peers.ts';
 
-/* The processes of one server talk through their parent: a worker asks it to have the others read the store anew, it asks each of them, and
+/* The processes of one server talk through their parent: a worker asks it to have the others read the store again, it asks each of them, and
    answers when the last one has. Every message carries the number that its sender gave to the question. */
 
 /** From a worker: have the others read the store. */

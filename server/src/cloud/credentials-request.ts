@@ -40,5 +40,5 @@ export function parseCredentialsRequest(
 function parseDuration(text: string): number {
   const seconds = /^\d{3,5}$/.test(text) ? Number(text) : Number.NaN;
   if (seconds >= 900 && seconds <= 43_200) return seconds;
-  throw new InvalidRequestError('durationSeconds must be a whole number from 900 to 43200');
+  throw new InvalidRequestError('durationSeconds must be an integer from 900 to 43200');
 }

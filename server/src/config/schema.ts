@@ -146,7 +146,7 @@ export const configSchema = z.strictObject({
       serviceMaxExpirySeconds: seconds(60, 398 * day).default(30 * day),
       roleExpirySeconds: seconds(60, 30 * day).default(30 * day),
       roleMaxExpirySeconds: seconds(60, 30 * day).default(30 * day),
-      /** How long a revocation list is good for; it is made anew after half of that. */
+      /** How long a revocation list is good for; it is reissued after half of that. */
       crlLifetimeSeconds: seconds(600, 30 * day).default(day),
       /** How often the files of the issuers are looked at. */
       reloadIntervalMs: z.int().min(100).max(3_600_000).default(5000),
@@ -156,7 +156,7 @@ export const configSchema = z.strictObject({
     .strictObject({
       joinTokens: z
         .strictObject({
-          /** The provider whose instances register with one-time tokens of this server. */
+          /** The provider whose instances register with join tokens of this server. */
           provider: z.string().min(1).default('sys.auth.server'),
           lifetimeSeconds: seconds(1, 7 * day).default(1800),
         })

@@ -55,7 +55,7 @@ export function bodyText(ctx: AppContext | RouteContext): string {
  */
 export function bodyJson(ctx: AppContext | RouteContext): unknown {
   const text = bodyText(ctx);
-  // What the reader puts where the bytes are no UTF-8.
+  // What the reader puts where the bytes are not UTF-8.
   if (text.includes('\uFFFD')) throw new InvalidRequestError('the body is not UTF-8');
   try {
     return parseStrictJson(text, ctx.state.jsonLimits);

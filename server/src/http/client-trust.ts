@@ -39,7 +39,7 @@ function issuerIn(certificates: readonly X509Certificate[], certificate: X509Cer
 
 /**
  * Reads the authorities of a PEM file. Node does not keep the chain that a client has sent, so those of `intermediates` (PEM) stand in for
- * it: who has another chain must connect anew. `began` is told of each connection before its handshake, `met` of each after it. `reload` takes the file anew and throws, changing nothing, when it cannot be read.
+ * it: who has another chain must connect again. `began` is told of each connection before its handshake, `met` of each after it. `reload` reloads the file and throws, changing nothing, when it cannot be read.
  */
 export function openClientTrust(
   file: string,

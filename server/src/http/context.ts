@@ -38,7 +38,7 @@ export function requirePrincipal(ctx: { state: RequestState }): Principal {
 /** The service or user who calls. Throws `ForbiddenError` for a role certificate (docs/reference/authentication.md#who-a-certificate-names). */
 export function requireIdentity(ctx: { state: RequestState }): Extract<Principal, { kind: 'identity' }> {
   const principal = requirePrincipal(ctx);
-  if (principal.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');
+  if (principal.kind === 'role') throw new ForbiddenError('a role certificate is not a service identity');
   return principal;
 }
 

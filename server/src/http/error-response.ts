@@ -39,7 +39,7 @@ const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthE
   'service-unavailable': [503, 'temporarily_unavailable'],
 };
 
-/** How `error` is answered, in at most `maxMessageBytes`. What is no expected failure is a fault of ours: 500 and a fixed text. */
+/** How `error` is answered, in at most `maxMessageBytes`. What is not an expected failure is a fault of ours: 500 and a fixed text. */
 export function errorAnswer(error: unknown): ErrorAnswer {
   const answer = fullAnswer(error);
   return { ...answer, message: shortText(answer.message) };

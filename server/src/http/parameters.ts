@@ -32,7 +32,7 @@ function checkName(name: string, known: ReadonlyMap<string, string>, where: stri
   }
 }
 
-/** Every percent escape must be complete and their bytes UTF-8: URLSearchParams would mend them silently, and costs twice as much. */
+/** Every percent escape must be complete and their bytes UTF-8: URLSearchParams would repair them silently, and costs twice as much. */
 function decode(text: string, where: string): string {
   const spaced = text.includes('+') ? text.replaceAll('+', ' ') : text;
   if (!spaced.includes('%')) return spaced;

@@ -44,7 +44,7 @@ export interface HttpServerDeps {
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
   readonly ssh: RouteDeps['ssh'];
-  /** The management API; absent when it is switched off. */
+  /** The management API; absent when it is disabled. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
   /** Sessions of cloud roles; absent when no cloud is configured. */
   readonly cloud?: Omit<GetCredentialsDeps, 'snapshot' | 'clock'> | undefined;
@@ -53,7 +53,7 @@ export interface HttpServerDeps {
 /** A server that answers. */
 export interface HttpServer {
   readonly addresses: Addresses;
-  /** Takes the TLS files anew. Throws, and goes on with the old ones, when they are unfit. */
+  /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
   /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
   close(): Promise<void>;

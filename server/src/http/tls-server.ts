@@ -47,7 +47,7 @@ function secureOptions(files: TlsFiles) {
 
 /**
  * HTTP/1.1 over TLS 1.2 and 1.3 that asks every client for a certificate; whether the one it gets will do is decided for each
- * request. It answers what never becomes a request (malformed, too large, too slow) itself. Throws when a file is unfit.
+ * request. It answers what never becomes a request (malformed, too large, too slow) itself. Throws when a file cannot be used.
  */
 export function createTlsServer(options: TlsServerOptions): Server {
   const server = createServer({
@@ -90,7 +90,7 @@ export function createTlsServer(options: TlsServerOptions): Server {
   return server;
 }
 
-/** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they are unfit. */
+/** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they cannot be used. */
 export function reloadTls(server: Server, files: TlsFiles): void {
   const options = secureOptions(files);
   createSecureContext(options);

@@ -14,7 +14,7 @@ import { Work } from './work.ts';
 export interface PrincipalClass {
   /** The name, or the wildcard: `media.*` then means those that are not named and that no longer wildcard covers. */
   readonly label: string;
-  /** Only those of the wildcard's principals that are services of this domain, which is switched off on one side. */
+  /** Only those of the wildcard's principals that are services of this domain, which is disabled on one side. */
   readonly within?: DomainName;
   /** One of them. */
   readonly example: PrincipalName;
@@ -39,7 +39,7 @@ export function* principalClasses(
   const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
   const names = new Set([...members].filter((name) => !name.endsWith('*') && !name.includes(':')));
   const closed = new Set<DomainName>();
-  // Without wildcards only those matter who are named, and the answer knows about each whether it is switched off.
+  // Without wildcards only those matter who are named, and the answer knows about each whether it is disabled.
   if (prefixes.length > 0) {
     for (const { services, domains } of off) {
       for (const service of services) names.add(service);
@@ -62,7 +62,7 @@ export function* principalClasses(
   ];
 }
 
-/** Services and domains that are switched off: they hold no role anywhere. */
+/** Services and domains that are disabled: they hold no role anywhere. */
 export interface SwitchedOffPrincipals {
   readonly services: ReadonlySet<PrincipalName>;
   readonly domains: ReadonlySet<DomainName>;
@@ -111,7 +111,7 @@ function toClass(label: string, example: string): PrincipalClass | undefined {
 
 interface Taken {
   readonly names: ReadonlySet<string>;
-  /** Domains that are switched off on one side: their services are classes of their own. */
+  /** Domains that are disabled on one side: their services are classes of their own. */
   readonly closed: ReadonlySet<DomainName>;
   readonly prefixes: readonly string[];
   readonly work: Work;
@@ -120,7 +120,7 @@ interface Taken {
 const letters = [...'sabcdefghijklmnopqrtuvwxyz0123456789_-.'];
 const endings = ['', 'omebody', '.somebody', 'x.y.somebody'];
 
-/** A principal that this prefix covers, that nobody named, that no longer prefix covers and whose domain is not switched off. */
+/** A principal that this prefix covers, that nobody named, that no longer prefix covers and whose domain is not disabled. */
 function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
   const isFree = (name: string) => {
     const domain = splitPrincipal(name as PrincipalName)?.domain;
@@ -129,7 +129,7 @@ function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
   return findName(prefix, prefix, taken, prefix === '' ? ['user.somebody'] : [], isFree);
 }
 
-/** The services of a domain that is switched off on one side, as far as wildcards cover them. */
+/** The services of a domain that is disabled on one side, as far as wildcards cover them. */
 function closedClasses(domain: DomainName, taken: Taken): PrincipalClass[] {
   taken.work.spend(stepsAPrefix * taken.prefixes.length);
   const own = `${domain}.`;

@@ -46,7 +46,8 @@ export function samePrincipals(
   }));
   return (after) => {
     const other = names.find(({ name, from }) => credentialsOf(name, after) !== from);
-    if (other !== undefined) throw new ForbiddenError(`service \`${other.name}\` was made anew meanwhile, ask again`);
+    if (other !== undefined)
+      throw new ForbiddenError(`service \`${other.name}\` was created again meanwhile, ask again`);
   };
 }
 

@@ -26,7 +26,7 @@ export async function callingHost(deps: CallingHostDeps, caller: Caller, asking:
   if (row?.kind === 'service' || (row === undefined && !carriesInstanceId(certificate))) return host;
   const tenant = splitPrincipal(caller.principal);
   if (row?.provider === undefined || row.instanceId === undefined || tenant === undefined) {
-    throw new ForbiddenError('the certificate of an instance is not known here, it must register anew');
+    throw new ForbiddenError('the certificate of an instance is not known here, it must register again');
   }
   const { provider, instanceId } = row;
   const key = { provider, ...tenant, instanceId };

@@ -38,14 +38,14 @@ export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly certificates: CertificateStore;
   readonly instances: InstanceStore;
-  /** What is taken back is in the audit log. */
+  /** What is revoked is in the audit log. */
   readonly store: Pick<Store, 'change'>;
   readonly findProvider: FindProvider;
   /** Reads a request for an SSH host certificate. Absent when there is no authority for hosts. Throws `InvalidRequestError`. */
   readonly readHostRequest?: ((csr: string) => IssueHostCertificate) | undefined;
   readonly limits: CertificateLimits;
   readonly noteForeignRefresh: NoteForeignRefresh;
-  /** Called after certificates were taken back, so that this server refuses them from its next request on. */
+  /** Called after certificates were revoked, so that this server refuses them from its next request on. */
   readonly onRevoked: () => Promise<void>;
 }
 

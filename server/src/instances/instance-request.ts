@@ -72,11 +72,11 @@ function emptyIsAbsent(value: string | null | undefined): string | undefined {
   return value === null || value === '' ? undefined : value;
 }
 
-/** A wildcard is no host name: who may vouch for `example.com` may do so host by host. */
+/** A wildcard is not a host name: who may vouch for `example.com` may do so host by host. */
 function parseHostname(value: string | undefined): string | undefined {
   const name = value?.toLowerCase();
   if (name === undefined || name === 'localhost' || (isDnsName(name) && !name.startsWith('*'))) return name;
-  throw new InvalidRequestError('`hostname` is no host name');
+  throw new InvalidRequestError('`hostname` is not a host name');
 }
 
 function refreshFields(body: z.output<typeof refreshSchema>, unitSeconds: number): RefreshInformation {

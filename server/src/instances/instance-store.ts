@@ -55,7 +55,7 @@ export interface RefreshedCertificate extends GivenCertificate {
 export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
 
 /** How the holder of one of an instance's certificates stands to it. */
-export interface Standing {
+export interface InstanceStatus {
   readonly lineage: Lineage;
   readonly clientOnly: boolean;
   readonly sshAllowed: boolean;
@@ -91,10 +91,10 @@ export interface InstanceStore {
   /** In the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
   /** How the holder of the certificate with this serial number stands to the instance; undefined when it is none of its certificates. */
-  standing(key: InstanceKey, presented: string): Promise<Standing | undefined>;
+  standing(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
-   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has ended.
+   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has expired.
    */
   register(
     key: InstanceKey,

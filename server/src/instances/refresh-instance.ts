@@ -23,13 +23,13 @@ import type { Attested } from './attestation/attestation.ts';
 import type { Caller } from './caller.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
-import type { InstanceKey, Lineage, Standing } from './instance-store.ts';
+import type { InstanceKey, InstanceStatus, Lineage } from './instance-store.ts';
 
 /*
  * The certificate must be one of this very instance: a neighbour's would otherwise count as a foreign serial, and revoke it. It raises an
  * alarm.
  */
-async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: InstanceKey): Promise<Standing> {
+async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: InstanceKey): Promise<InstanceStatus> {
   if (caller.principal !== servicePrincipal(key.domain, key.service)) {
     await deps.noteForeignRefresh(caller, key);
     throw new ForbiddenError(
@@ -44,7 +44,7 @@ async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: In
 
 /*
  * docs/reference/certificates.md#instances. A serial that is neither the current nor the previous one means that two hold certificates of
- * one instance: both lose them, and must register anew.
+ * one instance: both lose them, and must register again.
  */
 async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKey, lineage: Lineage): Promise<void> {
   if (lineage === 'current' || lineage === 'previous') return;
@@ -65,7 +65,7 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
     await deps.store.change(context, (transaction) => transaction.revokeInstance(key, revocation));
     await deps.onRevoked();
   }
-  throw new ForbiddenError('the instance is revoked, it must register anew');
+  throw new ForbiddenError('the instance is revoked, it must register again');
 }
 
 /*

@@ -156,7 +156,7 @@ async function refreshAsInstance(
 ): Promise<Identity | undefined> {
   if (!isSelf) return undefined;
   if (row === undefined && carriesInstanceId(own)) {
-    throw new ForbiddenError('the certificate of an instance is not known here, it must register anew');
+    throw new ForbiddenError('the certificate of an instance is not known here, it must register again');
   }
   if (row?.kind !== 'instance' || row.provider === undefined || row.instanceId === undefined) return undefined;
   const { domain, service, csr, requestedSeconds } = asked;

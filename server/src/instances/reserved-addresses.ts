@@ -5,7 +5,7 @@ import { plainAddress } from './caller.ts';
 
 /** The addresses that no certificate of an instance holds, whatever right its provider has. */
 export interface ReservedAddresses {
-  /** Why this address, in hexadecimal octets, is nobody's; undefined when it is not reserved. */
+  /** Why this address, in hexadecimal octets, cannot be in a certificate; undefined when it is not reserved. */
   faultOf(octets: string): string | undefined;
 }
 
@@ -43,7 +43,7 @@ export function addressesOfThisMachine(): readonly string[] {
   return Object.values(networkInterfaces()).flatMap((addresses) => (addresses ?? []).map(({ address }) => address));
 }
 
-/** The reserved addresses: those of a kind that is no host's, this server's own, and the configured ones (parsed addresses and networks). */
+/** The reserved addresses: those of a kind that is not a host's, this server's own, and the configured ones (parsed addresses and networks). */
 export function reservedAddresses(deps: ReservedAddressesDeps): ReservedAddresses {
   const kinds = special.map(([network, prefix, kind]) => {
     const list = new BlockList();

@@ -83,7 +83,7 @@ export async function findNameFaults(
   ];
 }
 
-/** The certificate of the server itself would be taken back with its service. */
+/** The certificate of the server itself would be revoked with its service. */
 function serverFaults(before: Before, after: DomainContent): SafeguardFault[] {
   if (!lostNames(before, after).includes(serverPrincipal)) return [];
   const error = new ConflictError(`service \`${serverPrincipal}\` is the token server itself and cannot be deleted`);

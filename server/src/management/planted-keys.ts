@@ -18,7 +18,7 @@ export interface PlantedKeysReader extends Pick<StoreReader, 'delegatedKeys' | '
 
 type Reader = PlantedKeysReader;
 
-/** The domain after a change by somebody who is no administrator: keys that are new, or not what they were, are marked. */
+/** The domain after a change by somebody who is not an administrator: keys that are new, or not what they were, are marked. */
 export function withDelegatedKeys(before: DomainContent, after: DomainContent): DomainContent {
   const keysBefore = new Map(before.services.map(({ name, publicKeys }) => [name, publicKeys]));
   const services = after.services.map((service): ServiceRecord => {
@@ -44,7 +44,7 @@ interface Entry {
 
 /**
  * Throws `ConflictError` for the first of `findPlantedKeys`. To be asked after it is known that the author may refer to the groups of other
- * domains that he names; of groups whose consent has ended he is not told who is in them.
+ * domains that he names; of groups whose consent has expired he is not told who is in them.
  */
 export async function checkPlantedKeys(
   before: DomainContent | undefined,
@@ -183,7 +183,7 @@ async function plantedKeys(
     isGroup(entry) ? (groups.get(entry.member) ?? []).flatMap(keysOfMember) : keysOfMember(entry.member);
 }
 
-/** The delegates' keys of these members, but for those that the change itself registers anew. */
+/** The delegates' keys of these members, but for those that the change itself registers again. */
 async function plantedBy(
   members: readonly string[],
   { name, services }: DomainContent,

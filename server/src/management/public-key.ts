@@ -4,7 +4,7 @@ import { InvalidRequestError } from '../errors.ts';
 const curves: readonly (string | undefined)[] = ['prime256v1', 'secp384r1', 'secp521r1'];
 
 /**
- * The public key in `pem`, written anew as SPKI PEM. P-256, P-384, P-521, RSA from 2048 to 8192 bits and Ed25519 are accepted. A private key is
+ * The public key in `pem`, written again as SPKI PEM. P-256, P-384, P-521, RSA from 2048 to 8192 bits and Ed25519 are accepted. A private key is
  * refused, as it should not have come here. Throws `InvalidRequestError`, which never quotes the text.
  */
 export function parsePublicKey(pem: string): string {

@@ -79,7 +79,7 @@ export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'> | unde
   return domain && new Set(domain.groups.map((group) => `${domain.name}:group.${group.name}`));
 }
 
-/** The other domains with a role that has the group, switched off or not. */
+/** The other domains with a role that has the group, disabled or not. */
 export async function usersOf(
   reader: Pick<StoreReader, 'domainsWithMember'>,
   owner: DomainName,

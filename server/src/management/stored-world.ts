@@ -67,7 +67,7 @@ export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains'
 }
 
 /**
- * Domains that stand in a snapshot for those that were not read: closed ones, and the services that are switched off. What they have
+ * Domains that stand in a snapshot for those that were not read: closed ones, and the services that are disabled. What they have
  * beside that decides nothing here.
  */
 export function placeholders(switchedOff: SwitchedOff, present: (name: DomainName) => boolean): DomainRecord[] {

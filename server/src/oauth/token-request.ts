@@ -38,7 +38,7 @@ export function parseTokenRequest(form: FormParameters): TokenRequest {
 /** docs/reference/tokens.md#lifetimes: digits only; 0 is as if absent; a number too large to count is lowered like any other large one. */
 function parseExpiresIn(text: string | undefined): number | undefined {
   if (text === undefined) return undefined;
-  if (!/^\d+$/.test(text)) throw new InvalidRequestError('expires_in must be a whole number of seconds');
+  if (!/^\d+$/.test(text)) throw new InvalidRequestError('expires_in must be an integer (seconds)');
   const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
   return seconds === 0 ? undefined : seconds;
 }

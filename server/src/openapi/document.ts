@@ -70,7 +70,7 @@ function described(operation: Operation): Json {
 /** Parameters of many operations, by their names in the document. */
 const commonParameters = {
   dryRun: inQuery('dryRun', 'only say what would change, and whose access', 'boolean'),
-  reason: inQuery('reason', 'why, for the audit log; obligatory where the domain asks for it', 'string'),
+  reason: inQuery('reason', 'why, for the audit log; required where the domain asks for it', 'string'),
   allowWildcard: inQuery('allowWildcard', '`*` and prefixes may become members', 'boolean'),
   removeMemberships: inQuery(
     'removeMemberships',

@@ -178,7 +178,7 @@ const identities: readonly Operation[] = [
   {
     method: 'get',
     path: `${instance}/token`,
-    summary: 'A one-time token with which the instance registers',
+    summary: 'A join token with which the instance registers',
     answers: ok(
       z.strictObject({
         provider: text,

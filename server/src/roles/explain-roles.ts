@@ -59,7 +59,7 @@ function entryPaths(snapshot: Snapshot, role: RoleSnapshot, principal: Principal
       const fits = name.endsWith('*') ? principal.startsWith(name.slice(0, -1)) : name === principal;
       return fits ? [{ kind: 'member', entry: name, state }] : [];
     }
-    // Only looked up: a text that is no domain name finds none.
+    // Only looked up: a text that is not a domain name finds none.
     const owner = snapshot.domain(name.slice(0, name.indexOf(':')) as DomainName);
     const membership = owner?.membership.groupMembers.get(principal)?.find(({ group }) => group === name);
     if (membership === undefined) return [];

@@ -7,7 +7,7 @@ import { RolePatterns } from './role-patterns.ts';
  * The roles of `domain` that `principal` holds at `now` (milliseconds), sorted by name: as a direct member, through `*`, a prefix
  * or a group, through an `assume_role` assertion of the domain itself, and through roles that trust another domain. Names are
  * compared exactly (docs/reference/access-checks.md#who-holds-a-role). Every entry counts, so an expired one never hides a valid one. A
- * service that is switched off holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
+ * service that is disabled holds nothing. Tokens, certificates and access checks all ask here, so they cannot differ.
  */
 export function grantedRoles(
   snapshot: Snapshot,

@@ -17,7 +17,7 @@ import type { RoleSnapshot } from './role-snapshot.ts';
 import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
 import type { Steps } from './steps.ts';
 
-/** What a changed domain was before, when only a part of it was read anew. */
+/** What a changed domain was before, when only a part of it was read again. */
 export interface DomainBase {
   readonly previous: DomainSnapshot;
   /** Those of these names were. */
@@ -27,7 +27,7 @@ export interface DomainBase {
 }
 
 /**
- * One stored domain, compiled. With a base, `record` has what was read anew, and the rest is taken from the base. `before` is the
+ * One stored domain, compiled. With a base, `record` has what was read again, and the rest is taken from the base. `before` is the
  * domain as it was, whose counts go on.
  * Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
  */
@@ -169,7 +169,7 @@ function* compileForeign(record: DomainRecord, before?: DomainSnapshot): Steps<D
     : yield* compileInSteps(record.name, foreign, { qualified: true, ...overrunsOf(before?.foreignPolicy) });
 }
 
-/** Active `assume_role` assertions that are no DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
+/** Active `assume_role` assertions that are not DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
 function assumableRoles(
   record: DomainRecord,
   policies: readonly WirePolicy[],

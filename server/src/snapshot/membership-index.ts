@@ -34,7 +34,7 @@ export interface MembershipIndex {
   readonly groupDomains: readonly DomainName[];
   /** The groups of this domain by the exact name of a member. */
   readonly groupMembers: ReadonlyMap<string, readonly GroupGrant[]>;
-  /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are no DENY. */
+  /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles of this domain that trust another one, by that domain. */
   readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;

@@ -78,7 +78,7 @@ export interface Snapshot {
   /** The enabled domain of that name. */
   domain(name: DomainName): DomainSnapshot | undefined;
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
-  /** Domains that exist and are switched off: their services are nobody. */
+  /** Disabled domains: their services cannot authenticate. */
   readonly disabledDomains: ReadonlySet<DomainName>;
   /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */
   readonly outdatedDomains: ReadonlySet<DomainName>;
@@ -87,7 +87,7 @@ export interface Snapshot {
 
 /**
  * What the snapshot knows of a principal (docs/reference/authentication.md#disabled-deleted-revoked): a service that is registered and
- * enabled is `active`; one that is switched off, or whose domain is, `disabled`; everything else (deleted, never registered, a user)
+ * enabled is `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted, never registered, a user)
  * `unknown`.
  */
 export type PrincipalState = 'active' | 'disabled' | 'unknown';

@@ -128,12 +128,12 @@ export function whereInstance<Query extends InstanceFilter<Query>>(
     .where('instance_id', '=', key.instance_id);
 }
 
-/** A certificate that was taken back, and the SSH certificates that were taken back with it. */
+/** A certificate that was revoked, and the SSH certificates that were revoked with it. */
 export interface RevokedRow extends Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> {
   readonly asked: readonly string[];
 }
 
-/** Takes one certificate back and answers what it was for; undefined when there is none, or it was taken back before. */
+/** Revokes one certificate and answers what it was for; undefined when there is none, or it was revoked before. */
 export async function revokeOne(
   db: Kysely<Schema>,
   serial: string,

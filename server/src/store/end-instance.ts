@@ -9,7 +9,7 @@ import type { Schema } from './schema.ts';
 export type InstanceEnd = Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>;
 
 /**
- * Ends the lineage of an instance and takes back every certificate of it that has not ended; the row stays. Undefined, and nothing is
+ * Ends the lineage of an instance and revokes every certificate of it that has not expired; the row stays. Undefined, and nothing is
  * changed, when there is no such instance or its lineage has ended before.
  */
 export async function revokeInstance(
@@ -30,7 +30,7 @@ export async function revokeInstance(
   });
 }
 
-/** The same, and removes the row. Undefined when there was no row, no certificate to take back and no join token to end. */
+/** The same, and removes the row. Undefined when there was no row, no certificate to revoke and no join token to end. */
 export async function removeInstance(
   db: Kysely<Schema>,
   key: InstanceKey,
@@ -92,7 +92,7 @@ async function findInstance(db: Kysely<Schema>, key: InstanceKey): Promise<Insta
 }
 
 /**
- * Every certificate of the instance that has not ended, also those that nobody received, and the logins that they asked for. Answers their
+ * Every certificate of the instance that has not expired, also those that nobody received, and the logins that they asked for. Answers their
  * serial numbers.
  */
 async function revokeCertificates(

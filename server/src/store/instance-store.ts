@@ -7,12 +7,12 @@ import type {
   InstanceKey,
   InstanceQuery,
   InstanceRecord,
+  InstanceStatus,
   InstanceStore,
   JoinToken,
   Lineage,
   RefreshedCertificate,
   Rotation,
-  Standing,
   TokenUse,
 } from '../instances/instance-store.ts';
 import { instanceColumns, toInstance, whereInstance } from './certificate-rows.ts';
@@ -43,7 +43,7 @@ export class KyselyInstanceStore implements InstanceStore {
     return this.#database.read((db) => readInstances(db, query));
   }
 
-  standing(key: InstanceKey, presented: string): Promise<Standing | undefined> {
+  standing(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined> {
     const held = { serial: presented, provider: key.provider, instance_id: key.instanceId };
     return this.#database.read(async (db) => {
       const standing = await this.#standing(db, key, presented);
@@ -166,7 +166,7 @@ export class KyselyInstanceStore implements InstanceStore {
     return digests.length;
   }
 
-  async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<Standing> {
+  async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<InstanceStatus> {
     const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
     const [row] = rows;
     return {
@@ -181,7 +181,7 @@ export class KyselyInstanceStore implements InstanceStore {
 async function requireJoinToken(db: Kysely<Schema>, digest: string): Promise<void> {
   const token = db.selectFrom('join_tokens').select('digest').where('digest', '=', digest);
   const counts = await token.where('ended_at', 'is', null).executeTakeFirst();
-  if (counts === undefined) throw new ForbiddenError('the join token has ended with its instance');
+  if (counts === undefined) throw new ForbiddenError('the join token has expired with its instance');
 }
 
 /** How a serial number stands to a row. */

@@ -4,7 +4,7 @@ import { rowSerial } from '../certificates/ssh/certificate-log.ts';
 import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
 import type { Schema } from './schema.ts';
 
-/** The SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
+/** The SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
 export async function readLiveSshCertificates(
   db: Kysely<Schema>,
   selection: SshSelection,

@@ -38,7 +38,7 @@ export interface DelegatedKey {
   readonly keyId: KeyId;
 }
 
-/** Domains and services that are switched off. */
+/** Domains and services that are disabled. */
 export interface SwitchedOff {
   readonly domains: readonly DomainName[];
   readonly services: readonly { readonly domain: DomainName; readonly service: ServiceName }[];
@@ -99,9 +99,9 @@ export interface StoreTransaction extends StoreReader {
   activateSigningKey(kid: string, at: number): Promise<boolean>;
   /** False when there is no such key. A key stays compromised; the first time is kept. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
-  /** Takes a certificate back; false when there is none, or it was taken back before. */
+  /** Revokes a certificate; false when there is none, or it was revoked before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
-  /** Ends the lineage of an instance and takes back what it holds; its record stays. False when there was no lineage to end. */
+  /** Ends the lineage of an instance and revokes what it holds; its record stays. False when there was no lineage to end. */
   revokeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean>;
   /** The same, and removes the record. False when there was no record, no certificate and no join token. */
   removeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean>;
@@ -111,7 +111,7 @@ export interface StoreTransaction extends StoreReader {
   noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void>;
   /** Writes an audit record that an operator says the clock is right. */
   acceptClock(): Promise<void>;
-  /** SSH certificates of a serial number or key id that were not taken back and have not ended at `now` (seconds). */
+  /** SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }
 

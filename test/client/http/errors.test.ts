@@ -68,7 +68,7 @@ const failures: [note: string, error: unknown, code: string, message: string, is
     false,
   ],
   ['a code that is a number', coded(7), 'unreachable', '`h` cannot be reached (no code)', false],
-  ['what is no error', 'broken', 'unreachable', '`h` cannot be reached (no code)', false],
+  ['what is not an error', 'broken', 'unreachable', '`h` cannot be reached (no code)', false],
   ['the fifth cause', chain(4, coded('EPIPE')), 'unreachable', '`h` cannot be reached (EPIPE)', true],
   ['the sixth cause', chain(5, coded('EPIPE')), 'unreachable', '`h` cannot be reached (no code)', false],
 ];
@@ -119,10 +119,10 @@ const answers: [note: string, status: number, headers: object, body: unknown, ex
     ['a date', 503, { 'retry-after': 'Thu, 01 Jan 2026 00:00:05 GMT' }, '', { retryAfterSeconds: 5 }],
     ['a date that is past', 503, { 'retry-after': 'Thu, 01 Jan 2025 00:00:00 GMT' }, '', { retryAfterSeconds: 0 }],
     ['a date in years', 503, { 'retry-after': 'Thu, 01 Jan 2030 00:00:00 GMT' }, '', { retryAfterSeconds: 86_400 }],
-    ['what is no time', 503, { 'retry-after': 'soon' }, '', { retryAfterSeconds: undefined }],
+    ['what is not a time', 503, { 'retry-after': 'soon' }, '', { retryAfterSeconds: undefined }],
   ];
 for (const [note, status, headers, body, expected] of answers) {
-  test(`an answer that is no success: ${note}`, (t) => {
+  test(`an answer that is not a success: ${note}`, (t) => {
     const bytes = Buffer.from(body === '' ? '<html>' : JSON.stringify(body));
     const error = answerError(status, headers, bytes, now);
     for (const [name, value] of Object.entries(expected)) t.is(Reflect.get(error, name), value, name);

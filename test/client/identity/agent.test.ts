@@ -133,7 +133,7 @@ for (const [name, failure] of [
   });
 }
 
-test('an instance that was deleted, or whose lineage was broken, registers anew', async (t) => {
+test('an instance that was deleted, or whose lineage was broken, registers again', async (t) => {
   const settings = options(t, 'a-4');
   const agent = openIdentityAgent(settings);
   await agent.step();

@@ -92,7 +92,7 @@ test('the certificate of a service, with its thumbprint, and no other', async (t
   }
 });
 
-test('an answer that is no yes, and none at all, are refusals whose reason only we are told', async (t) => {
+test('an answer that is not a yes, and none at all, are refusals whose reason only we are told', async (t) => {
   const seen = request(['svc-principal-auth', 'x']);
   const by = { by: 'principal-token' };
   const refused = [403, 'access is not granted'];

@@ -33,7 +33,7 @@ const refused: [note: string, text: string, problem: string][] = [
   ['an unknown escape', '"\\x41"', 'no escape at character 2'],
   ['half a surrogate pair, escaped', '"\\ud800"', 'half a surrogate pair at character 8'],
   ['the other half', '"\\udc00a"', 'half a surrogate pair at character 9'],
-  ['half a surrogate pair, plain', '"\ud800"', 'it is no well-formed text'],
+  ['half a surrogate pair, plain', '"\ud800"', 'it is not well-formed text'],
   ['a number too large', '1e400', 'no value at character 5'],
   ['a leading zero', '01', 'more text than one value at character 1'],
   ['a plus', '+1', 'no value at character 0'],

@@ -58,5 +58,5 @@ test('a text with half a surrogate pair is refused as a text', async (t) => {
       keys: { find: async () => publicKey },
     }),
   );
-  t.is(error.message, 'bundle is malformed: it is no well-formed text');
+  t.is(error.message, 'bundle is malformed: it is not well-formed text');
 });

@@ -52,7 +52,7 @@ const roleCases: [note: string, domain: string, roles: string[], action: string,
   ['an empty entity is searched', 'catalog', ['editor'], 'read', 'catalog:', 'ALLOW'],
   ['only the first colon ends the domain', 'catalog', ['editor'], 'read', 'catalog:a:b', 'ALLOW'],
   ['role names keep their case', 'catalog', ['Reader'], 'read', 'movie', 'DENY_NO_MATCH'],
-  ['a star in a role of the caller is no wildcard', 'catalog', ['*'], 'read', 'movie', 'DENY_NO_MATCH'],
+  ['a star in a role of the caller is not a wildcard', 'catalog', ['*'], 'read', 'movie', 'DENY_NO_MATCH'],
   ['full role names do not match', 'catalog', ['catalog:role.reader'], 'read', 'movie', 'DENY_NO_MATCH'],
   [
     'names of object members are names',
@@ -228,7 +228,7 @@ for (const [note, request] of nonsense) {
   });
 }
 
-test('roles that are no texts are no roles', (t) => {
+test('roles that are not strings are not roles', (t) => {
   const engine = PolicyEngine.fromDomains(domains);
   const asked = JSON.parse('{"domain":"catalog","roles":[7,{}],"action":"read","resource":"movie"}');
   t.deepEqual(engine.decideRoles(asked), { status: 'DENY_TOKEN_INVALID' });

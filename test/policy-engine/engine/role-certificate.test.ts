@@ -51,7 +51,7 @@ test('an authority of the same name is another authority', async (t) => {
   t.is(decide(self.certificate, root.pem), 'DENY_CERT_MISMATCH_ISSUER');
 });
 
-test('who is no CA issues nothing, sent or trusted', async (t) => {
+test('who is not a CA issues nothing, sent or trusted', async (t) => {
   const notCa = await makeCertificate({ name: 'media.player', issuer: root });
   const issued = await leafOf(notCa);
   t.is(decide(issued.pem + notCa.pem, root.pem), 'DENY_CERT_MISMATCH_ISSUER');

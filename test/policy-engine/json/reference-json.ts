@@ -1,4 +1,4 @@
-/** Thrown by the reference reader for what is no strict JSON. */
+/** Thrown by the reference reader for what is not strict JSON. */
 export class Refused extends Error {}
 
 export interface ReferenceLimits {

@@ -18,15 +18,15 @@ const zeros = (length: number) => Buffer.alloc(length).toString('base64url');
 const ones = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
 const lists: [note: string, value: unknown, problem: string][] = [
-  ['nothing', undefined, '`keys` is no list'],
-  ['null', null, '`keys` is no list'],
-  ['a string', 'keys', '`keys` is no list'],
-  ['a list', [ec], '`keys` is no list'],
-  ['no keys', {}, '`keys` is no list'],
-  ['keys that are an object', { keys: {} }, '`keys` is no list'],
-  ['a key that is null', { keys: [ec, null] }, 'a key is no object'],
-  ['a key that is a string', { keys: ['a'] }, 'a key is no object'],
-  ['a key that is a list', { keys: [[]] }, 'a key is no object'],
+  ['nothing', undefined, '`keys` must be an array'],
+  ['null', null, '`keys` must be an array'],
+  ['a string', 'keys', '`keys` must be an array'],
+  ['a list', [ec], '`keys` must be an array'],
+  ['no keys', {}, '`keys` must be an array'],
+  ['keys that are an object', { keys: {} }, '`keys` must be an array'],
+  ['a key that is null', { keys: [ec, null] }, 'a key must be an object'],
+  ['a key that is a string', { keys: ['a'] }, 'a key must be an object'],
+  ['a key that is a list', { keys: [[]] }, 'a key must be an object'],
   ['a private key', { keys: [{ ...ec, d: 'AA' }] }, 'a key is not public'],
   ['a shared key', { keys: [{ kid: 'a', kty: 'oct', k: 'AA' }] }, 'a key is not public'],
   ['a key without a name', { keys: [{ ...ec, kid: undefined }] }, 'a key has no `kid`'],
@@ -59,7 +59,7 @@ const read: [note: string, key: Key, expected: Key | undefined][] = [
   ['a coordinate of zeros', { ...ec, x: zeros(40) }, { x: zeros(32) }],
   ['no first coordinate', { ...ec, x: undefined }, undefined],
   ['no second coordinate', { ...ec, y: undefined }, undefined],
-  ['a first coordinate that is no base64url', { ...ec, x: 'a+b/' }, undefined],
+  ['a first coordinate that is not base64url', { ...ec, x: 'a+b/' }, undefined],
   ['a second coordinate that is a number', { ...ec, y: 7 }, undefined],
   ['a coordinate of a byte too many', { ...ec, x: ones(33) }, undefined],
   ['a key to sign with', { ...ec, use: 'sig' }, { use: 'sig' }],
@@ -102,7 +102,7 @@ test('a key serves its purpose, one without a purpose serves both, and its name 
   t.deepEqual(await found('c'), [false, false]);
 });
 
-test('two keys of one name are refused, and a point off the curve is no key', async (t) => {
+test('two keys of one name are refused, and a point off the curve is not a key', async (t) => {
   t.throws(() => staticKeys({ keys: [ec, ec] } as never), { message: /two keys are named `a`$/ });
   t.is(await staticKeys({ keys: [{ ...ec, x: zeros(32) }] } as never).find('a', 'token'), undefined);
 });

@@ -89,7 +89,7 @@ test('keys that share none with those before are refused and told, also after a 
   const [old, fresh] = [await token(genuine), await token(other)];
   const kinds = async (verifier: TokenVerifier) =>
     [(await verifier.verify({ token: old })).kind, (await verifier.verify({ token: fresh })).kind] as const;
-  // the same names over other keys are no common keys
+  // the same names over other keys are not common keys
   const renamed = other.keys.keys.map((jwk, index) => ({ ...jwk, kid: genuine.keys.keys[index]?.kid ?? '' }));
   for (const keys of [other.keys.keys, renamed]) {
     server.answer = () => genuine.keys;

@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 import { internals } from '../../limits/row.ts';
 
-/* How the files beside the bundles are read: what is no file of floors or keys, and what stays in force then. */
+/* How the files beside the bundles are read: what is not a file of floors or keys, and what stays in force then. */
 
 type Read = { kind: string; problem?: string; identity?: string; bytes?: Uint8Array };
 const { readProtectedFile, readRegularFile } = await internals<{
@@ -52,10 +52,10 @@ test('a file is read whole, up to its bound, and not again while it is the same'
   t.is((await readRegularFile(written(t, ''), 0, undefined)).kind, 'read');
 });
 
-test('what is not there, and what is no regular file', async (t) => {
+test('what is not there, and what is not a regular file', async (t) => {
   const folder = temporaryFolder(t);
   t.deepEqual(await readRegularFile(join(folder, 'none'), 9, undefined), { kind: 'absent' });
-  const odd = { kind: 'unreadable', problem: 'it is no regular file' };
+  const odd = { kind: 'unreadable', problem: 'it is not a regular file' };
   t.deepEqual(await readRegularFile(folder, 9, undefined), odd);
   const pipe = join(folder, 'pipe');
   if (spawnSync('mkfifo', [pipe]).status === 0) t.deepEqual(await readRegularFile(pipe, 9, undefined), odd);
@@ -86,7 +86,7 @@ const floors: [note: string, text: string, expected: Record<string, BundleFloor>
   ],
   ['of an earlier program', '{"floors":{"d":{"epoch":0,"version":0}},"tags":{}}', { d: { epoch: 0, version: 0 } }],
   ['of nothing', '{"floors":{}}', {}],
-  ['that are no JSON', '{', undefined],
+  ['that are not JSON', '{', undefined],
   ['that are missing', '{}', undefined],
   ['in a list', '[]', undefined],
   ['in null', 'null', undefined],
@@ -162,9 +162,9 @@ test('keys of a directory: a good file is taken, a bad one leaves the keys and t
   t.is(keys.revision, 2, 'the same file');
   for (const [text, problem] of [
     ['{"keys":[]', /cannot be used: /],
-    ['{"issuer":"","keys":[]}', /`issuer` is no text$/],
-    ['{"issuer":7,"keys":[]}', /`issuer` is no text$/],
-    ['null', /`keys` is no list$/],
+    ['{"issuer":"","keys":[]}', /`issuer` must be a string$/],
+    ['{"issuer":7,"keys":[]}', /`issuer` must be a string$/],
+    ['null', /`keys` must be an array$/],
     ['\ufeff{"keys":[]}', /cannot be used: /],
   ] as const) {
     t.regex((await look(text)) ?? '', problem, text);
@@ -173,7 +173,7 @@ test('keys of a directory: a good file is taken, a bad one leaves the keys and t
   }
   writeFileSync(path, Buffer.of(0xff));
   await keys.refresh();
-  t.is(keys.error?.message, 'keys.json cannot be used: it is no UTF-8');
+  t.is(keys.error?.message, 'keys.json cannot be used: it is not UTF-8');
   t.is(await look(JSON.stringify({ issuer: 'https://j', keys: after })), undefined);
   t.deepEqual([keys.issuer, keys.revision], ['https://j', 3]);
   t.is(await keys.find(kid, 'token'), undefined);

@@ -274,7 +274,7 @@ test('of several directories one may lag behind, also after a restart', async (t
   t.like((await w.open()).health(), missing);
 });
 
-test('a file of floors that is no path is refused', async (t) => {
+test('a file of floors that is not a path is refused', async (t) => {
   const w = await world(t);
   await w.put(1);
   await t.throwsAsync(w.open({ floorFile: '' }), { code: 'invalid-options', message: '`floorFile` must be a path' });

@@ -254,7 +254,7 @@ for (const [note, put, code] of badFiles.filter(
   });
 }
 
-test('files that are no bundles are not looked at', async (t) => {
+test('files that are not bundles are not looked at', async (t) => {
   const w = await world(t, { watch: false });
   for (const name of ['.catalog.pol.tmp', 'notes.txt', 'catalog.pol~', '.media.pol', 'Media.pol', 'a b.pol', '..pol']) {
     writeFileSync(join(w.dir, name), await w.bytes(reading('series', 9)));

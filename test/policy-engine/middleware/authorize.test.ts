@@ -189,7 +189,7 @@ const proxyCases: { note: string; peer: ProtectedRequest['peer']; header: string
   },
   { note: 'a header twice is refused', peer: { address: '127.0.0.1' }, header: [forwarded, forwarded], expect: 400 },
   {
-    note: 'a header that is no byte sequence is refused',
+    note: 'a header that is not a byte sequence is refused',
     peer: { address: '127.0.0.1' },
     header: ['AQID'],
     expect: 400,

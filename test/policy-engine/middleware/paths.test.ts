@@ -6,10 +6,10 @@ import { requireGrant as grantKoa } from '@signet/client/koa';
 import { protect as protectExpress } from '@signet/policy-engine/express';
 import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import {
-  type Asked,
   authorize,
   type ProtectOptions,
   RequestRule,
+  type RequiredAccess,
   type RuleInput,
   type RuleOptions,
 } from '@signet/policy-engine/http';
@@ -24,9 +24,9 @@ import Koa from 'koa';
  * everybody may have what is public, nobody the rest.
  */
 
-const publicThing: Asked = { action: 'read', resource: 'catalog:public' };
-const adminThing: Asked = { action: 'read', resource: 'catalog:admin' };
-const rule = ({ path }: RuleInput): Asked => (path.startsWith('/admin') ? adminThing : publicThing);
+const publicThing: RequiredAccess = { action: 'read', resource: 'catalog:public' };
+const adminThing: RequiredAccess = { action: 'read', resource: 'catalog:admin' };
+const rule = ({ path }: RuleInput): RequiredAccess => (path.startsWith('/admin') ? adminThing : publicThing);
 const isPublic = (resource: string) => resource === 'catalog:public';
 
 const engine: ProtectOptions['engine'] = {
@@ -34,7 +34,7 @@ const engine: ProtectOptions['engine'] = {
 };
 const options: ProtectOptions = { engine, rule, domains: ['catalog'] };
 const gate = {
-  access: { check: async ({ resource }: Asked) => isPublic(resource) },
+  access: { check: async ({ resource }: RequiredAccess) => isPublic(resource) },
   by: 'principal-token' as const,
   rule,
   domains: ['catalog'],
@@ -256,7 +256,7 @@ const unready: readonly [note: string, options: object, domains: readonly string
   ['a domain that the engine does not serve', { rule, domains: ['media'] }, ['catalog']],
   ['no list', { rule, domains: 'catalog' }, undefined],
   ['an empty list', { rule, domains: [] }, ['catalog']],
-  ['what is no name', { rule, domains: ['a b'] }, undefined],
+  ['what is not a name', { rule, domains: ['a b'] }, undefined],
   ['no rule', {}, undefined],
   ['a rule without an action', { rule: { resource: 'catalog:x' } }, undefined],
 ];

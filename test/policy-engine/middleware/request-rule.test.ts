@@ -1,6 +1,6 @@
 import {
-  type Asked,
   RequestRule,
+  type RequiredAccess,
   type RuleOptions,
   type RuleOutcome,
   type SeenRequest,
@@ -9,7 +9,7 @@ import test from 'ava';
 
 /* How a rule is asked: which readings of a path must agree, and which domains must be told. */
 
-const asked = (resource: string, action = 'read'): Asked => ({ action, resource });
+const asked = (resource: string, action = 'read'): RequiredAccess => ({ action, resource });
 const byPath = ({ path }: { path: string }) => (path === '/none' ? undefined : asked(`catalog:${path}`));
 const get = (target: string, more: Partial<SeenRequest> = {}): SeenRequest => ({ method: 'GET', target, ...more });
 

@@ -54,7 +54,7 @@ const koaCases: [note: string, context: object, expected: object][] = [
   ['a layer without it', { router: { stack: [{ ...layer, stack: [other] }] }, _matchedRoute: '/movie/:id' }, {}],
   ['a layer without methods', { router: { stack: [{ ...layer, methods: [] }] }, _matchedRoute: '/movie/:id' }, {}],
   [
-    'a layer whose methods are no list',
+    'a layer whose methods must be an array',
     { router: { stack: [{ ...layer, methods: 'GET' }] }, _matchedRoute: '/movie/:id' },
     {},
   ],

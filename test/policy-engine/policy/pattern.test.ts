@@ -34,7 +34,7 @@ const cases: [note: string, pattern: string, text: string, matches: boolean][] =
   ['a star looks further', 'a*b*c', 'abxbxc', true],
   ['the last literal must end the text', '*.jpg', 'a.jpg.png', false],
   ['characters of regular expressions are literal', 'a.b+c(d[e$f^g|h\\', 'a.b+c(d[e$f^g|h\\', true],
-  ['a dot is no wildcard', 'a.b', 'axb', false],
+  ['a dot is not a wildcard', 'a.b', 'axb', false],
   ['an empty pattern for an empty text', '', '', true],
   ['an empty pattern for nothing else', '', 'a', false],
   ['composed and decomposed letters differ', 'caf\u00e9', 'cafe\u0301', false],
@@ -137,9 +137,9 @@ test('property: halves of surrogate pairs in a text are characters of their own,
   t.pass();
 });
 
-test('half a surrogate pair is no part of an assertion', (t) => {
+test('half a surrogate pair is not part of an assertion', (t) => {
   for (const half of ['\ud83d', '\ude00', '*\ud83d?']) {
-    t.is(patternProblem(half), 'half a surrogate pair is no character');
+    t.is(patternProblem(half), 'half a surrogate pair is not a character');
     const assertions = [{ role: 'reader', action: 'read', resource: half }];
     t.throws(() => compileDomain('catalog', [{ name: 'p', assertions }]), { code: 'bundle-malformed' });
   }

@@ -36,7 +36,7 @@ for (const [what, make] of Object.entries(others)) {
   });
 }
 
-test('texts that are too long, empty or none are no parameters', (t) => {
+test('texts that are too long, empty or none are not parameters', (t) => {
   const policy = compileDomain('d', [{ name: 'p', assertions: [{ role: 'r', action: '*', resource: '*' }] }]);
   const ask = (action: unknown, resource: unknown) =>
     decideInDomain(policy, ['r'], action as string, resource as string).status;

@@ -132,12 +132,12 @@ test('the cases of the sample domains can be run', (t) => {
 });
 
 const wrong: [note: string, cases: unknown, message: string][] = [
-  ['no list', {}, '`cases` is no list'],
-  ['no object', ['x'], 'case 1: it is no object'],
-  ['an unknown member', [{ ...read('a', 'allow'), acton: 'x' }], 'case 1: `acton` is no member of a case'],
+  ['no list', {}, '`cases` must be an array'],
+  ['no object', ['x'], 'case 1: it must be an object'],
+  ['an unknown member', [{ ...read('a', 'allow'), acton: 'x' }], 'case 1: `acton` is not a member of a case'],
   ['no domain', [{ ...read('a', 'allow') }], 'case 1: neither the case nor the run names a `domain`'],
   ['no domain name', [{ ...read('a', 'allow'), domain: 'a b' }], 'case 1: `domain` is not a valid DomainName'],
-  ['no action', [{ ...read('a', 'allow'), domain: 'a', action: 1 }], 'case 1: `action` or `resource` is no text'],
+  ['no action', [{ ...read('a', 'allow'), domain: 'a', action: 1 }], 'case 1: `action` and `resource` must be strings'],
   [
     'an unknown answer',
     [{ ...read('a', 'yes'), domain: 'a' }],
@@ -148,7 +148,7 @@ const wrong: [note: string, cases: unknown, message: string][] = [
     [{ ...read('a', 'allow'), domain: 'a', principal: 'b.c' }],
     'case 1: it needs either `principal` or `roles`',
   ],
-  ['a local time', [{ ...read('a', 'allow'), domain: 'a', at: '2026-01-01' }], 'case 1: `at` is no time in UTC'],
+  ['a local time', [{ ...read('a', 'allow'), domain: 'a', at: '2026-01-01' }], 'case 1: `at` is not a time in UTC'],
 ];
 for (const [note, cases, message] of wrong) {
   test(`no cases: ${note}`, (t) => {

@@ -31,7 +31,7 @@ test('a bound token counts with its certificate only, also when its verification
   }
 });
 
-test('an unbound token is refused unless that is switched off', async (t) => {
+test('an unbound token is refused unless that is disabled', async (t) => {
   const authority = await createTestAuthority();
   const token = await authority.token({ domain: 'catalog', roles: ['reader'] });
   const certificate = authority.certificate('media.player');

@@ -76,8 +76,8 @@ const changed = (members: object) => base64url(JSON.stringify({ ...JSON.parse(he
 const texts: [note: string, text: string, fault: string][] = [
   ['two parts', `${base64url(header)}.e30`, 'malformed'],
   ['four parts', `${base64url(header)}.e30.e30.e30`, 'malformed'],
-  ['a header that is no base64url', `${base64url(header)}=.e30.e30`, 'malformed'],
-  ['a payload that is no base64url', `${base64url(header)}.e30=.e30`, 'malformed'],
+  ['a header that is not base64url', `${base64url(header)}=.e30.e30`, 'malformed'],
+  ['a payload that is not base64url', `${base64url(header)}.e30=.e30`, 'malformed'],
   ['a header that is a list', `${base64url('[]')}.e30.e30`, 'malformed'],
   ['a header that is null', `${base64url('null')}.e30.e30`, 'malformed'],
   ['a header that is a string', `${base64url('"x"')}.e30.e30`, 'malformed'],
@@ -95,7 +95,7 @@ for (const [note, text, fault] of texts) {
   test(note, async (t) => t.is(await outcomeOf(text), fault));
 }
 
-test('a signed payload that is no object', async (t) => {
+test('a signed payload that is not an object', async (t) => {
   const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const { kty, crv, x, y } = publicKey.export({ format: 'jwk' });
   const keys = staticKeys({ keys: [{ kty, crv, x, y, kid: 'k', alg: 'ES256', use: 'sig' }] } as never);
@@ -109,7 +109,7 @@ test('a signed payload that is no object', async (t) => {
   }
 });
 
-test('what is no string, keys that cannot be had, and older types where they are taken', async (t) => {
+test('what is not a string, keys that cannot be had, and older types where they are taken', async (t) => {
   const token = await authority.token(usual);
   t.is(await outcomeOf(7 as never), 'not-text');
   const failing = { find: () => Promise.reject(new Error('away')) };

@@ -1,5 +1,5 @@
 import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
-import { explainAccess, whoMay } from '@signet/server/access/explain-access';
+import { explainAccess, listGrantees } from '@signet/server/access/explain-access';
 import { InvalidRequestError, UnknownDomainError } from '@signet/server/errors';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
@@ -117,7 +117,7 @@ test('a denial names the rule, and what would help', (t) => {
 });
 
 test('who may: names before wildcards, each with its ways', (t) => {
-  const holders = whoMay(snapshot, { action: read, resource: 'catalog:movie' }, now);
+  const holders = listGrantees(snapshot, { action: read, resource: 'catalog:movie' }, now);
   t.deepEqual(
     holders.map(({ principal, through }) => `${principal} ${through.map(({ role }) => role).join()}`),
     ['media.player reader', 'user.jane reader', 'user.joe lent', 'media.ed* boss'],
@@ -125,7 +125,7 @@ test('who may: names before wildcards, each with its ways', (t) => {
 });
 
 test('a domain that does not exist', (t) => {
-  t.throws(() => whoMay(snapshot, { action: read, resource: 'nothing:movie' }, now), {
+  t.throws(() => listGrantees(snapshot, { action: read, resource: 'nothing:movie' }, now), {
     instanceOf: UnknownDomainError,
   });
 });
@@ -133,7 +133,7 @@ test('a domain that does not exist', (t) => {
 for (const resource of ['movie', ':movie']) {
   test(`who may: a resource without a domain, ${resource}`, (t) => {
     const expected = { instanceOf: InvalidRequestError, message: 'resource must be `domain:entity`' };
-    t.throws(() => whoMay(snapshot, { action: read, resource }, now), expected);
+    t.throws(() => listGrantees(snapshot, { action: read, resource }, now), expected);
   });
 }
 
@@ -146,7 +146,7 @@ test('who may: a role that would allow it but is not held is no way', (t) => {
       ['ALLOW', 'late', 'read', 'movie'],
     ],
   } as const;
-  const holders = whoMay(plainSnapshot([domain], now), { action: read, resource: 'catalog:movie' }, now);
+  const holders = listGrantees(plainSnapshot([domain], now), { action: read, resource: 'catalog:movie' }, now);
   t.deepEqual(
     holders.map(({ through }) => through.map(({ role }) => role)),
     [['reader']],
@@ -205,7 +205,7 @@ test('a membership of a group that has expired does not count, though the entry 
   ] as never);
 });
 
-test('who is switched off is told so, and a longer name is somebody else', (t) => {
+test('who is disabled is told so, and a longer name is somebody else', (t) => {
   const services = ['player', { name: 'old', enabled: false }];
   const world = snapshotOf({ catalog: { roles: { reader: ['media.player'] } }, media: { services } });
   const ask = (name: string) =>

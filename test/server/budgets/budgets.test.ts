@@ -92,7 +92,7 @@ test('many addresses use up what all strangers have together, which keeps out no
   t.like(budgets.ofConnection('198.51.100.1').refusal(), { payer: 'strangers' }, 'an hour later it is a stranger');
 });
 
-test('an address that many clients have is no stranger: it has a whole budget, and takes none from the others', (t) => {
+test('an address that many clients have is not a stranger: it has a whole budget, and takes none from the others', (t) => {
   const { budgets } = world({ isShared: (address) => address === '10.0.0.1' });
   budgets.ofStranger('10.0.0.1').charge(10 * second);
   t.is(budgets.ofStranger('10.0.0.1').refusal(), undefined);

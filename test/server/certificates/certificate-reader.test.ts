@@ -140,7 +140,7 @@ const times: readonly (readonly [text: string, tag: number, seconds: number | un
 for (const [text, tag, seconds] of times) {
   test(`a time: ${text} with tag ${tag}`, (t) => {
     const read = () => readTime(new DerReader(time(text, tag)), 'notAfter');
-    if (seconds === undefined) t.throws(read, refused('notAfter is no time'));
+    if (seconds === undefined) t.throws(read, refused('notAfter is not a time'));
     else t.is(read(), seconds);
   });
 }

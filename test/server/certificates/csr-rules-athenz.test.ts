@@ -90,14 +90,14 @@ const cases: readonly Case[] = [
   { note: 'the own name, known', altNames: [spiffe, ['dns', ownName]], known: 'i-1', outcome: withOwn },
   { note: 'the own name, not known', altNames: [spiffe, ['dns', ownName]], outcome: withOwn },
   {
-    note: 'an id of several labels that is no name of this instance',
+    note: 'an id of several labels that is not a name of this instance',
     rules: signet,
     altNames: [spiffe, ['dns', 'i-1.rack-2.instanceid.signet.test']],
     outcome: [given(spiffe), `dns:${nameOf('i-1.rack-2')}`],
     id: 'i-1.rack-2',
   },
   {
-    note: 'an id that is no label, known',
+    note: 'an id that is not a label, known',
     rules: signet,
     altNames: [spiffe, ['dns', nameOf('a:b')]],
     known: 'a:b',

@@ -195,7 +195,7 @@ const refused: readonly (readonly [
     /^csr must carry the instance id|may hold$/,
   ],
   [
-    'an instance id that is no name',
+    'an instance id that is not a name',
     { altNames: [['dns', '*.instanceid.signet.test']] },
     'csr instance id is not a valid PathElement',
   ],

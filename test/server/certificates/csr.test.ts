@@ -143,12 +143,12 @@ const refused: readonly (readonly [name: string, shape: RequestShape, message: R
     /a relative name has more in it/,
   ],
   [
-    'a common name that is no text',
+    'a common name that is not a text',
     { commonNames: [], moreSubject: [set(sequence(oid('2.5.4.3'), element(0x1e, Buffer.from('00610062', 'hex'))))] },
     /name must be a UTF-8/,
   ],
   [
-    'a common name that is no UTF-8',
+    'a common name that is not UTF-8',
     { commonNames: [], moreSubject: [set(sequence(oid('2.5.4.3'), element(0x0c, Buffer.of(0xff, 0xfe))))] },
     /not valid UTF-8/,
   ],

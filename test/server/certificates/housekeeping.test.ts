@@ -169,7 +169,7 @@ test('readiness says when a revocation list or the certificate of the server is 
   };
   const hour = 3_600_000;
   t.deepEqual(await told(0), [200, 'fresh', 'fresh']);
-  t.deepEqual(await told(12 * hour), [200, 'fresh', 'fresh'], 'there is time to make it anew');
+  t.deepEqual(await told(12 * hour), [200, 'fresh', 'fresh'], 'there is time to make it again');
   t.deepEqual(await told(2 * hour), [200, 'late', 'fresh']);
   t.deepEqual(await told(10 * hour), [200, 'ended', 'fresh']);
   t.deepEqual(await told(23 * 24 * hour), [200, 'ended', 'late']);

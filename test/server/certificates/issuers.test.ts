@@ -263,13 +263,13 @@ test('a list goes on being given while none can be made, as long as it is valid 
   t.is(await crls.current(), list);
   await t.throwsAsync(crls.renew(), { is: away });
   sequence = 2;
-  await t.throwsAsync(crls.current(), { is: away }, 'something was taken back');
+  await t.throwsAsync(crls.current(), { is: away }, 'something was revoked');
   sequence = 1;
   clock.advance(200_000);
   await t.throwsAsync(crls.current(), { is: away }, 'its time is over');
 });
 
-test('what was taken back stays so when the clock runs ahead for a while', async (t) => {
+test('what was revoked stays so when the clock runs ahead for a while', async (t) => {
   const { folder, issuers } = await twoIssuers(t);
   const clock = new FakeClock(now() * 1000);
   const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
@@ -288,7 +288,7 @@ test('what was taken back stays so when the clock runs ahead for a while', async
   t.true(revocations.has(signed.serial));
 });
 
-test('lists are made anew at half of their life and after a revocation; a serial stays until its certificate ends', async (t) => {
+test('lists are reissued at half of their life and after a revocation; a serial stays until its certificate ends', async (t) => {
   const { folder, issuers } = await twoIssuers(t);
   const clock = new FakeClock(now() * 1000);
   const store = await openSqliteStore(join(folder, 'signet.db'), { clock });

@@ -57,7 +57,7 @@ const refused: readonly (readonly [name: string, spki: Buffer, message: string])
   ['a point of 64 octets', ec(point.subarray(0, 64)), points],
   ['a compressed point', ec(Buffer.concat([Buffer.of(2), point.subarray(1)])), points],
   ['a point of the other curve', ec(point, oids.secp384r1.der), points],
-  ['a point off the curve', ec(Buffer.alloc(65, 4)), 'csr public key: it is no valid key of its kind'],
+  ['a point off the curve', ec(Buffer.alloc(65, 4)), 'csr public key: it is not a valid key of its kind'],
   ['an unnamed curve', ec(point, sequence()), 'csr public key: a curve must be named, its parameters are not accepted'],
   ['another curve', ec(point, oid('1.3.132.0.10')), 'csr public key: the curve must be P-256 or P-384'],
   ['Ed25519 of 31 octets', ed25519(31), kinds],

@@ -4,7 +4,7 @@ import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { checkCertificate } from '@signet/server/cli/doctor/certificate-checks';
 import type { Finding } from '@signet/server/cli/doctor/finding';
 import { checkPolicy } from '@signet/server/cli/doctor/policy-check';
-import { checkGreeting } from '@signet/server/cli/doctor/server-checks';
+import { checkTlsProbe } from '@signet/server/cli/doctor/server-checks';
 import test from 'ava';
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
@@ -44,7 +44,7 @@ const identities: readonly (readonly [
     now,
     ['certificate ok', 'identity ok', 'chain warning, advised'],
   ],
-  ['that is no certificate', { certificate: 'x' }, now, ['certificate failed, advised']],
+  ['that is not a certificate', { certificate: 'x' }, now, ['certificate failed, advised']],
 ];
 
 for (const [name, change, at, expected] of identities) {
@@ -63,14 +63,14 @@ const clocks: readonly (readonly [skew: number, expected: string, found: string]
 
 for (const [skew, expected, found] of clocks) {
   test(`a server whose clock is ${skew} ms ahead`, (t) => {
-    const [, clock] = checkGreeting({ notBefore: now - day, notAfter: now + 30 * day, date: now + skew }, now);
+    const [, clock] = checkTlsProbe({ notBefore: now - day, notAfter: now + 30 * day, date: now + skew }, now);
     t.deepEqual(brief(clock === undefined ? [] : [clock]), [expected]);
     t.is(clock?.found, found);
   });
 }
 
 test('a server certificate that ends soon, and no clock', (t) => {
-  const findings = checkGreeting({ notBefore: now - 29 * day, notAfter: now + day }, now);
+  const findings = checkTlsProbe({ notBefore: now - 29 * day, notAfter: now + day }, now);
   t.deepEqual(brief(findings), ['server certificate warning, advised']);
 });
 

@@ -106,7 +106,7 @@ test('a command may attest the instance; what it says when it fails is not mista
   for (const [command, error] of [
     ['exit 4', 'the command that attests the instance ended with status 4'],
     ['true', 'the command that attests the instance printed nothing'],
-    ['echo signet-join-wrong', 'attestationData is no valid join token for this instance'],
+    ['echo signet-join-wrong', 'attestationData is not a valid join token for this instance'],
   ] as const) {
     const { status, stdout } = await step('once', '--attestation-command', command);
     t.deepEqual([status, JSON.parse(stdout).outcome, JSON.parse(stdout).error], [1, 'failed', error]);
@@ -115,7 +115,7 @@ test('a command may attest the instance; what it says when it fails is not mista
   t.deepEqual([status, JSON.parse(stdout).outcome], [0, 'registered']);
 });
 
-test('a token that the platform keeps fresh in a file attests the instance, each time anew', async (t) => {
+test('a token that the platform keeps fresh in a file attests the instance, each time again', async (t) => {
   const { folder, at } = await instance(t, 'o-5');
   const file = join(folder, 'platform-token');
   const put = async (subject: string, from: number) => {

@@ -24,11 +24,11 @@ test('no text of others makes a line of its own', async (t) => {
   t.is(describeError(new Error(`no file \`${forged}\``)), `no file \`${shown.replace('\\u000a', ' ')}\``);
   const told = describeError(new ConflictError('one\ntwo\u001b[2K'));
   t.is(told, 'one\\u000atwo\\u001b[2K');
-  const problem = { file: 'c.yaml', line: 3, column: 3, message: 'is no name' };
+  const problem = { file: 'c.yaml', line: 3, column: 3, message: 'is not a name' };
   const problems = ['roles.a\nsignet: all is well', 'roles.b'].map((field) => ({ ...problem, field }));
   t.is(
     describeError(new InvalidDocumentError(problems)),
-    'c.yaml:3:3: roles.a\\u000asignet: all is well: is no name\nc.yaml:3:3: roles.b: is no name',
+    'c.yaml:3:3: roles.a\\u000asignet: all is well: is not a name\nc.yaml:3:3: roles.b: is not a name',
   );
 });
 

@@ -125,7 +125,7 @@ test('a failure is said, and changes nothing', async (t) => {
   t.is(other.leaf().serialNumber, before);
 });
 
-test('a renewal that was cut off is ended, or taken back', async (t) => {
+test('a renewal that was cut off is ended, or revoked', async (t) => {
   const { at } = await world(t, 0);
   const files = { certificate: at('server.cert.pem'), key: at('server.key.pem') };
   const key = readFileSync(files.key, 'utf8');

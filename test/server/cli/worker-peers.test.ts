@@ -79,7 +79,7 @@ test('a process that starts answers as soon as it reads its store', async (t) =>
   t.true(done);
 });
 
-test('a process that cannot read its store, or is silent, is no yes', async (t) => {
+test('a process that cannot read its store, or is silent, is not a yes', async (t) => {
   const [first, second] = joined(2, 20);
   second?.peers.answerWith(() => Promise.reject(new Error('disk')));
   await t.throwsAsync(async () => first?.peers.refresh(), refused);

@@ -129,7 +129,7 @@ for (const [sent, role] of rolePaths) {
   });
 }
 
-const duration = 'durationSeconds must be a whole number from 900 to 43200';
+const duration = 'durationSeconds must be an integer from 900 to 43200';
 const denied = (principal: string) =>
   [principal, path, refusal(403, 'principal may not `assume_aws_role` on `catalog:nightly`')] as const;
 const beforeAnyCall: readonly (readonly [principal: string, path: string, body: { code: number; message: string }])[] =
@@ -170,7 +170,7 @@ for (const [principal, asked, body] of beforeAnyCall) {
 test('a role certificate and no certificate get nothing', async (t) => {
   const { server, sts } = await start(t);
   const role = caller(t, server, await server.pki.odd({ subject: 'CN=catalog:role.loader' }));
-  t.deepEqual((await role(path)).body, refusal(403, 'a role certificate is no service identity'));
+  t.deepEqual((await role(path)).body, refusal(403, 'a role certificate is not a service identity'));
   t.is((await caller(t, server)(path)).status, 401);
   t.deepEqual(sts.calls, []);
 });
@@ -202,7 +202,7 @@ test('credentials are kept for their principal, role, duration and external id u
   t.is(sts.calls.length, 5);
 });
 
-test('a right that was taken back ends kept credentials', async (t) => {
+test('a right that was revoked ends kept credentials', async (t) => {
   const { server, as } = await start(t);
   const player = await as('media.player');
   t.is((await player(path)).status, 200);

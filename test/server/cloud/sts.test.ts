@@ -161,27 +161,27 @@ const badRequests: { note: string; role?: string; query: Record<string, string>;
   {
     note: 'too short',
     query: { durationSeconds: '899' },
-    message: 'durationSeconds must be a whole number from 900 to 43200',
+    message: 'durationSeconds must be an integer from 900 to 43200',
   },
   {
     note: 'too long',
     query: { durationSeconds: '43201' },
-    message: 'durationSeconds must be a whole number from 900 to 43200',
+    message: 'durationSeconds must be an integer from 900 to 43200',
   },
   {
     note: 'a fraction',
     query: { durationSeconds: '900.0' },
-    message: 'durationSeconds must be a whole number from 900 to 43200',
+    message: 'durationSeconds must be an integer from 900 to 43200',
   },
   {
     note: 'an exponent',
     query: { durationSeconds: '9e2' },
-    message: 'durationSeconds must be a whole number from 900 to 43200',
+    message: 'durationSeconds must be an integer from 900 to 43200',
   },
   {
     note: 'empty',
     query: { durationSeconds: '' },
-    message: 'durationSeconds must be a whole number from 900 to 43200',
+    message: 'durationSeconds must be an integer from 900 to 43200',
   },
   {
     note: 'external id of one',

@@ -128,7 +128,7 @@ test('another method is 405 with Allow', async (t) => {
 test('a role certificate may ask about others and is nobody itself', async (t) => {
   t.deepEqual((await asRole('/access/read?resource=catalog:movie&principal=joe')).body, yes);
   const answer = await asRole('/access/read?resource=catalog:movie');
-  t.deepEqual([answer.status, answer.body], [403, refusal(403, 'a role certificate is no service identity')]);
+  t.deepEqual([answer.status, answer.body], [403, refusal(403, 'a role certificate is not a service identity')]);
 });
 
 test('restricted checks need the right to ask, except about oneself', async (t) => {

@@ -63,7 +63,7 @@ test('a listed balancer that sends no header, or a malformed one, is closed with
   }
 });
 
-test('a header of somebody who is not listed is no TLS', async (t) => {
+test('a header of somebody who is not listed is not TLS', async (t) => {
   const own = await start({ 'listen.proxyProtocolFrom': ['10.0.0.0/8'] });
   const call = await through(own, { header: () => proxyHeader('10.0.0.1') }, 'media.player');
   await t.throwsAsync(call(keys));

@@ -150,7 +150,7 @@ test('a renewed certificate is taken into use, a bad one is not', async (t) => {
   writeFileSync(at('new.pem'), renewed.certificate);
   writeFileSync(at('server.key.pem'), renewed.key);
   await until('the half-written pair is reported', () =>
-    server.log.some((line) => String(line['msg']).includes('unfit')),
+    server.log.some((line) => String(line['msg']).includes('cannot be used')),
   );
   t.is(await serial(), before);
   renameSync(at('new.pem'), at('server.cert.pem'));

@@ -33,7 +33,7 @@ test('which addresses a list allows', (t) => {
   const wrong = ['http://x', '10.0.0/8', '*', '*.*.x', 'a b'];
   const wrongNetworks = ['10.0.0.0/33', '::/129', '10.0.0.0/', '10.0.0.0/1e1', '10.0.0.0/0x8', '10.0.0.0/8/8', 'x/8'];
   for (const entry of [...wrong, ...wrongNetworks]) {
-    t.throws(() => parseAddressPolicy([entry]), { message: /is no host name, address or network$/ }, entry);
+    t.throws(() => parseAddressPolicy([entry]), { message: /is not a host name, address or network$/ }, entry);
   }
   t.true(parseAddressPolicy(['10.0.0.1/32']).allowsAddress('10.0.0.1', false));
   t.true(parseAddressPolicy(['fd00::1/128']).allowsAddress('fd00::1', false));

@@ -72,7 +72,7 @@ async function outcome(ask: Ask): Promise<string> {
 }
 
 const silent = 'provider `prov.cloud` does not answer';
-const noAddress = 'the endpoint of provider `prov.cloud` is no https address';
+const noAddress = 'the endpoint of provider `prov.cloud` is not an https address';
 const notCalled = 'the endpoint of provider `prov.cloud` is not one that may be called';
 const unread = 'provider `prov.cloud` gave an answer that cannot be read';
 const noVouch = 'forbidden: provider `prov.cloud` does not vouch for the instance';

@@ -99,7 +99,7 @@ test.serial('an instance whose provider wants no record refreshes without one', 
   }
 });
 
-test.serial('a provider that was made anew is not spoken for with a certificate of the one before', async (t) => {
+test.serial('a provider that was created again is not spoken for with a certificate of the one before', async (t) => {
   const clock = new FakeClock(systemClock.now());
   const world = await worldWith(t, confirm(), {}, 'prov.cloud', clock);
   t.is((await world.as()('/instance', json(registration('c-1')))).status, 201);
@@ -139,7 +139,7 @@ const cases: readonly (readonly [name: string, answer: Answering, expected: unkn
     { code: 403, message: 'provider `prov.cloud` vouches for something else' },
   ],
   [
-    'its answer is no JSON',
+    'its answer is not JSON',
     (_call, response) => response.end('yes'),
     { code: 500, message: 'provider `prov.cloud` gave an answer that cannot be read' },
   ],
@@ -187,7 +187,7 @@ for (const [name, allow, endpoint] of [
     if (endpoint !== undefined) await setEndpoint(world, endpoint(world.url));
     const answer = await world.as()('/instance', json(registration('c-4')));
     t.is(answer.status, 500);
-    t.regex(String(field(answer.body, 'message')), /not one that may be called$|is no https address$/);
+    t.regex(String(field(answer.body, 'message')), /not one that may be called$|is not an https address$/);
     t.is(world.calls.length, 0);
   });
 }

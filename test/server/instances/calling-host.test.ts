@@ -71,7 +71,7 @@ function ask({ names = [ownName, otherName, host, '*.example.com'], ...more }: A
   return { found: callingHost(deps as never, caller as never, {} as never), states };
 }
 
-const unknown = 'the certificate of an instance is not known here, it must register anew';
+const unknown = 'the certificate of an instance is not known here, it must register again';
 const notCurrent = 'the certificate is not the current one of a registered instance';
 const notAllowed = 'provider `sys.cloud` does not allow this instance an SSH certificate';
 const cases: readonly (readonly [note: string, ask: Ask, names: readonly string[] | string])[] = [

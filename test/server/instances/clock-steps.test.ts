@@ -10,7 +10,7 @@ for (const [name, stepMs] of [
   ['two hours on', 120 * minute],
   ['five minutes back', -5 * minute],
 ] as const) {
-  test(`the clock of the server goes ${name}: instances register and refresh, and what was taken back stays so`, async (t) => {
+  test(`the clock of the server goes ${name}: instances register and refresh, and what was revoked stays so`, async (t) => {
     const clock = new FakeClock(systemClock.now());
     const world = await instanceWorld(t, { clock });
     const [kept, deleted] = [await register(world, 's-1'), await register(world, 's-2')];

@@ -67,7 +67,7 @@ for (const id of ['cli-1', 'i-0~a=b:C']) {
     t.is(refused.status, 1);
     t.like(JSON.parse(refused.stdout), {
       outcome: 'failed',
-      error: 'attestationData is no valid join token for this instance',
+      error: 'attestationData is not a valid join token for this instance',
     });
   });
 }

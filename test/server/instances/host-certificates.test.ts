@@ -78,9 +78,9 @@ test('a host name is vouched for also when only a host certificate is asked for'
   for (const [hostname, message] of [
     ['bank.internal.example', notVouched('bank.internal.example')],
     [long, notVouched(long)],
-    ['single', '`hostname` is no host name'],
-    ['*.hosts.example', '`hostname` is no host name'],
-    ['a b.hosts.example', '`hostname` is no host name'],
+    ['single', '`hostname` is not a host name'],
+    ['*.hosts.example', '`hostname` is not a host name'],
+    ['a b.hosts.example', '`hostname` is not a host name'],
   ] as const) {
     t.deepEqual((await ask(hostname)).body, { code: 400, message });
   }

@@ -65,7 +65,7 @@ for (const path of operations) {
   });
 }
 
-test('a role certificate is no identity for any of them', async (t) => {
+test('a role certificate is not an identity for any of them', async (t) => {
   const pair = ecPair();
   const csr = requestPem(pair, { commonNames: ['catalog:role.reader'] });
   const issued = await player('/domain/catalog/role/reader/token', json({ csr }));
@@ -78,7 +78,7 @@ test('a role certificate is no identity for any of them', async (t) => {
     ['^/management/v1/domains/media/instances', {}],
   ] as const;
   for (const [path, options] of requests) {
-    const message = 'a role certificate is no service identity';
+    const message = 'a role certificate is not a service identity';
     t.deepEqual((await role(path, options)).body, { code: 403, message }, path);
   }
 });

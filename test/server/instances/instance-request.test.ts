@@ -46,9 +46,9 @@ const faults: readonly (readonly [more: unknown, message: string])[] = [
   [{ expiryTime: 1.5 }, missing('expiryTime')],
   [{ expiryTime: -1 }, missing('expiryTime')],
   [{ expiryTime: 2 ** 31 }, large('expiryTime')],
-  [{ hostname: '*.example.com' }, '`hostname` is no host name'],
-  [{ hostname: 'single' }, '`hostname` is no host name'],
-  [{ hostname: '-x.example.com' }, '`hostname` is no host name'],
+  [{ hostname: '*.example.com' }, '`hostname` is not a host name'],
+  [{ hostname: 'single' }, '`hostname` is not a host name'],
+  [{ hostname: '-x.example.com' }, '`hostname` is not a host name'],
 ];
 for (const [more, message] of faults) {
   test(`no registration: ${JSON.stringify(more).slice(0, 50)}, ${Object.values(more as object).join().length} ${message}`, (t) => {
@@ -57,7 +57,7 @@ for (const [more, message] of faults) {
   });
 }
 
-test('a body that is no object', (t) => {
+test('a body that is not an object', (t) => {
   for (const text of [undefined, null, 'x', []]) {
     const expected = { instanceOf: InvalidRequestError, message: 'the body is missing or not of its type' };
     t.throws(() => parseRefreshInformation(text, 1), expected);

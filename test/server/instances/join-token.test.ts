@@ -11,7 +11,7 @@ const key = {
   service: parseServiceName('player'),
   instanceId: parsePathElement('i-1'),
 };
-const refusal = { instanceOf: ForbiddenError, message: 'attestationData is no valid join token for this instance' };
+const refusal = { instanceOf: ForbiddenError, message: 'attestationData is not a valid join token for this instance' };
 
 /** A provider whose store spends every token, or none, and what it was asked for. */
 function open(spends: boolean) {

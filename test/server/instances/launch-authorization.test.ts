@@ -81,7 +81,7 @@ test('a host is vouched for by an end of its name that is allowed while none is 
   t.false(vouches('a.b.example'));
 });
 
-test('localhost is vouched for by its own name alone, and is no end of others', (t) => {
+test('localhost is vouched for by its own name alone, and is not an end of others', (t) => {
   t.true(vouches('localhost', allow('localhost')));
   t.false(vouches('localhost', allow('example')));
   t.false(vouches('example', allow('example')));

@@ -64,7 +64,7 @@ test('an instance refreshes with its current and with its previous certificate, 
 
   const stolen = await refresh(world, first);
   t.is(stolen.answer.status, 403);
-  t.deepEqual(stolen.answer.body, { code: 403, message: 'the instance is revoked, it must register anew' });
+  t.deepEqual(stolen.answer.body, { code: 403, message: 'the instance is revoked, it must register again' });
   for (const certificate of [second, third, again, fourth]) {
     t.is((await refresh(world, certificate)).answer.status, 401);
   }
@@ -196,7 +196,7 @@ test('the bundles of the authorities', async (t) => {
   t.is((await world.as()('/cacerts/roots')).status, 401);
 });
 
-test('a certificate that an operator takes back, and a service that is switched off, are refused at once', async (t) => {
+test('a certificate that an operator revokes, and a service that is disabled, are refused at once', async (t) => {
   const instance = await register(world, 'i-10');
   const call = world.as(instance);
   t.is((await call('/access/domain/catalog/principal/media.player')).status, 200);

@@ -124,7 +124,7 @@ for (const [id, label] of ids) {
   });
 }
 
-test('ids that are no path elements are refused, also where they are only stated', async (t) => {
+test('ids that are not path elements are refused, also where they are only stated', async (t) => {
   for (const id of ['.', '..', '', 'a/b', 'a b', 'ä', '*']) {
     const { answer } = await attempt('shop', id, { more: { attestationData: 'x' } });
     t.is(answer.status, 400, id);

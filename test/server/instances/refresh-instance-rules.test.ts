@@ -1,7 +1,7 @@
 import { parseServiceName } from '@signet/policy-engine/names';
 import { DomainError } from '@signet/server/errors';
 import type { Attested } from '@signet/server/instances/attestation/attestation';
-import type { Standing } from '@signet/server/instances/instance-store';
+import type { InstanceStatus } from '@signet/server/instances/instance-store';
 import { refreshInstance } from '@signet/server/instances/refresh-instance';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
@@ -34,7 +34,7 @@ function snapshotOf(domain: DomainSketch = media, auth: DomainSketch = system, f
   }).snapshot;
 }
 
-const standing: Standing = { lineage: 'current', clientOnly: false, sshAllowed: true };
+const standing: InstanceStatus = { lineage: 'current', clientOnly: false, sshAllowed: true };
 
 interface Ask extends Partial<DepsSketch> {
   readonly as?: string;
@@ -69,7 +69,7 @@ async function outcome(ask: Ask): Promise<string[]> {
 
 const [asked, intended, rotated] = ['asked to refresh', 'intended instance undefined', 'rotated, SSH true'];
 const attested = (more: Partial<Attested>) => ({ attested: more });
-const isRevoked = 'the instance is revoked, it must register anew';
+const isRevoked = 'the instance is revoked, it must register again';
 const notRegistered = 'the instance is not registered';
 const host = 'host certificate for i-1.player.media.sys-cloud.instanceid.signet.test';
 const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly string[]])[] = [
@@ -111,9 +111,9 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   ],
   ['an instance that was removed by then', { rotation: 'missing' }, [asked, intended, rotated, notRegistered]],
   [
-    'a service that was made anew by then',
+    'a service that was created again by then',
     { later: snapshotOf(media, system, nowSeconds * 1000 + 1) },
-    [asked, intended, 'service `media.player` was made anew meanwhile, ask again'],
+    [asked, intended, 'service `media.player` was created again meanwhile, ask again'],
   ],
   [
     'a service that was disabled by then',

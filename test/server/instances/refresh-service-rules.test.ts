@@ -9,7 +9,7 @@ import type { RecordingConditions } from '@signet/server/certificates/certificat
 import { DomainError } from '@signet/server/errors';
 import { createRegisterToken } from '@signet/server/instances/create-register-token';
 import { deleteInstance } from '@signet/server/instances/delete-instance';
-import type { Standing } from '@signet/server/instances/instance-store';
+import type { InstanceStatus } from '@signet/server/instances/instance-store';
 import { refreshService } from '@signet/server/instances/refresh-service';
 import { registerInstance } from '@signet/server/instances/register-instance';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
@@ -110,11 +110,11 @@ const own = { keys: { 0: ownPair } };
 const given = (key: string | undefined) => [`intended service ${key}`, 'confirmed', 'given'];
 const row = { kind: 'service', vouchedKey: parseKeyId('0') };
 const instance = { kind: 'instance', provider: instanceKey.provider, instanceId: instanceKey.instanceId };
-const current: Standing = { lineage: 'current', clientOnly: false, sshAllowed: false };
+const current: InstanceStatus = { lineage: 'current', clientOnly: false, sshAllowed: false };
 const mayNot = (who: string) => `principal \`${who}\` may not refresh \`media.player\``;
 const withdrawn = 'the key `0` that vouched for the certificate is not registered any more';
 const ownName = 'i-1.player.media.sys-cloud.instanceid.signet.test';
-const unknown = 'the certificate of an instance is not known here, it must register anew';
+const unknown = 'the certificate of an instance is not known here, it must register again';
 const held: AskedName = ['dns', 'held.example.com'];
 const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly string[]])[] = [
   ['its own key, registered nowhere', {}, given(undefined)],
@@ -186,7 +186,7 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   [
     'a certificate of an instance that is revoked',
     { row: instance, standing: { ...current, lineage: 'revoked' } },
-    ['the instance is revoked, it must register anew'],
+    ['the instance is revoked, it must register again'],
   ],
   ['a certificate of an instance that is not known', { holds: [ownName] }, [unknown]],
   [

@@ -9,7 +9,7 @@ test.after.always(() => file.end());
 
 const csr = instanceRequest('r-1');
 const proper = { provider: 'sys.auth.server', domain: 'media', service: 'player', attestationData: 'x', csr };
-const noToken = 'attestationData is no valid join token for this instance';
+const noToken = 'attestationData is not a valid join token for this instance';
 
 const registrations: readonly (readonly [name: string, body: unknown, status: number, message: string])[] = [
   ['a token that was never given', proper, 403, noToken],
@@ -19,7 +19,7 @@ const registrations: readonly (readonly [name: string, body: unknown, status: nu
   ['no provider', { ...proper, provider: undefined }, 400, '`provider` is missing or not of its type'],
   ['a provider that is a user', { ...proper, provider: 'joe' }, 400, 'provider is not a valid ServiceName'],
   ['a provider that is a group', { ...proper, provider: 'a:group.b' }, 400, 'provider is not a valid ServiceName'],
-  ['a domain that is no name', { ...proper, domain: 'me dia' }, 400, 'domain is not a valid DomainName'],
+  ['a domain that is not a name', { ...proper, domain: 'me dia' }, 400, 'domain is not a valid DomainName'],
   ['a service of two names', { ...proper, service: 'a.b' }, 400, 'service is not a valid ServiceName'],
   ['no attestation', { ...proper, attestationData: '' }, 400, '`attestationData` is required'],
   ['no request', { ...proper, csr: '' }, 400, '`csr` is required'],
@@ -38,7 +38,7 @@ const registrations: readonly (readonly [name: string, body: unknown, status: nu
     'service `ghost` is not registered in domain `media`',
   ],
   [
-    'a service that is switched off',
+    'a service that is disabled',
     { ...proper, service: 'off' },
     400,
     'service `off` is not registered in domain `media`',

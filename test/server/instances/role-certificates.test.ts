@@ -55,7 +55,7 @@ test('the holder of a role gets a certificate for it, in both forms', async (t) 
   t.true(Math.abs(short.validToDate.getTime() - short.validFromDate.getTime() - 4_200_000) < 2000);
 
   const asRole = world.as({ certificate, key: keyPem(pair) });
-  const refused = { code: 403, message: 'a role certificate is no service identity' };
+  const refused = { code: 403, message: 'a role certificate is not a service identity' };
   const token = await asRole('/oauth2/token', form({ grant_type: 'client_credentials', scope: 'catalog:domain' }));
   t.is(token.status, 403);
   const attempts = [
@@ -109,7 +109,7 @@ const refusals: readonly (readonly [
     'domain `nowhere` does not exist',
   ],
   [
-    'a role that is no name',
+    'a role that is not a name',
     '/domain/catalog/role/rea%20der/token',
     () => ({ csr: request() }),
     400,

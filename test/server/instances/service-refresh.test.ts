@@ -89,7 +89,7 @@ test('the certificate of an instance keeps to its lineage here as well', async (
     new X509Certificate(chain).subjectAltName?.includes('s-1.player.media.sys-auth-server.instanceid.signet.test'),
   );
   const stale = await world.as(first)(path, json({ csr: instanceRequest('s-1', pairOf(first.key)) }));
-  t.deepEqual(stale.body, { code: 403, message: 'the instance is revoked, it must register anew' });
+  t.deepEqual(stale.body, { code: 403, message: 'the instance is revoked, it must register again' });
   t.is((await world.as({ certificate: chain, key: second.key })('/crl')).status, 401);
 });
 

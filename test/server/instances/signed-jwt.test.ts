@@ -264,7 +264,7 @@ test('so long a text, and one character more', async (t) => {
   const provider = await open(t);
   const refusal = (length: number) =>
     t.throwsAsync(provider.attest({ ...request, attestationData: 'x'.repeat(length) }));
-  t.is((await refusal(16_384))?.message, 'attestationData is no valid token of the configured issuer');
+  t.is((await refusal(16_384))?.message, 'attestationData is not a valid token of the configured issuer');
   t.is((await refusal(16_385))?.message, 'attestationData is too long for a token');
 });
 

@@ -255,7 +255,7 @@ test('a delegate plants no key while the membership, the service or its entry is
   t.is((await guest(`${domain}/services/off`, send('PUT', { enabled: true }))).status, 403);
 });
 
-test('who is nobody in a domain, was switched off or has expired has no rights in it', async (t) => {
+test('who is nobody in a domain, was disabled or has expired has no rights in it', async (t) => {
   const domain = await newDomain('gone');
   await boss(`${domain}/roles/admin/members/media.guest`, send('PUT', { expires: '2001-01-01T00:00:00Z' }));
   await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', { disabled: true }));

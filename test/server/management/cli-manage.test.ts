@@ -95,7 +95,7 @@ const usage: readonly (readonly [args: readonly string[], status: number, said: 
   [['access', 'nosuch', '--help'], 2, /unknown command 'nosuch'/],
   [['access', 'explain', '--help'], 0, /Usage: signet access explain \[options\] <action> <resource>/],
   [['access', 'who', '--help'], 0, /Usage: signet access who \[options\] <action> <resource>/],
-  [['domain', 'set-quotas', 'd', '--roles', 'many'], 2, /must be a whole number/],
+  [['domain', 'set-quotas', 'd', '--roles', 'many'], 2, /must be an integer/],
 ];
 for (const [args, status, said] of usage) {
   test(`usage: signet ${args.join(' ')}`, async (t) => {

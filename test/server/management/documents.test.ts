@@ -198,7 +198,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'half a second',
     'domain: c\nlimits: { tokenExpirySeconds: 1.5 }\n',
-    '2:31: limits.tokenExpirySeconds: must be a whole number',
+    '2:31: limits.tokenExpirySeconds: must be an integer',
   ],
   [
     'an account without quotes',

@@ -53,7 +53,12 @@ const cases: readonly (readonly [
 ])[] = [
   ['nobody', usual, noMembers, ['roles  groups  names ']],
   ['a domain that is not there', undefined, noMembers, ['roles  groups  names ']],
-  ['somebody who is no administrator', usual, { ...noMembers, names: ['user.ann'] }, ['roles  groups  names user.ann']],
+  [
+    'somebody who is not an administrator',
+    usual,
+    { ...noMembers, names: ['user.ann'] },
+    ['roles  groups  names user.ann'],
+  ],
   [
     'an administrator: all of them, and the groups among them',
     usual,

@@ -6,7 +6,7 @@ test.after.always(end);
 
 type Change = [method: string, path: string, right: string, object: string];
 
-/* With the right that each takes on which object, written anew here: what the path states must be what the change asks for. */
+/* With the right that each takes on which object, written again here: what the path states must be what the change asks for. */
 const changes: Change[] = [
   ['PUT', '', 'manage_domain', 'domain'],
   ['PUT', '/limits', 'manage_domain', 'domain'],

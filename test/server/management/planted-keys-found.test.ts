@@ -125,7 +125,7 @@ const cases: readonly Case[] = [
     planted: ['media.web 0'],
     faults: [],
   },
-  // Keys that the change itself registers anew.
+  // Keys that the change itself registers again.
   {
     note: 'a key that the change makes its own',
     before: base,

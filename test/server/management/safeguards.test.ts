@@ -157,7 +157,7 @@ for (const [note, was, is, expected, crew] of administrators) {
   });
 }
 
-test('what a change takes away, and what it refers to anew', (t) => {
+test('what a change takes away, and what it refers to again', (t) => {
   const before = domainContent('media', {
     roles: { reader: ['user.joe', 'far:group.old'], writer: { trust: 'far' }, editor: { trust: 'far' } },
     groups: { kept: [], gone: [] },

@@ -42,7 +42,7 @@ test('a key replaces that of its id, in its service alone', async (t) => {
   ]);
 });
 
-test('a domain or service that is not there, and what is no key', async (t) => {
+test('a domain or service that is not there, and what is not a key', async (t) => {
   await t.throwsAsync(register('far', 'api', '0'), { instanceOf: UnknownDomainError });
   await t.throwsAsync(register('media', 'none', '0'), {
     instanceOf: NotFoundError,

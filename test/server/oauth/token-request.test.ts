@@ -43,7 +43,7 @@ const refused: readonly (readonly [
   [{ scope: undefined }, InvalidRequestError, 'scope is missing'],
   [{ scope: 'catalog' }, InvalidScopeError, /^scope holds an item/],
   ...['-1', '1.5', '1e3', ' 60', '60s', '0x10', 'NaN'].map(
-    (text) => [{ expires_in: text }, InvalidRequestError, 'expires_in must be a whole number of seconds'] as const,
+    (text) => [{ expires_in: text }, InvalidRequestError, 'expires_in must be an integer (seconds)'] as const,
   ),
 ];
 for (const [fields, error, message] of refused) {

@@ -61,7 +61,7 @@ const cases: readonly Case[] = [
   },
   { note: 'everyone', domains: { catalog: { roles: { reader: ['*'] } } }, expect: ['reader'] },
   {
-    note: 'everyone, but switched off',
+    note: 'everyone, but disabled',
     domains: { catalog: { roles: { reader: [{ name: '*', disabled: true }] } } },
     expect: [],
   },
@@ -109,7 +109,7 @@ const cases: readonly Case[] = [
     expect: ['reader'],
   },
   {
-    note: 'a group of a domain that is switched off',
+    note: 'a group of a domain that is disabled',
     domains: {
       catalog: { roles: { reader: ['partner:group.staff'] } },
       partner: { enabled: false, groups: { staff: ['media.player'] } },
@@ -154,7 +154,7 @@ const cases: readonly Case[] = [
     expect: [],
   },
   {
-    note: 'the group as a member is switched off',
+    note: 'the group as a member is disabled',
     domains: {
       catalog: { roles: { reader: [{ name: 'media:group.staff', disabled: true }] } },
       media: { groups: { staff: ['media.player'] } },
@@ -247,7 +247,7 @@ const cases: readonly Case[] = [
     expect: [],
   },
   {
-    note: 'a trusted domain that is switched off',
+    note: 'a trusted domain that is disabled',
     domains: {
       catalog: { roles: { viewer: { trust: 'partner' } } },
       partner: {
@@ -316,7 +316,7 @@ const cases: readonly Case[] = [
     expect: ['reader'],
   },
   {
-    note: 'a service that is switched off holds nothing, not even through `*`',
+    note: 'a service that is disabled holds nothing, not even through `*`',
     domains: {
       catalog: { roles: { reader: ['*', 'media.player'] } },
       media: { services: [{ name: 'player', enabled: false }] },
@@ -324,7 +324,7 @@ const cases: readonly Case[] = [
     expect: [],
   },
   {
-    note: 'a service of a domain that is switched off holds nothing',
+    note: 'a service of a domain that is disabled holds nothing',
     domains: { catalog: { roles: { reader: ['*'] } }, media: { enabled: false, services: ['player'] } },
     expect: [],
   },

@@ -51,7 +51,7 @@ for (const [note, blob, message] of [
   ['a point of 66 octets', fields(name, 'nistp256', Buffer.concat([xy, Buffer.of(0)])), points],
   ['a compressed point', fields(name, 'nistp256', Buffer.concat([Buffer.of(2), xy.subarray(1)])), points],
   ['another curve', fields(name, 'nistp384', xy), 'the curve of ecdsa-sha2-nistp256 must be nistp256'],
-  ['a point off the curve', fields(name, 'nistp256', Buffer.alloc(65, 4)), 'the key is no valid key of its type'],
+  ['a point off the curve', fields(name, 'nistp256', Buffer.alloc(65, 4)), 'the key is not a valid key of its type'],
   ['more in it', Buffer.concat([rsa(modulus(2048)), Buffer.of(0)]), 'the key is followed by more bytes'],
 ] as const) {
   test(`no key: ${note}`, (t) => {

@@ -98,5 +98,5 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
   ['nobody, as there is none', { caller: 'media.a', owners: [] }, 'there is no such SSH certificate in force'],
 ];
 for (const [note, ask, expected] of cases) {
-  test(`SSH certificates are taken back by ${note}`, async (t) => t.is(await outcome(ask), expected));
+  test(`SSH certificates are revoked by ${note}`, async (t) => t.is(await outcome(ask), expected));
 }

@@ -142,7 +142,7 @@ const refused: { note: string; value: unknown; message: string | RegExp }[] = [
     message: 'certRequestMeta.certType must be `user` or `host`',
   },
   {
-    note: 'a requestor that is no name',
+    note: 'a requestor that is not a name',
     value: request({}, { requestor: 'a b' }),
     message: 'certRequestMeta.requestor is not a valid PrincipalName',
   },

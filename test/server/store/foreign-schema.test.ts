@@ -163,7 +163,7 @@ test('a store whose tables were redefined gives way to a good backup, with nothi
   t.deepEqual((await checkStore(file)).faults, []);
 });
 
-test('a changed row with a digest made anew is refused: only the key makes a seal', async (t) => {
+test('a changed row with a digest made again is refused: only the key makes a seal', async (t) => {
   const { file, backup, digest } = await openWorld(t);
   const add = `insert into role_members (domain, role, member, disabled) values ('sys.auth', 'admin', 'evil.one', 0);
     update roles set member_count = 2 where domain = 'sys.auth'`;

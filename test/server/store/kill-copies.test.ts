@@ -215,7 +215,7 @@ test('of several processes that begin on a new store at once, one makes it and t
   t.deepEqual([faults, epoch, counter], [[], 1, 0]);
 });
 
-test('a first start that is killed is done anew by the next one', async (t) => {
+test('a first start that is killed is done again by the next one', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'signet.db');
   const longest = await lasting(run(t, folder, 'open', open, file, 'x'));

@@ -13,7 +13,7 @@ const key = {
 };
 const holder = parsePrincipalName('media.player');
 
-test('a store of before goes on: lineage and join tokens count, SSH has to be allowed anew', async (t) => {
+test('a store of before goes on: lineage and join tokens count, SSH has to be allowed again', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
   const store = await openSqliteStore(file);
   const row = { issuer: 'i', kind: 'instance', subject: 'media.player', notBefore: 0, notAfter: 900 } as const;

@@ -10,7 +10,7 @@ import { domainContent } from '#support/domains';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
 
-/* What each command says of a store that it cannot use: one line, and an exit status that is no success. */
+/* What each command says of a store that it cannot use: one line, and an exit status that is not a success. */
 
 /** Runs command lines one after the other in one process and prints `[status, standard error]` of each. */
 const runner = (program: string) => `
@@ -73,7 +73,7 @@ const conditions: readonly (readonly [
   status: number,
 ])[] = [
   [
-    'is no database',
+    'is not a database',
     (file) => void writeFileSync(file, 'domain: catalog\n'),
     [...reading, ...changing, 'backup copy'],
     /^signet: store `.*` is not a SQLite database\n$/,

@@ -153,7 +153,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.is(statSync(replaced).mode & 0o777, 0o600);
 });
 
-test('the store that was replaced is kept as it was, and can be taken back', async (t) => {
+test('the store that was replaced is kept as it was, and can be revoked', async (t) => {
   const { file, backup, store } = await dayAfterBackup(t);
   await store.close();
   const before = await checkStore(file);
@@ -193,7 +193,7 @@ test('a revocation is kept also where the log of the store is not that of the ba
   t.deepEqual((await checkStore(file)).faults, []);
 });
 
-test('names that the backup does not know end with what was given to them, and those used again since begin anew', async (t) => {
+test('names that the backup does not know end with what was given to them, and those used again since begin again', async (t) => {
   const clock = new FakeClock();
   const folder = temporaryFolder(t);
   const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];
@@ -267,7 +267,7 @@ function overwrite(file: string, table: string): void {
 /** With the parts that are lost; nothing is kept where there is no list. */
 const unreadable: readonly (readonly [note: string, spoil: (file: string) => void, lost?: readonly string[]])[] = [
   ['is gone', (file) => rmSync(file)],
-  ['is no database', (file) => writeFileSync(file, 'hello, world: this is no database at all')],
+  ['is not a database', (file) => writeFileSync(file, 'hello, world: this is not a database at all')],
   ['is empty', (file) => writeFileSync(file, '')],
   [
     'has a corrupt first page',

@@ -116,7 +116,7 @@ const refusals: readonly {
   {
     note: 'a file that was emptied',
     reason: 'corrupt',
-    message: 'is empty: restore a backup, or remove the file to begin anew',
+    message: 'is empty: restore a backup, or remove the file to begin again',
     prepare: async (file) => {
       await filledStore(file);
       writeFileSync(file, '');
@@ -288,7 +288,7 @@ test('the log gives its space back after a long read', async (t) => {
   await store.close();
 });
 
-test('a change that was cut off before the file had its log is taken back at the next start', async (t) => {
+test('a change that was cut off before the file had its log is revoked at the next start', async (t) => {
   const folder = temporaryFolder(t);
   const [file, killed] = [join(folder, 'signet.db'), join(folder, 'killed.db')];
   await filledStore(file);

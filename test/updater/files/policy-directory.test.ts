@@ -32,8 +32,8 @@ const checks: [
   ['its own', { '/v/policy': folder }, 7, undefined],
   ['of another user', { '/v/policy': folder }, 8, 'belongs to another user'],
   ['of a user without a number', { '/v/policy': folder }, undefined, undefined],
-  ['that is not there', {}, 7, 'is no directory (or a symbolic link to one)'],
-  ['that is a file', { '/v/policy': file }, 7, 'is no directory (or a symbolic link to one)'],
+  ['that is not there', {}, 7, 'is not a directory (or a symbolic link to one)'],
+  ['that is a file', { '/v/policy': file }, 7, 'is not a directory (or a symbolic link to one)'],
   ['that everyone may write', { '/v/policy': { ...folder, mode: 0o757 } }, 7, 'can be written by everyone'],
   [
     'that its group may write',
@@ -52,7 +52,7 @@ const checks: [
       `with a folder ${name}`,
       { '/v/policy': folder, [`/v/policy/${name}`]: folder },
       7,
-      `holds \`${name}\`, which is no plain file`,
+      `holds \`${name}\`, which is not a plain file`,
     ],
     [
       `with ${name} that its group may write`,
@@ -101,7 +101,7 @@ test('whether something is there, and whether it is a plain file', async (t) => 
   t.deepEqual([await own.has('a'), await own.has('b'), await own.has('c')], [true, true, false]);
   await t.notThrowsAsync(own.checkFile('a'));
   await t.notThrowsAsync(own.checkFile('c'));
-  const odd = { code: 'unsafe-file', message: 'policy directory `/v/policy` holds `b`, which is no plain file' };
+  const odd = { code: 'unsafe-file', message: 'policy directory `/v/policy` holds `b`, which is not a plain file' };
   await t.throwsAsync(own.checkFile('b'), odd as never);
   await t.throwsAsync(own.write('b', Buffer.of()), odd as never);
 });

@@ -116,9 +116,9 @@ function fileSettings(file: string): Record<string, unknown> {
     if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content };
   } catch (cause) {
     if (!(cause instanceof YAMLParseError)) throw cause;
-    throw problem(`configuration \`${file}\` is no YAML: line ${cause.linePos?.[0].line ?? '?'}`, cause);
+    throw problem(`configuration \`${file}\` is not YAML: line ${cause.linePos?.[0].line ?? '?'}`, cause);
   }
-  throw problem(`configuration \`${file}\` is no map of settings`);
+  throw problem(`configuration \`${file}\` must be a mapping of settings`);
 }
 
 function environmentSettings(env: Environment): Record<string, unknown> {

@@ -56,7 +56,7 @@ async function makeFile(path: string, directory: string, files: FileSystem): Pro
     });
     await file?.close();
   } else if (!facts.isFile) {
-    const problem = `holds \`${lockName}\`, which is no plain file`;
+    const problem = `holds \`${lockName}\`, which is not a plain file`;
     throw new UpdaterError('unsafe-directory', `policy directory \`${directory}\` ${problem}`);
   }
   await access(path, constants.W_OK);

@@ -21,7 +21,7 @@ function otherWriters({ mode }: FileFacts): string | undefined {
 }
 
 function oddFile(name: string): string {
-  return `holds \`${name}\`, which is no plain file`;
+  return `holds \`${name}\`, which is not a plain file`;
 }
 
 /** The directory that the updater writes and the policy engine reads. Every failure is an `UpdaterError`. */
@@ -48,7 +48,7 @@ export class PolicyDirectory {
   /** Throws `unsafe-directory` unless only its owner, who we are, can write to it and to its JSON files, which are plain files. */
   async check(): Promise<void> {
     const facts = await this.#guard('look at', () => this.#files.facts(this.path));
-    if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is no directory (or a symbolic link to one)');
+    if (facts === undefined || !facts.isDirectory) throw this.#unsafe('is not a directory (or a symbolic link to one)');
     this.#checkOwner(facts);
     this.#fileMode = 0o600 | (facts.mode & 0o044);
     for (const name of Object.values(fileNames)) {
@@ -65,7 +65,7 @@ export class PolicyDirectory {
     return (await this.#guard('look at', () => this.#files.facts(join(this.path, name)))) !== undefined;
   }
 
-  /** Throws `unsafe-file` when there is something of that name that is no plain file. */
+  /** Throws `unsafe-file` when there is something of that name that is not a plain file. */
   async checkFile(name: string): Promise<void> {
     if (!(await this.#isOdd(name))) return;
     throw new UpdaterError('unsafe-file', `policy directory \`${this.path}\` ${oddFile(name)}`);
@@ -124,7 +124,7 @@ export class PolicyDirectory {
     });
   }
 
-  /** Replaces a file in one step. What is no plain file is not replaced: `unsafe-file`. */
+  /** Replaces a file in one step. What is not a plain file is not replaced: `unsafe-file`. */
   async write(name: string, bytes: Uint8Array): Promise<void> {
     await this.checkFile(name);
     const path = join(this.path, name);

@@ -43,7 +43,7 @@ export function parseSshAuthority(pem: string, name: string): SshAuthority {
     privateKey = createPrivateKey(pem);
   } catch {
     // The cause is dropped: messages of the library may quote the file.
-    throw new SshAuthorityError(`SSH authority \`${name}\` is no private key in PEM without a password`);
+    throw new SshAuthorityError(`SSH authority \`${name}\` is not a private key in PEM without a password`);
   }
   return sshAuthorityOf(privateKey, name);
 }

@@ -75,7 +75,7 @@ export function readSshKeyFields(type: SshKeyType, reader: SshReader): { fields:
   try {
     return { fields, key: createPublicKey({ format: 'jwk', key: jwk }) };
   } catch (error) {
-    throw new SshWireError('the key is no valid key of its type', { cause: error });
+    throw new SshWireError('the key is not a valid key of its type', { cause: error });
   }
 }
 

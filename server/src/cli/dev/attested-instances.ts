@@ -10,7 +10,7 @@ import { waitUntilKnown } from './server-state.ts';
 
 /**
  * Whether the policies of this world let the example provider vouch for the sample service. Those of a world that was made by an
- * earlier version do not until they are applied anew: its service goes on with one-time tokens.
+ * earlier version do not until they are applied again: its service goes on with join tokens.
  */
 export async function mayProviderVouch({ paths, identities, baseUrl }: SampleInstancesDeps): Promise<boolean> {
   const operator = identities['sys.auth.operator'];

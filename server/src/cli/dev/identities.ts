@@ -49,7 +49,7 @@ export function loadLocalAuthority(paths: WorldPaths): Promise<Authority> {
 }
 
 /**
- * Makes the bootstrap identities that are missing or unfit, and renews those in the last quarter of their life; everything else stays
+ * Makes the bootstrap identities that are missing or unusable, and renews those in the last quarter of their life; everything else stays
  * as it is.
  */
 export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise<void> {
@@ -69,7 +69,7 @@ export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise
 
 function nameOf(name: string) {
   const parts = splitPrincipal(parsePrincipalName(name));
-  if (parts === undefined) throw new Error(`\`${name}\` is no service`);
+  if (parts === undefined) throw new Error(`\`${name}\` is not a service`);
   return { ...parts, trustDomain: parseDomainName(trustDomain) };
 }
 

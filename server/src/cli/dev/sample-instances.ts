@@ -53,7 +53,7 @@ export interface RunningSamples {
   keep(signal: AbortSignal): Promise<void>;
 }
 
-/** A sample service that registers with a one-time token that the operator gets for it. */
+/** A sample service that registers with a join token that the operator gets for it. */
 export function joinTokenSample({ paths, identities, baseUrl }: SampleInstancesDeps, name: string): SampleSpec {
   const operator = identities['sys.auth.operator'];
   if (operator === undefined) throw new Error('there is no identity `sys.auth.operator`');

@@ -67,7 +67,7 @@ function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509C
     if (root !== undefined) {
       if (now < root.validToDate.getTime()) return { check, state: 'ok', found: 'it leads to an authority of --ca' };
       const advice = 'get the present authorities from who runs the identity system';
-      return { check, state: 'failed', found: 'the authority of --ca has ended', advice };
+      return { check, state: 'failed', found: 'the authority of --ca has expired', advice };
     }
     const next = known.find((each) => each !== at && isIssuer(at, each));
     if (next === undefined) break;

@@ -1,6 +1,6 @@
 import { type SignetClient, SignetClientError, type SignetClientErrorCode } from '@signet/client';
 import { endsSoon, type Finding, spanOf } from './finding.ts';
-import type { Greeting } from './greet.ts';
+import type { TlsProbe } from './probe-tls.ts';
 
 const advices: Partial<Record<SignetClientErrorCode, string>> = {
   unreachable: 'check that the server runs (`/healthz`), the address in --url, DNS, the firewall and the proxy',
@@ -49,8 +49,8 @@ const toleratedSkewMs = 60_000;
 const dangerousSkewMs = 300_000;
 
 /** What the connection itself says: the server's certificate and its clock. */
-export function checkGreeting(greeting: Greeting, now: number): readonly Finding[] {
-  const { notBefore, notAfter, date } = greeting;
+export function checkTlsProbe(probe: TlsProbe, now: number): readonly Finding[] {
+  const { notBefore, notAfter, date } = probe;
   const left = `the server's certificate is valid for ${spanOf(notAfter - now)}`;
   const soon = endsSoon(notBefore, notAfter, now);
   const findings: Finding[] = [

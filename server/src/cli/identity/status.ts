@@ -8,7 +8,7 @@ export interface StatusOptions {
   readonly json?: boolean;
 }
 
-/** Shows what is in a folder and when it is renewed. Throws `CommandFailedError` when there is none, or it has ended. */
+/** Shows what is in a folder and when it is renewed. Throws `CommandFailedError` when there is none, or it has expired. */
 export async function showIdentity({ dir, json }: StatusOptions): Promise<void> {
   const texts = await readIdentityFiles(dir);
   if (texts === undefined) {

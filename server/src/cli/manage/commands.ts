@@ -118,14 +118,14 @@ export function timeOf(text: string): string {
     ['h', 3_600_000],
     ['m', 60_000],
   ]).get(span[2] ?? '');
-  if (unitMs === undefined) throw new UsageError(`\`${text}\` is no time`);
+  if (unitMs === undefined) throw new UsageError(`\`${text}\` is not a time`);
   return formatTimestamp(systemClock.now() + Number(span[1]) * unitMs);
 }
 
-/** For options that take a whole number. */
+/** For options that take an integer. */
 export function wholeNumber(text: string): number {
   if (/^\d{1,10}$/.test(text)) return Number(text);
-  throw new InvalidArgumentError('It must be a whole number.');
+  throw new InvalidArgumentError('It must be an integer.');
 }
 
 /** The members that are there, without those that are undefined. */

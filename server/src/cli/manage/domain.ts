@@ -55,7 +55,7 @@ export function domainCommand(): Command {
         .action(action((domain: string, o: UpdateOptions) => update(domain, o, o))),
     )
     .addCommand(
-      writer('disable', 'switch a domain off: its services are nobody, its policies decide nothing')
+      writer('disable', 'disable a domain: its services cannot authenticate, its policies decide nothing')
         .argument('<domain>')
         .action(action((domain: string, o: WriteOptions) => update(domain, { enabled: false }, o))),
     )

@@ -42,7 +42,7 @@ export function serviceCommand(): Command {
         .option('--description <text>', 'what it is')
         .option('--endpoint <url>', 'where it confirms instances, for a provider')
         .option('--host <name...>', 'hosts that it runs on')
-        .option('--disabled', 'switched off: it is nobody')
+        .option('--disabled', 'disabled: cannot authenticate')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
             const enabled = o.disabled === true ? false : undefined;

@@ -30,7 +30,7 @@ function ownCertificate({ certificate, clock }: ReadinessDeps): { readonly statu
   return { status, notAfter: formatTimestamp(notAfter) };
 }
 
-/** They are made anew at half of their life: one with less left is a failure that has time to be repaired. */
+/** They are reissued at half of their life: one with less left is a failure that has time to be repaired. */
 function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly status: string; readonly left: number } {
   const left = crls.freshness();
   const status = left === 0 ? 'ended' : left < alarmBelow ? 'late' : 'fresh';

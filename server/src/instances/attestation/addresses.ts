@@ -103,7 +103,7 @@ export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
     const network = readNetwork(text);
     if (network !== undefined) networks.add(network);
     else if (hostGrammar.test(text)) hosts.add(text);
-    else throw new AddressPolicyError(`\`${entry}\` is no host name, address or network`);
+    else throw new AddressPolicyError(`\`${entry}\` is not a host name, address or network`);
   }
   const parents = (host: string) => host.split('.').map((_, index, labels) => `*.${labels.slice(index + 1).join('.')}`);
   return {

@@ -147,7 +147,7 @@ function parseEndpoint(endpoint: string, provider: PrincipalName): URL {
   const url = URL.parse(endpoint);
   const isPlain = url?.username === '' || url?.username === 'athenz.client';
   if (url?.protocol !== 'https:' || !isPlain || url.password !== '' || url.search !== '' || url.hash !== '') {
-    throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is no https address`);
+    throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not an https address`);
   }
   url.username = '';
   return url;

@@ -21,7 +21,7 @@ export interface JoinTokenDeps {
 }
 
 /**
- * Makes a one-time token that registers exactly this instance, within its life. Answers its text, which is kept nowhere. Throws what the
+ * Makes a join token that registers exactly this instance, within its life. Answers its text, which is kept nowhere. Throws what the
  * conditions throw.
  */
 export async function createJoinToken(
@@ -52,7 +52,7 @@ export function joinTokenProvider(deps: {
       const key = { provider, domain, service, instanceId };
       const joinToken = digestOf(attestationData);
       const spent = isToken && (await deps.instances.spendJoinToken(joinToken, key, epochSeconds(deps.clock)));
-      if (!spent) throw new ForbiddenError('attestationData is no valid join token for this instance');
+      if (!spent) throw new ForbiddenError('attestationData is not a valid join token for this instance');
       return { ...plainlyAttested, joinToken };
     },
   };

@@ -19,7 +19,7 @@ export const keySetSchema = z.object({ keys: z.array(z.looseObject({ kty: z.stri
 const cooldownMs = 30_000;
 const timeoutMs = 5000;
 
-/** How old a key file may be that is in use; one without the key that is looked for is read anew at once. */
+/** How old a key file may be that is in use; one without the key that is looked for is read again at once. */
 const fileAgeMs = 30_000;
 
 interface KeySet {

@@ -59,7 +59,7 @@ async function signedClaims(text: string, keys: CompactVerifyGetKey): Promise<un
     if (cause instanceof errors.JWKSTimeout || (cause instanceof TypeError && cause.message.includes('fetch'))) {
       throw new ProviderFailedError('the keys of the token issuer cannot be had', { cause });
     }
-    throw new ForbiddenError('attestationData is no valid token of the configured issuer', { cause });
+    throw new ForbiddenError('attestationData is not a valid token of the configured issuer', { cause });
   }
 }
 

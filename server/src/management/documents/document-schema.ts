@@ -8,7 +8,7 @@ import { list, mapping, strict } from './strict.ts';
 
 const description = z.string().max(1024, 'must have at most 1,024 characters').regex(plainLines, notPlain).optional();
 const seconds = z
-  .int('must be a whole number of seconds')
+  .int('must be an integer (seconds)')
   .min(1, 'must be at least 1 second')
   .max(2_147_483_647, 'must be at most 2,147,483,647 seconds')
   .optional();
@@ -89,7 +89,7 @@ export const limitsSchema = strict({
 });
 
 const quota = z
-  .int('must be a whole number')
+  .int('must be an integer')
   .min(0, 'must be at least 0')
   .max(10_000_000, 'must be at most 10,000,000')
   .optional();

@@ -47,7 +47,7 @@ const typeNames: Readonly<Record<string, string>> = {
   array: 'a list',
   string: 'a text (put it in quotes if it looks like a number)',
   number: 'a number',
-  int: 'a whole number',
+  int: 'an integer',
   boolean: '`true` or `false`',
 };
 

@@ -181,7 +181,7 @@ export function deleteMember(list: MemberList, member: string): DomainEdit {
     apply: (content) => {
       const { members } = existing(content, list);
       if (!members.some((one) => one.name === name)) {
-        throw new NotFoundError(`\`${name}\` is no member of ${list.kind} \`${list.domain}:${objectOf(list)}\``);
+        throw new NotFoundError(`\`${name}\` is not a member of ${list.kind} \`${list.domain}:${objectOf(list)}\``);
       }
       return withMembers(
         content,

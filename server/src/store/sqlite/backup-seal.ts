@@ -13,7 +13,7 @@ export const sealTableDefinitions = [
 
 /**
  * What the seal of a store says: `valid` under the key given, `other-key` with a digest that fits, `broken` when the store was changed since,
- * or the seal was made by somebody without the key that it names. `none` is a store that is no backup, or whose seal has no key.
+ * or the seal was made by somebody without the key that it names. `none` is a store that is not a backup, or whose seal has no key.
  */
 export type SealState = 'valid' | 'other-key' | 'broken' | 'none';
 

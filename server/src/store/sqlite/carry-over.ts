@@ -3,7 +3,7 @@ import { z } from 'zod';
 import { isUnreadable } from './errors.ts';
 
 /* A restore goes back to the domains of the backup. What happened in the world since does not go back: certificates that were issued or
-   taken back, instances, spent tokens, keys that sign. Here `main` is the store that begins, `replaced` the one that ends. */
+   revoked, instances, spent tokens, keys that sign. Here `main` is the store that begins, `replaced` the one that ends. */
 
 /** How many rows of the replaced store live on in the new one. */
 export interface KeptRows {
@@ -104,7 +104,7 @@ const mergeRevocations = `
 
 const instanceKey = 'provider, domain, service, instance_id';
 
-/** The replaced store knows best which certificate an instance holds. One that it does not know any more and whose certificate was taken back is gone. */
+/** The replaced store knows best which certificate an instance holds. One that it does not know any more and whose certificate was revoked is gone. */
 function keepInstances(database: Database.Database): number {
   database.exec(`
     delete from main.instances
@@ -147,7 +147,7 @@ function keepCrlNumbers(database: Database.Database): number {
 
 /*
  * Names that the backup and the replaced store do not give to the same holder: those that only the replaced store knows come to an end, and
- * those that were deleted or used again since the backup begin anew. What was given to either ends, as with a deletion.
+ * those that were deleted or used again since the backup begin again. What was given to either ends, as with a deletion.
  */
 function endNames(database: Database.Database, now: number): number {
   const at = now * 1000;
@@ -194,7 +194,7 @@ const servicesThatEnd = `
     join replaced.services as old on old.domain = new.domain and old.name = new.name
     where old.credentials_from > new.credentials_from`;
 
-/** Of a domain that begins anew all roles do. */
+/** Of a domain that begins again all roles do. */
 const rolesThatEnd = `
   insert or ignore into ends
   select domain || ':role.' || name, 0 from replaced.roles

@@ -21,7 +21,7 @@ export interface StoreCheck {
   /** Whether it is a backup that the holder of the key made; `other-key` also where no key is given. */
   readonly seal: SealState;
   readonly faults: readonly string[];
-  /** What is no fault and an operator should know. */
+  /** What is not a fault and an operator should know. */
   readonly notes: readonly string[];
 }
 
@@ -29,7 +29,7 @@ const messages = z.array(z.object({ integrity_check: z.string() }));
 
 /**
  * Checks schema, pages, references, counts of members, the audit chain, the seal of a backup, and that every domain can be used. Throws
- * `StoreRefusedError` for what is no store.
+ * `StoreRefusedError` for what is not a store.
  */
 export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreCheck> {
   checkStoreFile(file);

@@ -12,7 +12,7 @@ import {
   type SqliteStatement,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
-import { LockPatience } from './lock.ts';
+import { LockRetry } from './lock.ts';
 
 /**
  * SQLite for the query layer, with four differences. A transaction takes the write lock when it begins and waits for it without
@@ -23,19 +23,19 @@ export class SignetSqliteDialect extends SqliteDialect {
   readonly #database: Database.Database;
   readonly #statements: SqliteDatabase;
   readonly #begin: string;
-  readonly #patience: LockPatience;
+  readonly #retry: LockRetry;
 
-  constructor(database: Database.Database, use: 'reads' | 'changes', patience: LockPatience = new LockPatience()) {
+  constructor(database: Database.Database, use: 'reads' | 'changes', retry: LockRetry = new LockRetry()) {
     const statements = cachingStatements(database);
     super({ database: statements });
     this.#database = database;
     this.#statements = statements;
     this.#begin = use === 'changes' ? 'begin immediate' : 'begin';
-    this.#patience = patience;
+    this.#retry = retry;
   }
 
   override createDriver(): Driver {
-    return new PatientDriver(this.#database, this.#statements, this.#begin, this.#patience);
+    return new RetryingDriver(this.#database, this.#statements, this.#begin, this.#retry);
   }
 
   override createAdapter(): SqliteAdapter {
@@ -49,17 +49,17 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
-class PatientDriver extends SqliteDriver {
+class RetryingDriver extends SqliteDriver {
   readonly #database: Database.Database;
   readonly #begin: string;
-  readonly #patience: LockPatience;
+  readonly #retry: LockRetry;
   #connection: DatabaseConnection | undefined;
 
-  constructor(database: Database.Database, statements: SqliteDatabase, begin: string, patience: LockPatience) {
+  constructor(database: Database.Database, statements: SqliteDatabase, begin: string, retry: LockRetry) {
     super({ database: statements });
     this.#database = database;
     this.#begin = begin;
-    this.#patience = patience;
+    this.#retry = retry;
   }
 
   /** The same object each time: the query layer knows a connection by it. */
@@ -74,7 +74,7 @@ class PatientDriver extends SqliteDriver {
   }
 
   override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#patience.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
+    await this.#retry.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
   }
 }
 

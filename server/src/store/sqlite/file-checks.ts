@@ -55,7 +55,7 @@ export function checkOwnFile(file: string, kind: 'store' | 'key' | 'witness' = '
 
 /**
  * INVARIANT: nothing here opens the file of a store. Closing it would end every lock that SQLite holds on it in this process, and another
- * process could then remove the log under it. What is no database is noticed when SQLite opens it.
+ * process could then remove the log under it. What is not a database is noticed when SQLite opens it.
  */
 function refuseEmpty(file: string, stats: Stats): void {
   if (stats.size > 0) return;
@@ -63,6 +63,6 @@ function refuseEmpty(file: string, stats: Stats): void {
   if (systemClock.now() - stats.mtimeMs < 10_000) return;
   throw new StoreRefusedError(
     'corrupt',
-    `store \`${file}\` is empty: restore a backup, or remove the file to begin anew`,
+    `store \`${file}\` is empty: restore a backup, or remove the file to begin again`,
   );
 }

@@ -27,7 +27,7 @@ export function readPosition(database: Database.Database): Position {
 
 /**
  * What a store lacks of what its witness says. `before` is the witness as it was before the store was read, since both go on while others
- * write. A later epoch is that of a restore, which begins anew.
+ * write. A later epoch is that of a restore, which begins again.
  */
 export function findLoss(database: Database.Database, file: string, before: WitnessState): Loss | undefined {
   const store = readPosition(database);

@@ -11,7 +11,7 @@ const forgottenAfterMs = 1000;
  * Waits for locks of other connections without holding up the process: SQLite's own waiting would stop everything else in it, and could
  * wait for a transaction of this very process.
  */
-export class LockPatience {
+export class LockRetry {
   #heldSince: number | undefined;
   #lastSeen = 0;
 

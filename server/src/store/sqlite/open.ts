@@ -13,7 +13,7 @@ import { isCorrupt, isNoDatabase, isReadonly, translateError } from './errors.ts
 import { checkStoreFile, createStoreFile } from './file-checks.ts';
 import { nothing, readPosition, requireInStep } from './in-step.ts';
 import { checkSchema, knownSchemas } from './known-schema.ts';
-import { LockPatience } from './lock.ts';
+import { LockRetry } from './lock.ts';
 import { migrate } from './migrate.ts';
 import { SqliteStoreDatabase } from './store-connections.ts';
 import { createWitness, readWitness } from './witness.ts';
@@ -99,14 +99,14 @@ type Beside = 'with-witness' | 'alone';
 
 /** Checks the whole file and brings it up to date, waiting for the lock. Throws what SQLite throws, and `StoreRefusedError`. */
 export async function prepareWhenFree(file: string, clock: Clock, beside: Beside): Promise<void> {
-  const patience = new LockPatience();
-  await patience.waitFor(() => prepare(file, clock, patience, beside));
+  const retry = new LockRetry();
+  await retry.waitFor(() => prepare(file, clock, retry, beside));
 }
 
-async function prepare(file: string, clock: Clock, patience: LockPatience, beside: Beside): Promise<void> {
+async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Beside): Promise<void> {
   checkWhole(file, beside);
   const database = openDatabase(file);
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', patience) });
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', retry) });
   try {
     // Before anything is written: a trigger would take part in it.
     checkSchema(database, file, await knownSchemas(), 'older-is-fine');
@@ -138,7 +138,7 @@ function checkWhole(file: string, beside: Beside): void {
   try {
     check(openDatabase(file, true));
   } catch (error) {
-    // A change was cut off before there was such a log, and has to be taken back first.
+    // A change was cut off before there was such a log, and has to be rolled back first.
     if (!isReadonly(error)) throw error;
     check(openDatabase(file));
   }

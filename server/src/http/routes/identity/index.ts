@@ -8,7 +8,7 @@ import { registerInstanceRoute } from './register.ts';
 import { roleCertificateRoute, roleTokenRoute } from './role-certificate.ts';
 import { refreshServiceRoute } from './service-refresh.ts';
 
-/** The operations on certificates: of instances, services and roles, of the authorities, and those taken back. */
+/** The operations on certificates: of instances, services and roles, of the authorities, and those revoked. */
 export function mountIdentityRoutes(router: Router<RequestState>, deps: IdentityRouteDeps, bodyBytes: number): void {
   const base = deps.basePath;
   const body = readJson(bodyBytes);

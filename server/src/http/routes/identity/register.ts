@@ -10,7 +10,7 @@ import type { IdentityRouteDeps } from './deps.ts';
 export function registerInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     const { principal, address } = ctx.state;
-    if (principal?.kind === 'role') throw new ForbiddenError('a role certificate is no service identity');
+    if (principal?.kind === 'role') throw new ForbiddenError('a role certificate is not a service identity');
     const information = parseRegisterInformation(bodyJson(ctx), deps.expiryTimeSeconds);
     const registrant = { principal: principal?.name, address };
     const identity = await registerInstance(deps.instances, registrant, information);

@@ -4,7 +4,7 @@ import { parseHttpDate } from '@signet/client';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 
 /** What a server says of itself before anything is asked. Milliseconds since the epoch. */
-export interface Greeting {
+export interface TlsProbe {
   readonly notBefore: number;
   readonly notAfter: number;
   /** Its clock, from the `Date` header. */
@@ -12,12 +12,12 @@ export interface Greeting {
 }
 
 /** Asks `/healthz` without a certificate of ours. Undefined when there is no answer: another check says why. */
-export function greet(
+export function probeTls(
   baseUrl: string,
   { caBundle, checkServerIdentity }: { readonly caBundle: string; readonly checkServerIdentity: ServerCheck },
   timeoutMs: number,
-): Promise<Greeting | undefined> {
-  const { promise, resolve } = Promise.withResolvers<Greeting | undefined>();
+): Promise<TlsProbe | undefined> {
+  const { promise, resolve } = Promise.withResolvers<TlsProbe | undefined>();
   const signal = AbortSignal.timeout(timeoutMs);
   const asked = request(`${baseUrl}/healthz`, { ca: caBundle, checkServerIdentity, agent: false, signal }, (answer) => {
     const certificate = answer.socket instanceof TLSSocket ? answer.socket.getPeerX509Certificate() : undefined;

@@ -5,7 +5,7 @@ import { TokenCache } from '../token/token-cache.ts';
 import { isExpired, type TokenOutcome, verifyAccessToken } from '../token/verify.ts';
 import { Thumbprints } from './binding.ts';
 
-export interface TokenDoorOptions {
+export interface TokenAuthenticatorOptions {
   readonly keys: KeySource;
   readonly issuers: () => readonly string[];
   readonly requireBound: boolean;
@@ -14,13 +14,13 @@ export interface TokenDoorOptions {
   readonly maxCachedTokens: number;
 }
 
-/** Lets verified tokens in: verifies new ones, remembers them, and checks at every use what can change between two. */
-export class TokenDoor {
-  readonly #options: TokenDoorOptions;
+/** Authenticates by tokens: verifies new ones, remembers them, and checks at every use what can change between two. */
+export class TokenAuthenticator {
+  readonly #options: TokenAuthenticatorOptions;
   readonly #cache: TokenCache;
   readonly #thumbprints = new Thumbprints();
 
-  constructor(options: TokenDoorOptions) {
+  constructor(options: TokenAuthenticatorOptions) {
     this.#options = options;
     this.#cache = new TokenCache(options.maxCachedTokens);
   }
