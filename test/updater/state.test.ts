@@ -52,12 +52,14 @@ test('what is accepted is remembered over a restart, and a file is written only 
 
 test('a floor is raised by the bundle on disk, unless that may not follow', async (t) => {
   const state = await State.load(place(t).directory);
+  t.is(state.problem, undefined, 'a directory without a file is not a damaged one');
   t.is(state.floor(domain, undefined), undefined);
   t.deepEqual(state.floor(domain, bundle), bundle);
   state.accept(domain, bundle, undefined, bytes);
   t.deepEqual(state.floor(domain, { ...bundle, version: 6 }), { ...bundle, version: 6 });
   t.deepEqual(state.floor(domain, { ...bundle, version: 4 }), bundle);
   t.deepEqual(state.floor(domain, { ...bundle, issued: 2000, digest: 'policies-1:b' }), bundle);
+  t.deepEqual(state.floor(domain, { ...bundle, version: 2 ** 40 }), bundle, 'a jump');
 });
 
 const states: [note: string, text: string, isRead: boolean][] = [

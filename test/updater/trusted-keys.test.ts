@@ -1,4 +1,4 @@
-import { rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SignetClientError } from '@signet/client';
 import type { Jwk } from '@signet/policy-engine/wire';
@@ -58,6 +58,7 @@ const down = new SignetClientError('unreachable', 'down');
 
 test('keys are fetched again when they are 50 seconds old, or as the server says, or after a failure', async (t) => {
   const { clock, server, asked, keys } = await world(t, 'https://own');
+  await keys.refresh();
   await keys.refresh();
   clock.advance(49_999);
   await keys.refresh();
@@ -188,4 +189,14 @@ test('a file is written only when its content changes, and a disk that fails is 
       t.is(failing.problem?.message, 'no');
     } else await t.throwsAsync(failing.refresh(), { message: 'no' });
   }
+});
+
+test('without keys at hand nothing is written into a directory that came into the place of another', async (t) => {
+  const { folder, keys } = await world(t, 'https://own');
+  await keys.restore();
+  t.deepEqual(readdirSync(folder), []);
+  await keys.refresh();
+  rmSync(join(folder, 'keys.json'));
+  await keys.restore();
+  t.true(existsSync(join(folder, 'keys.json')));
 });
