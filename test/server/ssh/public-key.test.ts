@@ -89,7 +89,7 @@ const refused: { note: string; line: string; message: RegExp }[] = [
   {
     note: 'a point off the curve',
     line: lineOf(point('ecdsa-sha2-nistp256', 'nistp256', offCurve), 'ecdsa-sha2-nistp256'),
-    message: /no valid key/,
+    message: /not a valid key/,
   },
   {
     note: 'a compressed point',
