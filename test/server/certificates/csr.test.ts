@@ -175,7 +175,7 @@ const refused: readonly (readonly [name: string, shape: RequestShape, message: R
     { ...ask, spki: ecSpki(sequence(unsigned(Buffer.of(1))), point) },
     /a curve must be named/,
   ],
-  ['a point that is not on the curve', { ...ask, spki: ecSpki(p256, offCurve) }, /no valid key of its kind/],
+  ['a point that is not on the curve', { ...ask, spki: ecSpki(p256, offCurve) }, /not a valid key of its kind/],
   [
     'a compressed point',
     { ...ask, spki: ecSpki(p256, Buffer.concat([Buffer.of(2), point.subarray(1, 33)])) },

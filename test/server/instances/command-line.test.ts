@@ -136,7 +136,7 @@ test('what the command line does not take', async (t) => {
         '--expiry',
         '1h',
       ],
-      /whole number of seconds/,
+      /an integer \(seconds\)/,
     ],
     [['instance', 'token', 'media'], /missing required argument/],
   ] as const) {
