@@ -94,7 +94,7 @@ export interface InstanceStore {
   standing(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
-   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has expired.
+   * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has ended.
    */
   register(
     key: InstanceKey,

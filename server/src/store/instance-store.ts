@@ -181,7 +181,7 @@ export class KyselyInstanceStore implements InstanceStore {
 async function requireJoinToken(db: Kysely<Schema>, digest: string): Promise<void> {
   const token = db.selectFrom('join_tokens').select('digest').where('digest', '=', digest);
   const counts = await token.where('ended_at', 'is', null).executeTakeFirst();
-  if (counts === undefined) throw new ForbiddenError('the join token has expired with its instance');
+  if (counts === undefined) throw new ForbiddenError('the join token ended with its instance');
 }
 
 /** How a serial number stands to a row. */
