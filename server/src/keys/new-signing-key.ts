@@ -7,10 +7,14 @@ export interface NewSigningKey {
   readonly privateKey: KeyObject;
 }
 
-/** A new P-256 key pair and its record. Times in milliseconds since the epoch. */
+/**
+ * A new P-256 key pair and its record. Times in milliseconds since the epoch. Its `kid` does not begin with `-`, which a command line takes
+ * for an option.
+ */
 export function newSigningKey(purpose: KeyPurpose, createdAt: number, activateAt: number): NewSigningKey {
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const publicJwk = publicJwkOf(privateKey);
+  if (publicJwk.kid.startsWith('-')) return newSigningKey(purpose, createdAt, activateAt);
   return {
     privateKey,
     record: { kid: publicJwk.kid, purpose, algorithm: 'ES256', publicJwk, createdAt, activateAt },

@@ -72,3 +72,11 @@ test('published keys are public, padded and named by their thumbprint', async (t
     t.is(privateKey.type, 'private');
   }
 });
+
+test('the name of a new key is none that a command line takes for an option', (t) => {
+  const names = Array.from({ length: 500 }, () => newSigningKey('token', 1, 2).record.kid);
+  t.deepEqual(
+    names.filter((name) => name.startsWith('-')),
+    [],
+  );
+});
