@@ -52,6 +52,11 @@ test('no token of another key is refused, and those of the compromised one are a
     }
   };
   let isOver = false;
+  let isFailed = true;
+  t.teardown(() => {
+    if (isFailed) verified = Number.POSITIVE_INFINITY;
+    isOver = true;
+  });
   const verifying = (async () => {
     for (; !isOver || verified < 10_000; await turn()) {
       for (const [kid, token] of tokens) await verify(kid, token);
@@ -76,6 +81,7 @@ test('no token of another key is refused, and those of the compromised one are a
   });
   await until('its tokens are refused', () => refused.has(second), 90_000);
   assertWithin(t, 'until the tokens of the compromised key are refused', (performance.now() - start) / 1000, 62, 's');
+  isFailed = false;
   isOver = true;
   await verifying;
   t.log(
