@@ -14,6 +14,8 @@ const seconds = z
   .optional();
 const text = (max: number) =>
   z.string().min(1, 'must not be empty').max(max, `must have at most ${max} characters`).regex(plainLine, notPlain);
+const isText = (value: unknown, max: number): value is string =>
+  typeof value === 'string' && value.length > 0 && value.length <= max && plainLine.test(value);
 
 /** What can be said of a member beside its name. */
 export const memberFieldsSchema = strict({
@@ -45,23 +47,41 @@ export const roleSchema = strict({
 
 export const groupSchema = strict({ description, members: membersSchema.optional() });
 
+/** Characters of the texts of a rule. */
+const maxTexts = { action: 256, resource: 1024, role: 512 };
+const withoutBlanks = /^\S*$/;
+
 export const assertionSchema = strict({
   effect: z
     .string()
     .transform((value) => value.toUpperCase())
     .pipe(z.enum(['ALLOW', 'DENY']))
     .optional(),
-  action: text(256),
-  resource: text(1024).regex(/^\S*$/, 'must not hold blanks'),
-  role: text(512),
+  action: text(maxTexts.action),
+  resource: text(maxTexts.resource).regex(withoutBlanks, 'must not hold blanks'),
+  role: text(maxTexts.role),
   /** Where the rule counts; absent: everywhere. */
   conditions: conditionsSchema.optional(),
   /** Whether bundles carry action and resource in the case given; decisions never look at case. */
   caseSensitive: z.boolean().optional(),
 });
 
+/** What most rules are. Whatever is one is a rule by its schema too and stays as it is, for a tenth of the price. */
+export function isPlainAssertion(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false;
+  const { action, resource, role, effect = 'ALLOW', ...others }: Partial<Record<string, unknown>> = value;
+  for (const _ in others) return false;
+  return (
+    isText(action, maxTexts.action) &&
+    isText(resource, maxTexts.resource) &&
+    withoutBlanks.test(resource) &&
+    isText(role, maxTexts.role) &&
+    (effect === 'ALLOW' || effect === 'DENY')
+  );
+}
+
 /** The rules of one version of a policy. */
-export const assertionsSchema = list(z.array(assertionSchema));
+export const assertionsSchema = list(z.array(assertionSchema), isPlainAssertion);
 
 export const policySchema = z.union([
   assertionsSchema,
