@@ -60,7 +60,7 @@ function domainOf(resource: string): string {
 
 function parseNames(domains: unknown, option: string): string[] {
   if (!Array.isArray(domains) || domains.length === 0) {
-    throw new PolicyEngineError('invalid-options', `\`${option}\` must be a list of at least one domain name`);
+    throw new PolicyEngineError('invalid-options', `\`${option}\` must be an array of at least one domain name`);
   }
   return domains.map((name: unknown, index) => {
     try {

@@ -12,6 +12,7 @@ const words: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\b(?:list|lists) of texts\b/, 'array of strings'],
   [/\b(?:is|are) no (?:text|texts|object|list|number|whole number|truth value)\b/, 'must be a string, an object, …'],
   [/\bwhole number\b/, 'integer'],
+  [/\bmust be a (?:text|list)\b/, 'must be a string, an array'],
   [/\b(?:is|are) nobody\b/, 'disabled: cannot authenticate'],
   [/\bswitched off\b/, 'disabled'],
   [/\bone-time tokens?\b/i, 'join token'],

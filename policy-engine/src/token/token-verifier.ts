@@ -120,7 +120,7 @@ export class TokenVerifier implements Disposable {
 export function checkRules({ issuers, audiences }: VerifierRules): void {
   for (const [name, values] of Object.entries({ issuers, audiences })) {
     if (!isNames(values))
-      throw new PolicyEngineError('invalid-options', `\`${name}\` must be a list that names one at least`);
+      throw new PolicyEngineError('invalid-options', `\`${name}\` must be an array that names at least one`);
   }
 }
 

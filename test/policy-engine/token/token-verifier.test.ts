@@ -80,7 +80,7 @@ const incomplete: [note: string, rules: VerifierRules, name: string][] = [
 ];
 for (const [note, given, name] of incomplete) {
   test(`refused at the start: ${note}`, async (t) => {
-    const message = `\`${name}\` must be a list that names one at least`;
+    const message = `\`${name}\` must be an array that names at least one`;
     for (const Verifier of [TokenVerifier, CoreTokenVerifier]) {
       await t.throwsAsync(Verifier.open({ keys: { keys: [] }, ...given }), { code: 'invalid-options', message });
     }

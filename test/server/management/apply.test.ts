@@ -250,7 +250,7 @@ const badCases: readonly (readonly [note: string, text: string, said: string])[]
     '- { principal: a.b, action: a, resource: b, expect: allow, at: now }',
     '1:64: [0].at: must be a UTC time such as `2027-01-01T00:00:00Z`',
   ],
-  ['no list', 'principal: a.b', '1:1: must be a list'],
+  ['no list', 'principal: a.b', '1:1: must be an array'],
 ];
 
 for (const [note, text, said] of badCases) {

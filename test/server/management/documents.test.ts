@@ -160,7 +160,7 @@ const topKeys =
 const faults: readonly (readonly [note: string, text: string, ...said: string[]])[] = [
   ['nothing at all', '', '1:1: must be a mapping'],
   ['a list', '- a\n', '1:1: must be a mapping'],
-  ['no domain', 'description: x\n', '1:1: domain: must be a text (put it in quotes if it looks like a number)'],
+  ['no domain', 'description: x\n', '1:1: domain: must be a string (put it in quotes if it looks like a number)'],
   ['a domain that is none', 'domain: "a b"\n', '1:9: domain: is not a valid DomainName'],
   ['a hostile domain', 'domain: "x\'; drop table domains; --"\n', '1:9: domain: is not a valid DomainName'],
   ['a domain with NUL', 'domain: "a\\0b"\n', '1:9: domain: is not a valid DomainName'],
@@ -182,7 +182,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'a description that is a list',
     'domain: c\ndescription: [x]\n',
-    '2:1: description: must be a text (put it in quotes if it looks like a number)',
+    '2:1: description: must be a string (put it in quotes if it looks like a number)',
   ],
   [
     'a description with NUL',
@@ -203,7 +203,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'an account without quotes',
     'domain: c\naccount: { aws: 123456789012 }\n',
-    '2:17: account.aws: must be a text (put it in quotes if it looks like a number)',
+    '2:17: account.aws: must be a string (put it in quotes if it looks like a number)',
   ],
   ['an account that is too short', 'domain: c\naccount: { aws: "1234" }\n', '2:17: account.aws: must be 12 digits'],
   ['a role name', 'domain: c\nroles:\n  odd name: {}\n', '3:3: roles.odd name: is not a valid RoleName'],
@@ -211,7 +211,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'a member of another kind',
     member('7'),
-    '5:9: roles.r.members[0]: must be a text (put it in quotes if it looks like a number)',
+    '5:9: roles.r.members[0]: must be a string (put it in quotes if it looks like a number)',
   ],
   ['a hostile member', member('"a.b; rm"'), '5:9: roles.r.members[0]: is not a valid PrincipalName'],
   ['a group that is none', member('a:role.b'), '5:9: roles.r.members[0]: is not a valid PrincipalName'],
@@ -266,7 +266,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'no action',
     rule('{ resource: b, role: r }'),
-    '5:7: policies.p[0].action: must be a text (put it in quotes if it looks like a number)',
+    '5:7: policies.p[0].action: must be a string (put it in quotes if it looks like a number)',
   ],
   [
     'an empty resource',

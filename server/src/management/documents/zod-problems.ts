@@ -44,8 +44,8 @@ function closestBranch(branches: readonly (readonly Issue[])[]): readonly Issue[
 const typeNames: Readonly<Record<string, string>> = {
   object: 'a mapping',
   record: 'a mapping',
-  array: 'a list',
-  string: 'a text (put it in quotes if it looks like a number)',
+  array: 'an array',
+  string: 'a string (put it in quotes if it looks like a number)',
   number: 'a number',
   int: 'an integer',
   boolean: '`true` or `false`',
