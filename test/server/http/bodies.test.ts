@@ -138,11 +138,12 @@ function costOfBody(work: () => void): number {
 }
 
 for (const [title, { read, fields = {}, limits }] of Object.entries(operations)) {
-  test(`a hostile body costs little and is answered briefly: ${title}`, async (t) => {
+  test.serial(`a hostile body costs little and is answered briefly: ${title}`, async (t) => {
     t.timeout(300_000);
     let worst: readonly [string, number] = ['', 0];
-    const bodies = hostileBodies(fields);
-    for (const [what, text] of bodies) {
+    let count = 0;
+    for (const [what, text] of hostileBodies(fields)) {
+      count += 1;
       const ctx = await contextOf(text, limits);
       let message: string | undefined;
       const answer = () => {
@@ -160,7 +161,7 @@ for (const [title, { read, fields = {}, limits }] of Object.entries(operations))
       t.true(Buffer.byteLength(message ?? '') <= 1024, what);
       if (cost > worst[1]) worst = [what, cost];
     }
-    t.log(`${bodies.length} bodies`);
+    t.log(`${count} bodies`);
     assertWithin(t, worst[0], worst[1], boundMs, 'ms');
   });
 }
@@ -169,7 +170,7 @@ for (const [title, limits] of [
   ['the management API', large],
   ['others', undefined],
 ] as const) {
-  test(`a hostile text costs little to parse: ${title}`, async (t) => {
+  test.serial(`a hostile text costs little to parse: ${title}`, async (t) => {
     t.timeout(300_000);
     let worst: readonly [string, number] = ['', 0];
     for (const [what, text] of hostileTexts) {
@@ -208,7 +209,7 @@ test('a hostile text costs little to parse in a process that was just started', 
   assertWithin(t, worst[0], worst[1], boundMs, 'ms');
 });
 
-test('a hostile form costs little', (t) => {
+test.serial('a hostile form costs little', (t) => {
   const forms = ['a&', '=&', '&', 'a=%20&', '%', '+', 'a[', 'é'].map((part) => part.repeat(65_536 / part.length));
   for (const form of forms) {
     const cost = costOfBody(() => {

@@ -153,7 +153,7 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.is(statSync(replaced).mode & 0o777, 0o600);
 });
 
-test('the store that was replaced is kept as it was, and can be revoked', async (t) => {
+test('the store that was replaced is kept as it was, and can be put back', async (t) => {
   const { file, backup, store } = await dayAfterBackup(t);
   await store.close();
   const before = await checkStore(file);

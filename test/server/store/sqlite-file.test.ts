@@ -288,7 +288,7 @@ test('the log gives its space back after a long read', async (t) => {
   await store.close();
 });
 
-test('a change that was cut off before the file had its log is revoked at the next start', async (t) => {
+test('a change that was cut off before the file had its log is rolled back at the next start', async (t) => {
   const folder = temporaryFolder(t);
   const [file, killed] = [join(folder, 'signet.db'), join(folder, 'killed.db')];
   await filledStore(file);

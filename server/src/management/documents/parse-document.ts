@@ -96,7 +96,8 @@ export function readRole(
     ...(shape.description === undefined ? {} : { description: shape.description }),
     ...(trust === undefined ? {} : { trust }),
     ...definedOnly({ tokenExpirySeconds: shape.tokenExpirySeconds, certExpirySeconds: shape.certExpirySeconds }),
-    members: readMembers(reader, [...path, 'members'], shape.members, 'role'),
+    // With `trust` there may be none, however many were given.
+    members: shape.trust === undefined ? readMembers(reader, [...path, 'members'], shape.members, 'role') : [],
   };
 }
 
