@@ -24,8 +24,9 @@ export function readMembers(
     const record = readMember(reader, { path, index }, member, kind);
     index += 1;
     if (record === undefined) continue;
-    if (records.has(record.name)) reader.complain([...path, index - 1, 'name'], `\`${record.name}\` is there twice`);
+    const { size } = records;
     records.set(record.name, record);
+    if (records.size === size) reader.complain([...path, index - 1, 'name'], `\`${record.name}\` is there twice`);
   }
   // Nobody takes what has problems: there is no need to sort a hundred thousand of them.
   if (reader.problems.length > 0) return [];
@@ -38,18 +39,16 @@ function readMember(
   member: MemberShape,
   kind: 'role' | 'group',
 ): MemberRecord | undefined {
-  if (typeof member === 'string') {
-    const name = reader.read(
+  const text = typeof member === 'string' ? member : member.name;
+  // What is wrong is read again for its problem: a hundred thousand names that are right are read without a thought for it.
+  const name =
+    rightName(text, kind) ??
+    reader.read(
       () => [...path, index, 'name'],
-      () => memberName(member, kind),
+      () => memberName(text, kind),
     );
-    return name === undefined ? undefined : { name, disabled: false };
-  }
+  if (typeof member === 'string') return name === undefined ? undefined : { name, disabled: false };
   const at = (field: string) => [...path, index, field];
-  const name = reader.read(
-    () => at('name'),
-    () => memberName(member.name, kind),
-  );
   const expires = member.expires === undefined ? undefined : reader.time(at('expires'), member.expires);
   const review = member.review === undefined ? undefined : reader.time(at('review'), member.review);
   if (name === undefined) return undefined;
@@ -59,6 +58,14 @@ function readMember(
     disabled: member.disabled ?? false,
     ...(review === undefined ? {} : { review }),
   };
+}
+
+function rightName(text: string, kind: 'role' | 'group'): string | undefined {
+  try {
+    return memberName(text, kind);
+  } catch {
+    return undefined;
+  }
 }
 
 function memberName(text: string, kind: 'role' | 'group'): string {

@@ -24,7 +24,11 @@ export function list<Item extends z.ZodType>(
     }
     const output: z.output<Item>[] = [];
     for (const value of input) {
-      const result = isRight(value) ? { value, issues: [] } : atOnce(element._zod.run({ value, issues: [] }, context));
+      if (isRight(value)) {
+        output.push(value as z.output<Item>);
+        continue;
+      }
+      const result = atOnce(element._zod.run({ value, issues: [] }, context));
       if (result.issues.length > 0) payload.issues.push(...z.core.util.prefixIssues(output.length, result.issues));
       if (payload.issues.length >= maxProblems) break;
       output.push(result.value as z.output<Item>);
