@@ -7,7 +7,7 @@ import { type Installation, install, type Serving, serve } from './signet-progra
 import { type Answer, type Caller, form } from './start-server.ts';
 
 /** The longest hold of the request loop at once, in milliseconds of its thread's processor time. */
-export const maxHoldMs = 50;
+export const maxHoldMs = 100;
 
 /** A real server of which it is recorded how long its request loop is held. */
 export interface MeasuredServer {
