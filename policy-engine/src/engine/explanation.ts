@@ -11,7 +11,7 @@ import type { ServedDomains } from '../served-domains.ts';
 import type { TokenFault, VerifiedAccessToken } from '../token/claims.ts';
 import type { LoadedDomain, PolicySet } from './policy-set.ts';
 
-/** A change that is not matter of policy: another token, certificate, bundle or domain. */
+/** A change outside of policy: another token, certificate, bundle or domain. */
 export type CredentialChange =
   | { readonly kind: 'renew-token' }
   | { readonly kind: 'present-certificate'; readonly thumbprint: string }

@@ -192,7 +192,7 @@ export class PolicyDirectory {
     for (const listener of this.#listeners) listener(next);
   }
 
-  /** Whether nobody but its owner can put files into the directory. One that cannot be read is not matter of this. */
+  /** Whether nobody but its owner can put files into the directory. One that cannot be read is reported elsewhere. */
   async #isProtected(): Promise<boolean> {
     const facts = await stat(this.#options.policyDir).catch(() => undefined);
     const writers = facts && otherWriters(facts.mode);
