@@ -10,21 +10,11 @@ import type { SnapshotSource, StoreChanges, StoreState } from '@signet/server/st
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domains';
+import { randomFrom } from '#support/random';
 import { temporaryFolder } from '#support/temp';
 
 const principals = ['a.x', 'a.y', 'b.x', 'b.y', 'user.u'];
 const entries = [...principals, '*', 'a.*', 'b.x*', 'a:group.g', 'b:group.g', 'b:group.h'];
-
-/** The same numbers for the same seed (mulberry32). */
-function randomFrom(seed: number): (below: number) => number {
-  let state = seed;
-  return (below) => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) % below;
-  };
-}
 
 function membersFrom(names: readonly string[], random: (below: number) => number, now: number): MemberRecord[] {
   return names
