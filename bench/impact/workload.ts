@@ -39,8 +39,8 @@ function domainOf({ assertions, members }: Size, shift: number): DomainRecord {
   return {
     name: domain,
     enabled: true,
-    version: 1,
-    modified: 0,
+    policyVersion: 1,
+    policyModified: 0,
     limits: {},
     groups: [],
     services: [],

@@ -104,8 +104,8 @@ function catalogRecord(
   return {
     name: parseDomainName('catalog'),
     enabled: true,
-    version: 1,
-    modified: 0,
+    policyVersion: 1,
+    policyModified: 0,
     limits: {},
     groups: [],
     services: [],

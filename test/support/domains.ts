@@ -81,7 +81,7 @@ export function stored(content: DomainContent, version = 1): DomainRecord {
     modified: 0,
     assertions: policy.assertions.map((rule, index) => ({ ...rule, id: index + 1 })),
   }));
-  return { ...content, version, modified: 0, policies };
+  return { ...content, policyVersion: version, policyModified: 0, policies };
 }
 
 /** A snapshot of these domains and nothing else. */

@@ -60,8 +60,8 @@ export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
   return {
     name,
     enabled: plain.enabled ?? true,
-    version: 1,
-    modified: now,
+    policyVersion: 1,
+    policyModified: now,
     limits: {},
     roles: [
       ...Object.entries(plain.roles ?? {}).map(([role, members]) => ({ name: parseRoleName(role), members })),

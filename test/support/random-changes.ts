@@ -225,6 +225,7 @@ const methods = {
   acceptClock: (_, change) => change.acceptClock(),
   source: 'reads',
   domain: 'reads',
+  isUnchanged: 'reads',
   excerpt: 'reads',
   memberPage: 'reads',
   serviceNames: 'reads',

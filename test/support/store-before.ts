@@ -5,6 +5,11 @@ import Database from 'better-sqlite3';
 /* How each step of the schema is revoked, the newest first. */
 
 const undo = [
+  [
+    '013-policy-version',
+    `alter table domains rename column policy_version to version;
+    alter table domains rename column policy_modified to modified;`,
+  ],
   ['012-changes', 'drop table changes;'],
   [
     '011-sequence',

@@ -90,14 +90,6 @@ export function* compileInSteps(
   });
 }
 
-/** The same policy as part of another revision of its domain. */
-export function withRevision(policy: DomainPolicy, revision: PolicyRevision): DomainPolicy {
-  const own = Object.freeze({ ...revision });
-  const fallback = Object.freeze({ ...policy.fallback, revision: own });
-  const exceeded = Object.freeze({ ...policy.exceeded, revision: own });
-  return Object.freeze({ ...policy, revision: own, fallback, exceeded });
-}
-
 function* prepareAll(
   policies: readonly PolicyInput[],
   options: PrepareOptions,

@@ -7,7 +7,6 @@ export {
   compileDomain,
   compileInSteps,
   type DomainPolicy,
-  withRevision,
 } from './domain-policy.ts';
 export {
   type Change,

@@ -104,9 +104,9 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   function editionOf(domain: DomainSnapshot, versions: PolicyVersions): Edition {
     const { epoch } = deps.snapshot();
     const key = deps.keys.key('bundle');
-    const issued = issuedAt(now(), domain.modified, lifetimeMs);
+    const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
-    const id = `${epoch}.${domain.version}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
+    const id = `${epoch}.${domain.policyVersion}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
     return {
       id: `${id}${selection}`,
       tagOf: (form) => `"${id}.${form}${selection}"`,
@@ -115,7 +115,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   }
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
-    const { name, version, modified } = domain;
+    const { name, policyVersion: version, policyModified: modified } = domain;
     const key = deps.keys.key('bundle');
     const expires = issuedAt(now(), modified, lifetimeMs) + lifetimeMs;
     return {
@@ -185,7 +185,7 @@ interface BundleContent {
 }
 
 async function signJws({ domain, versions, ...rest }: BundleContent, key: SigningKey): Promise<SignedTexts> {
-  const { name, version, modified } = domain;
+  const { name, policyVersion: version, policyModified: modified } = domain;
   const policies = selectPolicies(domain.policies, versions);
   const data = buildBundle({ domain: name, version, modified, policies, ...rest });
   // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.

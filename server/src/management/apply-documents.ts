@@ -132,8 +132,8 @@ function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRec
 export function asRecord(content: DomainContent, now: number): DomainRecord {
   return {
     ...content,
-    version: 1,
-    modified: now,
+    policyVersion: 1,
+    policyModified: now,
     policies: content.policies.map((policy) => ({
       ...policy,
       modified: now,

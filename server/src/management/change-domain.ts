@@ -125,10 +125,11 @@ export async function changeDomain(
 function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit): Promise<ChangeOutcome> {
   return preview(deps, request, edit.domain, async () => {
     await deps.refresh();
-    const { before, after, warnings } = await deps.store.view(async (reader) =>
-      readAndEdit(reader, await asOf(deps, reader), request, edit),
-    );
-    return await triedChange(before.content, after, warnings);
+    const { state, before, after, warnings } = await deps.store.view(async (reader) => {
+      const edited = await readAndEdit(reader, await asOf(deps, reader), request, edit);
+      return { state: reader.state(), ...edited };
+    });
+    return await triedChange({ content: before.content, state }, after, warnings);
   });
 }
 

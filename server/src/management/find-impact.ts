@@ -3,7 +3,7 @@ import { type FoldedImpact, foldedImpactInSteps } from '../impact/fold.ts';
 import type { Work } from '../impact/work.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
-import type { Store, StoreReader } from '../store/store.ts';
+import type { Store, StoreReader, StoreState } from '../store/store.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord } from './apply-documents.ts';
 import { neededDomains } from './documents/references.ts';
@@ -15,8 +15,8 @@ import { snapshotOf, withNeeded } from './stored-world.ts';
 /** What a change would make of a domain. */
 export type PlannedChange =
   | { readonly kind: 'create'; readonly content: DomainContent }
-  /** Good for one version of the domain: on another one it would be another change. */
-  | { readonly kind: 'change'; readonly since: number; readonly delta: DomainDelta }
+  /** Good for the domain as it was in that state: on another one it would be another change. */
+  | { readonly kind: 'change'; readonly since: StoreState; readonly delta: DomainDelta }
   | { readonly kind: 'delete' };
 
 /** A question of somebody who wants to change a domain. Plain data: it is asked of another thread. */
@@ -63,7 +63,7 @@ export async function findImpact(
 /** The part of the store that decides about the change, and the domain after it; undefined when that is not what it was. */
 async function readSides(reader: StoreReader, name: DomainName, change: PlannedChange) {
   const before = await reader.domain(name);
-  if (!isAsAsked(before, change)) return undefined;
+  if (!(await isAsAsked(reader, name, before, change))) return undefined;
   const after = contentAfter(before, change);
   // A domain that is deleted is not disabled: its name means nobody in particular.
   const nothing = { name, enabled: true, limits: {}, roles: [], groups: [], policies: [], services: [] };
@@ -73,8 +73,13 @@ async function readSides(reader: StoreReader, name: DomainName, change: PlannedC
   return { before: snapshotOf({ domains, switchedOff: await reader.switchedOff() }), after };
 }
 
-function isAsAsked(before: DomainRecord | undefined, change: PlannedChange): boolean {
-  if (change.kind === 'change') return before?.version === change.since;
+async function isAsAsked(
+  reader: StoreReader,
+  name: DomainName,
+  before: DomainRecord | undefined,
+  change: PlannedChange,
+): Promise<boolean> {
+  if (change.kind === 'change') return before !== undefined && (await reader.isUnchanged(name, change.since));
   return (before === undefined) === (change.kind === 'create');
 }
 

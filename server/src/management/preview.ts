@@ -6,6 +6,7 @@ import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
 import { runInSlices } from '../snapshot/steps.ts';
 import { diffInSteps } from '../store/diff-domains.ts';
 import type { DomainContent, DomainRecord } from '../store/records.ts';
+import type { StoreState } from '../store/store.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';
 import type { ImpactAnswer, PlannedChange } from './find-impact.ts';
@@ -36,17 +37,24 @@ export interface TriedChange {
   readonly warnings: readonly string[];
 }
 
-/** What making `after` of `before` does. */
+/** A domain as it was read, and the state of the store that it was read in. */
+export interface DomainAt {
+  readonly content: DomainRecord;
+  readonly state: StoreState;
+}
+
+/** What making `after` of the domain does; of none, what creating it does. */
 export async function triedChange(
-  before: DomainRecord | undefined,
+  known: DomainAt | undefined,
   after: DomainContent,
   warnings: readonly string[],
 ): Promise<TriedChange> {
+  const before = known?.content;
   const diff = await runInSlices(diffInSteps(before, after));
   const change: PlannedChange =
-    before === undefined
+    known === undefined
       ? { kind: 'create', content: after }
-      : { kind: 'change', since: before.version, delta: deltaOf(after, diff) };
+      : { kind: 'change', since: known.state, delta: deltaOf(after, diff) };
   await yieldToOthers();
   return { changes: describeChanges(before, after, diff), change, warnings };
 }

@@ -71,7 +71,7 @@ export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains'
  * beside that decides nothing here.
  */
 export function placeholders(switchedOff: SwitchedOff, present: (name: DomainName) => boolean): DomainRecord[] {
-  const empty = { version: 1, modified: 0, limits: {}, roles: [], groups: [], policies: [] };
+  const empty = { policyVersion: 1, policyModified: 0, limits: {}, roles: [], groups: [], policies: [] };
   const closed = switchedOff.domains.map((name) => ({ ...empty, name, enabled: false, services: [] }));
   const isClosed = new Set(switchedOff.domains);
   const services = Map.groupBy(switchedOff.services, ({ domain }) => domain);

@@ -1,7 +1,7 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { foldAscii, fullRoleName, type KeyId, type RoleName, type ServiceName } from '@signet/policy-engine/names';
-import { compileInSteps, type DomainPolicy, withRevision } from '@signet/policy-engine/policy';
+import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
   AssertionRecord,
@@ -39,8 +39,7 @@ export function* compileDomainInSteps(
 ): Steps<DomainSnapshot> {
   const read = record.roles.map(roleSnapshot);
   const roles = base === undefined ? read : read.map((role) => withOtherMembers(role, base));
-  const rules =
-    base?.sameRules === true ? sameRules(record, epoch, base.previous) : yield* compileRules(record, epoch, before);
+  const rules = base?.sameRules === true ? rulesOf(base.previous) : yield* compileRules(record, epoch, before);
   const listed = {
     roles: read,
     groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
@@ -48,8 +47,8 @@ export function* compileDomainInSteps(
   };
   return {
     name: record.name,
-    version: record.version,
-    modified: record.modified,
+    policyVersion: record.policyVersion,
+    policyModified: record.policyModified,
     roles: new Map(roles.map((role) => [role.name, role])),
     ...(record.dnsForm === undefined ? {} : { dnsForm: record.dnsForm }),
     credentialsFrom: record.credentialsFrom ?? 0,
@@ -75,14 +74,8 @@ function* compileRules(record: DomainRecord, epoch: number, before?: DomainSnaps
   };
 }
 
-function sameRules(record: DomainRecord, epoch: number, previous: DomainSnapshot): Rules {
-  const { services, policies, policy, foreignPolicy } = previous;
-  return {
-    services,
-    policies,
-    policy: withRevision(policy, { epoch, version: record.version }),
-    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
-  };
+function rulesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): Rules {
+  return { services, policies, policy, ...(foreignPolicy === undefined ? {} : { foreignPolicy }) };
 }
 
 function withOtherMembers(role: RoleSnapshot, { previous, names }: DomainBase): RoleSnapshot {
@@ -150,7 +143,7 @@ function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
 /** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
 function compileOwn(record: DomainRecord, epoch: number, before?: DomainSnapshot): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
-  const revision = { epoch, version: record.version };
+  const revision = { epoch, version: record.policyVersion };
   return compileInSteps(record.name, policies, { revision, ...overrunsOf(before?.policy) });
 }
 

@@ -38,9 +38,10 @@ export interface DomainSnapshot {
   readonly dnsForm?: string;
   /** As for a service: certificates of its roles that were issued before are those of a domain that was deleted. */
   readonly credentialsFrom: number;
-  readonly version: number;
-  /** Milliseconds since the epoch. */
-  readonly modified: number;
+  /** Grows with each change of what a bundle carries. */
+  readonly policyVersion: number;
+  /** When that was, in milliseconds since the epoch. */
+  readonly policyModified: number;
   readonly roles: ReadonlyMap<RoleName, RoleSnapshot>;
   readonly services: ReadonlyMap<ServiceName, ServiceSnapshot>;
   /** Every version of every policy, as bundles and exports carry them. */

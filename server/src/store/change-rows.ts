@@ -3,7 +3,7 @@ import { type Kysely, sql } from 'kysely';
 import { type DomainDiff, isEmptyDiff } from './diff-domains.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-import type { StoreState } from './snapshot-source.ts';
+import { isSameState, type StoreState } from './snapshot-source.ts';
 
 /*
  * The feed: what each change of the store touched, written in the transaction of the change. Snapshots follow it. Rows say what to read
@@ -156,6 +156,19 @@ export async function changesAfter(
   const ofDomains = rows.filter(({ domain }) => domain !== '');
   const touched = Map.groupBy(ofDomains, ({ domain }) => domain as DomainName);
   return new Map([...touched].map(([domain, changes]) => [domain, changesOf(changes)]));
+}
+
+/** Whether a domain is as it was in the state `known`; false where that cannot be told. */
+export async function isUnchanged(
+  db: Kysely<Schema>,
+  domain: DomainName,
+  known: StoreState,
+  state: StoreState,
+): Promise<boolean> {
+  if (isSameState(known, state)) return true;
+  if (known.epoch !== state.epoch || known.counter > state.counter || !(await hasHead(db, known))) return false;
+  const later = db.selectFrom('changes').select('seq').where('seq', '>', known.counter).where('domain', '=', domain);
+  return (await later.limit(1).executeTakeFirst()) === undefined;
 }
 
 async function hasHead(db: Kysely<Schema>, { counter, head }: StoreState): Promise<boolean> {

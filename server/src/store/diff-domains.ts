@@ -163,6 +163,22 @@ function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
   return true;
 }
 
+/**
+ * Whether bundles of the domain carry something else after the change: policies came, went, or differ in more than what they are described
+ * with.
+ */
+export function* changesBundleInSteps({ removed, added, changed }: ListDiff<PolicyRecord>): Steps<boolean> {
+  if (removed.length + added.length > 0) return true;
+  for (const { before, after } of changed) if (!(yield* isSameInBundle(before, after))) return true;
+  return false;
+}
+
+/** Whether bundles carry the same for both, but for the time of the change. */
+export function isSameInBundle(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
+  const undescribed = ({ description: _, ...policy }: PolicyRecord): PolicyRecord => policy;
+  return isSamePolicy(undescribed(one), undescribed(other));
+}
+
 /** Whether two rules say the same. */
 export function isSameAssertion(one: AssertionRecord, other: AssertionRecord | undefined): boolean {
   if (one === other) return true;

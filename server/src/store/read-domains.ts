@@ -93,8 +93,8 @@ function domainFields(row: Selectable<DomainsTable>) {
   return {
     name: parseDomainName(row.name),
     enabled: row.enabled === 1,
-    version: row.version,
-    modified: row.modified,
+    policyVersion: row.policy_version,
+    policyModified: row.policy_modified,
     ...optional('dnsForm', row.dns_form),
     ...(row.credentials_from === 0 ? {} : { credentialsFrom: row.credentials_from }),
     ...(row.require_reason === 1 ? { requireReason: true } : {}),

@@ -100,9 +100,10 @@ export interface DomainContent {
 
 /** A domain as it is stored. */
 export interface DomainRecord extends DomainContent {
-  /** Grows by one with each change, also when the domain is deleted and made again. */
-  readonly version: number;
-  readonly modified: number;
+  /** Grows by one with each change of what a bundle carries, and when the domain is deleted or made again. */
+  readonly policyVersion: number;
+  /** When that was. */
+  readonly policyModified: number;
   /** The domain as one label of DNS names; absent where another domain has it. */
   readonly dnsForm?: string;
   /** Credentials issued before are those of a domain of this name that was deleted; absent when there was none. */
@@ -148,7 +149,7 @@ export interface AuditRecord extends ChangeContext {
    * (`domain:service.name`), a role, `credentials`, or `store`.
    */
   readonly subject: string;
-  /** The domain's version after the change. */
+  /** The policy version of the domain after the change. */
   readonly version?: number;
   /** Only what differs; JSON. */
   readonly before?: string;

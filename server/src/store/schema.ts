@@ -33,8 +33,8 @@ export interface DomainsTable {
   enabled: number;
   /** Kept after deletion, so that a version never falls when the name is used again. */
   deleted: number;
-  version: number;
-  modified: number;
+  policy_version: number;
+  policy_modified: number;
   description: string | null;
   require_reason: number;
   token_expiry_seconds: number | null;

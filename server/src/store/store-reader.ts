@@ -7,6 +7,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { isUnchanged } from './change-rows.ts';
 import { type EndedName, type FormHolder, readEndedNames, readFormHolder } from './names.ts';
 import { readChanges } from './read-changes.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
@@ -54,6 +55,10 @@ export class KyselyStoreReader implements StoreReader {
   async domain(name: DomainName): Promise<DomainRecord | undefined> {
     const [domain] = await readDomains(this.#db, [name]);
     return domain;
+  }
+
+  isUnchanged(name: DomainName, since: StoreState): Promise<boolean> {
+    return isUnchanged(this.#db, name, since, this.#state);
   }
 
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined> {

@@ -11,7 +11,7 @@ import { insertAudit } from './audit-rows.ts';
 import { auditTextInSteps } from './audit-text.ts';
 import { revokeOne } from './certificate-rows.ts';
 import { insertChanges, maxRows, signingKeys, type Touched, touchedBy, wholeDomain } from './change-rows.ts';
-import { diffInSteps } from './diff-domains.ts';
+import { changesBundleInSteps, diffInSteps } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
 import { claimDnsForm } from './names.ts';
@@ -22,7 +22,7 @@ import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import type { DomainExcerpt, SaveOutcome, StoreState, StoreTransaction } from './store.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { liveCertificatesOf, type WithdrawnKey, withdrawnKeys } from './withdrawn-keys.ts';
-import { writeDomain } from './write-domain.ts';
+import { nextPolicyVersion, type PolicyVersion, writeDomain } from './write-domain.ts';
 
 /**
  * The changes of one transaction of the query layer; the change counter grows by one with the first of them. INVARIANT: it does not grow by
@@ -69,10 +69,12 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
 
   async #save(before: DomainRecord | undefined, content: DomainContent): Promise<SaveOutcome> {
     const diff = await runInSlices(diffInSteps(before, content));
-    if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.version };
-    const version = (await this.#lastVersion(content.name)) + 1;
+    if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.policyVersion };
+    const moves = before === undefined || (await runInSlices(changesBundleInSteps(diff.policies)));
+    const policy = await this.#policyVersion(content.name, moves);
+    const { version } = policy;
     this.#touch(touchedBy(content.name, diff));
-    await writeDomain({ db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ }, before, content, diff);
+    await writeDomain({ db: this.#db, now: this.#now, policy, nextId: () => this.#nextId++ }, before, content, diff);
     const action = before === undefined ? 'create' : 'change';
     const text = await runInSlices(auditTextInSteps(before, content, diff));
     await this.#audit({ action, subject: content.name, version, ...text }, objectsOf(diff));
@@ -87,9 +89,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const before = await this.domain(name);
     if (before === undefined) return false;
     this.#touch(wholeDomain(name));
-    const version = before.version + 1;
+    const policy = await this.#policyVersion(name, true);
+    const { version } = policy;
     const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
-    const context = { db: this.#db, now: this.#now, version, nextId: () => this.#nextId++ };
+    const context = { db: this.#db, now: this.#now, policy, nextId: () => this.#nextId++ };
     const diff = await runInSlices(diffInSteps(before, nothing));
     await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
@@ -221,10 +224,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return this.#touched === undefined ? this.#counter - 1 : this.#counter;
   }
 
-  /** Of a deleted domain too: its version goes on. */
-  async #lastVersion(name: DomainName): Promise<number> {
-    const row = await this.#db.selectFrom('domains').select('version').where('name', '=', name).executeTakeFirst();
-    return row?.version ?? 0;
+  /** The policy version after the change. That of a deleted domain goes on. */
+  async #policyVersion(name: DomainName, moves: boolean): Promise<PolicyVersion> {
+    const domains = this.#db.selectFrom('domains').where('name', '=', name);
+    const last = await domains.select(['policy_version as version', 'policy_modified as modified']).executeTakeFirst();
+    return moves || last === undefined ? nextPolicyVersion(last, this.#now) : last;
   }
 
   /** `objects` are the things of a domain that the change is about. */

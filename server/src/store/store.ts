@@ -14,7 +14,11 @@ import type { Moment, NewestRecord, StoreCondition } from './store-database.ts';
 
 export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreState } from './snapshot-source.ts';
 
-export type SaveOutcome = { readonly kind: 'created' | 'changed' | 'unchanged'; readonly version: number };
+export interface SaveOutcome {
+  readonly kind: 'created' | 'changed' | 'unchanged';
+  /** The policy version after it. */
+  readonly version: number;
+}
 
 /** A domain that was read in part. */
 export interface DomainExcerpt {
@@ -59,6 +63,8 @@ export interface StoreReader {
   /** The same for a snapshot; in a transaction, before it has changed anything. */
   source(): SnapshotSource;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
+  /** Whether the domain is as it was in that state; false also where that cannot be told. */
+  isUnchanged(name: DomainName, since: StoreState): Promise<boolean>;
   /** As much of the domain as the scope says. */
   excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
   /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
@@ -87,11 +93,11 @@ export interface StoreReader {
 /** One transaction. Nothing of it can be seen by others before it ends well. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
-  /** Makes the domain exactly this. Content equal to what is stored changes nothing, and raises no version. */
+  /** Makes the domain exactly this. Content equal to what is stored changes nothing. */
   saveDomain(content: DomainContent): Promise<SaveOutcome>;
   /** The same for a domain of which this transaction has read an excerpt: what is not in it stays. */
   saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome>;
-  /** False when there was none. The name keeps its version for the case that it is used again. */
+  /** False when there was none. The name keeps its policy version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   addSigningKey(record: SigningKeyRecord): Promise<void>;

@@ -4,6 +4,7 @@ import { runInSlices, type Steps, sliceLength } from '../snapshot/steps.ts';
 import {
   type DomainDiff,
   isSameAssertion,
+  isSameInBundle,
   type ListDiff,
   type MembersDiff,
   plainAssertion,
@@ -17,6 +18,7 @@ import type {
   PolicyRecord,
   RoleRecord,
   StoredAssertion,
+  StoredPolicy,
 } from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
@@ -26,20 +28,31 @@ export interface WriteContext {
   readonly db: Kysely<Schema>;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly version: number;
+  readonly policy: PolicyVersion;
   nextId(): number;
+}
+
+/** The policy version of a domain, and when it came about (milliseconds since the epoch). */
+export interface PolicyVersion {
+  readonly version: number;
+  readonly modified: number;
+}
+
+/** The one after the last one of a domain, deleted or not. */
+export function nextPolicyVersion(last: PolicyVersion | undefined, now: number): PolicyVersion {
+  return { version: (last?.version ?? 0) + 1, modified: modifiedAfter(last?.modified, now) };
 }
 
 const rowsAStatement = 500;
 
-/** Writes only what differs, and the domain's new version. */
+/** Writes only what differs. */
 export async function writeDomain(
   context: WriteContext,
   before: DomainRecord | undefined,
   after: DomainContent,
   diff: DomainDiff,
 ): Promise<void> {
-  await writeDomainRow(context, after, modifiedAfter(before?.modified, context.now));
+  await writeDomainRow(context, after);
   await writeAccount(context, after);
   await writeRoles(context, after, diff);
   await writeGroups(context, after, diff);
@@ -48,19 +61,19 @@ export async function writeDomain(
 }
 
 /**
- * When the domain was changed: never before its last change, though the clock was set back, as hosts refuse a bundle that was
+ * When policies were changed: never before their last change, though the clock was set back, as hosts refuse a bundle that was
  * issued before the one that they have. A last change further ahead than any host accepts was the mistake of a clock.
  */
 function modifiedAfter(last: number | undefined, now: number): number {
   return last === undefined || last > now + issuedSkew ? now : Math.max(last, now);
 }
 
-async function writeDomainRow({ db, version }: WriteContext, domain: DomainContent, modified: number): Promise<void> {
+async function writeDomainRow({ db, policy }: WriteContext, domain: DomainContent): Promise<void> {
   const row = {
     enabled: flag(domain.enabled),
     deleted: 0,
-    version,
-    modified,
+    policy_version: policy.version,
+    policy_modified: policy.modified,
     description: orNull(domain.description),
     require_reason: flag(domain.requireReason === true),
     token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),
@@ -229,9 +242,9 @@ async function writePolicies(
   diff: ListDiff<PolicyRecord>,
 ): Promise<void> {
   for (const policy of diff.removed) await removePolicy(context, domain, policy);
-  const stored = new Map(before?.policies.map((policy) => [policyKey(policy), policy.assertions]));
+  const stored = new Map(before?.policies.map((policy) => [policyKey(policy), policy]));
   for (const policy of [...diff.added, ...diff.changed.map((change) => change.after)]) {
-    await writePolicy(context, domain, policy, stored.get(policyKey(policy)) ?? []);
+    await writePolicy(context, domain, policy, stored.get(policyKey(policy)));
   }
 }
 
@@ -284,11 +297,12 @@ async function writePolicy(
   { db, now, nextId }: WriteContext,
   domain: string,
   policy: PolicyRecord,
-  stored: readonly StoredAssertion[],
+  before: StoredPolicy | undefined,
 ): Promise<void> {
+  const stored = before?.assertions ?? [];
   const row = {
     active: flag(policy.active),
-    modified: now,
+    modified: before !== undefined && (await runInSlices(isSameInBundle(before, policy))) ? before.modified : now,
     description: orNull(policy.description),
     case_sensitive: flag(policy.caseSensitive),
   };

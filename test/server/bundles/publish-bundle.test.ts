@@ -84,7 +84,9 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       modified: 0,
       assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
     }));
-    const domain = runAtOnce(compileDomainInSteps({ ...content, policies, version, modified: 0 }, 0));
+    const domain = runAtOnce(
+      compileDomainInSteps({ ...content, policies, policyVersion: version, policyModified: 0 }, 0),
+    );
     return (await publisher.publish(domain, 'p1363').issue()).json;
   };
   t.true((await json(1, 'movie')).length < 2000);

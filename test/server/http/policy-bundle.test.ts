@@ -7,6 +7,7 @@ import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { flattenedVerify, importJWK } from 'jose';
 import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domain-sketch';
 import { type Answer, caller, startServer, type TestServer } from '#support/start-server';
 
 const day = 86_400_000;
@@ -107,6 +108,34 @@ test('the tag answers 304 until the domain, the grid or the key changes', async 
   t.is(payloadOf(later).version, 2);
   t.true(timeOf(payloadOf(later).issued) % day === 0);
   t.is(timeOf(payloadOf(later).expires) - timeOf(payloadOf(later).issued), 7 * day);
+});
+
+test('a thousand changes of members, services, limits and descriptions leave the bundle of every host as it is', async (t) => {
+  const { clock, server, call } = await start(t);
+  const first = await call(path);
+  const { counter } = await server.store.state();
+  for (let turn = 0; turn < 10; turn += 1) {
+    clock.advance(1000);
+    for (let each = 0; each < 100; each += 1) {
+      const n = turn * 100 + each;
+      await server.store.change({ actor: 'test' }, (change) =>
+        change.saveDomain({
+          ...domainContent({
+            ...catalog,
+            roles: { reader: ['media.player', `media.s${n}`] },
+            services: { [`s${n}`]: {} },
+          }),
+          description: `number ${n}`,
+          limits: { tokenExpirySeconds: 60 + n },
+        }),
+      );
+    }
+    await server.running.refresh();
+    const answer = await call(path, { headers: { 'if-none-match': String(first.headers['etag']) } });
+    t.is(answer.status, 304, `after ${turn * 100 + 100} changes`);
+  }
+  t.is((await server.store.state()).counter, counter + 1000);
+  t.is((await call(path)).text, first.text);
 });
 
 const matching: readonly (readonly [header: string, status: number])[] = [

@@ -220,7 +220,7 @@ test('a domain that is deleted leaves no member that a successor could be, be it
     catalog?.roles.find(({ name }) => name === 'reader')?.members.map(({ name }) => name),
     ['brief.er.*', 'brief.er.api', 'briefs.api', 'media.player'],
   );
-  t.not((await store.domain(parseDomainName('media')))?.version, media?.version);
+  t.not((await store.domain(parseDomainName('media')))?.policyVersion, media?.policyVersion);
   t.deepEqual((await store.domain(parseDomainName('media')))?.groups[0]?.members, []);
 });
 

@@ -159,7 +159,7 @@ test('the record of a change says who, with which certificate, when, why and wha
     reason: 'für alle',
     action: 'change',
     subject: 'audited',
-    version: 2,
+    version: 1,
     after: { roles: [{ name: 'reader', members: [] }] },
   });
   t.regex(String(items[0]?.['certificateSerial']), /^[0-9a-f]{16,}$/);

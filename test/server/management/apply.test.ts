@@ -57,7 +57,7 @@ async function refused(t: ExecutionContext, store: Store, work: Promise<unknown>
   return error.problems.map((problem) => formatProblem(problem).replace(/^.*\//, ''));
 }
 
-test('created, unchanged, changed; only the changed domain gets a version', async (t) => {
+test('created, unchanged, changed; only changed policies raise the version', async (t) => {
   const { store, apply } = await openWorld(t);
   t.deepEqual(await apply({ 'catalog.yaml': catalog, 'media.yaml': media }), {
     domains: [
@@ -77,6 +77,14 @@ test('created, unchanged, changed; only the changed domain gets a version', asyn
   t.deepEqual(
     changed.domains.map(({ outcome, version }) => [outcome, version]),
     [
+      ['changed', 1],
+      ['unchanged', 1],
+    ],
+  );
+  const policies = await apply({ 'catalog.yaml': catalog.replaceAll('read', 'write'), 'media.yaml': media });
+  t.deepEqual(
+    policies.domains.map(({ outcome, version }) => [outcome, version]),
+    [
       ['changed', 2],
       ['unchanged', 1],
     ],
@@ -89,7 +97,7 @@ test('what a document leaves out is removed, domains without a document stay', a
   await apply({ 'catalog.yaml': catalog, 'media.yaml': media });
   await apply({ 'catalog.yaml': 'domain: catalog\n' });
   const domain = await store.domain(parseDomainName('catalog'));
-  t.like(domain, { roles: [], policies: [], services: [], groups: [], version: 2 });
+  t.like(domain, { roles: [], policies: [], services: [], groups: [], policyVersion: 2 });
   t.is((await store.domain(parseDomainName('media')))?.services.length, 2);
 });
 
@@ -126,7 +134,7 @@ test('registering a key: replaced by its id; refused without domain, service or 
   await registerServiceKey(store, domain, service, id, other, by);
   await registerServiceKey(store, domain, service, id, pem, by);
   t.deepEqual((await store.domain(domain))?.services[0]?.publicKeys, [{ id, pem }]);
-  t.is((await store.domain(domain))?.version, 3);
+  t.is((await store.domain(domain))?.policyVersion, 1);
   await t.throwsAsync(registerServiceKey(store, parseDomainName('x'), service, id, pem, by), {
     instanceOf: UnknownDomainError,
   });

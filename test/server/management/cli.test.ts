@@ -63,7 +63,7 @@ test('apply writes, says what, and keeps the reason', async (t) => {
     err: '',
   });
   const store = await openSqliteStore(join(folder, 'data', 'signet.db'));
-  t.is((await store.domain(parseDomainName('catalog')))?.version, 1);
+  t.is((await store.domain(parseDomainName('catalog')))?.policyVersion, 1);
   t.is((await store.audit({ limit: 1 }))[0]?.reason, 'first day');
   await store.close();
 });

@@ -71,7 +71,7 @@ test('one member of many comes, changes and goes; the others stay', async (t) =>
   t.deepEqual(await membersIn(`${domain}/roles/reader`), names(20));
 });
 
-test('the audit log has the one member, and the version grows by one', async (t) => {
+test('the audit log has the one member, and the policy version stays', async (t) => {
   const domain = await newDomain('logged', names(20));
   await boss(`${domain}/roles/reader/members/media.extra?reason=because`, send('PUT', {}));
   const { items } = (await boss(`${domain}/changes?limit=2`)).body as { items: Record<string, unknown>[] };
@@ -79,7 +79,7 @@ test('the audit log has the one member, and the version grows by one', async (t)
     actor: 'media.boss',
     reason: 'because',
     action: 'change',
-    version: 3,
+    version: 1,
     before: { roles: [{ name: 'reader', members: [] }] },
     after: { roles: [{ name: 'reader', members: [{ name: 'media.extra', disabled: false }] }] },
   });

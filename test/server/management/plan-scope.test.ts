@@ -134,5 +134,5 @@ test('what the documents have nothing to do with is not read', async (t) => {
   t.deepEqual(await planned({ ...media, servicesOff: [] }), ['lists-off', 'media', 'trusts-user', 'user-of-team']);
   t.deepEqual(await planned({ name: 'fresh', roles: role('needed:group.g', 'far1.a') }), ['fresh', 'needed']);
   t.is((await planned({ ...media, enabled: false })).length, 50 + 4);
-  t.is((await store.domain(parseDomainName('far1')))?.version, 1);
+  t.is((await store.domain(parseDomainName('far1')))?.policyVersion, 1);
 });

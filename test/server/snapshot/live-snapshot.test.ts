@@ -53,13 +53,13 @@ test('a change is in the snapshot after a refresh, unchanged domains are shared'
   await live.refresh();
   t.deepEqual(names(live), ['a', 'catalog']);
   const first = live.current();
-  await save(domainContent('catalog', { roles: { reader: [] } }));
+  await save(domainContent('catalog', { roles: { reader: [] }, rules: ['allow read movie reader'] }));
   await live.refresh();
   const second = live.current();
   t.is(second.domain(parseDomainName('a')), first.domain(parseDomainName('a')));
   t.not(second.domain(catalog), first.domain(catalog));
-  t.is(first.domain(catalog)?.version, 1);
-  t.is(second.domain(catalog)?.version, 2);
+  t.is(first.domain(catalog)?.policyVersion, 1);
+  t.is(second.domain(catalog)?.policyVersion, 2);
   t.is(second.counter, 2);
   t.true(Object.isFrozen(second));
 });
@@ -94,7 +94,7 @@ test('deleted and disabled domains leave, and come back', async (t) => {
   await live.refresh();
   t.deepEqual(names(live), ['a', 'c']);
   t.deepEqual([...live.current().disabledDomains], []);
-  t.is(live.current().domain(parseDomainName('a'))?.version, 3);
+  t.is(live.current().domain(parseDomainName('a'))?.policyVersion, 3);
 });
 
 test('listeners hear of each swap, and of nothing else; a fault of one stops nobody', async (t) => {
@@ -151,13 +151,13 @@ test('the store goes away: answers go on and the status says so; it comes back: 
   clock.advance(60_000);
   await t.throwsAsync(live.refresh(), { instanceOf: StoreUnavailableError });
   t.deepEqual(live.status(), { counter: 1, refreshedAt: seen, error: 'the file of the store is gone' });
-  t.is(live.current().domain(catalog)?.version, 1);
+  t.is(live.current().domain(catalog)?.policyVersion, 1);
   t.true(errors.length > 0);
   renameSync(`${file}.away`, file);
   await until('the error is gone', () => live.status().error === undefined);
   t.true(live.status().refreshedAt > seen);
-  await save(domainContent('catalog', { roles: { reader: [] } }));
-  await until('the change is seen', () => live.current().domain(catalog)?.version === 2);
+  await save(domainContent('catalog', { roles: { reader: [] }, rules: ['allow read movie reader'] }));
+  await until('the change is seen', () => live.current().domain(catalog)?.policyVersion === 2);
 });
 
 test('garbage in the place of the store: answers go on', async (t) => {

@@ -158,8 +158,8 @@ const [first, second] = [1, 2].map((counter) => ({ epoch: 1, counter, head: `${c
 const recordOf = (name: string) => ({
   ...domainContent(name, { roles: { p: ['a.x'] } }),
   policies: [],
-  version: 1,
-  modified: 0,
+  policyVersion: 1,
+  policyModified: 0,
 });
 
 test('a patch of a domain that is not known changes nothing, and is reported', (t) => {

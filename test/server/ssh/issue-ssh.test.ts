@@ -39,8 +39,8 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
   });
   return {
     name: parseDomainName(name),
-    version: 1,
-    modified: 0,
+    policyVersion: 1,
+    policyModified: 0,
     roles: new Map([[role.name, role]]),
     services: new Map(),
     policies: [],

@@ -3,8 +3,10 @@ import { once } from 'node:events';
 import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { DomainName } from '@signet/policy-engine/names';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
+import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store, StoreChanges } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
@@ -75,9 +77,11 @@ for (const seed of seeds) {
       const { store, live, slow, file, random } = world;
       const seen = new Set<string>();
       let [state, rows] = [await store.state(), readFollowed(file)];
+      const bundles = new Map(live.current().domains);
       const order = Array.from({ length: 6 }, () => shuffled(names, random)).flat();
       for (const [step, name] of order.entries()) {
         world.clock.advance(random(3) * 1000);
+        const before = live.current();
         await tryChange(world, name);
         const [next, now] = [await store.state(), readFollowed(file)];
         const expected = differences(rows, now);
@@ -91,6 +95,7 @@ for (const seed of seeds) {
         }
         [state, rows] = [next, now];
         await live.refresh();
+        holdsVersions(t, bundles, [before, live.current()], name);
         if (random(5) === 0) await slow.refresh();
         const whole = await fresh(store);
         t.is(serialisedSnapshot(live.current()), whole, `after ${name} (step ${step})`);
@@ -104,6 +109,26 @@ for (const seed of seeds) {
       t.true(world.told.flatMap(({ patches }) => patches ?? []).length > 30);
     },
   );
+}
+
+/** One policy version, one text in bundles; and none for a change that bundles do not carry. `known` has every domain that was ever seen. */
+function holdsVersions(
+  t: ExecutionContext,
+  known: Map<DomainName, DomainSnapshot>,
+  [before, after]: readonly [Snapshot, Snapshot],
+  change: string,
+): void {
+  const untimed = ({ policies }: DomainSnapshot) => policies.map(({ modified: _, ...policy }) => policy);
+  for (const [name, domain] of after.domains) {
+    const [last, previous] = [known.get(name), before.domain(name)];
+    if (last?.policyVersion === domain.policyVersion) {
+      t.deepEqual([last.policies, last.policyModified], [domain.policies, domain.policyModified], name);
+    } else {
+      t.true(domain.policyVersion > (last?.policyVersion ?? 0), name);
+      if (previous !== undefined) t.notDeepEqual(untimed(domain), untimed(previous), `${change}: ${name}`);
+    }
+    known.set(name, domain);
+  }
 }
 
 /** What is expected and not said; a domain that was deleted and everything of it need not be said one by one. */

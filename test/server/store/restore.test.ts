@@ -21,8 +21,12 @@ const sealKey = Buffer.alloc(32, 7);
 const by = { clock, context: { actor: 'local:jane', reason: 'disk lost' }, proof: { sealKey } };
 const operator = parsePrincipalName('sys.auth.operator');
 
-const save = (store: Store, name: string, roles: Readonly<Record<string, readonly string[]>> = {}) =>
-  store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { roles })));
+const save = (
+  store: Store,
+  name: string,
+  roles: Readonly<Record<string, readonly string[]>> = {},
+  rules: readonly string[] = [],
+) => store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { roles, rules })));
 
 const instance = (id: string) => ({
   provider: parsePrincipalName('sys.auth.server'),
@@ -83,7 +87,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   await store.certificates.nextCrlNumber('ca');
   const digest = await backUpStore(file, backup, sealKey);
 
-  await save(store, 'media', { viewer: ['media.player', 'media.guest'] });
+  await save(store, 'media', { viewer: ['media.player', 'media.guest'] }, ['allow read movie viewer']);
   await save(store, 'films');
   for (const serial of ['b1', 'b2']) await issue(store, serial, 'a2');
   await store.instances.rotate(instance('a2'), 'a2', given('b1'), at + 1);
@@ -116,7 +120,11 @@ test('domains go back; certificates, revocations, instances, tokens, keys and th
   t.deepEqual(feedIn(file), [[state.counter, 'head', state.head]]);
   t.deepEqual((await again.changesSince(state)).since, state);
   t.deepEqual(
-    domains.map(({ name, version, roles }) => [String(name), version, roles[0]?.members.map((member) => member.name)]),
+    domains.map(({ name, policyVersion, roles }) => [
+      String(name),
+      policyVersion,
+      roles[0]?.members.map((member) => member.name),
+    ]),
     [['media', 3, ['media.player']]],
   );
   // Its name is known, and its versions go on.

@@ -135,7 +135,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       modified: clock.now(),
       assertions: policy.assertions.map((assertion, index) => ({ ...assertion, id: index + 1 })),
     }));
-    t.deepEqual(domain, { ...full, version: 1, modified: clock.now(), dnsForm: 'catalog', policies });
+    t.deepEqual(domain, { ...full, policyVersion: 1, policyModified: clock.now(), dnsForm: 'catalog', policies });
     t.deepEqual(await store.domainNames(), [catalog]);
   });
 
@@ -180,17 +180,9 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       'the members of a group',
       (domain) => ({ ...domain, groups: domain.groups.map((group) => ({ ...group, members: [] })) }),
     ],
-    ['a policy taken away', (domain) => ({ ...domain, policies: domain.policies.slice(1) })],
     [
-      'the active version',
-      (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, active: !policy.active })) }),
-    ],
-    [
-      'the order of the rules',
-      (domain) => ({
-        ...domain,
-        policies: domain.policies.map((p) => ({ ...p, assertions: p.assertions.toReversed() })),
-      }),
+      'the description of a policy',
+      (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, description: 'other' })) }),
     ],
     ['a service taken away', (domain) => ({ ...domain, services: [] })],
     [
@@ -206,18 +198,38 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       (domain) => ({ ...domain, services: domain.services.map((service) => ({ ...service, publicKeys: [] })) }),
     ],
   ];
-  for (const [what, edit] of edits) {
-    check(`one change, one version: ${what}`, async (t, store, clock) => {
+  const policyEdits: typeof edits = [
+    ['a policy taken away', (domain) => ({ ...domain, policies: domain.policies.slice(1) })],
+    [
+      'the active version',
+      (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, active: !policy.active })) }),
+    ],
+    [
+      'the order of the rules',
+      (domain) => ({
+        ...domain,
+        policies: domain.policies.map((p) => ({ ...p, assertions: p.assertions.toReversed() })),
+      }),
+    ],
+    [
+      'the case of a policy',
+      (domain) => ({ ...domain, policies: domain.policies.map((p) => ({ ...p, caseSensitive: !p.caseSensitive })) }),
+    ],
+  ];
+  const cases = [...edits.map((edit) => [...edit, 1] as const), ...policyEdits.map((edit) => [...edit, 2] as const)];
+  for (const [what, edit, version] of cases) {
+    check(`one change, and policy version ${version}: ${what}`, async (t, store, clock) => {
       await save(store, full);
+      const saved = clock.now();
       clock.advance(5);
       const content = edit(full);
-      t.deepEqual(await save(store, content), { kind: 'changed', version: 2 });
+      t.deepEqual(await save(store, content), { kind: 'changed', version });
       t.like(await store.state(), { epoch: 1, counter: 2 });
-      t.deepEqual(await save(store, content), { kind: 'unchanged', version: 2 });
+      t.deepEqual(await save(store, content), { kind: 'unchanged', version });
       const domain = await store.domain(catalog);
       t.like(domain, {
-        version: 2,
-        modified: clock.now(),
+        policyVersion: version,
+        policyModified: version === 1 ? saved : clock.now(),
         enabled: content.enabled,
         roles: content.roles,
         groups: content.groups,
@@ -356,7 +368,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     if (last === undefined) return t.fail('no audit record');
     const { before, after, id, ...rest } = last;
     t.true(id > 0);
-    t.deepEqual(rest, { ...by, at: clock.now(), action: 'change', subject: 'catalog', version: 2 });
+    t.deepEqual(rest, { ...by, at: clock.now(), action: 'change', subject: 'catalog', version: 1 });
     const reader = (name: string) => ({ roles: [{ name: 'reader', members: [{ name, disabled: false }] }] });
     t.deepEqual(JSON.parse(before ?? ''), reader('media.studio'));
     t.deepEqual(JSON.parse(after ?? ''), reader('media.guest'));
@@ -390,7 +402,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
 
   check('changes at the same time follow each other', async (t, store) => {
     const writes = Array.from({ length: 20 }, (_, index) =>
-      save(store, domainContent('catalog', { roles: { reader: [`media.s${index}`] } })),
+      save(store, domainContent('catalog', { roles: { reader: [] }, rules: [`allow read m${index} reader`] })),
     );
     const versions = (await Promise.all(writes)).map((outcome) => outcome.version);
     t.deepEqual(

@@ -11,6 +11,7 @@ import { addNames } from './009-names.ts';
 import { addDelegatedKeys } from './010-delegated-keys.ts';
 import { addSequence } from './011-sequence.ts';
 import { addChanges } from './012-changes.ts';
+import { addPolicyVersion } from './013-policy-version.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -26,4 +27,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '010-delegated-keys': { up: addDelegatedKeys },
   '011-sequence': { up: addSequence },
   '012-changes': { up: addChanges },
+  '013-policy-version': { up: addPolicyVersion },
 };

@@ -216,11 +216,11 @@ const revokeOfEnded = `
 /** No version of a domain is used for two contents, also of one that only the replaced store knows. */
 function keepVersions(database: Database.Database): number {
   database.exec(`
-    insert into main.domains (name, enabled, deleted, version, modified, dns_form)
-    select name, 0, 1, version, modified, case when dns_form in (select dns_form from main.domains) then null else dns_form end
+    insert into main.domains (name, enabled, deleted, policy_version, policy_modified, dns_form)
+    select name, 0, 1, policy_version, policy_modified, case when dns_form in (select dns_form from main.domains) then null else dns_form end
     from replaced.domains where name not in (select name from main.domains)`);
-  const raise = `update main.domains as new set version = old.version + 1
-    from replaced.domains as old where old.name = new.name and old.version > new.version and new.deleted = 0`;
+  const raise = `update main.domains as new set policy_version = old.policy_version + 1
+    from replaced.domains as old where old.name = new.name and old.policy_version > new.policy_version and new.deleted = 0`;
   return database.prepare(raise).run().changes;
 }
 
