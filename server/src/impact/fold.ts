@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import { MemberList } from '../snapshot/member-list.ts';
-import { indexInSteps } from '../snapshot/membership-index.ts';
-import type { DomainSnapshot, Member, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type AddMember, MembersBuilder } from '../snapshot/compile-members.ts';
+import type { DomainMembers, Entry } from '../snapshot/domain-members.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { Steps } from '../snapshot/steps.ts';
 import {
   type AccessChange,
@@ -45,20 +45,33 @@ export function* foldedImpactInSteps(comparison: Comparison, own: DomainName, vi
 
 /** The full names of groups that are members of roles of these domains. */
 function groupsNamed(snapshots: readonly Snapshot[], names: ReadonlySet<DomainName>): ReadonlySet<string> {
-  const domains = snapshots.flatMap((snapshot) => [...names].flatMap((name) => snapshot.domain(name) ?? []));
-  return new Set(domains.flatMap(({ membership }) => [...membership.groupRoles.keys()]));
+  const all = snapshots.flatMap(({ members }) => [...names].flatMap((name) => members.get(name) ?? []));
+  return new Set(all.flatMap(({ groups }) => [...groups.keys()]));
 }
 
 /** In the grammar of principals, and of no use as the name of one: it never leaves this file. */
 const standInDomain = '_folded_';
+
+const lasting = Number.POSITIVE_INFINITY;
+
+/** Puts the entries into those of the lists that are given. */
+function* copyEntries(
+  entries: ReadonlyMap<string, readonly Entry[]>,
+  lists: ReadonlyMap<string, AddMember>,
+): Steps<void> {
+  for (const [member, listed] of entries) {
+    yield;
+    for (const { list, until } of listed) lists.get(list)?.(member, until);
+  }
+}
 
 class Folder {
   readonly #viewer: Viewer;
   readonly #groups: ReadonlySet<string>;
   readonly #labels = new Map<string, string>();
   readonly #standIns = new Map<string, string>();
-  /** A domain that is the same in both snapshots stays the same. */
-  readonly #folded = new Map<DomainSnapshot, DomainSnapshot>();
+  /** Members that are the same in both snapshots stay the same. */
+  readonly #folded = new Map<DomainMembers, DomainMembers>();
 
   constructor(viewer: Viewer, groups: ReadonlySet<string>) {
     this.#viewer = viewer;
@@ -66,53 +79,45 @@ class Folder {
   }
 
   *fold(snapshot: Snapshot, names: ReadonlySet<DomainName>): Steps<Snapshot> {
-    const domains = new Map(snapshot.domains);
+    const all = new Map(snapshot.members);
     for (const name of names) {
-      const domain = snapshot.domain(name);
-      if (domain === undefined || this.#viewer.seesAll(name)) continue;
-      const folded = this.#folded.get(domain) ?? (yield* this.#foldDomain(domain));
-      this.#folded.set(domain, folded);
-      domains.set(name, folded);
+      const [domain, members] = [snapshot.domain(name), snapshot.members.get(name)];
+      if (domain === undefined || members === undefined || this.#viewer.seesAll(name)) continue;
+      const folded = this.#folded.get(members) ?? (yield* this.#foldMembers(domain, members));
+      this.#folded.set(members, folded);
+      all.set(name, folded);
     }
-    return { ...snapshot, domains, domain: (name) => domains.get(name) };
+    return { ...snapshot, members: all };
   }
 
-  *#foldDomain(domain: DomainSnapshot): Steps<DomainSnapshot> {
-    const roles: RoleSnapshot[] = [];
-    for (const role of domain.roles.values()) {
+  *#foldMembers({ name, roles }: DomainSnapshot, members: DomainMembers): Steps<DomainMembers> {
+    const builder = new MembersBuilder();
+    const rolesSeen = new Map<string, AddMember>();
+    for (const role of roles.values()) {
       yield;
-      const isSeen = role.trust !== undefined || this.#viewer.sees(domain.name, `role.${role.name}`);
-      roles.push(
-        isSeen ? role : { ...role, members: MemberList.of([this.#standIn(`${domain.name}:role.${role.name}`)]) },
-      );
+      const add = builder.role(role.name);
+      if (this.#viewer.sees(name, `role.${role.name}`)) rolesSeen.set(role.name, add);
+      else if (role.trust === undefined) add(this.#standIn(`${name}:role.${role.name}`), lasting);
     }
-    const groups = yield* this.#foldGroups(domain);
-    const membership = yield* indexInSteps({ roles, groups, assumable: domain.membership.assumable });
-    return { ...domain, roles: new Map(roles.map((role) => [role.name, role])), membership };
-  }
-
-  *#foldGroups({ name, membership }: DomainSnapshot): Steps<ReadonlyMap<string, readonly Member[]>> {
-    const prefix = `${name}:group.`;
-    const groups = new Map<string, Member[]>();
-    const hidden = new Set<string>();
+    yield* copyEntries(members.names, rolesSeen);
+    yield* copyEntries(members.groups, rolesSeen);
+    yield* copyEntries(new Map([...members.prefixes].map(([prefix, entries]) => [`${prefix}*`, entries])), rolesSeen);
+    const groupsSeen = new Map<string, AddMember>();
     for (const full of this.#groups) {
-      if (!full.startsWith(prefix)) continue;
-      if (this.#viewer.sees(name, full.slice(name.length + 1))) groups.set(full, []);
-      else hidden.add(full);
+      if (!full.startsWith(`${name}:group.`)) continue;
+      const add = builder.group(full);
+      if (this.#viewer.sees(name, full.slice(name.length + 1))) groupsSeen.set(full, add);
+      else add(this.#standIn(full), lasting);
     }
-    for (const [member, grants] of membership.groupMembers) {
-      yield;
-      for (const { group, ...expiry } of grants) groups.get(group)?.push({ name: member, disabled: false, ...expiry });
-    }
-    for (const full of hidden) groups.set(full, [this.#standIn(full)]);
-    return groups;
+    yield* copyEntries(members.groupMembers, groupsSeen);
+    return builder.build();
   }
 
-  #standIn(list: string): Member {
+  #standIn(list: string): string {
     const name = this.#standIns.get(list) ?? `${standInDomain}._${this.#standIns.size}`;
     this.#standIns.set(list, name);
     this.#labels.set(name, `via ${list}`);
-    return { name, disabled: false };
+    return name;
   }
 
   told(change: AccessChange): AccessChange {

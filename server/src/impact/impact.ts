@@ -1,6 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
+import type { DomainMembers } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce, type Steps } from '../snapshot/steps.ts';
 import type { Atom } from './atoms.ts';
@@ -123,12 +124,14 @@ class Listing {
 /** The domains in which somebody's access may differ between two snapshots, sorted. */
 export function touchedDomains(before: Snapshot, after: Snapshot): readonly DomainName[] {
   const names = new Set([...before.domains.keys(), ...after.domains.keys()]);
-  const changed = new Set([...names].filter((name) => before.domain(name) !== after.domain(name)));
+  const differs = (name: DomainName) =>
+    before.domain(name) !== after.domain(name) || before.members.get(name) !== after.members.get(name);
+  const changed = new Set([...names].filter(differs));
   const isNamed = namesAny(switchedBetween(switchedOff(before), switchedOff(after)));
   // An unchanged domain is the same on both sides, and so are the domains that it reaches, but for the changed ones.
   const isTouched = (name: DomainName) => {
-    const domain = before.domain(name);
-    return changed.has(name) || (domain !== undefined && isNamed(domain));
+    const members = before.members.get(name);
+    return changed.has(name) || (members !== undefined && isNamed(members));
   };
   return [...names].filter((name) => isTouched(name) || reachedFrom(before, name).some(isTouched)).sort();
 }
@@ -141,23 +144,19 @@ function switchedBetween(was: SwitchedOffPrincipals, is: SwitchedOffPrincipals):
 }
 
 /** Whether roles or groups of a domain name one of these principals, or may do so by a wildcard. */
-function namesAny({ services, domains }: SwitchedOffPrincipals): (domain: DomainSnapshot) => boolean {
+function namesAny({ services, domains }: SwitchedOffPrincipals): (members: DomainMembers) => boolean {
   if (services.size + domains.size === 0) return () => false;
   const prefixes = [...domains].map((name) => `${name}.`);
-  const isIn = (members: ReadonlyMap<string, unknown>) =>
-    [...services].some((name) => members.has(name)) ||
-    (prefixes.length > 0 && [...members.keys()].some((name) => prefixes.some((prefix) => name.startsWith(prefix))));
-  return ({ membership: { everyone, prefixLengths, members, groupMembers } }) =>
-    everyone.length + prefixLengths.length > 0 || isIn(members) || isIn(groupMembers);
+  const isIn = (names: ReadonlyMap<string, unknown>) =>
+    [...services].some((name) => names.has(name)) ||
+    (prefixes.length > 0 && [...names.keys()].some((name) => prefixes.some((prefix) => name.startsWith(prefix))));
+  return ({ prefixLengths, names, groupMembers }) => prefixLengths.length > 0 || isIn(names) || isIn(groupMembers);
 }
 
 /** Where the memberships of a domain come from: its groups' domains, those that its roles trust, and the domains of the groups of these. */
 export function reachedFrom(snapshot: Snapshot, name: DomainName): readonly DomainName[] {
-  const membership = snapshot.domain(name)?.membership;
-  if (membership === undefined) return [];
-  const trusted = [...membership.trusting.keys()];
-  const theirs = trusted.flatMap((other) => snapshot.domain(other)?.membership.groupDomains ?? []);
-  return [...membership.groupDomains, ...trusted, ...theirs];
+  const trusted = [...(snapshot.domain(name)?.trusting.keys() ?? [])];
+  return [...trusted, ...[name, ...trusted].flatMap((domain) => snapshot.members.get(domain)?.groupDomains ?? [])];
 }
 
 interface Side {

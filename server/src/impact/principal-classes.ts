@@ -37,7 +37,7 @@ export function* principalClasses(
     for (const source of membershipSources(snapshot, domain)) yield* collectMembers(snapshot, source, members);
   }
   const prefixes = [...members].filter((name) => name.endsWith('*')).map((wildcard) => wildcard.slice(0, -1));
-  const names = new Set([...members].filter((name) => !name.endsWith('*') && !name.includes(':')));
+  const names = new Set([...members].filter((name) => !name.endsWith('*')));
   const closed = new Set<DomainName>();
   // Without wildcards only those matter who are named, and the answer knows about each whether it is disabled.
   if (prefixes.length > 0) {
@@ -81,19 +81,20 @@ export function switchedOff(snapshot: Snapshot): SwitchedOffPrincipals {
 /** The domain itself and the domains that its roles trust. */
 function membershipSources(snapshot: Snapshot, domain: DomainSnapshot | undefined): DomainSnapshot[] {
   if (domain === undefined) return [];
-  const trusted = [...domain.membership.trusting.keys()].flatMap((name) => snapshot.domain(name) ?? []);
+  const trusted = [...domain.trusting.keys()].flatMap((name) => snapshot.domain(name) ?? []);
   return [domain, ...trusted];
 }
 
 function* collectMembers(snapshot: Snapshot, domain: DomainSnapshot, names: Set<string>): Steps<void> {
-  for (const role of domain.roles.values()) {
-    for (const member of role.members) {
-      names.add(member.name);
-      yield;
-    }
+  const members = snapshot.members.get(domain.name);
+  if (members === undefined) return;
+  for (const name of members.names.keys()) {
+    names.add(name);
+    yield;
   }
-  for (const group of domain.membership.groupDomains) {
-    for (const name of snapshot.domain(group)?.membership.groupMembers.keys() ?? []) {
+  for (const prefix of members.prefixes.keys()) names.add(`${prefix}*`);
+  for (const group of members.groupDomains) {
+    for (const name of snapshot.members.get(group)?.groupMembers.keys() ?? []) {
       names.add(name);
       yield;
     }

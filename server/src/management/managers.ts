@@ -1,6 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { type AuthorityRule, bearsAuthority } from '../access/authority.ts';
 import { RolePatterns } from '../roles/role-patterns.ts';
+import { rolesListing } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import type { AssertionRecord, DomainContent } from '../store/records.ts';
@@ -54,14 +55,16 @@ async function isListedInPower(principal: PrincipalName, { snapshot, reader }: M
 }
 
 /** Whether a role with authority in the domain has one of these members. */
-export function isMemberInPower(snapshot: Snapshot, name: DomainName, members: ReadonlySet<string>): boolean {
+export function isMemberInPower(snapshot: Snapshot, name: DomainName, entries: ReadonlySet<string>): boolean {
   const domain = snapshot.domain(name);
   // Disabled: what its roles are good for is not known here, and it may be enabled again.
   if (domain === undefined) return true;
   const rules = () => domain.policies.filter(({ active }) => active !== false).flatMap(({ assertions }) => assertions);
   const isPowerful = powerBy(name, rules, true);
-  return [...domain.roles.values()].some(
-    (role) => [...role.members].some((member) => members.has(member.name)) && isPowerful(role.name),
+  const listed = snapshot.members.get(name);
+  return (
+    listed === undefined ||
+    [...entries].some((entry) => rolesListing(listed, entry).some(({ list }) => isPowerful(list)))
   );
 }
 

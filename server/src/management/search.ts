@@ -1,5 +1,6 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
+import { coveringEntries } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { runInSlices, type Steps, sliceLength } from '../snapshot/steps.ts';
 import type { Store, StoreReader } from '../store/store.ts';
@@ -116,21 +117,20 @@ function* shownHits(deps: SearchDeps, domain: DomainName, member: string): Steps
 }
 
 function* memberHits({ snapshot, looked }: SearchDeps, domain: DomainName, member: string): Steps<SearchHit[]> {
-  const found = snapshot.domain(domain);
+  const members = snapshot.members.get(domain);
+  if (members === undefined) return [];
   const hits: SearchHit[] = [];
-  let count = 0;
-  for (const role of found?.roles.values() ?? []) {
-    for (const { name } of role.members) {
-      count += 1;
-      if (count % sliceLength === 0) yield;
-      const fits = name === member || (name.endsWith('*') && matchesPattern(name, member));
-      if (fits) hits.push({ domain, kind: 'role', name: role.name, entry: name });
+  for (const { entry, roles } of coveringEntries(members, member)) {
+    for (const { list } of roles) {
+      yield;
+      hits.push({ domain, kind: 'role', name: list, entry });
     }
   }
-  looked(count);
-  for (const { group } of found?.membership.groupMembers.get(member) ?? []) {
-    hits.push({ domain, kind: 'group', name: group.slice(`${domain}:group.`.length), entry: member });
+  hits.sort((a, b) => (`${a.name} ${a.entry}` < `${b.name} ${b.entry}` ? -1 : 1));
+  for (const { list } of members.groupMembers.get(member) ?? []) {
+    hits.push({ domain, kind: 'group', name: list.slice(`${domain}:group.`.length), entry: member });
   }
+  looked(hits.length);
   return hits;
 }
 

@@ -1,4 +1,5 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { coveringEntries, type DomainMembers, type Entry } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
 import { RolePatterns } from './role-patterns.ts';
@@ -22,7 +23,7 @@ export interface ExplainedRole {
 
 /**
  * Every role of the domain that has something to do with the principal at `now` (milliseconds), with how. `held` agrees with
- * `grantedRoles`. Pure; looks at every member, so it is for people and not for every request.
+ * `grantedRoles`. Pure.
  */
 export function explainRoles(
   snapshot: Snapshot,
@@ -32,12 +33,13 @@ export function explainRoles(
 ): ExplainedRole[] {
   const held = new Set(grantedRoles(snapshot, domain, principal, now).map((role) => role.name));
   const direct = directRoles(snapshot, domain, principal, now);
+  const entries = entryPaths(snapshot, domain, principal, now);
   return [...domain.roles.values()]
     .map((role) => ({
       role: role.name,
       held: held.has(role.name),
       paths: [
-        ...entryPaths(snapshot, role, principal, now),
+        ...(entries.get(role.name) ?? []),
         ...assumedPaths(domain, role, direct),
         ...delegatedPaths(snapshot, domain, role, principal, now),
       ],
@@ -51,32 +53,62 @@ export function isSwitchedOff(snapshot: Snapshot, principal: PrincipalName): boo
   return principalState(snapshot, principal) === 'disabled';
 }
 
-function entryPaths(snapshot: Snapshot, role: RoleSnapshot, principal: PrincipalName, now: number): RolePath[] {
-  return [...role.members].flatMap((member): RolePath[] => {
-    const { name } = member;
-    const state = stateOf(member, now);
-    if (!name.includes(':')) {
-      const fits = name.endsWith('*') ? principal.startsWith(name.slice(0, -1)) : name === principal;
-      return fits ? [{ kind: 'member', entry: name, state }] : [];
-    }
-    // Only looked up: a text that is not a domain name finds none.
-    const owner = snapshot.domain(name.slice(0, name.indexOf(':')) as DomainName);
-    const membership = owner?.membership.groupMembers.get(principal)?.find(({ group }) => group === name);
-    if (membership === undefined) return [];
-    const inGroup = stateOf({ disabled: false, ...membership }, now);
-    return [{ kind: 'group', group: name, state: state === 'counts' ? inGroup : state }];
-  });
+/** How each role lists the principal, by what the entry says. */
+function entryPaths(
+  snapshot: Snapshot,
+  { name }: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): ReadonlyMap<RoleName, readonly RolePath[]> {
+  const members = snapshot.members.get(name);
+  if (members === undefined) return new Map();
+  const found = [...memberPaths(members, principal, now), ...groupPaths(snapshot, members, principal, now)];
+  const byRole = Map.groupBy(
+    found.sort((a, b) => (a.entry < b.entry ? -1 : 1)),
+    ({ role }) => role,
+  );
+  return new Map([...byRole].map(([role, paths]) => [role, paths.map(({ path }) => path)]));
 }
 
-function stateOf(entry: { readonly disabled: boolean; readonly expires?: number }, now: number): EntryState {
-  if (entry.disabled) return 'disabled';
-  return entry.expires !== undefined && entry.expires <= now ? 'expired' : 'counts';
+interface EntryPath {
+  readonly role: RoleName;
+  readonly entry: string;
+  readonly path: RolePath;
+}
+
+function* memberPaths(members: DomainMembers, principal: PrincipalName, now: number): Generator<EntryPath> {
+  for (const { entry, roles } of coveringEntries(members, principal)) {
+    for (const role of roles)
+      yield { role: role.list, entry, path: { kind: 'member', entry, state: stateOf(role, now) } };
+  }
+}
+
+function* groupPaths(
+  snapshot: Snapshot,
+  { groups, groupDomains }: DomainMembers,
+  principal: PrincipalName,
+  now: number,
+): Generator<EntryPath> {
+  const memberships = groupDomains.flatMap((owner) => snapshot.members.get(owner)?.groupMembers.get(principal) ?? []);
+  for (const membership of memberships) {
+    const group = membership.list;
+    for (const role of groups.get(group) ?? []) {
+      const own = stateOf(role, now);
+      const state = own === 'counts' ? stateOf(membership, now) : own;
+      yield { role: role.list, entry: group, path: { kind: 'group', group, state } };
+    }
+  }
+}
+
+function stateOf({ until }: Entry, now: number): EntryState {
+  if (until > now) return 'counts';
+  return until === Number.NEGATIVE_INFINITY ? 'disabled' : 'expired';
 }
 
 function assumedPaths(domain: DomainSnapshot, role: RoleSnapshot, direct: readonly RoleSnapshot[]): RolePath[] {
   const name = fullRoleName(domain.name, role.name);
   return direct
-    .filter(({ name: from }) => domain.membership.assumable.get(from)?.includes(name) === true)
+    .filter(({ name: from }) => domain.assumable.get(from)?.includes(name) === true)
     .map(({ name: from }) => ({ kind: 'assumed', from }));
 }
 
@@ -91,6 +123,6 @@ function delegatedPaths(
   if (partner === undefined) return [];
   const name = fullRoleName(domain.name, role.name);
   return directRoles(snapshot, partner, principal, now)
-    .filter(({ name: from }) => new RolePatterns(partner.membership.assumable.get(from) ?? []).fits(name, false))
+    .filter(({ name: from }) => new RolePatterns(partner.assumable.get(from) ?? []).fits(name, false))
     .map(({ name: from }) => ({ kind: 'delegated', domain: partner.name, from }));
 }

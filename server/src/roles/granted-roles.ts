@@ -1,5 +1,5 @@
-import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
-import { visitGrants } from '../snapshot/membership-index.ts';
+import { fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { visitRoles } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { RolePatterns } from './role-patterns.ts';
 
@@ -40,20 +40,22 @@ function listedRoles(
   now: number,
 ): Set<RoleSnapshot> {
   const roles = new Set<RoleSnapshot>();
-  const groupIndexOf = (name: DomainName) => snapshot.domain(name)?.membership;
-  visitGrants(domain.membership, groupIndexOf, principal, now, (name) => {
+  const members = snapshot.members.get(domain.name);
+  if (members === undefined) return roles;
+  const visit = (name: RoleName) => {
     const role = domain.roles.get(name);
     if (role !== undefined) roles.add(role);
-  });
+  };
+  visitRoles(members, (name) => snapshot.members.get(name), principal, { now, visit });
   return roles;
 }
 
 /** One hop only: a role gained here gives no further one. */
 function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>): void {
-  if (domain.membership.assumable.size === 0) return;
+  if (domain.assumable.size === 0) return;
   const prefix = `${domain.name}:role.`;
   for (const held of [...granted]) {
-    for (const target of domain.membership.assumable.get(held.name) ?? []) {
+    for (const target of domain.assumable.get(held.name) ?? []) {
       if (!target.startsWith(prefix)) continue;
       const role = domain.roles.get(target.slice(prefix.length) as RoleName);
       if (role !== undefined) granted.add(role);
@@ -69,11 +71,11 @@ function addDelegatedRoles(
   now: number,
   granted: Set<RoleSnapshot>,
 ): void {
-  for (const [trusted, roles] of domain.membership.trusting) {
+  for (const [trusted, roles] of domain.trusting) {
     const partner = snapshot.domain(trusted);
-    if (partner === undefined || partner.membership.assumable.size === 0) continue;
+    if (partner === undefined || partner.assumable.size === 0) continue;
     const held = listedRoles(snapshot, partner, principal, now);
-    const assumable = [...held].flatMap((role) => partner.membership.assumable.get(role.name) ?? []);
+    const assumable = [...held].flatMap((role) => partner.assumable.get(role.name) ?? []);
     if (assumable.length === 0) continue;
     const patterns = new RolePatterns(assumable);
     for (const name of roles) {

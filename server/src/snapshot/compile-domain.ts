@@ -1,6 +1,13 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
-import { foldAscii, fullRoleName, type KeyId, type RoleName, type ServiceName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  foldAscii,
+  fullRoleName,
+  type KeyId,
+  type RoleName,
+  type ServiceName,
+} from '@signet/policy-engine/names';
 import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
@@ -11,83 +18,62 @@ import type {
   ServiceRecord,
   StoredPolicy,
 } from '../store/records.ts';
-import { MemberList } from './member-list.ts';
-import { indexInSteps, patchIndexInSteps } from './membership-index.ts';
-import type { RoleSnapshot } from './role-snapshot.ts';
-import type { DomainSnapshot, ServiceSnapshot } from './snapshot.ts';
+import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.ts';
 import type { Steps } from './steps.ts';
 
-/** What a changed domain was before, when only a part of it was read again. */
-export interface DomainBase {
-  readonly previous: DomainSnapshot;
-  /** Those of these names were. */
-  readonly names: readonly string[];
-  /** Policies and services were not. */
-  readonly sameRules: boolean;
+/** What is known of a domain that is compiled again. */
+export interface Known {
+  /** The domain whose policies and services are as they were: the record then has none. */
+  readonly sameRules?: DomainSnapshot | undefined;
+  /** The domain as it was last, whose counts go on. */
+  readonly last?: DomainSnapshot | undefined;
 }
 
 /**
- * One stored domain, compiled. With a base, `record` has what was read again, and the rest is taken from the base. `before` is the
- * domain as it was, whose counts go on.
- * Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as a whole.
+ * One stored domain, compiled, without its members. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as
+ * a whole.
  */
 export function* compileDomainInSteps(
   record: DomainRecord,
   epoch: number,
-  base?: DomainBase,
-  before?: DomainSnapshot,
+  { sameRules, last }: Known = {},
 ): Steps<DomainSnapshot> {
-  const read = record.roles.map(roleSnapshot);
-  const roles = base === undefined ? read : read.map((role) => withOtherMembers(role, base));
-  const rules = base?.sameRules === true ? rulesOf(base.previous) : yield* compileRules(record, epoch, before);
-  const listed = {
-    roles: read,
-    groups: new Map(record.groups.map((group) => [`${record.name}:group.${group.name}`, group.members])),
-    assumable: assumableRoles(record, rules.policies),
-  };
+  const rules = sameRules === undefined ? yield* compileRules(record, epoch, last) : rulesOf(sameRules);
   return {
     name: record.name,
     policyVersion: record.policyVersion,
     policyModified: record.policyModified,
-    roles: new Map(roles.map((role) => [role.name, role])),
+    roles: new Map(record.roles.map((role) => [role.name, roleSnapshot(role)])),
     ...(record.dnsForm === undefined ? {} : { dnsForm: record.dnsForm }),
     credentialsFrom: record.credentialsFrom ?? 0,
     ...rules,
     limits: record.limits,
     ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
-    membership:
-      base === undefined
-        ? yield* indexInSteps(listed)
-        : yield* patchIndexInSteps(base.previous.membership, listed, base.names),
+    assumable: assumableRoles(record, rules.policies),
+    trusting: trustingRoles(record),
   };
 }
 
 type Rules = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
-function* compileRules(record: DomainRecord, epoch: number, before?: DomainSnapshot): Steps<Rules> {
-  const foreignPolicy = yield* compileForeign(record, before);
-  return {
-    services: yield* serviceSnapshots(record),
-    policies: record.policies.map((policy) => wirePolicy(record, policy)),
-    policy: yield* compileOwn(record, epoch, before),
-    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
-  };
-}
-
 function rulesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): Rules {
   return { services, policies, policy, ...(foreignPolicy === undefined ? {} : { foreignPolicy }) };
 }
 
-function withOtherMembers(role: RoleSnapshot, { previous, names }: DomainBase): RoleSnapshot {
-  const known = MemberList.of(previous.roles.get(role.name)?.members ?? []);
-  return { ...role, members: known.with(names, role.members) };
+function* compileRules(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<Rules> {
+  const foreignPolicy = yield* compileForeign(record, last);
+  return {
+    services: yield* serviceSnapshots(record),
+    policies: record.policies.map((policy) => wirePolicy(record, policy)),
+    policy: yield* compileOwn(record, epoch, last),
+    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
+  };
 }
 
 function roleSnapshot(role: RoleRecord): RoleSnapshot {
   return {
     name: role.name,
     ...(role.trust === undefined ? {} : { trust: role.trust }),
-    members: MemberList.of(role.members),
     ...(role.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: role.tokenExpirySeconds }),
     ...(role.certExpirySeconds === undefined ? {} : { certExpirySeconds: role.certExpirySeconds }),
   };
@@ -141,10 +127,10 @@ function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
 }
 
 /** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
-function compileOwn(record: DomainRecord, epoch: number, before?: DomainSnapshot): Steps<DomainPolicy> {
+function compileOwn(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
   const revision = { epoch, version: record.policyVersion };
-  return compileInSteps(record.name, policies, { revision, ...overrunsOf(before?.policy) });
+  return compileInSteps(record.name, policies, { revision, ...overrunsOf(last?.policy) });
 }
 
 /** Counting goes on, so that a change of policy hides nothing. */
@@ -152,14 +138,14 @@ function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overr
   return policy && { overruns: policy.overruns };
 }
 
-function* compileForeign(record: DomainRecord, before?: DomainSnapshot): Steps<DomainPolicy | undefined> {
+function* compileForeign(record: DomainRecord, last?: DomainSnapshot): Steps<DomainPolicy | undefined> {
   const policies = record.policies.filter((policy) => policy.active);
   const foreign = policies
     .map(({ name, assertions }) => ({ name, assertions: assertions.filter((rule) => isForeign(record, rule)) }))
     .filter(({ assertions }) => assertions.length > 0);
   return foreign.length === 0
     ? undefined
-    : yield* compileInSteps(record.name, foreign, { qualified: true, ...overrunsOf(before?.foreignPolicy) });
+    : yield* compileInSteps(record.name, foreign, { qualified: true, ...overrunsOf(last?.foreignPolicy) });
 }
 
 /** Active `assume_role` assertions that are not DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
@@ -180,4 +166,10 @@ function assumableRoles(
     }
   }
   return assumable;
+}
+
+function trustingRoles({ roles }: DomainRecord): ReadonlyMap<DomainName, readonly RoleName[]> {
+  const delegated = roles.flatMap(({ name, trust }) => (trust === undefined ? [] : [{ name, trust }]));
+  const byDomain = Map.groupBy(delegated, ({ trust }) => trust);
+  return new Map([...byDomain].map(([trust, list]) => [trust, list.map(({ name }) => name)]));
 }

@@ -1,7 +1,10 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainRecord } from '../store/records.ts';
 import { isSameState } from '../store/snapshot-source.ts';
 import type { DomainPatch, StoreChanges } from '../store/store.ts';
-import { compileDomainInSteps, type DomainBase } from './compile-domain.ts';
+import { compileDomainInSteps } from './compile-domain.ts';
+import { changeMembersInSteps, compileMembersInSteps } from './compile-members.ts';
+import type { DomainMembers } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
 import { runAtOnce, type Steps } from './steps.ts';
@@ -25,11 +28,13 @@ export function compileSnapshot(known: Snapshot | undefined, changes: StoreChang
 export function* compileInSteps(known: Snapshot | undefined, changes: StoreChanges): Steps<CompiledSnapshot> {
   const previous = previousOf(known, changes);
   const domains = new Map<DomainName, DomainSnapshot | undefined>();
+  const members = new Map<DomainName, DomainMembers | undefined>();
   const disabled = new Map<DomainName, boolean>();
   const outdated = new Map<DomainName, boolean>();
   const problems: CompileProblem[] = [];
   for (const name of changes.deleted) {
     domains.set(name, undefined);
+    members.set(name, undefined);
     disabled.set(name, false);
     outdated.set(name, false);
   }
@@ -38,12 +43,22 @@ export function* compileInSteps(known: Snapshot | undefined, changes: StoreChang
     outdated.set(record.name, false);
     if (!record.enabled) {
       domains.set(record.name, undefined);
+      members.set(record.name, undefined);
       continue;
     }
     try {
       const base = patch && baseOf(previous, patch);
-      const before = known?.domain(record.name);
-      domains.set(record.name, yield* compileDomainInSteps(record, changes.state.epoch, base, before));
+      const listed = yield* membersAfter(record, base);
+      // Whoever left is out also where the rest cannot be used.
+      if (previous?.domain(record.name) !== undefined) members.set(record.name, listed);
+      const sameRules = base?.sameRules === true ? base.domain : undefined;
+      const last = known?.domain(record.name);
+      const compiled =
+        base?.sameModel === true
+          ? base.domain
+          : yield* compileDomainInSteps(record, changes.state.epoch, { sameRules, last });
+      domains.set(record.name, compiled);
+      members.set(record.name, listed);
     } catch (error) {
       problems.push({ domain: record.name, error });
       outdated.set(record.name, true);
@@ -52,12 +67,14 @@ export function* compileInSteps(known: Snapshot | undefined, changes: StoreChang
   }
   const { epoch, counter, head } = changes.state;
   const all = LayeredMap.of(previous?.domains ?? new Map<DomainName, DomainSnapshot>()).with(domains);
+  const everyone = LayeredMap.of(previous?.members ?? new Map<DomainName, DomainMembers>()).with(members);
   const snapshot = Object.freeze({
     epoch,
     counter,
     head,
     domain: (name: DomainName) => all.get(name),
     domains: all,
+    members: everyone,
     disabledDomains: changedNames(previous?.disabledDomains, disabled),
     outdatedDomains: changedNames(previous?.outdatedDomains, outdated),
     signingKeys: changes.signingKeys,
@@ -79,12 +96,22 @@ function changedDomains({ domains, patches = [] }: StoreChanges) {
   ];
 }
 
-function baseOf(previous: Snapshot | undefined, { excerpt, names, sameRules }: DomainPatch): DomainBase {
-  const known = previous?.domain(excerpt.name);
-  if (known === undefined || previous?.outdatedDomains.has(excerpt.name) === true) {
-    throw new Error(`the change of domain \`${excerpt.name}\` is for one that is not known`);
+/** A domain and its members before a patch. */
+interface Base extends Omit<DomainPatch, 'excerpt'> {
+  readonly domain: DomainSnapshot;
+  readonly members: DomainMembers;
+}
+
+function baseOf(previous: Snapshot | undefined, { excerpt: { name }, ...patch }: DomainPatch): Base {
+  const [domain, members] = [previous?.domain(name), previous?.members.get(name)];
+  if (domain === undefined || members === undefined || previous?.outdatedDomains.has(name) === true) {
+    throw new Error(`the change of domain \`${name}\` is for one that is not known`);
   }
-  return { previous: known, names, sameRules };
+  return { ...patch, domain, members };
+}
+
+function membersAfter(record: DomainRecord, base: Base | undefined): Steps<DomainMembers> {
+  return base === undefined ? compileMembersInSteps(record) : changeMembersInSteps(base.members, record, base.names);
 }
 
 /** The very same set where nothing changed. */

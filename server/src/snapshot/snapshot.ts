@@ -9,10 +9,15 @@ import {
 } from '@signet/policy-engine/names';
 import type { DomainPolicy } from '@signet/policy-engine/policy';
 import type { Jwk, KeyPurpose, WirePolicy } from '@signet/policy-engine/wire';
-import type { MembershipIndex } from './membership-index.ts';
-import type { RoleSnapshot } from './role-snapshot.ts';
+import type { DomainMembers } from './domain-members.ts';
 
-export type { Member, RoleSnapshot } from './role-snapshot.ts';
+export interface RoleSnapshot {
+  readonly name: RoleName;
+  /** The domain that decides who is in this role (delegated role). */
+  readonly trust?: DomainName;
+  readonly tokenExpirySeconds?: number;
+  readonly certExpirySeconds?: number;
+}
 
 export interface ServiceSnapshot {
   readonly name: ServiceName;
@@ -31,7 +36,7 @@ export interface DomainLimits {
   readonly roleCertExpirySeconds?: number;
 }
 
-/** One enabled domain, compiled. */
+/** One enabled domain, compiled, without its members. */
 export interface DomainSnapshot {
   readonly name: DomainName;
   /** The domain as one label of DNS names; absent where another domain has it. */
@@ -52,8 +57,10 @@ export interface DomainSnapshot {
   readonly foreignPolicy?: DomainPolicy;
   readonly limits: DomainLimits;
   readonly awsAccount?: string;
-  /** Who is in which role and group, ready to be looked up. */
-  readonly membership: MembershipIndex;
+  /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
+  readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
+  /** The roles of this domain that trust another one, by that domain. */
+  readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
 }
 
 export interface SigningKeyRecord {
@@ -79,6 +86,8 @@ export interface Snapshot {
   /** The enabled domain of that name. */
   domain(name: DomainName): DomainSnapshot | undefined;
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
+  /** Who is in the roles and groups of each of them. */
+  readonly members: ReadonlyMap<DomainName, DomainMembers>;
   /** Disabled domains: their services cannot authenticate. */
   readonly disabledDomains: ReadonlySet<DomainName>;
   /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */

@@ -125,6 +125,8 @@ export const headOfChanges = sql<string>`coalesce(
 
 /** What was touched in one domain. */
 export interface DomainChanges {
+  /** Whether nothing was but members. */
+  readonly sameModel: boolean;
   /** Whether no policy and no service was. */
   readonly sameRules: boolean;
   /** Whose entries were. */
@@ -178,11 +180,13 @@ async function hasHead(db: Kysely<Schema>, { counter, head }: StoreState): Promi
 
 function changesOf(rows: readonly { readonly kind: string; readonly key: string }[]): DomainChanges {
   const names = new Set<string>();
-  let [sameRules, all] = [true, false];
+  let [sameModel, sameRules, all] = [true, true, false];
   for (const { kind, key } of rows) {
     if (kind === 'member') names.add(key);
     else if (kind !== 'domain') all = true;
-    if (!(kind === 'member' || kind === 'members' || (kind === 'domain' && key === 'lists'))) sameRules = false;
+    if (kind === 'member' || kind === 'members') continue;
+    sameModel = false;
+    if (kind !== 'domain' || key !== 'lists') sameRules = false;
   }
-  return { sameRules, names: all ? 'all' : names };
+  return { sameModel, sameRules, names: all ? 'all' : names };
 }

@@ -89,8 +89,8 @@ async function readPatch(
   changes: DomainChanges,
 ): Promise<DomainPatch | undefined> {
   if (changes.names === 'all' || changes.names.size > maxNames) return undefined;
-  const { sameRules } = changes;
+  const { sameModel, sameRules } = changes;
   const names = [...changes.names].sort();
   const excerpt = await readExcerpt(db, domain, { roles: [], groups: [], names, withoutRules: sameRules });
-  return excerpt && { names, sameRules, excerpt: excerpt.content };
+  return excerpt && { names, sameModel, sameRules, excerpt: excerpt.content };
 }

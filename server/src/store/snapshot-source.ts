@@ -39,6 +39,8 @@ export interface DomainPatch {
   readonly excerpt: DomainRecord;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
   readonly names: readonly string[];
+  /** Whether everything but members is as it was. */
+  readonly sameModel: boolean;
   /** Whether policies and services are as they were; the excerpt then has none. */
   readonly sameRules: boolean;
 }

@@ -66,6 +66,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       head: '',
       domain: () => undefined,
       domains: new Map(),
+      members: new Map(),
       disabledDomains: new Set(),
       outdatedDomains: new Set(),
       signingKeys: [],

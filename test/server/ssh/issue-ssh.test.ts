@@ -20,9 +20,8 @@ import {
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
 import { StoreUnavailableError } from '@signet/server/errors';
-import { indexInSteps } from '@signet/server/snapshot/membership-index';
+import { MembersBuilder } from '@signet/server/snapshot/compile-members';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
-import { runAtOnce } from '@signet/server/snapshot/steps';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
@@ -31,7 +30,7 @@ const play = parsePrincipalName('media.play');
 
 /** A domain whose role `operators` holds user.olive, with these assertions for it: `ALLOW ssh_login ssh.deploy`. */
 function domain(name: string, ...assertions: string[]): DomainSnapshot {
-  const role = { name: parseRoleName('operators'), members: [{ name: operator, disabled: false }] };
+  const role = { name: parseRoleName('operators') };
   const rules = assertions.map((text) => {
     const [effect = '', action = '', resource = ''] = text.split(' ');
     const typed = effect === 'DENY' ? 'DENY' : 'ALLOW';
@@ -47,9 +46,14 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
     policy: compileDomain(name, [{ name: 'logins', assertions: rules }]),
     limits: {},
     credentialsFrom: 0,
-    membership: runAtOnce(indexInSteps({ roles: [role], groups: new Map(), assumable: new Map() })),
+    assumable: new Map(),
+    trusting: new Map(),
   };
 }
+
+const operators = new MembersBuilder();
+operators.role(parseRoleName('operators'))(operator, Number.POSITIVE_INFINITY);
+const members = operators.build();
 
 function snapshotOf(...domains: DomainSnapshot[]): Snapshot {
   const byName: ReadonlyMap<DomainName, DomainSnapshot> = new Map(domains.map((entry) => [entry.name, entry]));
@@ -59,6 +63,7 @@ function snapshotOf(...domains: DomainSnapshot[]): Snapshot {
     head: '',
     domain: (name) => byName.get(name),
     domains: byName,
+    members: new Map([...byName.keys()].map((name) => [name, members])),
     disabledDomains: new Set(),
     outdatedDomains: new Set(),
     signingKeys: [],

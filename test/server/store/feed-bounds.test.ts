@@ -112,7 +112,7 @@ test('a change that is too large to follow keeps its head alone, and nothing of 
   t.deepEqual(feedIn(file), [1, after.counter]);
   t.is((await told(before)).since, undefined);
   await live.refresh();
-  t.is(live.current().domain(parseDomainName('a'))?.membership.members.size, 0);
+  t.is(live.current().members.get(parseDomainName('a'))?.names.size, 0);
   await save('a', ['m.y']);
   t.deepEqual((await told(after)).since, after, 'the next change is followed again');
 });
@@ -155,9 +155,9 @@ test('a writer that leaves no rows, as one of the version before would, is notic
       update meta set counter = counter + 1`);
   });
   await live.refresh();
-  t.deepEqual([...(live.current().domain(parseDomainName('a'))?.membership.members.keys() ?? [])], ['m.y']);
+  t.deepEqual([...(live.current().members.get(parseDomainName('a'))?.names.keys() ?? [])], ['m.y']);
   await save('a', []);
   await live.refresh();
-  t.is(live.current().domain(parseDomainName('a'))?.membership.members.size, 0);
+  t.is(live.current().members.get(parseDomainName('a'))?.names.size, 0);
   t.is(live.current().counter, (await store.state()).counter);
 });

@@ -1,0 +1,136 @@
+import type { DomainName, RoleName } from '@signet/policy-engine/names';
+import type { DomainRecord, MemberRecord } from '../store/records.ts';
+import type { DomainMembers, Entry } from './domain-members.ts';
+import { LayeredMap } from './layered-map.ts';
+import { type Steps, sliceLength } from './steps.ts';
+
+/** The members of a stored domain. Pure. */
+export function* compileMembersInSteps({ name, roles, groups }: Lists): Steps<DomainMembers> {
+  const builder = new MembersBuilder();
+  for (const role of roles) yield* addAll(role.members, builder.role(role.name));
+  for (const group of groups) yield* addAll(group.members, builder.group(`${name}:group.${group.name}`));
+  return builder.build();
+}
+
+type Lists = Pick<DomainRecord, 'name' | 'roles' | 'groups'>;
+
+function* addAll(members: readonly MemberRecord[], add: AddMember): Steps<void> {
+  for (const [index, { name, disabled, expires = Number.POSITIVE_INFINITY }] of members.entries()) {
+    if (index % sliceLength === 0) yield;
+    add(name, disabled ? Number.NEGATIVE_INFINITY : expires);
+  }
+}
+
+/**
+ * The members of a domain after a change. `lists` has its roles and groups with exactly those of their members that are called one of
+ * `names`; the others are those of `previous`. Costs what changes. Pure.
+ */
+export function* changeMembersInSteps(
+  previous: DomainMembers,
+  lists: Lists,
+  names: readonly string[],
+): Steps<DomainMembers> {
+  const fresh = yield* compileMembersInSteps(lists);
+  const starred = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
+  const prefixes = changed(previous.prefixes, fresh.prefixes, starred);
+  const groups = changed(previous.groups, fresh.groups, names);
+  const isSame = prefixes === previous.prefixes && groups === previous.groups;
+  const { prefixLengths, groupDomains } = isSame ? previous : summaryOf(prefixes, groups);
+  return {
+    names: changed(previous.names, fresh.names, names),
+    prefixes,
+    prefixLengths,
+    groups,
+    groupDomains,
+    groupMembers: changed(previous.groupMembers, fresh.groupMembers, names),
+  };
+}
+
+function changed<Value extends object>(
+  previous: ReadonlyMap<string, Value>,
+  fresh: ReadonlyMap<string, Value>,
+  names: readonly string[],
+): ReadonlyMap<string, Value> {
+  return LayeredMap.of(previous).with(names.map((name) => [name, fresh.get(name)] as const));
+}
+
+/** Puts a name into a role or group; `until` as in `Entry`. */
+export type AddMember = (name: string, until: number) => void;
+
+/** Collects the members of a domain. */
+export class MembersBuilder {
+  readonly #names = new EntryLists<RoleName>();
+  readonly #prefixes = new EntryLists<RoleName>();
+  readonly #groups = new EntryLists<RoleName>();
+  readonly #groupMembers = new EntryLists<string>();
+
+  role(role: RoleName): AddMember {
+    const entryOf = entriesOf(role);
+    return (name, until) => {
+      const entry = entryOf(until);
+      if (name.endsWith('*')) this.#prefixes.add(name.slice(0, -1), entry);
+      else if (name.includes(':')) this.#groups.add(name, entry);
+      else this.#names.add(name, entry);
+    };
+  }
+
+  /** By its full name. */
+  group(group: string): AddMember {
+    const entryOf = entriesOf(group);
+    return (name, until) => this.#groupMembers.add(name, entryOf(until));
+  }
+
+  build(): DomainMembers {
+    const [prefixes, groups] = [this.#prefixes.map, this.#groups.map];
+    return {
+      names: LayeredMap.of(this.#names.map),
+      prefixes: LayeredMap.of(prefixes),
+      groups: LayeredMap.of(groups),
+      ...summaryOf(prefixes, groups),
+      groupMembers: LayeredMap.of(this.#groupMembers.map),
+    };
+  }
+}
+
+function summaryOf(prefixes: ReadonlyMap<string, unknown>, groups: ReadonlyMap<string, unknown>) {
+  return {
+    prefixLengths: [...new Set(Array.from(prefixes.keys(), (prefix) => prefix.length))].sort((a, b) => a - b),
+    groupDomains: [...new Set(Array.from(groups.keys(), groupDomain))],
+  };
+}
+
+function groupDomain(group: string): DomainName {
+  return group.slice(0, group.indexOf(':')) as DomainName;
+}
+
+/** Members without an end, and disabled ones, share one entry: a role may have a hundred thousand of them. */
+function entriesOf<List extends string>(list: List): (until: number) => Entry<List> {
+  const lasting = { list, until: Number.POSITIVE_INFINITY };
+  const disabled = { list, until: Number.NEGATIVE_INFINITY };
+  return (until) => (until === lasting.until ? lasting : until === disabled.until ? disabled : { list, until });
+}
+
+/** Longer lists are not shared: each is a copy of the one before it. */
+const longestShared = 8;
+
+/** Lists of entries by name. Names that came to the same entries in the same order share one list. */
+class EntryLists<List extends string> {
+  readonly map = new Map<string, Entry<List>[]>();
+  /** What becomes of a list with one entry more. */
+  readonly #longer = new Map<readonly Entry<List>[] | undefined, Map<Entry<List>, Entry<List>[]>>();
+
+  add(name: string, entry: Entry<List>): void {
+    const known = this.map.get(name);
+    if (known !== undefined && known.length > longestShared) known.push(entry);
+    else this.map.set(name, this.#with(known, entry));
+  }
+
+  #with(known: readonly Entry<List>[] | undefined, entry: Entry<List>): Entry<List>[] {
+    if (known?.length === longestShared || Number.isFinite(entry.until)) return [...(known ?? []), entry];
+    const next = this.#longer.get(known) ?? new Map<Entry<List>, Entry<List>[]>();
+    const longer = next.get(entry) ?? [...(known ?? []), entry];
+    next.set(entry, longer);
+    this.#longer.set(known, next);
+    return longer;
+  }
+}

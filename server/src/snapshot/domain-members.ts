@@ -1,0 +1,82 @@
+import type { DomainName, PrincipalName, RoleName } from '@signet/policy-engine/names';
+
+/** That a name is in a role or group. */
+export interface Entry<List extends string = string> {
+  readonly list: List;
+  /** Milliseconds since the epoch; `Infinity`: without end, `-Infinity`: disabled. */
+  readonly until: number;
+}
+
+/** Roles of the domain, by their short names. */
+export type RoleEntry = Entry<RoleName>;
+
+/** Groups, by their full names: `domain:group.name`. */
+export type GroupEntry = Entry;
+
+/**
+ * Who is in which role and group of one domain, arranged so that a look-up costs a few map look-ups however many members there are. Whether
+ * an entry counts is looked at when it is asked. Never changed; names in the same lists share them.
+ */
+export interface DomainMembers {
+  /** Roles by the exact name of a member. */
+  readonly names: ReadonlyMap<string, readonly RoleEntry[]>;
+  /** Roles by the text before the `*` of a member such as `media.*`; that of `*` is empty. */
+  readonly prefixes: ReadonlyMap<string, readonly RoleEntry[]>;
+  /** The lengths that occur in `prefixes`, ascending. */
+  readonly prefixLengths: readonly number[];
+  /** Roles by the full name of a group that is a member. */
+  readonly groups: ReadonlyMap<string, readonly RoleEntry[]>;
+  /** The domains whose groups occur in `groups`. */
+  readonly groupDomains: readonly DomainName[];
+  /** The groups of this domain by the exact name of a member. */
+  readonly groupMembers: ReadonlyMap<string, readonly GroupEntry[]>;
+}
+
+/** The roles that have exactly this entry: a principal, a group, `*` or a prefix. */
+export function rolesListing(members: DomainMembers, entry: string): readonly RoleEntry[] {
+  const found = entry.endsWith('*')
+    ? members.prefixes.get(entry.slice(0, -1))
+    : (members.names.get(entry) ?? members.groups.get(entry));
+  return found ?? [];
+}
+
+/** An entry of a role that covers a name, as it is written there. */
+export interface CoveringEntry {
+  readonly entry: string;
+  readonly roles: readonly RoleEntry[];
+}
+
+/** The entries of roles that are called so, or that cover the name as `*` or a prefix. */
+export function* coveringEntries(members: DomainMembers, name: string): Generator<CoveringEntry> {
+  if (!name.endsWith('*')) yield { entry: name, roles: rolesListing(members, name) };
+  for (const length of members.prefixLengths) {
+    if (length > name.length) return;
+    const prefix = name.slice(0, length);
+    const roles = members.prefixes.get(prefix);
+    if (roles !== undefined) yield { entry: `${prefix}*`, roles };
+  }
+}
+
+/** Calls `visit` for every role that the principal is in at `now`: by name, `*`, prefix or group (facts of role look-up, step 1). */
+export function visitRoles(
+  members: DomainMembers,
+  membersOf: (domain: DomainName) => DomainMembers | undefined,
+  principal: PrincipalName,
+  { now, visit }: { readonly now: number; readonly visit: (role: RoleName) => void },
+): void {
+  visitLive(members.names.get(principal), now, visit);
+  for (const length of members.prefixLengths) {
+    if (length > principal.length) break;
+    visitLive(members.prefixes.get(principal.slice(0, length)), now, visit);
+  }
+  for (const domain of members.groupDomains) {
+    for (const { list, until } of membersOf(domain)?.groupMembers.get(principal) ?? []) {
+      if (until > now) visitLive(members.groups.get(list), now, visit);
+    }
+  }
+}
+
+function visitLive(entries: readonly RoleEntry[] | undefined, now: number, visit: (role: RoleName) => void): void {
+  if (entries === undefined) return;
+  for (const { list, until } of entries) if (until > now) visit(list);
+}
