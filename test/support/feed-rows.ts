@@ -12,8 +12,7 @@ export const meanings = {
   cloud_accounts: 'lists',
   roles: 'lists',
   groups: 'lists',
-  role_members: 'member',
-  group_members: 'member',
+  members: 'member',
   policies: 'rules',
   assertions: 'rules',
   services: 'rules',
@@ -38,7 +37,7 @@ type Row = Readonly<Record<string, string | number | null>>;
 export type Followed = ReadonlyMap<string, ReadonlySet<string>>;
 
 /** They follow from other rows: a count from members, a version and a time from anything in the domain. */
-const derived = ['member_count', 'version', 'modified'];
+const derived = ['member_count', 'policy_version', 'policy_modified'];
 
 export function readFollowed(file: string): Followed {
   const found = new Map<string, Set<string>>();

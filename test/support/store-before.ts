@@ -6,6 +6,12 @@ import Database from 'better-sqlite3';
 
 const undo = [
   [
+    '014-members',
+    `insert into role_members select domain, list, member, expires, disabled, review from members where kind = 'role';
+    insert into group_members select domain, list, member, expires, disabled, review from members where kind = 'group';
+    drop table members;`,
+  ],
+  [
     '013-policy-version',
     `alter table domains rename column policy_version to version;
     alter table domains rename column policy_modified to modified;`,
@@ -55,8 +61,9 @@ export async function takeBack(file: string, step: Step, more = ''): Promise<voi
   const database = new Database(file);
   database.pragma('foreign_keys = OFF');
   for (const [name, statements] of undo) {
+    if (name === '014-members') make(database, schemas[13], 'role_members', 'group_members');
     database.exec(`${statements} delete from kysely_migration where name = '${name}';`);
-    if (name === '012-changes') remakeDomains(database, schemas[11] ?? new Map());
+    if (name === '012-changes') remakeDomains(database, schemas[11]);
     if (name === step) break;
   }
   database.exec(more);
@@ -66,12 +73,22 @@ export async function takeBack(file: string, step: Step, more = ''): Promise<voi
 }
 
 /** A column that is added again stands in another place than it did: the table is made as it was made then. */
-function remakeDomains(database: Database.Database, definitions: ReadonlyMap<string, string>): void {
-  const statements = [...definitions]
-    .filter(([, definition]) => definition.startsWith('domains: create') || definition.startsWith('domains: CREATE'))
-    .sort(([a], [b]) => (a.startsWith('table') ? -1 : b.startsWith('table') ? 1 : 0))
-    .map(([, definition]) => definition.slice('domains: '.length));
+function remakeDomains(database: Database.Database, definitions: Definitions): void {
   const columns = database.prepare("select name from pragma_table_info('domains')").pluck().all().join(', ');
-  database.exec(`create temp table kept as select * from domains; drop table domains; ${statements.join('; ')};
-    insert into domains (${columns}, changed_at) select ${columns}, (select counter from meta) from kept;`);
+  database.exec('create temp table kept as select * from domains; drop table domains');
+  make(database, definitions, 'domains');
+  database.exec(
+    `insert into domains (${columns}, changed_at) select ${columns}, (select counter from meta) from kept;`,
+  );
+}
+
+type Definitions = ReadonlyMap<string, string> | undefined;
+
+/** Makes tables with their indices as they were made then. */
+function make(database: Database.Database, definitions: Definitions, ...tables: readonly string[]): void {
+  const statements = [...(definitions ?? [])]
+    .filter(([, definition]) => tables.some((table) => definition.toLowerCase().startsWith(`${table}: create`)))
+    .sort(([a], [b]) => (a.startsWith('table') ? -1 : b.startsWith('table') ? 1 : 0))
+    .map(([, definition]) => definition.slice(definition.indexOf(': ') + 2));
+  database.exec(statements.join('; '));
 }

@@ -8,7 +8,7 @@ import { install, serve } from '#support/signet-program';
 
 const domains = [{ name: 'sys.auth', roles: { admin: ['sys.auth.operator'] } }];
 
-const makeEvilAdmin = `insert into role_members (domain, role, member, disabled) values ('sys.auth', 'admin', 'evil.one', 0);
+const makeEvilAdmin = `insert into members (domain, kind, list, member, disabled) values ('sys.auth', 'role', 'admin', 'evil.one', 0);
   update roles set member_count = 2 where domain = 'sys.auth' and name = 'admin';`;
 const trigger = `create trigger evil after insert on audit begin ${makeEvilAdmin} end`;
 

@@ -46,28 +46,14 @@ export function compareReviews(a: ReviewPlace, b: ReviewPlace): number {
  * further than needed: any number may be due, and all at one time.
  */
 export async function readDueReviews(db: Kysely<Schema>, query: DueReviewQuery): Promise<DueReview[]> {
-  const found = [...(await firstOf(db, 'role', query)), ...(await firstOf(db, 'group', query))];
-  return found.sort(compareReviews).slice(0, query.limit);
-}
-
-interface Row {
-  readonly place: number;
-  readonly domain: string;
-  readonly name: string;
-  readonly member: string;
-  readonly review: number;
-  readonly expires: number | null;
-}
-
-async function firstOf(db: Kysely<Schema>, kind: DueReview['kind'], query: DueReviewQuery): Promise<DueReview[]> {
   const { limit } = query;
   let found: DueReview[] = [];
   let last: Row | undefined;
   for (;;) {
-    const rows = await readRows(db, kind, query, last);
+    const rows = await readRows(db, query, last);
     query.looked?.(rows.length);
     for (const row of rows) {
-      const review = reviewOf(kind, row);
+      const review = reviewOf(row);
       const isWanted = query.after === undefined || compareReviews(review, query.after) > 0;
       if (isWanted && query.isVisible(review)) found.push(review);
     }
@@ -79,10 +65,15 @@ async function firstOf(db: Kysely<Schema>, kind: DueReview['kind'], query: DueRe
   }
 }
 
+interface Row extends Pick<DueReview, 'kind' | 'name' | 'member' | 'review'> {
+  readonly place: number;
+  readonly domain: string;
+  readonly expires: number | null;
+}
+
 /** In the order of the index: by the time, then by the place of the row in its table. */
 async function readRows(
   db: Kysely<Schema>,
-  kind: DueReview['kind'],
   { at, domain, after }: DueReviewQuery,
   last: Row | undefined,
 ): Promise<readonly Row[]> {
@@ -91,13 +82,12 @@ async function readRows(
       ? sql<SqlBool>`review >= ${after?.review ?? Number.MIN_SAFE_INTEGER}`
       : sql<SqlBool>`(review, rowid) > (${last.review}, ${last.place})`;
   const only = domain === undefined ? sql`` : sql`and domain = ${domain}`;
-  const { rows } = await sql<Row>`select rowid as place, domain, member, review, expires,
-      ${sql.ref(kind === 'role' ? 'role' : 'group_name')} as name
-    from ${sql.table(`${kind}_members`)} where review is not null and review <= ${at} and ${rest} ${only}
+  const { rows } = await sql<Row>`select rowid as place, domain, kind, list as name, member, review, expires
+    from members where review is not null and review <= ${at} and ${rest} ${only}
     order by review, rowid limit ${rowsAPage}`.execute(db);
   return rows;
 }
 
-function reviewOf(kind: DueReview['kind'], { domain, name, member, review, expires }: Row): DueReview {
-  return { domain: parseDomainName(domain), kind, name, member, review, ...optional('expires', expires) };
+function reviewOf({ place: _, domain, expires, ...review }: Row): DueReview {
+  return { ...review, domain: parseDomainName(domain), ...optional('expires', expires) };
 }

@@ -11,9 +11,9 @@ import type { WireConditions } from '@signet/policy-engine/wire';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import {
-  type DomainMembers,
+  fullNameOf,
+  type ListedMembers,
   type MemberScope,
-  nameOfList,
   readAllMembers,
   readScopedMembers,
   rowsAPage,
@@ -58,7 +58,7 @@ const none: ReadonlyMap<string, never[]> = new Map();
 async function readRecords(
   db: Kysely<Schema>,
   names: readonly string[],
-  members: DomainMembers,
+  members: ListedMembers,
   withoutRules = false,
 ): Promise<{ readonly records: DomainRecord[]; readonly members: number }> {
   const rows = await db
@@ -108,22 +108,22 @@ function domainFields(row: Selectable<DomainsTable>) {
   };
 }
 
-function roleRecord(row: Selectable<RolesTable>, { roles }: DomainMembers): RoleRecord {
+function roleRecord(row: Selectable<RolesTable>, members: ListedMembers): RoleRecord {
   return {
     name: parseRoleName(row.name),
     ...optional('description', row.description),
     ...(row.trust === null ? {} : { trust: parseDomainName(row.trust) }),
     ...optional('tokenExpirySeconds', row.token_expiry_seconds),
     ...optional('certExpirySeconds', row.cert_expiry_seconds),
-    members: roles.get(nameOfList(row.domain, row.name)) ?? [],
+    members: members.get(fullNameOf({ domain: row.domain, kind: 'role', name: row.name })) ?? [],
   };
 }
 
-function groupRecord(row: Selectable<GroupsTable>, { groups }: DomainMembers): GroupRecord {
+function groupRecord(row: Selectable<GroupsTable>, members: ListedMembers): GroupRecord {
   return {
     name: parseGroupName(row.name),
     ...optional('description', row.description),
-    members: groups.get(nameOfList(row.domain, row.name)) ?? [],
+    members: members.get(fullNameOf({ domain: row.domain, kind: 'group', name: row.name })) ?? [],
   };
 }
 

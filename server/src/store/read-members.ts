@@ -1,6 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { GroupName, RoleName } from '@signet/policy-engine/names';
-import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
+import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import type { MemberRecord } from './records.ts';
 import { chunks, optional } from './row-values.ts';
 import type { MembersTable, Schema } from './schema.ts';
@@ -21,33 +21,29 @@ export interface ListKey {
   readonly name: string;
 }
 
-/** Members by `nameOfList`, each list sorted by name. */
-export interface DomainMembers {
-  readonly roles: ReadonlyMap<string, readonly MemberRecord[]>;
-  readonly groups: ReadonlyMap<string, readonly MemberRecord[]>;
+/** Members by the full name of their role or group, each list sorted by name. */
+export type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;
+
+/** `domain:role.name`, `domain:group.name`. */
+export function fullNameOf({ domain, kind, name }: ListKey): string {
+  return `${domain}:${kind}.${name}`;
 }
 
-export function nameOfList(domain: string, list: string): string {
-  return `${domain}:${list}`;
-}
-
-/** One row of either table of members; `list` is the role or group. */
-interface MemberRow extends MembersTable {
-  readonly list: string;
-}
-
-type MemberTable = 'role_members' | 'group_members';
+type MemberRow = Selectable<MembersTable>;
 
 /** A page is read in a few milliseconds; requests go on being answered between two of them. */
 export const rowsAPage = 4000;
 const valuesAStatement = 500;
 
 /** Every member of these domains. */
-export async function readAllMembers(db: Kysely<Schema>, domains: readonly string[]): Promise<DomainMembers> {
-  return {
-    roles: await readTable(db, 'role_members', domains),
-    groups: await readTable(db, 'group_members', domains),
-  };
+export async function readAllMembers(db: Kysely<Schema>, domains: readonly string[]): Promise<ListedMembers> {
+  const lists: MutableLists = new Map();
+  for (const batch of await batches(db, domains)) {
+    const [only] = batch;
+    if (batch.length === 1 && only !== undefined) await readPages(db, only, lists);
+    else collect(lists, await inOrder(db).where('domain', 'in', batch).execute());
+  }
+  return lists;
 }
 
 /** The members of the scope alone. */
@@ -55,11 +51,22 @@ export async function readScopedMembers(
   db: Kysely<Schema>,
   domain: string,
   { roles, groups, names }: MemberScope,
-): Promise<DomainMembers> {
-  return {
-    roles: await readScope(db, 'role', domain, roles, names),
-    groups: await readScope(db, 'group', domain, groups, names),
-  };
+): Promise<ListedMembers> {
+  const lists: MutableLists = new Map();
+  const whole: readonly ListKey[] = [
+    ...roles.map((name) => ({ kind: 'role', domain, name }) as const),
+    ...groups.map((name) => ({ kind: 'group', domain, name }) as const),
+  ];
+  for (const list of whole) await readList(db, list, lists);
+  const known = new Set(whole.map(fullNameOf));
+  for (const part of chunks([...new Set(names)].sort(), valuesAStatement)) {
+    const rows = await selectNamed(db, domain, part);
+    collect(
+      lists,
+      rows.filter((row) => !known.has(listOf(row))),
+    );
+  }
+  return lists;
 }
 
 /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
@@ -69,33 +76,26 @@ export async function readMemberPage(
   after: string,
   limit: number,
 ): Promise<MemberRecord[]> {
-  const table = `${kind}_members` as const;
-  const inList = sql<SqlBool>`domain = ${domain} and ${listColumn(table)} = ${name} and member > ${after}`;
-  return (await selectMembers(db, table, inList, limit)).map(memberRecord);
-}
-
-async function readTable(db: Kysely<Schema>, table: MemberTable, domains: readonly string[]) {
-  const lists: MutableLists = new Map();
-  for (const batch of await batches(db, table, domains)) {
-    const [only] = batch;
-    if (batch.length === 1 && only !== undefined) await readPages(db, table, only, lists);
-    else collect(lists, await selectMembers(db, table, sql<SqlBool>`domain in (${sql.join(batch)})`));
-  }
-  return lists;
+  const list = inOrder(db).where('domain', '=', domain).where('kind', '=', kind).where('list', '=', name);
+  return (await list.where('member', '>', after).limit(limit).execute()).map(memberRecord);
 }
 
 /** The domains that have members, a page in each batch; who has more than a page is alone. */
-async function batches(db: Kysely<Schema>, table: MemberTable, domains: readonly string[]): Promise<string[][]> {
-  const counts = await db
-    .selectFrom(table === 'role_members' ? 'roles' : 'groups')
-    .select((select) => ['domain', select.fn.sum<number>('member_count').as('members')])
-    .where('domain', 'in', domains)
-    .where('member_count', '>', 0)
-    .groupBy('domain')
-    .execute();
+async function batches(db: Kysely<Schema>, domains: readonly string[]): Promise<string[][]> {
+  const counts = new Map<string, number>();
+  for (const table of ['roles', 'groups'] as const) {
+    const sums = await db
+      .selectFrom(table)
+      .select((select) => ['domain', select.fn.sum<number>('member_count').as('members')])
+      .where('domain', 'in', domains)
+      .where('member_count', '>', 0)
+      .groupBy('domain')
+      .execute();
+    for (const { domain, members } of sums) counts.set(domain, (counts.get(domain) ?? 0) + members);
+  }
   const found: string[][] = [];
   let room = 0;
-  for (const { domain, members } of counts) {
+  for (const [domain, members] of counts) {
     if (members > room) {
       found.push([]);
       room = rowsAPage;
@@ -106,45 +106,27 @@ async function batches(db: Kysely<Schema>, table: MemberTable, domains: readonly
   return found;
 }
 
-async function readPages(db: Kysely<Schema>, table: MemberTable, domain: string, lists: MutableLists): Promise<void> {
-  const column = listColumn(table);
-  let rest = sql<SqlBool>`domain = ${domain}`;
-  for (;;) {
-    const rows = await selectMembers(db, table, rest, rowsAPage);
+async function readPages(db: Kysely<Schema>, domain: string, lists: MutableLists): Promise<void> {
+  const page = inOrder(db).where('domain', '=', domain).limit(rowsAPage);
+  for (let last: MemberRow | undefined; ; ) {
+    const rest = last && sql<SqlBool>`(kind, list, member) > (${last.kind}, ${last.list}, ${last.member})`;
+    const rows: MemberRow[] = await (rest === undefined ? page : page.where(rest)).execute();
     collect(lists, rows);
-    const last = rows.at(-1);
-    if (last === undefined || rows.length < rowsAPage) return;
-    rest = sql<SqlBool>`domain = ${domain} and (${column}, member) > (${last.list}, ${last.member})`;
+    last = rows.at(-1);
+    if (rows.length < rowsAPage) return;
     await yieldToOthers();
   }
 }
 
-async function readScope(
-  db: Kysely<Schema>,
-  kind: ListKey['kind'],
-  domain: string,
-  whole: readonly string[],
-  names: readonly string[],
-) {
-  const lists: MutableLists = new Map();
-  for (const name of whole) {
-    for (let after = ''; ; ) {
-      const page = await readMemberPage(db, { kind, domain, name }, after, rowsAPage);
-      listIn(lists, nameOfList(domain, name)).push(...page);
-      if (page.length < rowsAPage) break;
-      after = page.at(-1)?.name ?? '';
-      await yieldToOthers();
-    }
+async function readList(db: Kysely<Schema>, list: ListKey, lists: MutableLists): Promise<void> {
+  const members = listIn(lists, fullNameOf(list));
+  for (let after = ''; ; ) {
+    const page = await readMemberPage(db, list, after, rowsAPage);
+    members.push(...page);
+    if (page.length < rowsAPage) return;
+    after = page.at(-1)?.name ?? '';
+    await yieldToOthers();
   }
-  const known = new Set(whole);
-  for (const part of chunks([...new Set(names)].sort(), valuesAStatement)) {
-    const rows = await selectNamed(db, `${kind}_members`, domain, part);
-    collect(
-      lists,
-      rows.filter(({ list }) => !known.has(list)),
-    );
-  }
-  return lists;
 }
 
 type MutableLists = Map<string, MemberRecord[]>;
@@ -154,8 +136,8 @@ function collect(lists: MutableLists, rows: readonly MemberRow[]): void {
   let previous: MemberRow | undefined;
   let members: MemberRecord[] = [];
   for (const row of rows) {
-    if (row.list !== previous?.list || row.domain !== previous.domain) {
-      members = listIn(lists, nameOfList(row.domain, row.list));
+    if (row.list !== previous?.list || row.kind !== previous.kind || row.domain !== previous.domain) {
+      members = listIn(lists, listOf(row));
     }
     members.push(memberRecord(row));
     previous = row;
@@ -170,7 +152,11 @@ function listIn(lists: MutableLists, key: string): MemberRecord[] {
   return fresh;
 }
 
-function memberRecord(row: Omit<MemberRow, 'list' | 'domain'>): MemberRecord {
+function listOf({ domain, kind, list }: Pick<MemberRow, 'domain' | 'kind' | 'list'>): string {
+  return fullNameOf({ domain, kind, name: list });
+}
+
+function memberRecord(row: MemberRow): MemberRecord {
   if (row.expires === null && row.review === null) return { name: row.member, disabled: row.disabled === 1 };
   return {
     name: row.member,
@@ -180,28 +166,19 @@ function memberRecord(row: Omit<MemberRow, 'list' | 'domain'>): MemberRecord {
   };
 }
 
-function listColumn(table: MemberTable): RawBuilder<unknown> {
-  return table === 'role_members' ? sql.ref('role') : sql.ref('group_name');
-}
-
 /** Sorted here: asked for an order, a planner may walk through all members of the domain to find a few that have it already. */
-async function selectNamed(db: Kysely<Schema>, table: MemberTable, domain: string, names: readonly string[]) {
-  const column = listColumn(table);
-  const { rows } = await sql<MemberRow>`select domain, ${column} as list, member, expires, disabled, review
-    from ${sql.table(table)} where domain = ${domain} and member in (${sql.join(names)})`.execute(db);
+async function selectNamed(db: Kysely<Schema>, domain: string, names: readonly string[]): Promise<MemberRow[]> {
+  const rows = await db
+    .selectFrom('members')
+    .selectAll()
+    .where('domain', '=', domain)
+    .where('member', 'in', names)
+    .execute();
   return rows.sort((a, b) => (a.member < b.member ? -1 : 1));
 }
 
 /** In the order of the table's key. */
-async function selectMembers(
-  db: Kysely<Schema>,
-  table: MemberTable,
-  where: RawBuilder<SqlBool>,
-  limit?: number,
-): Promise<readonly MemberRow[]> {
-  const column = listColumn(table);
-  const end = limit === undefined ? sql`` : sql`limit ${limit}`;
-  const { rows } = await sql<MemberRow>`select domain, ${column} as list, member, expires, disabled, review
-    from ${sql.table(table)} where ${where} order by domain, ${column}, member ${end}`.execute(db);
-  return rows;
+function inOrder(db: Kysely<Schema>) {
+  const key = ['domain', 'kind', 'list', 'member'] as const;
+  return key.reduce((query, column) => query.orderBy(column), db.selectFrom('members').selectAll());
 }

@@ -71,16 +71,16 @@ export interface RolesTable {
   cert_expiry_seconds: number | null;
 }
 
+/** A member of a role or group. */
 export interface MembersTable {
   domain: string;
+  kind: 'role' | 'group';
+  /** The role or group. */
+  list: string;
   member: string;
   expires: number | null;
   disabled: number;
   review: number | null;
-}
-
-export interface RoleMembersTable extends MembersTable {
-  role: string;
 }
 
 export interface GroupsTable {
@@ -88,10 +88,6 @@ export interface GroupsTable {
   name: string;
   member_count: number;
   description: string | null;
-}
-
-export interface GroupMembersTable extends MembersTable {
-  group_name: string;
 }
 
 export interface PoliciesTable {
@@ -262,9 +258,8 @@ export interface Schema {
   ended_names: EndedNamesTable;
   cloud_accounts: CloudAccountsTable;
   roles: RolesTable;
-  role_members: RoleMembersTable;
   groups: GroupsTable;
-  group_members: GroupMembersTable;
+  members: MembersTable;
   policies: PoliciesTable;
   assertions: AssertionsTable;
   services: ServicesTable;

@@ -120,7 +120,7 @@ export class KyselyStoreReader implements StoreReader {
 
   async domainsWithMember(search: MemberSearch): Promise<readonly DomainName[]> {
     const found = new Set<string>();
-    const members = this.#db.selectFrom('role_members').select('domain').distinct();
+    const members = this.#db.selectFrom('members').select('domain').where('kind', '=', 'role').distinct();
     for (const condition of conditionsOf(search)) {
       for (const { domain } of await members.where(condition).execute()) found.add(domain);
     }
@@ -129,9 +129,9 @@ export class KyselyStoreReader implements StoreReader {
 
   async groupsWithMember(search: MemberSearch): Promise<readonly string[]> {
     const found = new Set<string>();
-    const members = this.#db.selectFrom('group_members').select(['domain', 'group_name']).distinct();
+    const members = this.#db.selectFrom('members').select(['domain', 'list']).where('kind', '=', 'group').distinct();
     for (const condition of conditionsOf(search)) {
-      for (const row of await members.where(condition).execute()) found.add(`${row.domain}:group.${row.group_name}`);
+      for (const row of await members.where(condition).execute()) found.add(`${row.domain}:group.${row.list}`);
     }
     return [...found].sort();
   }
@@ -139,10 +139,10 @@ export class KyselyStoreReader implements StoreReader {
   async memberships(names: readonly string[]): Promise<readonly Membership[]> {
     const found: Membership[] = [];
     for (const part of chunks(names, listedAStatement)) {
-      const roles = this.#db.selectFrom('role_members').select(['domain', 'role as list', 'member']);
-      const groups = this.#db.selectFrom('group_members').select(['domain', 'group_name as list', 'member']);
-      for (const row of await roles.where('member', 'in', part).execute()) found.push(membership('role', row));
-      for (const row of await groups.where('member', 'in', part).execute()) found.push(membership('group', row));
+      const members = this.#db.selectFrom('members').select(['domain', 'kind', 'list', 'member']);
+      for (const { domain, ...row } of await members.where('member', 'in', part).execute()) {
+        found.push({ ...row, domain: parseDomainName(domain) });
+      }
     }
     const keyed = found.map((one) => [`${one.domain}:${one.kind}.${one.list} ${one.member}`, one] as const);
     return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, one]) => one);
@@ -151,16 +151,13 @@ export class KyselyStoreReader implements StoreReader {
   async membersOf(domain: DomainName): Promise<readonly string[]> {
     const found = new Set<string>();
     const prefix = `${domain}.`;
-    for (const table of ['role_members', 'group_members'] as const) {
-      const members = this.#db.selectFrom(table).select('member').distinct().where('member', '<', successor(prefix));
-      for (let after = prefix; ; ) {
-        const rows = await members.where('member', '>', after).orderBy('member').limit(membersAPage).execute();
-        for (const { member } of rows) if (!/[.:]/.test(member.slice(prefix.length))) found.add(member);
-        if (rows.length < membersAPage) break;
-        after = rows.at(-1)?.member ?? '';
-      }
+    const members = this.#db.selectFrom('members').select('member').distinct().where('member', '<', successor(prefix));
+    for (let after = prefix; ; ) {
+      const rows = await members.where('member', '>', after).orderBy('member').limit(membersAPage).execute();
+      for (const { member } of rows) if (!/[.:]/.test(member.slice(prefix.length))) found.add(member);
+      if (rows.length < membersAPage) return [...found].sort();
+      after = rows.at(-1)?.member ?? '';
     }
-    return [...found].sort();
   }
 
   formHolder(name: DomainName): Promise<FormHolder | undefined> {
@@ -170,13 +167,6 @@ export class KyselyStoreReader implements StoreReader {
   endedNames(names: readonly string[]): Promise<readonly EndedName[]> {
     return readEndedNames(this.#db, names);
   }
-}
-
-function membership(
-  kind: Membership['kind'],
-  row: { readonly domain: string; readonly list: string; readonly member: string },
-): Membership {
-  return { ...row, kind, domain: parseDomainName(row.domain) };
 }
 
 /** Conditions on the column `member`, each of which its index answers. */

@@ -6,22 +6,13 @@ import {
   isSameAssertion,
   isSameInBundle,
   type ListDiff,
-  type MembersDiff,
   plainAssertion,
   policyKey,
 } from './diff-domains.ts';
-import type {
-  DomainContent,
-  DomainRecord,
-  GroupRecord,
-  MemberRecord,
-  PolicyRecord,
-  RoleRecord,
-  StoredAssertion,
-  StoredPolicy,
-} from './records.ts';
+import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
+import { writeLists } from './write-lists.ts';
 import { writeServices } from './write-services.ts';
 
 export interface WriteContext {
@@ -54,8 +45,7 @@ export async function writeDomain(
 ): Promise<void> {
   await writeDomainRow(context, after);
   await writeAccount(context, after);
-  await writeRoles(context, after, diff);
-  await writeGroups(context, after, diff);
+  await writeLists(context.db, after.name, diff);
   await writePolicies(context, before, after.name, diff.policies);
   await writeServices(context, after.name, diff.services);
 }
@@ -95,143 +85,6 @@ async function writeAccount({ db }: WriteContext, domain: DomainContent): Promis
   await db
     .insertInto('cloud_accounts')
     .values({ domain: domain.name, provider: 'aws', account: domain.awsAccount })
-    .execute();
-}
-
-function memberRow(member: MemberRecord) {
-  return {
-    member: member.name,
-    expires: orNull(member.expires),
-    disabled: flag(member.disabled),
-    review: orNull(member.review),
-  };
-}
-
-/** Members that are gone or differ; what differs is taken out and put in again. */
-function stale(diff: ListDiff<MemberRecord>): string[] {
-  return [...diff.removed, ...diff.changed.map((change) => change.before)].map((member) => member.name);
-}
-
-function fresh(diff: ListDiff<MemberRecord>): MemberRecord[] {
-  return [...diff.added, ...diff.changed.map((change) => change.after)];
-}
-
-async function writeRoles({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
-  await removeLists(db, 'roles', domain, diff.removedRoles);
-  for (const role of diff.roles) await writeRole(db, domain, role);
-}
-
-async function writeRole(db: Kysely<Schema>, domain: string, diff: MembersDiff<RoleRecord>): Promise<void> {
-  const role = diff.after;
-  if (diff.fields) {
-    const row = {
-      description: orNull(role.description),
-      trust: orNull(role.trust),
-      token_expiry_seconds: orNull(role.tokenExpirySeconds),
-      cert_expiry_seconds: orNull(role.certExpirySeconds),
-    };
-    await db
-      .insertInto('roles')
-      .values({ domain, name: role.name, member_count: 0, ...row })
-      .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
-      .execute();
-  }
-  for (const names of chunks(stale(diff.members), rowsAStatement)) {
-    await db
-      .deleteFrom('role_members')
-      .where('domain', '=', domain)
-      .where('role', '=', role.name)
-      .where('member', 'in', names)
-      .execute();
-  }
-  for (const members of chunks(fresh(diff.members), rowsAStatement)) {
-    const rows = members.map((member) => ({ domain, role: role.name, ...memberRow(member) }));
-    await db.insertInto('role_members').values(rows).execute();
-  }
-  await countMembers(db, 'roles', domain, diff);
-}
-
-async function writeGroups({ db }: WriteContext, { name: domain }: DomainContent, diff: DomainDiff): Promise<void> {
-  await removeLists(db, 'groups', domain, diff.removedGroups);
-  for (const group of diff.groups) await writeGroup(db, domain, group);
-}
-
-async function writeGroup(db: Kysely<Schema>, domain: string, diff: MembersDiff<GroupRecord>): Promise<void> {
-  const group = diff.after;
-  if (diff.fields) {
-    const row = { description: orNull(group.description) };
-    await db
-      .insertInto('groups')
-      .values({ domain, name: group.name, member_count: 0, ...row })
-      .onConflict((conflict) => conflict.columns(['domain', 'name']).doUpdateSet(row))
-      .execute();
-  }
-  for (const names of chunks(stale(diff.members), rowsAStatement)) {
-    await db
-      .deleteFrom('group_members')
-      .where('domain', '=', domain)
-      .where('group_name', '=', group.name)
-      .where('member', 'in', names)
-      .execute();
-  }
-  for (const members of chunks(fresh(diff.members), rowsAStatement)) {
-    const rows = members.map((member) => ({ domain, group_name: group.name, ...memberRow(member) }));
-    await db.insertInto('group_members').values(rows).execute();
-  }
-  await countMembers(db, 'groups', domain, diff);
-}
-
-/** INVARIANT: who takes a role or group away has read all of its members, so that the audit log says who lost it. */
-async function removeLists(
-  db: Kysely<Schema>,
-  table: 'roles' | 'groups',
-  domain: string,
-  lists: readonly (RoleRecord | GroupRecord)[],
-): Promise<void> {
-  for (const { name, members } of lists) {
-    await removeMembers(db, table, domain, { name, members });
-    const { numDeletedRows } = await db
-      .deleteFrom(table)
-      .where('domain', '=', domain)
-      .where('name', '=', name)
-      .where('member_count', '=', members.length)
-      .executeTakeFirstOrThrow();
-    if (numDeletedRows !== 1n) throw new Error(`not all members of \`${domain}:${name}\` were read`);
-  }
-}
-
-/** Before their list, which would take all of them away in one statement. */
-async function removeMembers(
-  db: Kysely<Schema>,
-  table: 'roles' | 'groups',
-  domain: string,
-  { name, members }: Pick<RoleRecord | GroupRecord, 'name' | 'members'>,
-): Promise<void> {
-  if (members.length <= rowsAStatement) return;
-  for (const part of chunks(members, rowsAStatement)) {
-    const names = part.map((member) => member.name);
-    const remove =
-      table === 'roles'
-        ? db.deleteFrom('role_members').where('role', '=', name)
-        : db.deleteFrom('group_members').where('group_name', '=', name);
-    await remove.where('domain', '=', domain).where('member', 'in', names).execute();
-  }
-}
-
-/** The count of a role or group follows its members. */
-async function countMembers(
-  db: Kysely<Schema>,
-  table: 'roles' | 'groups',
-  domain: string,
-  { after, members }: MembersDiff<RoleRecord | GroupRecord>,
-): Promise<void> {
-  const more = members.added.length - members.removed.length;
-  if (more === 0) return;
-  await db
-    .updateTable(table)
-    .set((count) => ({ member_count: count('member_count', '+', more) }))
-    .where('domain', '=', domain)
-    .where('name', '=', after.name)
     .execute();
 }
 

@@ -208,10 +208,10 @@ test.after('the number of members that stands beside each list is right after al
   const database = new Database(`${server.folder}/signet.db`, { readonly: true });
   const wrong = database
     .prepare(
-      `select name from roles where member_count <> (select count(*) from role_members
-         where role_members.domain = roles.domain and role = roles.name)
-       union all select name from groups where member_count <> (select count(*) from group_members
-         where group_members.domain = groups.domain and group_name = groups.name)`,
+      `select name from roles where member_count <> (select count(*) from members
+         where members.domain = roles.domain and kind = 'role' and list = roles.name)
+       union all select name from groups where member_count <> (select count(*) from members
+         where members.domain = groups.domain and kind = 'group' and list = groups.name)`,
     )
     .all();
   database.close();

@@ -1,14 +1,11 @@
 import { join } from 'node:path';
 import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
-import { addMemberCounts } from '@signet/server/store/migrations/006-member-counts';
 import type { MemberScope } from '@signet/server/store/read-members';
 import type { DomainContent, DomainRecord, MemberRecord } from '@signet/server/store/records';
-import { SignetSqliteDialect } from '@signet/server/store/sqlite/dialect';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import type { Store, StoreChanges, StoreState } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { temporaryFolder } from '#support/temp';
 
@@ -181,20 +178,6 @@ test('the number of members follows every change', async (t) => {
   t.deepEqual(counts(), { admin: 1, reader: 1, fresh: 2, other: 1, team: 2 });
   await store.change(by, (transaction) => transaction.deleteDomain(a));
   t.deepEqual(counts(), {});
-});
-
-test('a store from before the counts gets them', async (t) => {
-  const { file, store, counts } = await openWorld(t, sketch);
-  const expected = counts();
-  await store.close();
-  const database = new Database(file);
-  database.exec(`alter table roles drop column member_count; alter table groups drop column member_count;
-    drop index role_members_by_member; create index role_members_by_member on role_members (member);
-    drop index group_members_by_member; create index group_members_by_member on group_members (member)`);
-  const db = new Kysely<unknown>({ dialect: new SignetSqliteDialect(database, 'changes') });
-  await addMemberCounts(db);
-  await db.destroy();
-  t.deepEqual(counts(), expected);
 });
 
 test('members come in pages, sorted, of their list alone', async (t) => {

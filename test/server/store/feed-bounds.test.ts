@@ -151,7 +151,7 @@ test('a writer that leaves no rows, as one of the version before would, is notic
   await save('a', ['m.x', 'm.y']);
   const live = await follow();
   inFile(file, (database) => {
-    database.exec(`delete from role_members where member = 'm.x'; update roles set member_count = 1;
+    database.exec(`delete from members where member = 'm.x'; update roles set member_count = 1;
       update meta set counter = counter + 1`);
   });
   await live.refresh();

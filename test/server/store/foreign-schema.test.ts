@@ -40,7 +40,7 @@ function alter(file: string, sql: string, unsafe = false): void {
   database.close();
 }
 
-const makeEvilAdmin = `insert into role_members (domain, role, member, disabled) values ('sys.auth', 'admin', 'evil.one', 0);
+const makeEvilAdmin = `insert into members (domain, kind, list, member, disabled) values ('sys.auth', 'role', 'admin', 'evil.one', 0);
   update roles set member_count = member_count + 1 where domain = 'sys.auth' and name = 'admin';`;
 
 /** Makes whoever it names a member when the restore writes its own audit record. */
@@ -48,7 +48,7 @@ const trigger = `create trigger evil after insert on audit begin ${makeEvilAdmin
 
 const admins = (file: string) => {
   const database = new Database(file, { readonly: true });
-  const rows = database.prepare("select member from role_members where domain = 'sys.auth'").pluck().all();
+  const rows = database.prepare("select member from members where domain = 'sys.auth'").pluck().all();
   database.close();
   return rows;
 };
@@ -68,8 +68,8 @@ const alterations: readonly (readonly [note: string, sql: string, said: RegExp, 
   ['a further column', 'alter table roles add column evil text', /has another definition of table roles: /],
   [
     'a generated column',
-    "alter table role_members add column evil text generated always as ('x') virtual",
-    /has another definition of table role_members: /,
+    "alter table members add column evil text generated always as ('x') virtual",
+    /has another definition of table members: /,
   ],
   [
     'an altered default',
@@ -165,7 +165,7 @@ test('a store whose tables were redefined gives way to a good backup, with nothi
 
 test('a changed row with a digest made again is refused: only the key makes a seal', async (t) => {
   const { file, backup, digest } = await openWorld(t);
-  const add = `insert into role_members (domain, role, member, disabled) values ('sys.auth', 'admin', 'evil.one', 0);
+  const add = `insert into members (domain, kind, list, member, disabled) values ('sys.auth', 'role', 'admin', 'evil.one', 0);
     update roles set member_count = 2 where domain = 'sys.auth'`;
   const changed = /^backup `.*` was changed after it was made$/;
   alter(backup, add);

@@ -174,7 +174,7 @@ test('a backup while another process writes is the store at one instant', async 
     // The first change made two domains, as each that follows.
     t.is(auditRecords, 2 * counter);
     const database = new Database(join(folder, name), { readonly: true });
-    const members = "select domain, member from role_members where domain in ('one', 'two') order by domain";
+    const members = "select domain, member from members where domain in ('one', 'two') order by domain";
     const rows = database.prepare(members).all();
     database.close();
     t.deepEqual(

@@ -340,7 +340,7 @@ const altered: readonly (readonly [note: string, alter: (backup: string) => void
     (backup) => {
       const database = new Database(backup);
       database.exec(
-        "insert into role_members (domain, role, member, disabled) values ('media', 'viewer', 'evil.one', 0)",
+        "insert into members (domain, kind, list, member, disabled) values ('media', 'role', 'viewer', 'evil.one', 0)",
       );
       database.close();
     },

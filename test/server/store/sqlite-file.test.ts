@@ -296,7 +296,7 @@ test('a change that was cut off before the file had its log is rolled back at th
   database.pragma('journal_mode = delete');
   // What does not fit is written into the file before the end, with what was there in a journal.
   database.pragma('cache_size = 1');
-  database.exec("begin; update role_members set member = member || 'x'; update role_members set disabled = 1");
+  database.exec("begin; update members set member = member || 'x'; update members set disabled = 1");
   for (const suffix of ['', '-journal', '.witness']) copyFileSync(`${file}${suffix}`, `${killed}${suffix}`);
   database.close();
   t.false(readFileSync(killed).equals(readFileSync(file)));

@@ -12,6 +12,7 @@ import { addDelegatedKeys } from './010-delegated-keys.ts';
 import { addSequence } from './011-sequence.ts';
 import { addChanges } from './012-changes.ts';
 import { addPolicyVersion } from './013-policy-version.ts';
+import { mergeMembers } from './014-members.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -28,4 +29,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '011-sequence': { up: addSequence },
   '012-changes': { up: addChanges },
   '013-policy-version': { up: addPolicyVersion },
+  '014-members': { up: mergeMembers },
 };

@@ -68,10 +68,14 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
 const miscounted = z.array(z.object({ name: z.string() }));
 const miscountedLists = `
   select domain || ':role.' || name as name from roles where member_count <>
-    (select count(*) from role_members where role_members.domain = roles.domain and role = roles.name)
+    (select count(*) from members where members.domain = roles.domain and kind = 'role' and list = roles.name)
   union all
   select domain || ':group.' || name from groups where member_count <>
-    (select count(*) from group_members where group_members.domain = groups.domain and group_name = groups.name)
+    (select count(*) from members where members.domain = groups.domain and kind = 'group' and list = groups.name)
+  union all
+  select distinct domain || ':' || kind || '.' || list from members where
+    not exists (select 1 from roles where kind = 'role' and roles.domain = members.domain and name = list) and
+    not exists (select 1 from groups where kind = 'group' and groups.domain = members.domain and name = list)
   order by 1`;
 
 /** Quotas rely on the number of members that stands beside each list. */
