@@ -1,7 +1,7 @@
 import { parseDomainName, parsePolicyName, parseRoleName } from '@signet/policy-engine/names';
+import type { DomainRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
-import type { DomainRecord } from '@signet/server/store/records';
 
 export interface ImpactWorkload {
   readonly name: string;

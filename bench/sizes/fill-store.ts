@@ -6,8 +6,8 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { AssertionRecord, DomainContent, MemberRecord, RoleRecord } from '@signet/server/store/records';
-import type { Store } from '@signet/server/store/store';
+import type { AssertionRecord, DomainContent, MemberRecord, RoleRecord } from '@signet/server/model/records';
+import type { Store } from '@signet/server/model/store';
 
 /** How much a store holds. Everything is spread evenly, apart from one role of the first domain. */
 export interface StoreSize {

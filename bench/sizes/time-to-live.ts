@@ -2,9 +2,9 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
-import type { RoleRecord } from '@signet/server/store/records';
+import type { RoleRecord } from '@signet/server/model/records';
+import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { Store } from '@signet/server/store/store';
 import type { Target } from '../token/load.ts';
 import { domainName } from './fill-store.ts';
 

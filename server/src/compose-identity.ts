@@ -26,8 +26,8 @@ import { foreignRefreshAlarm } from './instances/foreign-refresh.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
 import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-addresses.ts';
 import type { Logger } from './logger.ts';
+import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
-import type { Store } from './store/store.ts';
 
 export interface IdentityParts extends DecideAgainDeps {
   readonly config: ServerConfig;

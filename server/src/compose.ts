@@ -18,14 +18,12 @@ import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
 import { openDryRuns } from './management/dry-runs.ts';
 import { reservationOf } from './management/name-safeguards.ts';
+import type { Store, StoreCondition } from './model/store.ts';
 import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
-import { isUnwritable } from './store/sqlite/errors.ts';
-import { openSqliteStore } from './store/sqlite/open.ts';
-import type { Store } from './store/store.ts';
-import type { StoreCondition } from './store/store-database.ts';
+import { isUnwritable, openStore } from './store/open.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 
@@ -57,7 +55,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const { logger, clock = systemClock, peers = noPeers } = deps;
   await using cleanup = new AsyncDisposableStack();
   let hasStarted = false;
-  const store = deps.store ?? (await openSqliteStore(config.storeFile, { clock, tellsTime: () => hasStarted }));
+  const store = deps.store ?? (await openStore(config, { clock, tellsTime: () => hasStarted }));
   if (deps.store === undefined) cleanup.defer(() => store.close());
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const files = keyFilesIn(config.keysDir);

@@ -1,7 +1,7 @@
 import { usualBounds, Work } from './impact/work.ts';
 import type { ImpactJob } from './management/dry-runs.ts';
 import { findImpact } from './management/find-impact.ts';
-import { openSqliteStore } from './store/sqlite/open.ts';
+import { openStore } from './store/open.ts';
 import { answerJobs } from './work-process/answer-jobs.ts';
 
 /* The process of `management/dry-runs.ts`: it reads the store by itself, so that nothing large goes through the request loop. */
@@ -9,7 +9,7 @@ import { answerJobs } from './work-process/answer-jobs.ts';
 answerJobs(async (job) => {
   // Our own parent asks.
   const { storeFile, question } = job as ImpactJob;
-  const store = await openSqliteStore(storeFile, { readonly: true });
+  const store = await openStore({ storeFile }, { readonly: true });
   try {
     return await findImpact(store, question, new Work(usualBounds));
   } finally {

@@ -7,8 +7,8 @@ import {
   parseServiceName,
   servicePrincipal,
 } from '@signet/policy-engine/names';
+import { credentialsOf, isKnownIdentity } from './access/known-identity.ts';
 import { UnauthenticatedError } from './errors.ts';
-import { credentialsOf, isKnownIdentity } from './principal.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 
 /** The fields of a principal token that count here. Times in seconds since the epoch. */

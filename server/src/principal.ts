@@ -8,15 +8,15 @@ import {
   parseServiceName,
   type RoleName,
   servicePrincipal,
-  splitPrincipal,
 } from '@signet/policy-engine/names';
 import { certificateThumbprint } from '@signet/policy-engine/token';
+import { credentialsOf, isKnownIdentity, requireOwnTime } from './access/known-identity.ts';
 import { issueTimeOf } from './certificates/build-certificate.ts';
 import { type ReadCertificate, readCertificate } from './certificates/certificate-reader.ts';
 import { DerError } from './certificates/der-reader.ts';
 import { oids } from './certificates/oids.ts';
 import { UnauthenticatedError } from './errors.ts';
-import { principalState, type Snapshot } from './snapshot/snapshot.ts';
+import type { Snapshot } from './snapshot/snapshot.ts';
 
 /**
  * Who is calling: a service or user, or the holder of a role certificate, who is not an identity
@@ -133,31 +133,9 @@ export function checkClientCertificate(
   return principal;
 }
 
-function requireOwnTime(claimed: string, issuedAt: number, from: number): void {
-  if (!isOfPredecessor(issuedAt, from)) return;
-  throw new UnauthenticatedError('client certificate is of a deleted service or domain of the same name', {
-    detail: { claimed },
-  });
-}
-
-/**
- * Whether a certificate was issued before credentials of its name count (both in milliseconds). Certificates tell the second; those of
- * the same second that were given to the name before were revoked with it.
- */
-export function isOfPredecessor(issuedAt: number, from: number): boolean {
-  return issuedAt < Math.floor(from / 1000) * 1000;
-}
-
 function credentialsFrom(principal: Principal, snapshot: Snapshot): number {
   if (principal.kind === 'role') return snapshot.domain(principal.domain)?.credentialsFrom ?? 0;
   return credentialsOf(principal.name, snapshot);
-}
-
-/** Since when credentials of a service count (milliseconds since the epoch): those issued before were given to another one of this name. */
-export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
-  const parts = splitPrincipal(name);
-  if (parts === undefined) return 0;
-  return snapshot.domain(parts.domain)?.services.get(parts.service)?.credentialsFrom ?? 0;
 }
 
 /**
@@ -167,21 +145,4 @@ export function credentialsOf(name: PrincipalName, snapshot: Snapshot): number {
 function isKnown(principal: Principal, snapshot: Snapshot): boolean {
   if (principal.kind === 'role') return snapshot.domain(principal.domain) !== undefined;
   return isKnownIdentity(principal.name, snapshot);
-}
-
-/** Whether a service or user may act at all. */
-export function isKnownIdentity(name: PrincipalName, snapshot: Snapshot): boolean {
-  const state = principalState(snapshot, name);
-  return state === 'active' || (state === 'unknown' && /^user\.[^.]+$/.test(name));
-}
-
-/**
- * Asked again where something is about to be handed out to who was known when it asked: whoever has the name by then may be somebody
- * else than the holder of the certificate, issued at `issuedAt` (milliseconds). Throws `UnauthenticatedError`.
- */
-export function requireKnownIdentity(name: PrincipalName, snapshot: Snapshot, issuedAt?: number): void {
-  if (!isKnownIdentity(name, snapshot)) {
-    throw new UnauthenticatedError('client certificate names no enabled service', { detail: { claimed: name } });
-  }
-  if (issuedAt !== undefined) requireOwnTime(name, issuedAt, credentialsOf(name, snapshot));
 }

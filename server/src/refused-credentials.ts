@@ -1,4 +1,4 @@
-import type { Store } from './store/store.ts';
+import type { Store } from './model/store.ts';
 
 /** Counts credentials that were refused, and writes down how many for each reason, once in a while: never a record for each request. */
 export interface RefusedCredentials {

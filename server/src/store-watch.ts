@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
-import type { Store } from './store/store.ts';
-import { clockToleranceMs, type StoreCondition } from './store/store-database.ts';
+import type { Store } from './model/store.ts';
+import { clockToleranceMs, type StoreCondition } from './model/store.ts';
 
 /**
  * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong, nobody knows which.

@@ -46,6 +46,7 @@ const writers: Readonly<Record<string, string>> = {
   'server/src/store/sqlite/carry-over.ts': 'in a restore',
   'server/src/store/store-transaction.ts': 'says it by `#touch`',
   'server/src/store/write-domain.ts': 'called by the transaction',
+  'server/src/store/write-lists.ts': 'called by the transaction',
   'server/src/store/write-services.ts': 'called by the transaction',
 };
 

@@ -9,8 +9,8 @@ import {
 } from '@signet/policy-engine/names';
 import type { TestAuthority } from '@signet/policy-engine/testing';
 import { checkAccess } from '@signet/server/access/check-access';
+import type { DomainRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
-import type { DomainRecord } from '@signet/server/store/records';
 import { referenceDecide } from './reference.ts';
 
 /** One request about the domain `catalog`, and its policy. */

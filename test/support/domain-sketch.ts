@@ -7,7 +7,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { Effect } from '@signet/policy-engine/wire';
-import type { DomainContent, MemberRecord } from '@signet/server/store/records';
+import type { DomainContent, MemberRecord } from '@signet/server/model/records';
 
 export interface RoleSketch {
   readonly members?: readonly (string | MemberRecord)[];

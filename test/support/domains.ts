@@ -5,9 +5,9 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import type { AssertionRecord, DomainContent, DomainRecord, MemberRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
-import type { AssertionRecord, DomainContent, DomainRecord, MemberRecord } from '@signet/server/store/records';
 
 /** A member: its name, or its name with what differs from a plain lasting one. */
 export type MemberSketch = string | (Partial<MemberRecord> & { readonly name: string });

@@ -1,6 +1,5 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/certificates/build-certificate';
-import type { RecordingConditions } from '@signet/server/certificates/certificate-store';
 import { relativeName } from '@signet/server/certificates/distinguished-name';
 import { issuerFromPem } from '@signet/server/certificates/issuer-files';
 import type { NamingRules } from '@signet/server/certificates/naming';
@@ -10,7 +9,8 @@ import type { AttestationRequest, Attested } from '@signet/server/instances/atte
 import { plainlyAttested } from '@signet/server/instances/attestation/attestation';
 import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
-import type { InstanceKey, InstanceStatus } from '@signet/server/instances/instance-store';
+import type { RecordingConditions } from '@signet/server/model/certificate-store';
+import type { InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { createPki } from './pki.ts';
 import { ecPair, type Pair } from './requests.ts';

@@ -6,9 +6,9 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { Effect, WireConditions } from '@signet/policy-engine/wire';
+import type { DomainRecord, MemberRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
-import type { DomainRecord, MemberRecord } from '@signet/server/store/records';
 
 /**
  * `[effect, role, action, resource, conditions]`; a resource without a colon belongs to the domain itself. Conditions: sets of a key to

@@ -20,9 +20,9 @@ import * as domainEdits from '@signet/server/management/edits/domains';
 import * as listEdits from '@signet/server/management/edits/member-lists';
 import * as policyEdits from '@signet/server/management/edits/policies';
 import * as serviceEdits from '@signet/server/management/edits/services';
+import type { SigningKeyRecord } from '@signet/server/model/records';
+import type { Store, StoreTransaction } from '@signet/server/model/store';
 import type { LiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
-import type { Store, StoreTransaction } from '@signet/server/store/store';
 import { type DomainSketch, domainContent } from './domains.ts';
 
 /* Changes at random, of few names, so that they hit each other: every edit of the management API, and every method of a transaction. */

@@ -1,5 +1,5 @@
-import type { Revocation } from '@signet/server/certificates/certificate-store';
-import type { Store } from '@signet/server/store/store';
+import type { Revocation } from '@signet/server/model/certificate-store';
+import type { Store } from '@signet/server/model/store';
 
 /** Revokes a certificate as an operator does; false when there is none, or it was revoked before. */
 export function revoke(store: Store, serial: string, revocation: Revocation): Promise<boolean> {

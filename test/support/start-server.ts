@@ -6,9 +6,9 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { createServer, type RunningServer } from '@signet/server/compose';
 import { loadConfig, type ServerConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
+import type { Store } from '@signet/server/model/store';
 import { noPeers, type Peers } from '@signet/server/peers';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { Store } from '@signet/server/store/store';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
 

@@ -13,7 +13,7 @@ import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority
 import { rowSerial } from '@signet/server/certificates/ssh/certificate-log';
 import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import type { DomainContent } from '@signet/server/store/records';
+import type { DomainContent } from '@signet/server/model/records';
 import test, { type ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { type Answering, confirm, registration, worldWith } from '#support/called-provider';

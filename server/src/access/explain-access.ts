@@ -4,7 +4,7 @@ import { InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { principalClasses } from '../impact/principal-classes.ts';
 import { type ExplainedRole, explainRoles, isSwitchedOff } from '../roles/explain-roles.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { runAtOnce } from '../snapshot/steps.ts';
+import { runAtOnce } from '../steps/steps.ts';
 import { type AccessQuery, checkAccess } from './check-access.ts';
 
 /** Why a principal may or may not do something. */

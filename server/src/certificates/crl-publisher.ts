@@ -1,7 +1,7 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { NotFoundError } from '../errors.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
 import { type Pace, signingTurns } from '../signing-turns.ts';
-import type { CertificateStore } from './certificate-store.ts';
 import { buildCrl, crlToPem } from './crl.ts';
 import type { Issuer } from './issuer.ts';
 import type { Issuers } from './issuers.ts';

@@ -1,31 +1,12 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { runInSlices } from '../snapshot/steps.ts';
+import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
+import { runInSlices } from '../steps/steps.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';
 import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 import { pemInSteps } from './pem.ts';
-
-/** Why a certificate was revoked (RFC 5280 §5.3.1), as far as we tell them apart. */
-export const revocationReasons = [
-  'unspecified',
-  'key-compromise',
-  'affiliation-changed',
-  'superseded',
-  'cessation-of-operation',
-] as const;
-
-export type RevocationReason = (typeof revocationReasons)[number];
-
-/** One certificate that was revoked. */
-export interface RevokedCertificate {
-  /** Hexadecimal. */
-  readonly serial: string;
-  /** Seconds since the epoch. */
-  readonly revokedAt: number;
-  readonly reason: RevocationReason;
-}
 
 const reasonCodes: Readonly<Record<RevocationReason, number>> = {
   unspecified: 0,

@@ -1,6 +1,6 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import type { InstanceStore } from '../instances/instance-store.ts';
-import type { CertificateStore } from './certificate-store.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { InstanceStore } from '../model/instance-store.ts';
 import type { CrlPublisher } from './crl-publisher.ts';
 import { watchSteadiness } from './steadiness.ts';
 

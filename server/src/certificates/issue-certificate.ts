@@ -1,18 +1,13 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { CertificateKind, CertificateStore } from '../model/certificate-store.ts';
 import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
 import { certificateToPem } from './certificate-reader.ts';
-import type { CertificateStore } from './certificate-store.ts';
 import type { GrantedNames } from './csr-rules.ts';
 import { inspectCertificate } from './inspect.ts';
 import type { Issuers } from './issuers.ts';
-import {
-  type CertificateKind,
-  type CertificateProfile,
-  type CertificateUsage,
-  certificateLifetime,
-} from './profile.ts';
+import { type CertificateProfile, type CertificateUsage, certificateLifetime } from './profile.ts';
 import type { SubjectKey } from './public-key.ts';
 
 export interface IssueDeps {

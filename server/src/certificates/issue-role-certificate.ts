@@ -7,9 +7,9 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import type { CertificateStore } from './certificate-store.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
 import { type IssueDeps, type SignedCertificate, signOrder } from './issue-certificate.ts';

@@ -1,5 +1,5 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
-import type { CertificateStore, RevocationRow } from './certificate-store.ts';
+import type { CertificateStore, RevocationRow } from '../model/certificate-store.ts';
 
 /** Which certificates were revoked, in memory: asked on every request, brought up to date in the background. */
 export interface LiveRevocations {

@@ -2,7 +2,7 @@ import { generateKeyPair } from 'node:crypto';
 import { promisify } from 'node:util';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { type PrincipalName, parseDomainName, parseServiceName, servicePrincipal } from '@signet/policy-engine/names';
-import type { CertificateStore } from './certificate-store.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
 import { relativeName } from './distinguished-name.ts';
 import { type IssueDeps, signOrder } from './issue-certificate.ts';
 import { type NamingRules, serviceSpiffeId } from './naming.ts';

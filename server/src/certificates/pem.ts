@@ -1,4 +1,4 @@
-import { runAtOnce, type Steps } from '../snapshot/steps.ts';
+import { runAtOnce, type Steps } from '../steps/steps.ts';
 
 /** Octets of a line of 64 characters in base64. */
 const lineOctets = 48;

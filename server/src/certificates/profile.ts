@@ -1,7 +1,5 @@
+import type { CertificateKind } from '../model/certificate-store.ts';
 import type { AltName } from './subject-alt-names.ts';
-
-/** What a certificate is for: an instance of a service, a service itself, or a role of a principal. */
-export type CertificateKind = 'instance' | 'service' | 'role';
 
 /** Extended key usages: what the holder may be on a connection. */
 export type CertificateUsage = 'client' | 'server' | 'both';

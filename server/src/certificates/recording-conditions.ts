@@ -1,8 +1,8 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
-import { requireKnownIdentity } from '../principal.ts';
+import { requireKnownIdentity } from '../access/known-identity.ts';
+import type { RecordingConditions } from '../model/certificate-store.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { RecordingConditions } from './certificate-store.ts';
 
 /** What it takes to decide on a right now, and again when what it gives is recorded. */
 export interface DecideAgainDeps {

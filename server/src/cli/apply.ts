@@ -9,7 +9,7 @@ import { type ApplySummary, applyDocuments } from '../management/apply-documents
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { parsePlanFile, plannedState } from '../management/plan-file.ts';
 import { parseReason } from '../management/require-reason.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { openStore } from '../store/open.ts';
 import { describeFailure } from './describe-failure.ts';
 import { documentRulesOf } from './document-rules.ts';
 import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
@@ -53,7 +53,7 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
   const planned =
     options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(config.storeFile);
+  const store = await openStore(config);
   try {
     const context = {
       actor: `local:${localUser()}`,

@@ -2,8 +2,8 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../model/store.ts';
+import { openStore } from '../store/open.ts';
 import { action, CommandFailedError, configPathOf, print, UsageError } from './run.ts';
 
 interface ListOptions {
@@ -62,7 +62,7 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
 
 async function withStore(command: Command, work: (store: Store) => Promise<void>): Promise<void> {
   const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(storeFile, { readonly: true });
+  const store = await openStore({ storeFile }, { readonly: true });
   try {
     await work(store);
   } finally {

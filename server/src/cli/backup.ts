@@ -2,8 +2,7 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { backUpStore } from '../store/sqlite/backup.ts';
-import { ensureSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
+import { backUpStore, ensureSealKey, sealKeyName } from '../store/maintenance.ts';
 import { action, configPathOf, print } from './run.ts';
 
 /** `signet backup`: a copy of the store, also while it is served. */

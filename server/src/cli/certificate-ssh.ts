@@ -1,5 +1,5 @@
 import { Command, InvalidArgumentError, Option } from 'commander';
-import { revocationReasons } from '../certificates/crl.ts';
+import { revocationReasons } from '../model/certificate-store.ts';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { action, print, UsageError } from './run.ts';
 

@@ -1,13 +1,13 @@
 import { userInfo } from 'node:os';
 import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
-import type { CertificateRecord, CertificateRow, CertificateStore } from '../certificates/certificate-store.ts';
-import { type RevocationReason, revocationReasons } from '../certificates/crl.ts';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { NotFoundError } from '../errors.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { Store } from '../store/store.ts';
+import type { CertificateRecord, CertificateRow, CertificateStore } from '../model/certificate-store.ts';
+import { type RevocationReason, revocationReasons } from '../model/certificate-store.ts';
+import type { Store } from '../model/store.ts';
+import { openStore } from '../store/open.ts';
 import { revokeSshCommand } from './certificate-ssh.ts';
 import { action, configPathOf, print } from './run.ts';
 
@@ -48,7 +48,7 @@ async function withStore<Result>(
   use: (certificates: CertificateStore, store: Store) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(config.storeFile, { clock: systemClock });
+  const store = await openStore(config, { clock: systemClock });
   try {
     return await use(store.certificates, store);
   } finally {

@@ -5,9 +5,9 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { UnknownDomainError } from '../errors.ts';
 import { documentOf, exportDomain } from '../management/export-domain.ts';
-import type { DomainRecord } from '../store/records.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { Store } from '../store/store.ts';
+import type { DomainRecord } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
+import { openStore } from '../store/open.ts';
 import { action, configPathOf, print, printRaw } from './run.ts';
 import { outputFolder, refuseExisting, writeOutput } from './written-output.ts';
 
@@ -30,7 +30,7 @@ export function exportCommand(): Command {
 
 async function exportDocuments(folder: string | undefined, options: ExportOptions, command: Command): Promise<void> {
   const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(storeFile, { readonly: true });
+  const store = await openStore({ storeFile }, { readonly: true });
   try {
     const documents = await documentsOf(store, options.domain);
     if (folder !== undefined) {

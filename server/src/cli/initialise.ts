@@ -20,8 +20,8 @@ import {
 import { keyFilesIn } from '../keys/key-files.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import { ensureSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
+import { ensureSealKey, sealKeyName } from '../store/maintenance.ts';
+import { openStore } from '../store/open.ts';
 import { UsageError } from './run.ts';
 
 export interface InitialiseOptions {
@@ -113,7 +113,7 @@ async function makeSshAuthorities(folder: string, trustDomain: string): Promise<
 }
 
 async function makeStore(dataDir: string, clock: Clock): Promise<void> {
-  const store = await openSqliteStore(join(dataDir, 'signet.db'), { clock });
+  const store = await openStore({ storeFile: join(dataDir, 'signet.db') }, { clock });
   try {
     const files = keyFilesIn(join(dataDir, 'keys'));
     await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), files, clock });

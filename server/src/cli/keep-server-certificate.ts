@@ -10,7 +10,7 @@ import {
 import { namingRulesOf } from '../compose-identity.ts';
 import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { openStore } from '../store/open.ts';
 
 const lookMs = 600_000;
 /** A warning about the same certificate is not said more often. */
@@ -71,7 +71,7 @@ async function renewNow(config: ServerConfig, clock: Clock): Promise<void> {
   const { issuers: sources, roots, reloadIntervalMs } = config.certificates;
   const issuers = await openIssuers({ sources, roots, reloadIntervalMs, onError: () => undefined });
   try {
-    const store = await openSqliteStore(config.storeFile, { clock, tellsTime: () => false });
+    const store = await openStore(config, { clock, tellsTime: () => false });
     try {
       const { certificates } = store;
       const rules = namingRulesOf(config);

@@ -7,8 +7,8 @@ import { keyFilesIn } from '../keys/key-files.ts';
 import { isStandby, keyStates, type SignatureLife } from '../keys/key-life.ts';
 import { keyPurposes, rotateKey, type Successor, withdrawKey } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import type { Store } from '../store/store.ts';
+import type { Store } from '../model/store.ts';
+import { openStore } from '../store/open.ts';
 import { publishedKeysCommand } from './published-keys.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
@@ -75,7 +75,7 @@ async function withStore(
   { readonly = false }: { readonly readonly?: boolean } = {},
 ): Promise<void> {
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(config.storeFile, { clock: systemClock, readonly });
+  const store = await openStore(config, { clock: systemClock, readonly });
   try {
     await work(store, config);
   } finally {

@@ -6,7 +6,7 @@ import { formatProblem } from '../errors.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { type Plan, planDocuments } from '../management/plan-documents.ts';
 import { planFileOf } from '../management/plan-file.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { openStore } from '../store/open.ts';
 import { describeImpact } from './describe-impact.ts';
 import { documentRulesOf } from './document-rules.ts';
 import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
@@ -49,7 +49,7 @@ export function planCommand(): Command {
 async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openSqliteStore(config.storeFile, { readonly: true });
+  const store = await openStore(config, { readonly: true });
   try {
     const rules = documentRulesOf(options, config);
     const made = await planDocuments(store, documents, systemClock.now(), rules);

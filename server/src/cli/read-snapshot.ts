@@ -5,7 +5,7 @@ import { checkDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { noStore, snapshotOf, withNeeded } from '../management/stored-world.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { openStore } from '../store/open.ts';
 
 /** What a question about a resource `domain:entity` may be put to. */
 export interface SnapshotSource {
@@ -20,7 +20,7 @@ export async function readSnapshotOf(source: SnapshotSource, now: number): Promi
   const { documents, configFile, resource } = source;
   if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, noStore, now).snapshot;
   const { storeFile } = loadConfig(configFile(), processEnvironment());
-  const store = await openSqliteStore(storeFile, { readonly: true });
+  const store = await openStore({ storeFile }, { readonly: true });
   try {
     // Only looked up: a text that is not a domain name finds no domain.
     const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;

@@ -4,8 +4,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { parseReason } from '../management/require-reason.ts';
-import { type BackupProof, restoreStore } from '../store/sqlite/restore.ts';
-import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
+import { type BackupProof, readSealKey, restoreStore, sealKeyName } from '../store/maintenance.ts';
 import { localUser } from './local-user.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 

@@ -5,10 +5,8 @@ import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { parseReason } from '../management/require-reason.ts';
-import { acceptLoss } from '../store/sqlite/accept-loss.ts';
-import { checkStore, type StoreCheck } from '../store/sqlite/check.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
-import { readSealKey, sealKeyName } from '../store/sqlite/seal-key.ts';
+import { acceptLoss, checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
+import { openStore } from '../store/open.ts';
 import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
@@ -53,7 +51,7 @@ export function storeCommand(): Command {
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
         const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
         const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
-        const store = await openSqliteStore(storeFile, { acceptsClock: true });
+        const store = await openStore({ storeFile }, { acceptsClock: true });
         try {
           await store.change(context, (change) => change.acceptClock());
         } finally {

@@ -6,7 +6,7 @@ import type { ServerConfig } from '../config/config.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
-import { openSqliteStore } from '../store/sqlite/open.ts';
+import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 
 /** What a worker says when it answers. */
@@ -32,7 +32,7 @@ export function restartDelay(livedMs: number, deaths: number): number {
 
 /** Makes the store and the first keys before several processes would try to at once. */
 export async function prepareStore(config: ServerConfig, logger: Logger): Promise<void> {
-  const store = await openSqliteStore(config.storeFile, { clock: systemClock, tellsTime: () => false });
+  const store = await openStore(config, { clock: systemClock, tellsTime: () => false });
   try {
     const files = keyFilesIn(config.keysDir);
     await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock }, logger);

@@ -1,6 +1,6 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
-import { piecesOf } from '../snapshot/json-steps.ts';
+import { piecesOf } from '../steps/json-steps.ts';
 import type { AppContext, Middleware } from './context.ts';
 import { TransportError } from './transport-error.ts';
 

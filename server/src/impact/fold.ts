@@ -2,7 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import { type AddMember, MembersBuilder } from '../snapshot/compile-members.ts';
 import type { DomainMembers, Entry } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import type { Steps } from '../snapshot/steps.ts';
+import type { Steps } from '../steps/steps.ts';
 import {
   type AccessChange,
   type Comparison,

@@ -3,7 +3,7 @@ import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainMembers } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { runAtOnce, type Steps } from '../snapshot/steps.ts';
+import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { Atom } from './atoms.ts';
 import {
   type ConditionalRule,

@@ -7,7 +7,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import type { Steps } from '../snapshot/steps.ts';
+import type { Steps } from '../steps/steps.ts';
 import { Work } from './work.ts';
 
 /** Principals that no membership tells apart: one by name, or all others that a wildcard member covers. */

@@ -1,4 +1,5 @@
 import { type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
+import { credentialsOf } from '../access/known-identity.ts';
 import type { CertificateRequest } from '../certificates/csr.ts';
 import { type GrantedNames, grantInstanceNames, type ServiceGrants } from '../certificates/csr-rules.ts';
 import { type CertificateOrder, type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
@@ -7,13 +8,12 @@ import { serverPrincipal } from '../certificates/own-identity.ts';
 import type { AskingCertificate } from '../certificates/ssh/issue-ssh.ts';
 import { addressResource } from '../certificates/subject-alt-names.ts';
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
-import { credentialsOf } from '../principal.ts';
+import { addressOctets, plainAddress } from '../ip-address.ts';
+import type { InstanceKey } from '../model/instance-store.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import type { AttestationRequest, Attested } from './attestation/attestation.ts';
-import { addressOctets, plainAddress } from './caller.ts';
 import type { InstanceDeps, IssueHostCertificate, SshHostCertificate } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
-import type { InstanceKey } from './instance-store.ts';
 import { authorizeLaunch, mayUseAddress, mayUseDnsSuffix, mayVouchForHost } from './launch-authorization.ts';
 import { isReservedHost } from './reserved-names.ts';
 

@@ -1,12 +1,12 @@
 import { splitPrincipal } from '@signet/policy-engine/names';
 import { altNamesOf, readCertificate } from '../certificates/certificate-reader.ts';
-import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { carriesInstanceId } from '../certificates/instance-id.ts';
 import { hostNamesOf, instanceIdName, type NamingRules } from '../certificates/naming.ts';
 import type { AskingCertificate, SshHost } from '../certificates/ssh/issue-ssh.ts';
 import { ForbiddenError } from '../errors.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { InstanceKey, InstanceStore } from '../model/instance-store.ts';
 import type { Caller } from './caller.ts';
-import type { InstanceKey, InstanceStore } from './instance-store.ts';
 
 export interface CallingHostDeps {
   readonly certificates: Pick<CertificateStore, 'find'>;

@@ -3,11 +3,11 @@ import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { type Asker, decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
+import type { InstanceKey } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { findTenant } from './attest-instance.ts';
 import { createJoinToken, type JoinTokenDeps } from './attestation/join-token.ts';
 import type { InstanceDeps } from './instance-deps.ts';
-import type { InstanceKey } from './instance-store.ts';
 
 /** `InstanceRegisterToken`: what a new instance registers with, once. */
 export interface InstanceRegisterToken {

@@ -3,10 +3,10 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
+import type { InstanceKey } from '../model/instance-store.ts';
+import type { ChangeContext } from '../model/records.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { ChangeContext } from '../store/records.ts';
 import type { InstanceDeps } from './instance-deps.ts';
-import type { InstanceKey } from './instance-store.ts';
 
 const action = authorityAction('delete');
 

@@ -1,9 +1,9 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
 import type { Logger } from '../logger.ts';
-import type { Store } from '../store/store.ts';
+import type { InstanceKey } from '../model/instance-store.ts';
+import type { Store } from '../model/store.ts';
 import type { Caller } from './caller.ts';
-import type { InstanceKey } from './instance-store.ts';
 
 /** Raises the alarm: a certificate was presented to refresh an instance that is not its own. */
 export type NoteForeignRefresh = (caller: Caller, key: InstanceKey) => Promise<void>;

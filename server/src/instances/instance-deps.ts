@@ -1,16 +1,16 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import type { CertificateStore } from '../certificates/certificate-store.ts';
 import type { IssueDeps, SignedCertificate } from '../certificates/issue-certificate.ts';
 import type { Issuers } from '../certificates/issuers.ts';
 import type { NamingRules } from '../certificates/naming.ts';
 import type { DecideAgainDeps } from '../certificates/recording-conditions.ts';
 import type { SshHost } from '../certificates/ssh/issue-ssh.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { InstanceKey, InstanceStore } from '../model/instance-store.ts';
+import type { Store } from '../model/store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { Store } from '../store/store.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
 import type { NoteForeignRefresh } from './foreign-refresh.ts';
-import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type { ReservedAddresses } from './reserved-addresses.ts';
 import type { HostRules } from './reserved-names.ts';
 

@@ -1,10 +1,11 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { servicePrincipal } from '@signet/policy-engine/names';
+import { requireKnownIdentity } from '../access/known-identity.ts';
 import { parseCertificateRequest } from '../certificates/csr.ts';
 import type { SignedCertificate } from '../certificates/issue-certificate.ts';
 import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError } from '../errors.ts';
-import { requireKnownIdentity } from '../principal.ts';
+import type { InstanceKey, InstanceStatus, Lineage } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import {
   type AttestInput,
@@ -23,7 +24,6 @@ import type { Attested } from './attestation/attestation.ts';
 import type { Caller } from './caller.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RefreshInformation } from './instance-request.ts';
-import type { InstanceKey, InstanceStatus, Lineage } from './instance-store.ts';
 
 /*
  * The certificate must be one of this very instance: a neighbour's would otherwise count as a foreign serial, and revoke it. It raises an

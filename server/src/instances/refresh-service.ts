@@ -2,16 +2,17 @@ import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from 
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../certificates/certificate-reader.ts';
-import type { CertificateRecord } from '../certificates/certificate-store.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../certificates/csr.ts';
 import { grantServiceNames } from '../certificates/csr-rules.ts';
 import { carriesInstanceId } from '../certificates/instance-id.ts';
 import { type SignedCertificate, signOrder } from '../certificates/issue-certificate.ts';
 import { decidedAgain } from '../certificates/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
+import { addressOctets } from '../ip-address.ts';
+import type { CertificateRecord } from '../model/certificate-store.ts';
 import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
 import { addressFault, asOf, findTenant } from './attest-instance.ts';
-import { addressOctets, type Caller } from './caller.ts';
+import type { Caller } from './caller.ts';
 import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
 

@@ -1,6 +1,7 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { parseCertificateRequest } from '../certificates/csr.ts';
 import { decidedAgain } from '../certificates/recording-conditions.ts';
+import type { InstanceKey } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import {
   asOf,
@@ -16,7 +17,6 @@ import {
 } from './attest-instance.ts';
 import { type InstanceDeps, type InstanceIdentity, presentedChain } from './instance-deps.ts';
 import type { RegisterInformation } from './instance-request.ts';
-import type { InstanceKey } from './instance-store.ts';
 
 /** Who registers: nobody in particular, or the holder of a certificate. */
 export interface Registrant {

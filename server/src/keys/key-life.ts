@@ -1,5 +1,5 @@
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
 
 /**
  * `next` is published and does not sign yet, `standby` neither until it is needed, `active` signs, `retired` only verifies, `withdrawn`

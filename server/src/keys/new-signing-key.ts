@@ -1,6 +1,6 @@
 import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from 'node:crypto';
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
 
 export interface NewSigningKey {
   readonly record: SigningKeyRecord;

@@ -1,8 +1,8 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { ConflictError, NotFoundError, StoreReadOnlyError } from '../errors.ts';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
-import type { StoreTransaction } from '../store/store.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
+import type { StoreTransaction } from '../model/store.ts';
 import type { KeyFiles } from './key-files.ts';
 import { isStandby, keyStates, type SignatureLife, signingOrder, standbyTime, waitingKeys } from './key-life.ts';
 import { newSigningKey } from './new-signing-key.ts';

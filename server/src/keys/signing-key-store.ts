@@ -1,4 +1,4 @@
-import type { Store } from '../store/store.ts';
+import type { Store } from '../model/store.ts';
 import type { SigningKeyStore } from './rotate-keys.ts';
 
 /** The signing keys of a store, each change in a transaction of its own and in the name of `actor`. */

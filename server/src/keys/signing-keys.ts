@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
 import { DomainError } from '../errors.ts';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
 import type { KeyFiles } from './key-files.ts';
 import { keyStates, nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from './key-life.ts';
 import { type SigningKey, type TokenSigner, tokenSigner } from './sign-token.ts';

@@ -1,6 +1,6 @@
 import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
-import type { DomainContent, DomainRecord } from '../store/records.ts';
-import type { MemberSearch, StoreReader } from '../store/store.ts';
+import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { MemberSearch, StoreReader } from '../model/store.ts';
 
 /** A domain that changes; without `before` it is new. */
 export interface ChangedDomain {

@@ -5,11 +5,11 @@ import {
   PolicyTestsFailedError,
   PreconditionFailedError,
 } from '../errors.ts';
+import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../model/records.ts';
+import type { SaveOutcome, Store } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
-import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../store/records.ts';
-import type { SaveOutcome, Store } from '../store/store.ts';
 import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';

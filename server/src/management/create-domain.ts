@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
-import type { DomainContent } from '../store/records.ts';
-import type { StoreReader } from '../store/store.ts';
+import type { DomainContent } from '../model/records.ts';
+import type { StoreReader } from '../model/store.ts';
 import {
   asOf,
   type ChangeOutcome,

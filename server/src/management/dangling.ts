@@ -1,6 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainContent } from '../store/records.ts';
-import type { StoreReader, StoreTransaction } from '../store/store.ts';
+import type { DomainContent } from '../model/records.ts';
+import type { StoreReader, StoreTransaction } from '../model/store.ts';
 import { lostGroups, usersOf } from './safeguards.ts';
 
 /** Whether the author of a change may know of a domain. */

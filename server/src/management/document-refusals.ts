@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../errors.ts';
-import type { DomainContent, DomainRecord } from '../store/records.ts';
-import type { StoreReader } from '../store/store.ts';
+import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { StoreReader } from '../model/store.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
 import { findNameFaults, lostNames, type NameRules, removalWarnings } from './name-safeguards.ts';

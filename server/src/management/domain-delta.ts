@@ -1,11 +1,3 @@
-import {
-  type DomainDiff,
-  diffLists,
-  type ListDiff,
-  type MembersDiff,
-  plainAssertion,
-  policyKey,
-} from '../store/diff-domains.ts';
 import type {
   AssertionRecord,
   DomainContent,
@@ -14,7 +6,15 @@ import type {
   PolicyRecord,
   RoleRecord,
   ServiceRecord,
-} from '../store/records.ts';
+} from '../model/records.ts';
+import {
+  type DomainDiff,
+  diffLists,
+  type ListDiff,
+  type MembersDiff,
+  plainAssertion,
+  policyKey,
+} from '../store/diff-domains.ts';
 
 /** What a change makes of a domain, without what it leaves as it is: as large as the change, however large the domain. */
 export interface DomainDelta {

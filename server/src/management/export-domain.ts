@@ -1,7 +1,7 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { stringify } from 'yaml';
 import { ConflictError } from '../errors.ts';
-import type { AssertionRecord, DomainContent, MemberRecord, PolicyRecord, ServiceRecord } from '../store/records.ts';
+import type { AssertionRecord, DomainContent, MemberRecord, PolicyRecord, ServiceRecord } from '../model/records.ts';
 import { conditionsShape } from './documents/conditions.ts';
 import type {
   AssertionShape,

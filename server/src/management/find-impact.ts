@@ -1,9 +1,9 @@
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { type FoldedImpact, foldedImpactInSteps } from '../impact/fold.ts';
 import type { Work } from '../impact/work.ts';
+import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { Store, StoreReader, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import type { DomainContent, DomainRecord } from '../store/records.ts';
-import type { Store, StoreReader, StoreState } from '../store/store.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord } from './apply-documents.ts';
 import { neededDomains } from './documents/references.ts';

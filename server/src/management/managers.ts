@@ -1,11 +1,11 @@
 import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { type AuthorityRule, bearsAuthority } from '../access/authority.ts';
+import type { AssertionRecord, DomainContent } from '../model/records.ts';
+import type { StoreReader } from '../model/store.ts';
 import { RolePatterns } from '../roles/role-patterns.ts';
 import { rolesListing } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffLists } from '../store/diff-domains.ts';
-import type { AssertionRecord, DomainContent } from '../store/records.ts';
-import type { StoreReader } from '../store/store.ts';
 import { wildcardsOf } from './affected-domains.ts';
 import { adminRole, systemDomain } from './rights.ts';
 

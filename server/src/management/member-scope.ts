@@ -1,7 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { MemberScope } from '../store/read-members.ts';
-import type { DomainRecord } from '../store/records.ts';
-import type { DomainExcerpt, StoreReader } from '../store/store.ts';
+import type { DomainRecord } from '../model/records.ts';
+import type { DomainExcerpt, MemberScope, StoreReader } from '../model/store.ts';
 
 /** For changes that have nothing to do with members. */
 export const noMembers: MemberScope = { roles: [], groups: [], names: [] };

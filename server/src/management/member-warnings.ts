@@ -1,6 +1,6 @@
 import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import type { DomainContent } from '../store/records.ts';
-import type { StoreReader } from '../store/store.ts';
+import type { DomainContent } from '../model/records.ts';
+import type { StoreReader } from '../model/store.ts';
 import { newMembers } from './safeguards.ts';
 
 /** The service that a member names; undefined for groups, patterns and users. */

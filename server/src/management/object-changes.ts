@@ -1,4 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainContent, DomainRecord, MemberRecord, PolicyRecord } from '../model/records.ts';
 import {
   type DomainDiff,
   diffDomains,
@@ -7,7 +8,6 @@ import {
   type MembersDiff,
   plainAssertion,
 } from '../store/diff-domains.ts';
-import type { DomainContent, DomainRecord, MemberRecord, PolicyRecord } from '../store/records.ts';
 import { describeRule } from './describe-rule.ts';
 
 /** One thing that a change touches. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
 import { InvalidRequestError, PreconditionFailedError } from '../errors.ts';
-import type { StoreState } from '../store/store.ts';
+import type { StoreState } from '../model/store.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 
 const planFileSchema = z.strictObject({

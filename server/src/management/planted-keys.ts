@@ -1,11 +1,10 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
+import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../model/records.ts';
+import type { DelegatedKey, MemberScope, MemberSearch, StoreReader } from '../model/store.ts';
 import { diffLists } from '../store/diff-domains.ts';
-import type { MemberScope } from '../store/read-members.ts';
-import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../store/records.ts';
 import { groupBy } from '../store/row-values.ts';
-import type { DelegatedKey, MemberSearch, StoreReader } from '../store/store.ts';
 import { powerIn } from './managers.ts';
 import { noMembers } from './member-scope.ts';
 import type { Sees } from './name-safeguards.ts';

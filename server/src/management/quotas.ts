@@ -1,5 +1,5 @@
 import { ConflictError } from '../errors.ts';
-import { type DomainContent, type QuotaKind, quotaKinds } from '../store/records.ts';
+import { type DomainContent, type QuotaKind, quotaKinds } from '../model/records.ts';
 
 /** At most how many of each a domain may have, unless it has quotas of its own. */
 export type Quotas = Readonly<Record<QuotaKind, number>>;

@@ -1,5 +1,5 @@
 import { InvalidRequestError } from '../errors.ts';
-import type { ChangeContext, DomainContent } from '../store/records.ts';
+import type { ChangeContext, DomainContent } from '../model/records.ts';
 import { notPlain, plainLine } from './plain-text.ts';
 
 const maxReason = 1024;

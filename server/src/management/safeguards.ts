@@ -1,9 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
+import type { DomainContent, MemberRecord } from '../model/records.ts';
+import type { StoreReader } from '../model/store.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
-import type { DomainContent, MemberRecord } from '../store/records.ts';
-import type { StoreReader } from '../store/store.ts';
 import { RoleNames } from './documents/role-names.ts';
 import { noMembers } from './member-scope.ts';
 import { findNameFaults, type NameOptions, type NameRules, type Sees } from './name-safeguards.ts';

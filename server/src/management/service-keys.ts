@@ -1,7 +1,7 @@
 import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { NotFoundError, UnknownDomainError } from '../errors.ts';
-import type { ChangeContext, ServiceRecord } from '../store/records.ts';
-import type { Store } from '../store/store.ts';
+import type { ChangeContext, ServiceRecord } from '../model/records.ts';
+import type { Store } from '../model/store.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /**

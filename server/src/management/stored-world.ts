@@ -1,8 +1,8 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { StoreReader, SwitchedOff } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import type { DomainContent, DomainRecord } from '../store/records.ts';
-import type { StoreReader, SwitchedOff } from '../store/store.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { memberDomains, neededDomains } from './documents/references.ts';
 

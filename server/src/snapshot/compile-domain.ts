@@ -17,9 +17,9 @@ import type {
   RoleRecord,
   ServiceRecord,
   StoredPolicy,
-} from '../store/records.ts';
+} from '../model/records.ts';
+import type { Steps } from '../steps/steps.ts';
 import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.ts';
-import type { Steps } from './steps.ts';
 
 /** What is known of a domain that is compiled again. */
 export interface Known {

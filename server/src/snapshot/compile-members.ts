@@ -1,8 +1,8 @@
 import type { DomainName, RoleName } from '@signet/policy-engine/names';
-import type { DomainRecord, MemberRecord } from '../store/records.ts';
+import type { DomainRecord, MemberRecord } from '../model/records.ts';
+import { type Steps, sliceLength } from '../steps/steps.ts';
 import type { DomainMembers, Entry } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
-import { type Steps, sliceLength } from './steps.ts';
 
 /** The members of a stored domain. Pure. */
 export function* compileMembersInSteps({ name, roles, groups }: Lists): Steps<DomainMembers> {
@@ -110,8 +110,8 @@ function entriesOf<List extends string>(list: List): (until: number) => Entry<Li
   return (until) => (until === lasting.until ? lasting : until === disabled.until ? disabled : { list, until });
 }
 
-/** Longer lists are not shared: each is a copy of the one before it. */
-const longestShared = 8;
+/** Lists with more entries are not shared. */
+const sharedEntries = 8;
 
 /** Lists of entries by name. Names that came to the same entries in the same order share one list. */
 class EntryLists<List extends string> {
@@ -121,12 +121,12 @@ class EntryLists<List extends string> {
 
   add(name: string, entry: Entry<List>): void {
     const known = this.map.get(name);
-    if (known !== undefined && known.length > longestShared) known.push(entry);
+    if (known !== undefined && known.length > sharedEntries) known.push(entry);
     else this.map.set(name, this.#with(known, entry));
   }
 
   #with(known: readonly Entry<List>[] | undefined, entry: Entry<List>): Entry<List>[] {
-    if (known?.length === longestShared || Number.isFinite(entry.until)) return [...(known ?? []), entry];
+    if (known?.length === sharedEntries || Number.isFinite(entry.until)) return [...(known ?? []), entry];
     const next = this.#longer.get(known) ?? new Map<Entry<List>, Entry<List>[]>();
     const longer = next.get(entry) ?? [...(known ?? []), entry];
     next.set(entry, longer);

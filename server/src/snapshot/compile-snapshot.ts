@@ -1,13 +1,13 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainRecord } from '../store/records.ts';
-import { isSameState } from '../store/snapshot-source.ts';
-import type { DomainPatch, StoreChanges } from '../store/store.ts';
+import type { DomainRecord } from '../model/records.ts';
+import { isSameState } from '../model/snapshot-source.ts';
+import type { DomainPatch, StoreChanges } from '../model/store.ts';
+import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { compileDomainInSteps } from './compile-domain.ts';
 import { changeMembersInSteps, compileMembersInSteps } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
-import { runAtOnce, type Steps } from './steps.ts';
 
 /** A domain that cannot be used; what was known of it before stays in force. */
 export interface CompileProblem {

@@ -1,10 +1,10 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
-import { isSameState } from '../store/snapshot-source.ts';
-import type { SnapshotSource } from '../store/store.ts';
+import { isSameState } from '../model/snapshot-source.ts';
+import type { SnapshotSource } from '../model/store.ts';
+import { runInSlices } from '../steps/steps.ts';
 import { type CompiledSnapshot, compileInSteps } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
-import { runInSlices } from './steps.ts';
 
 export interface SnapshotStatus {
   readonly counter: number;

@@ -8,7 +8,8 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import type { DomainPolicy } from '@signet/policy-engine/policy';
-import type { Jwk, KeyPurpose, WirePolicy } from '@signet/policy-engine/wire';
+import type { WirePolicy } from '@signet/policy-engine/wire';
+import type { DomainLimits, SigningKeyRecord } from '../model/records.ts';
 import type { DomainMembers } from './domain-members.ts';
 
 export interface RoleSnapshot {
@@ -27,13 +28,6 @@ export interface ServiceSnapshot {
   readonly hosts: readonly string[];
   /** Credentials issued before (milliseconds since the epoch) are those of a service of this name that was deleted; 0 when there was none. */
   readonly credentialsFrom: number;
-}
-
-/** Upper bounds in seconds; absent: only the server's own ceiling counts. */
-export interface DomainLimits {
-  readonly tokenExpirySeconds?: number;
-  readonly serviceCertExpirySeconds?: number;
-  readonly roleCertExpirySeconds?: number;
 }
 
 /** One enabled domain, compiled, without its members. */
@@ -61,18 +55,6 @@ export interface DomainSnapshot {
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles of this domain that trust another one, by that domain. */
   readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
-}
-
-export interface SigningKeyRecord {
-  /** RFC 7638 thumbprint. */
-  readonly kid: string;
-  readonly purpose: KeyPurpose;
-  readonly algorithm: 'ES256';
-  readonly publicJwk: Jwk;
-  /** Times in milliseconds since the epoch. */
-  readonly createdAt: number;
-  readonly activateAt: number;
-  readonly compromisedAt?: number;
 }
 
 /** Everything that reads need, at one instant of the store; never changed, only replaced. */

@@ -1,7 +1,8 @@
 import { createHash } from 'node:crypto';
 import type { Kysely, Selectable } from 'kysely';
-import { quotedPieces } from '../snapshot/json-steps.ts';
-import { runAtOnce, type Steps } from '../snapshot/steps.ts';
+import type { AuditVerdict } from '../model/store.ts';
+import { quotedPieces } from '../steps/json-steps.ts';
+import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { AuditTable, Schema } from './schema.ts';
 
 export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
@@ -41,15 +42,6 @@ export function* auditHashInSteps(previous: string, row: UnchainedAudit): Steps<
     }
   }
   return hash.update(']').digest('hex');
-}
-
-/** What a look at the whole chain found. */
-export interface AuditVerdict {
-  readonly records: number;
-  /** The hash of the newest record: kept elsewhere, it proves later that nothing before it was changed. */
-  readonly head: string;
-  /** The id of the first record that does not follow from the one before it, or what else is wrong. */
-  readonly fault?: string;
 }
 
 const recordsARead = 1000;

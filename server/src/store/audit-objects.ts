@@ -1,19 +1,10 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
+import type { AuditRecord } from '../model/records.ts';
+import type { ObjectKey, ObjectKind } from '../model/store.ts';
 import type { DomainDiff, ListDiff } from './diff-domains.ts';
-import type { AuditRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-
-/** What a domain consists of, as far as changes are found by it. */
-export const objectKinds = ['role', 'group', 'policy', 'service'] as const;
-export type ObjectKind = (typeof objectKinds)[number];
-
-/** One of the things of a domain. */
-export interface ObjectKey {
-  readonly kind: ObjectKind;
-  readonly name: string;
-}
 
 const fields = { role: 'roles', group: 'groups', policy: 'policies', service: 'services' } as const;
 const named = z.array(z.looseObject({ name: z.string() }));

@@ -1,11 +1,11 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import { runInSlices } from '../snapshot/steps.ts';
+import type { AuditAction, AuditRecord } from '../model/records.ts';
+import type { AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
+import { runInSlices } from '../steps/steps.ts';
 import { auditHashInSteps } from './audit-chain.ts';
-import { insertAuditObjects, type ObjectKey } from './audit-objects.ts';
-import type { AuditAction, AuditRecord } from './records.ts';
+import { insertAuditObjects } from './audit-objects.ts';
 import { chunks, optional, orNull } from './row-values.ts';
 import type { AuditTable, Schema } from './schema.ts';
-import type { AuditPage, AuditQuery } from './store.ts';
 
 /** Those whose subject is a domain. */
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];

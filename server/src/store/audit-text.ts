@@ -1,7 +1,7 @@
-import { jsonInSteps } from '../snapshot/json-steps.ts';
-import type { Steps } from '../snapshot/steps.ts';
+import type { DomainContent, MemberRecord } from '../model/records.ts';
+import { jsonInSteps } from '../steps/json-steps.ts';
+import type { Steps } from '../steps/steps.ts';
 import type { DomainDiff, ListDiff, MembersDiff } from './diff-domains.ts';
-import type { DomainContent, MemberRecord } from './records.ts';
 
 /** Before and after of a change as JSON, only what differs; a side that has nothing is absent. */
 export interface AuditText {

@@ -9,10 +9,14 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { Kysely, RawBuilder, Selectable } from 'kysely';
-import type { CertificateRecord, CertificateRow, Revocation } from '../certificates/certificate-store.ts';
-import type { RevocationReason } from '../certificates/crl.ts';
-import type { CertificateKind } from '../certificates/profile.ts';
-import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
+import type {
+  CertificateKind,
+  CertificateRecord,
+  CertificateRow,
+  Revocation,
+  RevocationReason,
+} from '../model/certificate-store.ts';
+import type { InstanceKey, InstanceRecord } from '../model/instance-store.ts';
 import { chunks } from './row-values.ts';
 import type { CertificatesTable, InstancesTable, Schema } from './schema.ts';
 

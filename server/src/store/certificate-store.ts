@@ -1,14 +1,14 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, sql } from 'kysely';
+import { ConflictError } from '../errors.ts';
 import type {
   CertificateRecord,
   CertificateRow,
   CertificateStore,
   RecordingConditions,
   RevocationRow,
-} from '../certificates/certificate-store.ts';
-import { ConflictError } from '../errors.ts';
+} from '../model/certificate-store.ts';
 import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';

@@ -1,5 +1,4 @@
 import { isDeepStrictEqual } from 'node:util';
-import { runAtOnce, type Steps, sliceLength } from '../snapshot/steps.ts';
 import type {
   AssertionRecord,
   DomainContent,
@@ -11,7 +10,8 @@ import type {
   ServiceKeyRecord,
   ServiceRecord,
   StoredAssertion,
-} from './records.ts';
+} from '../model/records.ts';
+import { runAtOnce, type Steps, sliceLength } from '../steps/steps.ts';
 
 /** What has to go and what has to be written for one list of named things. A changed thing is in `changed`, with both sides. */
 export interface ListDiff<Item> {

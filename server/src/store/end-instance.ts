@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
-import type { Revocation } from '../certificates/certificate-store.ts';
-import type { InstanceKey, InstanceRecord } from '../instances/instance-store.ts';
+import type { Revocation } from '../model/certificate-store.ts';
+import type { InstanceKey, InstanceRecord } from '../model/instance-store.ts';
+import type { AuditRecord } from '../model/records.ts';
 import { instanceColumns, revokeRows, toInstance, whereInstance } from './certificate-rows.ts';
-import type { AuditRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 
 /** What the audit log says of the end of an instance. */

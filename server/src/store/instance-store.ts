@@ -1,6 +1,6 @@
 import type { Kysely, Selectable } from 'kysely';
-import type { RecordingConditions } from '../certificates/certificate-store.ts';
 import { ForbiddenError } from '../errors.ts';
+import type { RecordingConditions } from '../model/certificate-store.ts';
 import type {
   GivenCertificate,
   InstanceDetails,
@@ -14,7 +14,7 @@ import type {
   RefreshedCertificate,
   Rotation,
   TokenUse,
-} from '../instances/instance-store.ts';
+} from '../model/instance-store.ts';
 import { instanceColumns, toInstance, whereInstance } from './certificate-rows.ts';
 import { instanceStatements } from './certificate-statements.ts';
 import type { GuardedDatabase } from './guarded-database.ts';

@@ -1,33 +1,37 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import type { CertificateStore } from '../certificates/certificate-store.ts';
 import { DomainError } from '../errors.ts';
-import type { InstanceStore } from '../instances/instance-store.ts';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
-import { type AuditVerdict, verifyAuditChain } from './audit-chain.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { InstanceStore } from '../model/instance-store.ts';
+import type { AuditRecord, ChangeContext, DomainRecord, SigningKeyRecord } from '../model/records.ts';
+import type { DueReview, DueReviewQuery } from '../model/reviews.ts';
+import type {
+  AuditPage,
+  AuditQuery,
+  AuditVerdict,
+  Knows,
+  Moment,
+  NewestRecord,
+  Store,
+  StoreChanges,
+  StoreCondition,
+  StoreReader,
+  StoreState,
+  StoreTransaction,
+} from '../model/store.ts';
+import { verifyAuditChain } from './audit-chain.ts';
 import { readAudit, readAuditPage } from './audit-rows.ts';
 import { KyselyCertificateStore } from './certificate-store.ts';
-import { type DueReview, type DueReviewQuery, readDueReviews } from './due-reviews.ts';
+import { readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
 import { KyselyInstanceStore } from './instance-store.ts';
 import { readChanges, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import { createRecorder } from './recorder.ts';
-import type { AuditRecord, ChangeContext, DomainRecord } from './records.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type {
-  AuditPage,
-  AuditQuery,
-  Knows,
-  Store,
-  StoreChanges,
-  StoreReader,
-  StoreState,
-  StoreTransaction,
-} from './store.ts';
-import type { Moment, NewestRecord, StoreCondition, StoreDatabase } from './store-database.ts';
+import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
 

@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { InstanceQuery, InstanceRecord } from '../instances/instance-store.ts';
+import type { InstanceQuery, InstanceRecord } from '../model/instance-store.ts';
 import { toInstance } from './certificate-rows.ts';
 import type { Schema } from './schema.ts';
 

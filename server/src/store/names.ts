@@ -2,14 +2,9 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import { dnsFormOf } from '../certificates/naming.ts';
 import { ConflictError } from '../errors.ts';
+import type { EndedName, FormHolder } from '../model/store.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
-
-/** The domain that has the form of another name in DNS, and whether it still exists. */
-export interface FormHolder {
-  readonly domain: DomainName;
-  readonly deleted: boolean;
-}
 
 /** Who has the form that a domain of this name would have in DNS; undefined when nobody else has it. */
 export async function readFormHolder(db: Kysely<Schema>, name: DomainName): Promise<FormHolder | undefined> {
@@ -44,13 +39,6 @@ export async function claimDnsForm(db: Kysely<Schema>, name: DomainName, isNew: 
     .where('name', '=', name)
     .execute();
   return true;
-}
-
-/** The end of a name: of a domain, or of a service as `domain.service`. */
-export interface EndedName {
-  readonly name: string;
-  /** Milliseconds since the epoch. */
-  readonly endedAt: number;
 }
 
 const namesAStatement = 500;

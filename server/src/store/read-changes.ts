@@ -1,13 +1,13 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
+import type { DomainRecord } from '../model/records.ts';
+import type { DomainPatch, Knows, StoreChanges, StoreState } from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
-import type { DomainRecord } from './records.ts';
 import { chunks } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
-import type { DomainPatch, Knows, StoreChanges, StoreState } from './snapshot-source.ts';
 
 /** Many domains at once are read faster whole. */
 const domainsARead = 200;

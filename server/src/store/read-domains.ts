@@ -11,14 +11,6 @@ import type { WireConditions } from '@signet/policy-engine/wire';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import {
-  fullNameOf,
-  type ListedMembers,
-  type MemberScope,
-  readAllMembers,
-  readScopedMembers,
-  rowsAPage,
-} from './read-members.ts';
-import {
   type DomainRecord,
   type GroupRecord,
   quotaKinds,
@@ -26,10 +18,11 @@ import {
   type ServiceRecord,
   type StoredAssertion,
   type StoredPolicy,
-} from './records.ts';
+} from '../model/records.ts';
+import type { DomainExcerpt, MemberScope } from '../model/store.ts';
+import { fullNameOf, type ListedMembers, readAllMembers, readScopedMembers, rowsAPage } from './read-members.ts';
 import { groupBy, optional } from './row-values.ts';
 import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './schema.ts';
-import type { DomainExcerpt } from './store.ts';
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
 export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {

@@ -1,25 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import type { GroupName, RoleName } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
-import type { MemberRecord } from './records.ts';
+import type { MemberRecord } from '../model/records.ts';
+import type { ListKey, MemberScope } from '../model/store.ts';
 import { chunks, optional } from './row-values.ts';
 import type { MembersTable, Schema } from './schema.ts';
-
-/** What of a domain is read: the members of whole roles and groups, and those of some names wherever they are. */
-export interface MemberScope {
-  readonly roles: readonly RoleName[];
-  readonly groups: readonly GroupName[];
-  readonly names: readonly string[];
-  /** Whether policies and services stay out of it as well. */
-  readonly withoutRules?: boolean;
-}
-
-/** A role or a group. */
-export interface ListKey {
-  readonly kind: 'role' | 'group';
-  readonly domain: string;
-  readonly name: string;
-}
 
 /** Members by the full name of their role or group, each list sorted by name. */
 export type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;

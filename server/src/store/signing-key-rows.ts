@@ -1,6 +1,6 @@
 import type { Jwk } from '@signet/policy-engine/wire';
 import type { Kysely, Selectable } from 'kysely';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
 import { optional, orNull } from './row-values.ts';
 import type { Schema, SigningKeysTable } from './schema.ts';
 

@@ -1,4 +1,5 @@
 import type { Kysely } from 'kysely';
+import type { Moment, NewestRecord, StoreCondition } from '../model/store.ts';
 import type { Schema } from './schema.ts';
 
 /**
@@ -6,28 +7,6 @@ import type { Schema } from './schema.ts';
  * makes count: it survives the end of this process, and a power failure with that later one.
  */
 export type Durability = 'acknowledged' | 'deferred';
-
-/** Whether changes can be written, as far as the last attempt tells. */
-export type StoreCondition = 'writable' | 'read-only';
-
-/** When the newest change of a store was written, by the clock of its writer. */
-export interface NewestRecord {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  /** Whether this process has written it, or one before it in its place, that has ended. */
-  readonly own: boolean;
-}
-
-/** Clocks further apart than this do not agree, in milliseconds. */
-export const clockToleranceMs = 60_000;
-
-/** A moment by both clocks of this process. */
-export interface Moment {
-  /** Milliseconds since the epoch. */
-  readonly wall: number;
-  /** Milliseconds of a clock that nobody sets. */
-  readonly monotonic: number;
-}
 
 /** What a kind of database has to bring along: its connections and the meaning of its errors. */
 export interface StoreDatabase {

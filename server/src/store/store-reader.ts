@@ -7,24 +7,28 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import { isUnchanged } from './change-rows.ts';
-import { type EndedName, type FormHolder, readEndedNames, readFormHolder } from './names.ts';
-import { readChanges } from './read-changes.ts';
-import { readDomains, readExcerpt } from './read-domains.ts';
-import { type ListKey, type MemberScope, readMemberPage } from './read-members.ts';
-import type { DomainRecord, MemberRecord } from './records.ts';
-import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
-import type { SnapshotSource } from './snapshot-source.ts';
+import type { DomainRecord, MemberRecord } from '../model/records.ts';
+import type { SnapshotSource } from '../model/snapshot-source.ts';
 import type {
   DelegatedKey,
   DomainExcerpt,
+  EndedName,
+  FormHolder,
+  ListKey,
+  MemberScope,
   MemberSearch,
   Membership,
   StoreReader,
   StoreState,
   SwitchedOff,
-} from './store.ts';
+} from '../model/store.ts';
+import { isUnchanged } from './change-rows.ts';
+import { readEndedNames, readFormHolder } from './names.ts';
+import { readChanges } from './read-changes.ts';
+import { readDomains, readExcerpt } from './read-domains.ts';
+import { readMemberPage } from './read-members.ts';
+import { chunks } from './row-values.ts';
+import type { Schema } from './schema.ts';
 
 const valuesAStatement = 500;
 /** Each may be in thousands of roles and groups. */

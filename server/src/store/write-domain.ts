@@ -1,6 +1,7 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
-import { runInSlices, type Steps, sliceLength } from '../snapshot/steps.ts';
+import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
+import { runInSlices, type Steps, sliceLength } from '../steps/steps.ts';
 import {
   type DomainDiff,
   isSameAssertion,
@@ -9,7 +10,6 @@ import {
   plainAssertion,
   policyKey,
 } from './diff-domains.ts';
-import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
 import { writeLists } from './write-lists.ts';

@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
+import type { GroupRecord, MemberRecord, RoleRecord } from '../model/records.ts';
+import type { ListKey } from '../model/store.ts';
 import type { DomainDiff, ListDiff } from './diff-domains.ts';
-import type { ListKey } from './read-members.ts';
-import type { GroupRecord, MemberRecord, RoleRecord } from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
 

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
+import type { ServiceRecord } from '../model/records.ts';
 import { diffLists, type ListDiff } from './diff-domains.ts';
-import type { ServiceRecord } from './records.ts';
 import { chunks, flag, orNull } from './row-values.ts';
 import type { Schema } from './schema.ts';
 

@@ -25,6 +25,7 @@ import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
 import { parseReason } from '@signet/server/management/require-reason';
+import type { StoreState } from '@signet/server/model/store';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
@@ -32,7 +33,6 @@ import { RolePatterns } from '@signet/server/roles/role-patterns';
 import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { StoreState } from '@signet/server/store/store';
 import type { ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
@@ -373,7 +373,7 @@ export const serverRows: readonly Row[] = [
     const changed = base.with(list(count, 'k').map((key) => [key, undefined]));
     return changed.size === count && !changed.has('k0') && changed.get(`k${count}`)?.old === `k${count}`;
   }),
-  inner('server/src/snapshot/steps.ts', 'longestSlice', 'it says when others have their turn, not what comes out'),
+  inner('server/src/steps/steps.ts', 'longestSlice', 'it says when others have their turn, not what comes out'),
   maximum('server/src/store/change-rows.ts', 'maxNames', (names, t) =>
     toldOneByOne(t, [{ roles: { r: [] } }, { roles: { r: list(names, 'm.s') } }]),
   ),

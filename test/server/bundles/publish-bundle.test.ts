@@ -3,7 +3,7 @@ import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
 import { createBundlePublisher, issuedAt } from '@signet/server/bundles/publish-bundle';
 import { compileDomainInSteps } from '@signet/server/snapshot/compile-domain';
-import { runAtOnce } from '@signet/server/snapshot/steps';
+import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';

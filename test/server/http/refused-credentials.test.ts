@@ -1,5 +1,5 @@
+import type { Store } from '@signet/server/model/store';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
-import type { Store } from '@signet/server/store/store';
 import test from 'ava';
 import { send } from '#support/management-world';
 import { caller, startServer } from '#support/start-server';

@@ -1,6 +1,6 @@
 import { type Impact, impactInSteps } from '@signet/server/impact/impact';
 import { type ImpactBounds, noBounds, usualBounds, Work } from '@signet/server/impact/work';
-import { runAtOnce } from '@signet/server/snapshot/steps';
+import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import { type PlainDomain, plainSnapshot } from '#support/plain-domains';
 

@@ -6,7 +6,7 @@ import type { ContextSet } from '@signet/server/impact/contexts';
 import { type AccessChange, impactOf } from '@signet/server/impact/impact';
 import { type PrincipalClass, principalClasses } from '@signet/server/impact/principal-classes';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
-import { runAtOnce } from '@signet/server/snapshot/steps';
+import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import fc from 'fast-check';
 import { type PlainDomain, plainSnapshot } from '#support/plain-domains';

@@ -1,7 +1,7 @@
 import { TestClock } from '@signet/policy-engine/testing';
 import type { Caller } from '@signet/server/instances/caller';
 import { foreignRefreshAlarm, foreignRefreshPauseMs } from '@signet/server/instances/foreign-refresh';
-import type { InstanceKey } from '@signet/server/instances/instance-store';
+import type { InstanceKey } from '@signet/server/model/instance-store';
 import test from 'ava';
 
 const key = { provider: 'sys.auth.server', domain: 'media', service: 'player', instanceId: 'i-1' } as InstanceKey;

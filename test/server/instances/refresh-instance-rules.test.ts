@@ -1,8 +1,8 @@
 import { parseServiceName } from '@signet/policy-engine/names';
 import { DomainError } from '@signet/server/errors';
 import type { Attested } from '@signet/server/instances/attestation/attestation';
-import type { InstanceStatus } from '@signet/server/instances/instance-store';
 import { refreshInstance } from '@signet/server/instances/refresh-instance';
+import type { InstanceStatus } from '@signet/server/model/instance-store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import test from 'ava';

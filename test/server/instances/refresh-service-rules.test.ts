@@ -5,13 +5,13 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { RecordingConditions } from '@signet/server/certificates/certificate-store';
 import { DomainError } from '@signet/server/errors';
 import { createRegisterToken } from '@signet/server/instances/create-register-token';
 import { deleteInstance } from '@signet/server/instances/delete-instance';
-import type { InstanceStatus } from '@signet/server/instances/instance-store';
 import { refreshService } from '@signet/server/instances/refresh-service';
 import { registerInstance } from '@signet/server/instances/register-instance';
+import type { RecordingConditions } from '@signet/server/model/certificate-store';
+import type { InstanceStatus } from '@signet/server/model/instance-store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import test from 'ava';

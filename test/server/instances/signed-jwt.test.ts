@@ -7,7 +7,7 @@ import type { AttestationRequest } from '@signet/server/instances/attestation/at
 import { ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { openJwtProvider } from '@signet/server/instances/attestation/jwt-keys';
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
-import type { InstanceStore } from '@signet/server/instances/instance-store';
+import type { InstanceStore } from '@signet/server/model/instance-store';
 import test, { type ExecutionContext } from 'ava';
 import { errors, exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { FakeClock } from '#support/clock';

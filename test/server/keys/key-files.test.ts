@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { keyFilesIn } from '@signet/server/keys/key-files';
 import { newSigningKey } from '@signet/server/keys/new-signing-key';
 import { createSigningKeys } from '@signet/server/keys/signing-keys';
-import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
+import type { SigningKeyRecord } from '@signet/server/model/records';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';

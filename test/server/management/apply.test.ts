@@ -13,8 +13,8 @@ import {
 import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { registerServiceKey } from '@signet/server/management/service-keys';
+import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { Store } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

@@ -5,8 +5,8 @@ import {
   referenceWarnings,
   removeReferencesTo,
 } from '@signet/server/management/dangling';
-import type { DomainContent } from '@signet/server/store/records';
-import type { MemberSearch } from '@signet/server/store/store';
+import type { DomainContent } from '@signet/server/model/records';
+import type { MemberSearch } from '@signet/server/model/store';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 

@@ -2,8 +2,8 @@ import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names
 import { changesManagers } from '@signet/server/management/managers';
 import { findPlantedKeys } from '@signet/server/management/planted-keys';
 import { findFaults } from '@signet/server/management/safeguards';
+import type { DomainContent } from '@signet/server/model/records';
 import { grantedRoles } from '@signet/server/roles/granted-roles';
-import type { DomainContent } from '@signet/server/store/records';
 import test from 'ava';
 import { assertWithin } from '#support/cost';
 import { snapshotOf } from '#support/domains';

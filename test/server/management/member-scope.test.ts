@@ -1,7 +1,7 @@
 import { parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
 import { noMembers, readForChange, readWhole } from '@signet/server/management/member-scope';
-import type { MemberScope } from '@signet/server/store/read-members';
-import type { DomainContent } from '@signet/server/store/records';
+import type { DomainContent } from '@signet/server/model/records';
+import type { MemberScope } from '@signet/server/model/store';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 

@@ -11,9 +11,8 @@ import {
   type Sees,
   withoutMembers,
 } from '@signet/server/management/name-safeguards';
-import type { FormHolder } from '@signet/server/store/names';
-import type { DomainContent } from '@signet/server/store/records';
-import type { DomainExcerpt, Membership } from '@signet/server/store/store';
+import type { DomainContent } from '@signet/server/model/records';
+import type { DomainExcerpt, FormHolder, Membership } from '@signet/server/model/store';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 

@@ -6,7 +6,7 @@ import {
   type PlantedKeysReader,
   withDelegatedKeys,
 } from '@signet/server/management/planted-keys';
-import type { DomainContent } from '@signet/server/store/records';
+import type { DomainContent } from '@signet/server/model/records';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 

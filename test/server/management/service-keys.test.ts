@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
 import { InvalidRequestError, NotFoundError, UnknownDomainError } from '@signet/server/errors';
 import { registerServiceKey } from '@signet/server/management/service-keys';
-import type { DomainContent } from '@signet/server/store/records';
+import type { DomainContent } from '@signet/server/model/records';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
 

@@ -1,5 +1,5 @@
-import { JsonList, JsonText, jsonInSteps, piecesOf, quotedPieces } from '@signet/server/snapshot/json-steps';
-import { runAtOnce } from '@signet/server/snapshot/steps';
+import { JsonList, JsonText, jsonInSteps, piecesOf, quotedPieces } from '@signet/server/steps/json-steps';
+import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 
 test('JSON in slices is what JSON.stringify makes', (t) => {

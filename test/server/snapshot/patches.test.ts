@@ -1,13 +1,13 @@
 import { join } from 'node:path';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import type { DomainContent, MemberRecord } from '@signet/server/model/records';
+import type { SnapshotSource, StoreChanges, StoreState } from '@signet/server/model/store';
 import { grantedRoles } from '@signet/server/roles/granted-roles';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { DomainMembers } from '@signet/server/snapshot/domain-members';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
-import type { DomainContent, MemberRecord } from '@signet/server/store/records';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { SnapshotSource, StoreChanges, StoreState } from '@signet/server/store/store';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domains';

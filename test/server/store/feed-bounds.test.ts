@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
+import type { StoreState } from '@signet/server/model/store';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { StoreState } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';

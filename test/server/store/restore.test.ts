@@ -2,12 +2,12 @@ import { existsSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync 
 import { basename, join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { ConflictError, StoreRefusedError, StoreUnavailableError } from '@signet/server/errors';
-import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
+import type { SigningKeyRecord } from '@signet/server/model/records';
+import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import { restoreStore } from '@signet/server/store/sqlite/restore';
-import type { Store } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';

@@ -3,9 +3,9 @@ import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:f
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createBundlePublisher, type SignatureForm } from '@signet/server/bundles/publish-bundle';
+import type { Store } from '@signet/server/model/store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
-import type { Store } from '@signet/server/store/store';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import Database from 'better-sqlite3';

@@ -8,9 +8,8 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { ConflictError, DomainError, StoreUnavailableError } from '@signet/server/errors';
-import type { SigningKeyRecord } from '@signet/server/snapshot/snapshot';
-import type { DomainContent } from '@signet/server/store/records';
-import type { Store, StoreState } from '@signet/server/store/store';
+import type { DomainContent, SigningKeyRecord } from '@signet/server/model/records';
+import type { Store, StoreState } from '@signet/server/model/store';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';

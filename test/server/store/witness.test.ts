@@ -19,6 +19,7 @@ import {
   StoreUnavailableError,
   UnacknowledgedChangeError,
 } from '@signet/server/errors';
+import type { Store } from '@signet/server/model/store';
 import { guardDatabase } from '@signet/server/store/guarded-database';
 import { acceptLoss } from '@signet/server/store/sqlite/accept-loss';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
@@ -27,7 +28,6 @@ import { mergeLog } from '@signet/server/store/sqlite/merge-log';
 import { openSqliteStore } from '@signet/server/store/sqlite/open';
 import { restoreStore } from '@signet/server/store/sqlite/restore';
 import { createWitness, readWitness, WitnessWriter } from '@signet/server/store/sqlite/witness';
-import type { Store } from '@signet/server/store/store';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PathElement, PrincipalName } from '@signet/policy-engine/names';
-import type { CertificateRow, RecordingConditions } from '../certificate-store.ts';
+import type { CertificateRow, RecordingConditions } from '../../model/certificate-store.ts';
 import type { SshCertificateKind } from './profile.ts';
 
 /** What is recorded of an SSH certificate, from before it exists. Times in seconds since the epoch. */

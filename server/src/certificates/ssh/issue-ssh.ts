@@ -3,8 +3,8 @@ import type { ActionName, DomainName, PathElement, PrincipalName } from '@signet
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import type { RecordingConditions } from '../../model/certificate-store.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { RecordingConditions } from '../certificate-store.ts';
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../recording-conditions.ts';
 import type { SshAuthority } from './authority.ts';
 import type { CertificateLog, SshCertificateRecord } from './certificate-log.ts';

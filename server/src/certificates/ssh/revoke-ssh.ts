@@ -4,12 +4,12 @@ import { z } from 'zod';
 import { authorityAction } from '../../access/authority.ts';
 import { checkAccess } from '../../access/check-access.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { type RevocationReason, revocationReasons } from '../../model/certificate-store.ts';
+import type { ChangeContext } from '../../model/records.ts';
+import type { SshSelection } from '../../model/ssh-selection.ts';
+import type { Store } from '../../model/store.ts';
 import type { SnapshotAt } from '../../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
-import type { ChangeContext } from '../../store/records.ts';
-import type { Store } from '../../store/store.ts';
-import { type RevocationReason, revocationReasons } from '../crl.ts';
-import type { SshSelection } from './ssh-selection.ts';
 
 export interface SshRevocation {
   readonly selection: SshSelection;

@@ -1,6 +1,6 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { CertificateStore } from '../../model/certificate-store.ts';
 import { type Pace, signingTurns } from '../../signing-turns.ts';
-import type { CertificateStore } from '../certificate-store.ts';
 import type { SshAuthority } from './authority.ts';
 import { buildKrl } from './krl.ts';
 

@@ -2,8 +2,8 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@signet/client';
 import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import { openSqliteStore } from '../../store/sqlite/open.ts';
-import type { StoreState } from '../../store/store.ts';
+import type { StoreState } from '../../model/store.ts';
+import { openStore } from '../../store/open.ts';
 import { attestedService, attestingProvider, machineIds, secretFile } from './machines.ts';
 import type { SampleInstancesDeps, SampleSpec } from './sample-instances.ts';
 import { waitUntilKnown } from './server-state.ts';
@@ -41,7 +41,7 @@ export async function attestedSample(deps: SampleInstancesDeps, providerUrl: str
 /** Says in the store where the provider is called; a service that somebody has taken away stays away. */
 async function setEndpoint({ paths, clock }: SampleInstancesDeps, providerEndpoint: string): Promise<StoreState> {
   const parts = splitPrincipal(parsePrincipalName(attestingProvider));
-  const store = await openSqliteStore(join(paths.dataDir, 'signet.db'), { clock });
+  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await store.change({ actor: 'signet dev' }, async (transaction) => {
       const domain = parts && (await transaction.domain(parts.domain));

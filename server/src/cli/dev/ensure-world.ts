@@ -7,8 +7,8 @@ import { parseDocument } from 'yaml';
 import { applyDocuments } from '../../management/apply-documents.ts';
 import { readDocumentFolder } from '../../management/documents/read-folder.ts';
 import { registerServiceKey } from '../../management/service-keys.ts';
-import { openSqliteStore } from '../../store/sqlite/open.ts';
-import type { Store, StoreState } from '../../store/store.ts';
+import type { Store, StoreState } from '../../model/store.ts';
+import { openStore } from '../../store/open.ts';
 import { initialise } from '../initialise.ts';
 import type { WorldPaths } from './data-folder.ts';
 import { bootstrapServices, ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
@@ -45,7 +45,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
   await ensureMachines(paths);
   await ensureIdentities(paths, clock);
   const identities = identityFiles(paths);
-  const store = await openSqliteStore(join(paths.dataDir, 'signet.db'), { clock });
+  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await fillStore(store, deps, identities);
   } finally {
@@ -90,7 +90,7 @@ export async function registerPublicKeys(
   { paths, identities, clock }: Pick<EnsureWorldDeps, 'paths' | 'clock'> & Pick<DevState, 'identities'>,
   names: readonly string[],
 ): Promise<StoreState> {
-  const store = await openSqliteStore(join(paths.dataDir, 'signet.db'), { clock });
+  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await registerKeys(store, identities, names);
     return await store.state();

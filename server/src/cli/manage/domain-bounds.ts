@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { quotaKinds } from '../../store/records.ts';
+import { quotaKinds } from '../../model/records.ts';
 import { action } from '../run.ts';
 import { given, type ReadOptions, reader, show, type WriteOptions, wholeNumber, write, writer } from './commands.ts';
 

@@ -1,9 +1,9 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { makeCursor, readCursor } from '../../management/paging.ts';
-import { JsonText } from '../../snapshot/json-steps.ts';
-import { runInSlices, type Steps } from '../../snapshot/steps.ts';
-import type { AuditRecord } from '../../store/records.ts';
-import type { AuditQuery } from '../../store/store.ts';
+import type { AuditRecord } from '../../model/records.ts';
+import type { AuditQuery } from '../../model/store.ts';
+import { JsonText } from '../../steps/json-steps.ts';
+import { runInSlices, type Steps } from '../../steps/steps.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';

@@ -13,7 +13,7 @@ import {
 } from '../../management/edits/domains.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
-import { runInSlices, type Steps } from '../../snapshot/steps.ts';
+import { runInSlices, type Steps } from '../../steps/steps.ts';
 import { bodyJson } from '../body.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';

@@ -1,8 +1,8 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parseServiceName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import type { InstanceRecord } from '../../instances/instance-store.ts';
 import { makeCursor, readCursor } from '../../management/paging.ts';
+import type { InstanceRecord } from '../../model/instance-store.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import type { PathRight } from './path-rights.ts';

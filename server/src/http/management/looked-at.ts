@@ -1,5 +1,5 @@
 import { costs } from '../../budgets/costs.ts';
-import type { AuditRecord, DomainRecord } from '../../store/records.ts';
+import type { AuditRecord, DomainRecord } from '../../model/records.ts';
 import type { RouteContext } from '../context.ts';
 
 /** Has the caller pay for what a request looks at, however little of it is answered. */

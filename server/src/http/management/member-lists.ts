@@ -12,7 +12,7 @@ import {
 } from '../../management/edits/member-lists.ts';
 import { memberShape } from '../../management/export-domain.ts';
 import { readPage } from '../../management/paging.ts';
-import type { MemberRecord } from '../../store/records.ts';
+import type { MemberRecord } from '../../model/records.ts';
 import { bodyJson } from '../body.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';

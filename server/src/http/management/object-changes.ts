@@ -1,5 +1,6 @@
-import { type ObjectKey, type ObjectKind, objectKinds, sideOf } from '../../store/audit-objects.ts';
-import type { AuditRecord } from '../../store/records.ts';
+import type { AuditRecord } from '../../model/records.ts';
+import { type ObjectKey, type ObjectKind, objectKinds } from '../../model/store.ts';
+import { sideOf } from '../../store/audit-objects.ts';
 import { answerChanges, shownChange } from './change-pages.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { paidByCaller } from './looked-at.ts';

@@ -3,7 +3,7 @@ import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
-import type { DueReview, ReviewPlace } from '../../store/due-reviews.ts';
+import type { DueReview, ReviewPlace } from '../../model/reviews.ts';
 import { requireIdentity } from '../context.ts';
 import type { ManagementRouteDeps } from './deps.ts';
 import { lookedAt } from './looked-at.ts';

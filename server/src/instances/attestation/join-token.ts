@@ -1,9 +1,9 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { PrincipalName } from '@signet/policy-engine/names';
-import type { RecordingConditions } from '../../certificates/certificate-store.ts';
 import { ForbiddenError } from '../../errors.ts';
-import type { InstanceKey, InstanceStore } from '../instance-store.ts';
+import type { RecordingConditions } from '../../model/certificate-store.ts';
+import type { InstanceKey, InstanceStore } from '../../model/instance-store.ts';
 import { type AttestationProvider, plainlyAttested } from './attestation.ts';
 
 const prefix = 'signet-join-';

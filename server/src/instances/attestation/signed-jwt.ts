@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, compactVerify, errors } from 'jose';
 import { ForbiddenError } from '../../errors.ts';
-import type { InstanceStore } from '../instance-store.ts';
+import type { InstanceStore } from '../../model/instance-store.ts';
 import {
   type AttestationProvider,
   type AttestationRequest,

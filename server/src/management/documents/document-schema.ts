@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import type { QuotaKind } from '../../store/records.ts';
+import type { QuotaKind } from '../../model/records.ts';
 import { notPlain, plainLine, plainLines } from '../plain-text.ts';
 import { conditionsSchema } from './conditions.ts';
 import { list, mapping, strict } from './strict.ts';

@@ -1,6 +1,6 @@
 import { foldAscii, parsePrincipalName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
-import type { MemberRecord } from '../../store/records.ts';
+import type { MemberRecord } from '../../model/records.ts';
 import type { MemberShape } from './document-schema.ts';
 import type { FieldReader } from './field-reader.ts';
 import type { FieldPath } from './yaml-source.ts';

@@ -7,7 +7,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
-import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
+import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import { parsePublicKey } from '../public-key.ts';
 import {
   type DocumentShape,

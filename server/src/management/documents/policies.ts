@@ -1,7 +1,7 @@
 import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engine/names';
 import { maxActionLength, patternProblem } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
-import type { AssertionRecord, PolicyRecord } from '../../store/records.ts';
+import type { AssertionRecord, PolicyRecord } from '../../model/records.ts';
 import { readConditions } from './conditions.ts';
 import type { AssertionShape, DocumentShape, PolicyShape } from './document-schema.ts';
 import type { FieldReader } from './field-reader.ts';

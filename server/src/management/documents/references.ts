@@ -1,6 +1,6 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
-import type { DomainContent } from '../../store/records.ts';
+import type { DomainContent } from '../../model/records.ts';
 import { missingService, serviceOf } from '../member-warnings.ts';
 import { faultOf, type GroupNames, groupNames, newReferences } from '../safeguards.ts';
 import type { DomainDocument } from './parse-document.ts';

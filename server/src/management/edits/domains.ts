@@ -1,7 +1,7 @@
 import { type DomainName, parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
-import type { DomainContent, DomainRecord } from '../../store/records.ts';
+import type { DomainContent, DomainRecord } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';

@@ -6,9 +6,9 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { ConflictError, NotFoundError } from '../../errors.ts';
-import { JsonList } from '../../snapshot/json-steps.ts';
-import type { MemberScope } from '../../store/read-members.ts';
-import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../store/records.ts';
+import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../model/records.ts';
+import type { MemberScope } from '../../model/store.ts';
+import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';

@@ -1,8 +1,8 @@
 import type { DomainName, PolicyName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
-import { JsonList } from '../../snapshot/json-steps.ts';
-import type { DomainContent, DomainRecord, PolicyRecord } from '../../store/records.ts';
+import type { DomainContent, DomainRecord, PolicyRecord } from '../../model/records.ts';
+import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import {
   type AssertionShape,

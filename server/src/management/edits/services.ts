@@ -1,7 +1,7 @@
 import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { NotFoundError } from '../../errors.ts';
-import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../store/records.ts';
+import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { serviceSchema } from '../documents/document-schema.ts';
 import { readPart } from '../documents/json-source.ts';

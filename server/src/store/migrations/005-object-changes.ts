@@ -1,6 +1,7 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
-import { insertAuditObjects, type ObjectKey } from '../audit-objects.ts';
+import type { ObjectKey } from '../../model/store.ts';
+import { insertAuditObjects } from '../audit-objects.ts';
 import type { Schema } from '../schema.ts';
 
 const recordsARead = 500;

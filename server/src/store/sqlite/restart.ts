@@ -1,8 +1,8 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
+import type { AuditAction, ChangeContext } from '../../model/records.ts';
 import { auditHash } from '../audit-chain.ts';
-import type { AuditAction, ChangeContext } from '../records.ts';
 
 /* A store goes on from an earlier state, and something of what happened since is not in it: nobody may take it for what it was before. */
 

@@ -3,7 +3,7 @@ import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
-import type { ChangeContext } from '../records.ts';
+import type { ChangeContext } from '../../model/records.ts';
 import { isSameDigest, sealStateOf } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfStore } from './digest.ts';

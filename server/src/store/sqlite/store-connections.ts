@@ -4,15 +4,9 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
+import { clockToleranceMs, type Moment, type NewestRecord, type StoreCondition } from '../../model/store.ts';
 import type { Schema } from '../schema.ts';
-import {
-  clockToleranceMs,
-  type Durability,
-  type Moment,
-  type NewestRecord,
-  type StoreCondition,
-  type StoreDatabase,
-} from '../store-database.ts';
+import type { Durability, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { isUnwritable, translateError } from './errors.ts';

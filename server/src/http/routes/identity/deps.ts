@@ -4,7 +4,7 @@ import type { RoleCertificateDeps } from '../../../certificates/issue-role-certi
 import type { RegisterTokenDeps } from '../../../instances/create-register-token.ts';
 import type { InstanceDeps } from '../../../instances/instance-deps.ts';
 import { parseProviderName } from '../../../instances/instance-request.ts';
-import type { InstanceKey } from '../../../instances/instance-store.ts';
+import type { InstanceKey } from '../../../model/instance-store.ts';
 import type { RouteContext } from '../../context.ts';
 
 /** What the operations on certificates need. */

@@ -1,16 +1,18 @@
-import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
-import type { CertificateStore, Revocation } from '../certificates/certificate-store.ts';
-import type { LiveSshCertificate, SshSelection } from '../certificates/ssh/ssh-selection.ts';
-import type { InstanceKey, InstanceStore } from '../instances/instance-store.ts';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
-import type { AuditVerdict } from './audit-chain.ts';
-import type { ObjectKey } from './audit-objects.ts';
-import type { DueReview, DueReviewQuery } from './due-reviews.ts';
-import type { EndedName, FormHolder } from './names.ts';
-import type { ListKey, MemberScope } from './read-members.ts';
-import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, MemberRecord } from './records.ts';
+import type { DomainName, GroupName, KeyId, RoleName, ServiceName } from '@signet/policy-engine/names';
+import type { CertificateStore, Revocation } from './certificate-store.ts';
+import type { InstanceKey, InstanceStore } from './instance-store.ts';
+import type {
+  AuditRecord,
+  ChangeContext,
+  DomainContent,
+  DomainRecord,
+  MemberRecord,
+  SigningKeyRecord,
+} from './records.ts';
+
+import type { DueReview, DueReviewQuery } from './reviews.ts';
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
-import type { Moment, NewestRecord, StoreCondition } from './store-database.ts';
+import type { LiveSshCertificate, SshSelection } from './ssh-selection.ts';
 
 export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreState } from './snapshot-source.ts';
 
@@ -173,3 +175,74 @@ export interface Store extends SnapshotSource {
   lastWritten(): Moment | undefined;
   close(): Promise<void>;
 }
+
+/** What a look at the whole chain found. */
+export interface AuditVerdict {
+  readonly records: number;
+  /** The hash of the newest record: kept elsewhere, it proves later that nothing before it was changed. */
+  readonly head: string;
+  /** The id of the first record that does not follow from the one before it, or what else is wrong. */
+  readonly fault?: string;
+}
+
+/** What a domain consists of, as far as changes are found by it. */
+export const objectKinds = ['role', 'group', 'policy', 'service'] as const;
+
+export type ObjectKind = (typeof objectKinds)[number];
+
+/** One of the things of a domain. */
+export interface ObjectKey {
+  readonly kind: ObjectKind;
+  readonly name: string;
+}
+
+/** The end of a name: of a domain, or of a service as `domain.service`. */
+export interface EndedName {
+  readonly name: string;
+  /** Milliseconds since the epoch. */
+  readonly endedAt: number;
+}
+
+/** The domain that has the form of another name in DNS, and whether it still exists. */
+export interface FormHolder {
+  readonly domain: DomainName;
+  readonly deleted: boolean;
+}
+
+/** What of a domain is read: the members of whole roles and groups, and those of some names wherever they are. */
+export interface MemberScope {
+  readonly roles: readonly RoleName[];
+  readonly groups: readonly GroupName[];
+  readonly names: readonly string[];
+  /** Whether policies and services stay out of it as well. */
+  readonly withoutRules?: boolean;
+}
+
+/** A role or a group. */
+export interface ListKey {
+  readonly kind: 'role' | 'group';
+  readonly domain: string;
+  readonly name: string;
+}
+
+/** Whether changes can be written, as far as the last attempt tells. */
+export type StoreCondition = 'writable' | 'read-only';
+
+/** When the newest change of a store was written, by the clock of its writer. */
+export interface NewestRecord {
+  /** Milliseconds since the epoch. */
+  readonly at: number;
+  /** Whether this process has written it, or one before it in its place, that has ended. */
+  readonly own: boolean;
+}
+
+/** A moment by both clocks of this process. */
+export interface Moment {
+  /** Milliseconds since the epoch. */
+  readonly wall: number;
+  /** Milliseconds of a clock that nobody sets. */
+  readonly monotonic: number;
+}
+
+/** Clocks further apart than this do not agree, in milliseconds. */
+export const clockToleranceMs = 60_000;

@@ -1,6 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { SigningKeyRecord } from '../snapshot/snapshot.ts';
-import type { DomainRecord } from './records.ts';
+import type { DomainRecord, SigningKeyRecord } from './records.ts';
 
 /** Where the store stands. The three seen before mean that nothing has changed since. */
 export interface StoreState {

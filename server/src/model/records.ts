@@ -1,6 +1,5 @@
 import type { DomainName, GroupName, KeyId, PolicyName, RoleName, ServiceName } from '@signet/policy-engine/names';
-import type { Effect, WireConditions } from '@signet/policy-engine/wire';
-import type { DomainLimits } from '../snapshot/snapshot.ts';
+import type { Effect, Jwk, KeyPurpose, WireConditions } from '@signet/policy-engine/wire';
 
 /* What the store holds, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are sorted by name. */
 
@@ -154,4 +153,23 @@ export interface AuditRecord extends ChangeContext {
   /** Only what differs; JSON. */
   readonly before?: string;
   readonly after?: string;
+}
+
+/** Upper bounds in seconds; absent: only the server's own ceiling counts. */
+export interface DomainLimits {
+  readonly tokenExpirySeconds?: number;
+  readonly serviceCertExpirySeconds?: number;
+  readonly roleCertExpirySeconds?: number;
+}
+
+export interface SigningKeyRecord {
+  /** RFC 7638 thumbprint. */
+  readonly kid: string;
+  readonly purpose: KeyPurpose;
+  readonly algorithm: 'ES256';
+  readonly publicJwk: Jwk;
+  /** Times in milliseconds since the epoch. */
+  readonly createdAt: number;
+  readonly activateAt: number;
+  readonly compromisedAt?: number;
 }

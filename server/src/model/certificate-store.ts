@@ -1,7 +1,5 @@
 import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
-import type { SnapshotSource } from '../store/snapshot-source.ts';
-import type { RevocationReason, RevokedCertificate } from './crl.ts';
-import type { CertificateKind } from './profile.ts';
+import type { SnapshotSource } from './snapshot-source.ts';
 
 /** A certificate as the store keeps it. Times in seconds since the epoch. */
 export interface CertificateRow {
@@ -85,3 +83,26 @@ export interface CertificateStore {
   /** The next number for a revocation list of this issuer; each answer is greater than the one before. */
   nextCrlNumber(issuer: string): Promise<number>;
 }
+
+/** Why a certificate was revoked (RFC 5280 §5.3.1), as far as we tell them apart. */
+export const revocationReasons = [
+  'unspecified',
+  'key-compromise',
+  'affiliation-changed',
+  'superseded',
+  'cessation-of-operation',
+] as const;
+
+export type RevocationReason = (typeof revocationReasons)[number];
+
+/** One certificate that was revoked. */
+export interface RevokedCertificate {
+  /** Hexadecimal. */
+  readonly serial: string;
+  /** Seconds since the epoch. */
+  readonly revokedAt: number;
+  readonly reason: RevocationReason;
+}
+
+/** What a certificate is for: an instance of a service, a service itself, or a role of a principal. */
+export type CertificateKind = 'instance' | 'service' | 'role';

@@ -1,5 +1,5 @@
 import type { DomainName, PathElement, PrincipalName, ServiceName } from '@signet/policy-engine/names';
-import type { RecordingConditions } from '../certificates/certificate-store.ts';
+import type { RecordingConditions } from './certificate-store.ts';
 
 /** What names an instance: its id is unique for its provider and service. */
 export interface InstanceKey {

@@ -1,0 +1,38 @@
+import type { DomainName } from '@signet/policy-engine/names';
+
+/** A member that somebody should look at again. */
+export interface DueReview {
+  readonly domain: DomainName;
+  readonly kind: 'role' | 'group';
+  /** The role or group. */
+  readonly name: string;
+  readonly member: string;
+  /** Milliseconds since the epoch, as `expires`. */
+  readonly review: number;
+  readonly expires?: number;
+}
+
+/** The place of a review in the list of them. */
+export type ReviewPlace = Pick<DueReview, 'review' | 'domain' | 'kind' | 'name' | 'member'>;
+
+export interface DueReviewQuery {
+  /** Due at this time, milliseconds since the epoch. */
+  readonly at: number;
+  readonly domain?: DomainName;
+  /** Only those that follow this one. */
+  readonly after?: ReviewPlace;
+  readonly limit: number;
+  /** Whether the one who asks may know of it. */
+  readonly isVisible: (review: DueReview) => boolean;
+  /** Told how many rows were read. */
+  readonly looked?: ((rows: number) => void) | undefined;
+}
+
+/** The oldest first; those of one time by where they are. */
+export function compareReviews(a: ReviewPlace, b: ReviewPlace): number {
+  if (a.review !== b.review) return a.review - b.review;
+  for (const key of ['domain', 'kind', 'name', 'member'] as const) {
+    if (a[key] !== b[key]) return a[key] < b[key] ? -1 : 1;
+  }
+  return 0;
+}

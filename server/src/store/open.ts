@@ -1,0 +1,19 @@
+import type { Store } from '../model/store.ts';
+import { isUnwritable } from './sqlite/errors.ts';
+import { openSqliteStore, type SqliteStoreOptions } from './sqlite/open.ts';
+
+/* The one place that knows which kind of database a store is in. Whoever needs one asks here, and knows `Store` alone. */
+
+/** Where the store is, as the configuration says. */
+export interface StorePlace {
+  readonly storeFile: string;
+}
+
+export type StoreOptions = SqliteStoreOptions;
+
+/** Opens the store, and makes it where there is none. Throws `StoreRefusedError` and `StoreUnavailableError`. */
+export function openStore({ storeFile }: StorePlace, options: StoreOptions = {}): Promise<Store> {
+  return openSqliteStore(storeFile, options);
+}
+
+export { isUnwritable };
