@@ -2,9 +2,9 @@ import { randomBytes } from 'node:crypto';
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { serialFrom } from '@signet/server/certificates/build-certificate';
 import type { Store } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { serialFrom } from '@signet/server/x509/build-certificate';
 import { formatSpread, markdownTable } from '../measure/report.ts';
 import { ratioOf, type Spread } from '../measure/statistics.ts';
 

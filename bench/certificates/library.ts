@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import * as x509 from '@peculiar/x509';
 import { systemClock, toDate } from '@signet/policy-engine/clock';
-import type { Authority } from '@signet/server/certificates/authority';
+import type { Authority } from '@signet/server/x509/certificate-authority';
 
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;
 const lifeMs = 86_400_000;

@@ -4,11 +4,11 @@ import { createLogger } from '@signet/server/logger';
 import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
 import { createDomain } from '@signet/server/management/create-domain';
 import { openDryRuns } from '@signet/server/management/dry-runs';
-import { readNewDomain } from '@signet/server/management/edits/domains';
-import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
-import { putPolicy } from '@signet/server/management/edits/policies';
+import { readNewDomain } from '@signet/server/management/edits/edit-domains';
+import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/edit-member-lists';
+import { putPolicy } from '@signet/server/management/edits/edit-policies';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { domainName } from './fill-store.ts';
 
 export const changeKinds = [

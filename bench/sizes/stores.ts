@@ -1,6 +1,6 @@
 import { appendFileSync, mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { Contender } from '../token/contenders.ts';
 import { createSignet } from '../token/signet.ts';
 import { fillStore, type StoreSize } from './fill-store.ts';

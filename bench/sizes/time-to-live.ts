@@ -4,7 +4,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { RoleRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { Target } from '../token/load.ts';
 import { domainName } from './fill-store.ts';
 

@@ -3,17 +3,8 @@ import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
+import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { addressList } from './budgets/client-addresses.ts';
-import { createCrlPublisher } from './certificates/crl-publisher.ts';
-import { startHousekeeping } from './certificates/housekeeping.ts';
-import type { IssueDeps } from './certificates/issue-certificate.ts';
-import { type Issuers, openIssuers } from './certificates/issuers.ts';
-import { type LiveRevocations, openLiveRevocations } from './certificates/live-revocations.ts';
-import { currentNameOf, type NamingRules } from './certificates/naming.ts';
-import { createOwnIdentity } from './certificates/own-identity.ts';
-import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
-import { type IssueSshDeps, issueHostCertificate } from './certificates/ssh/issue-ssh.ts';
-import { parseSshCsr } from './certificates/ssh/ssh-csr.ts';
 import type { ServerConfig } from './config/config.ts';
 import type { HttpServerDeps } from './http/server.ts';
 import { parseAddressPolicy } from './instances/attestation/addresses.ts';
@@ -28,6 +19,15 @@ import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-
 import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
+import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
+import { parseSshCsr } from './ssh/ssh-csr.ts';
+import { createCrlPublisher } from './x509/crl-publisher.ts';
+import { startHousekeeping } from './x509/housekeeping.ts';
+import type { IssueDeps } from './x509/issue-certificate.ts';
+import { type Issuers, openIssuers } from './x509/issuers.ts';
+import { type LiveRevocations, openLiveRevocations } from './x509/live-revocations.ts';
+import { currentNameOf, type NamingRules } from './x509/naming.ts';
+import { createOwnIdentity } from './x509/own-identity.ts';
 
 export interface IdentityParts extends DecideAgainDeps {
   readonly config: ServerConfig;

@@ -1,11 +1,8 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
+import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
-import { withoutDnsNames } from './certificates/naming.ts';
-import type { DecideAgainDeps } from './certificates/recording-conditions.ts';
-import { certificateLogIn } from './certificates/ssh/certificate-log.ts';
-import { openSshAuthorities } from './certificates/ssh/open-authorities.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { createSts } from './cloud/sts.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
@@ -23,9 +20,12 @@ import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
+import { certificateLogIn } from './ssh/certificate-log.ts';
+import { openSshAuthorities } from './ssh/open-authorities.ts';
 import { isUnwritable, openStore } from './store/open.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
+import { withoutDnsNames } from './x509/naming.ts';
 
 export interface ServerDeps {
   readonly logger: Logger;

@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
-import { createProgram, runProgram } from './cli/program.ts';
 import { describeError } from './cli/run.ts';
+import { createProgram, runProgram } from './program.ts';
 
 /** The version of this package: one place says it. */
 function packageVersion(): string {

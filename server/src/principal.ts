@@ -11,12 +11,12 @@ import {
 } from '@signet/policy-engine/names';
 import { certificateThumbprint } from '@signet/policy-engine/token';
 import { credentialsOf, isKnownIdentity, requireOwnTime } from './access/known-identity.ts';
-import { issueTimeOf } from './certificates/build-certificate.ts';
-import { type ReadCertificate, readCertificate } from './certificates/certificate-reader.ts';
-import { DerError } from './certificates/der-reader.ts';
-import { oids } from './certificates/oids.ts';
 import { UnauthenticatedError } from './errors.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
+import { issueTimeOf } from './x509/build-certificate.ts';
+import { type ReadCertificate, readCertificate } from './x509/certificate-reader.ts';
+import { DerError } from './x509/der-reader.ts';
+import { oids } from './x509/oids.ts';
 
 /**
  * Who is calling: a service or user, or the holder of a role certificate, who is not an identity

@@ -32,8 +32,8 @@ test('what records say before and after is parsed for answers of the management 
   const parses = /\b(sideOf|withoutHidden)\b/;
   const found = sources.filter((file) => parses.test(textOf(file)));
   t.deepEqual(found, [
-    'server/src/http/management/object-changes.ts',
-    'server/src/http/management/records.ts',
+    'server/src/http/management/object-change-routes.ts',
+    'server/src/http/management/record-routes.ts',
     'server/src/store/audit-objects.ts',
   ]);
 });

@@ -1,8 +1,8 @@
 import Router from '@koa/router';
-import type { ManagementRouteDeps } from '@signet/server/http/management/deps';
 import { managementPath, mountManagementRoutes } from '@signet/server/http/management/index';
+import type { ManagementRouteDeps } from '@signet/server/http/management/management-deps';
 import type { StatedRoute } from '@signet/server/http/management/routes';
-import type { AccessDeps } from '@signet/server/http/routes/access';
+import type { AccessDeps } from '@signet/server/http/routes/access-route';
 import test from 'ava';
 
 /* Who has no right is told so before the server does any work for him (docs/reference/http.md#order-of-checks). */

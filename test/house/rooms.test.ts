@@ -19,7 +19,8 @@ const rooms = [
   'impact',
   'access',
   'signing-turns.ts',
-  'certificates',
+  'x509',
+  'ssh',
   'keys',
   'bundles',
   'budgets',
@@ -43,6 +44,8 @@ const rooms = [
   'compose.ts',
   'openapi',
   'cli',
+  'dev',
+  'program.ts',
   'main.ts',
 ];
 

@@ -14,7 +14,7 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 
 /** What the values of a schema look like where any text does not do, by its file and name. */
 const samplesOf: Readonly<Record<string, Samples>> = {
-  'server/src/config/schema.ts configSchema': {
+  'server/src/config/config-schema.ts configSchema': {
     'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
   },
   'updater/src/config/config.ts configSchema': {
@@ -30,7 +30,7 @@ const samplesOf: Readonly<Record<string, Samples>> = {
 
 /** How many bounds a file has at least: a walk that finds nothing proves nothing. */
 const minCases: Readonly<Record<string, number>> = {
-  'server/src/config/schema.ts configSchema': 90,
+  'server/src/config/config-schema.ts configSchema': 90,
   'updater/src/config/config.ts configSchema': 12,
   'server/src/management/documents/document-schema.ts documentSchema': 60,
 };

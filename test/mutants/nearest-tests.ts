@@ -32,13 +32,13 @@ const alsoNear: Readonly<Record<string, readonly string[]>> = {
   ],
   'server/src/http': ['server/http/*.test.ts', 'server/instances/{rollover,refusals}.test.ts'],
   'server/src/management': ['server/management/*.test.ts', 'system/attack-domains.test.ts'],
-  'server/src/certificates': [
+  'server/src/x509': [
     'server/instances/*.test.ts',
     'server/certificates/*.test.ts',
     'system/attack-{lineage,late-rights,revoked-elsewhere}.test.ts',
   ],
-  'server/src/certificates/renew-server-certificate': ['server/cli/server-certificate.test.ts'],
-  'server/src/certificates/ssh': ['server/ssh/*.test.ts'],
+  'server/src/x509/renew-server-certificate': ['server/cli/server-certificate.test.ts'],
+  'server/src/ssh': ['server/ssh/*.test.ts'],
   'server/src/instances': ['server/instances/*.test.ts', 'system/attack-{lineage,late-rights}.test.ts'],
   'server/src/oauth': ['server/http/access-token.test.ts'],
   'server/src/roles': ['server/access/*.test.ts', 'server/http/access.test.ts'],

@@ -1,4 +1,4 @@
-import type { Schema } from '@signet/server/store/schema';
+import type { Schema } from '@signet/server/store/database-schema';
 import Database from 'better-sqlite3';
 
 /*

@@ -1,6 +1,6 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { randomFrom } from './random.ts';
 import { randomChanges, tryChange } from './random-changes.ts';
 

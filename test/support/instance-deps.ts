@@ -1,10 +1,4 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/certificates/build-certificate';
-import { relativeName } from '@signet/server/certificates/distinguished-name';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
-import type { NamingRules } from '@signet/server/certificates/naming';
-import { oids } from '@signet/server/certificates/oids';
-import { parseSubjectKey } from '@signet/server/certificates/public-key';
 import type { AttestationRequest, Attested } from '@signet/server/instances/attestation/attestation';
 import { plainlyAttested } from '@signet/server/instances/attestation/attestation';
 import type { Caller } from '@signet/server/instances/caller';
@@ -12,6 +6,12 @@ import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import type { RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
+import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
+import { relativeName } from '@signet/server/x509/distinguished-name';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import type { NamingRules } from '@signet/server/x509/naming';
+import { oids } from '@signet/server/x509/oids';
+import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import { createPki } from './pki.ts';
 import { ecPair, type Pair } from './requests.ts';
 

@@ -1,5 +1,5 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 
 /* A process that works on a store beside others: `node instance-worker.ts FILE`, then orders over its channel. */
 

@@ -9,7 +9,7 @@ import {
   createAuthorities,
   issueIdentity,
   issueServerCertificate,
-} from '@signet/server/certificates/authority';
+} from '@signet/server/x509/certificate-authority';
 
 const dayMs = 86_400_000;
 const algorithm = { name: 'ECDSA', namedCurve: 'P-256', hash: 'SHA-256' } as const;

@@ -8,7 +8,7 @@ import { loadConfig, type ServerConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import type { Store } from '@signet/server/model/store';
 import { noPeers, type Peers } from '@signet/server/peers';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
 

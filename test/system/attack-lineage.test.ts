@@ -9,11 +9,11 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
-import { rowSerial } from '@signet/server/certificates/ssh/certificate-log';
-import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
 import type { DomainContent } from '@signet/server/model/records';
+import { rowSerial } from '@signet/server/ssh/certificate-log';
+import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
+import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test, { type ExecutionContext } from 'ava';
 import { exportJWK, generateKeyPair, SignJWT } from 'jose';
 import { type Answering, confirm, registration, worldWith } from '#support/called-provider';

@@ -1,5 +1,5 @@
 import { parseDomainName } from '@signet/policy-engine/names';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { assertWithin, costOf, costsAreKnown, slowness } from '#support/cost';
 import { install, serve } from '#support/signet-program';

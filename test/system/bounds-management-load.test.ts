@@ -1,4 +1,4 @@
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import Database from 'better-sqlite3';
 import { costsAreKnown } from '#support/cost';

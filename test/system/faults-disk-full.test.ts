@@ -2,7 +2,7 @@ import { appendFileSync, mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileS
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { field, instanceRequest, json } from '#support/instance-world';
 import { loadDomains } from '#support/mixed-load';

@@ -5,7 +5,7 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { keyFilesIn } from '@signet/server/keys/key-files';
 import type { Store } from '@signet/server/model/store';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { createLocalJWKSet, jwtVerify } from 'jose';

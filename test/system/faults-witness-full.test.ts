@@ -4,7 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { assertWithin } from '#support/cost';
 import { json } from '#support/instance-world';

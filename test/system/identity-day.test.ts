@@ -12,7 +12,6 @@ import {
 } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { readCertificate } from '@signet/server/certificates/certificate-reader';
 import { openIdentity } from '@signet/server/compose-identity';
 import { loadConfig } from '@signet/server/config/config';
 import { createRegisterToken } from '@signet/server/instances/create-register-token';
@@ -22,7 +21,8 @@ import { registerInstance } from '@signet/server/instances/register-instance';
 import { createLogger } from '@signet/server/logger';
 import type { InstanceKey } from '@signet/server/model/instance-store';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { readCertificate } from '@signet/server/x509/certificate-reader';
 import test, { type ExecutionContext } from 'ava';
 import { makeAuthority } from '#support/authority';
 import { FakeClock } from '#support/clock';

@@ -1,16 +1,16 @@
 import { createPrivateKey } from 'node:crypto';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { buildKrl } from '@signet/server/ssh/krl';
+import { formatSshCertificate, signSshCertificate } from '@signet/server/ssh/sign-certificate';
 import {
   createSshAuthorityKey,
   knownHostsLine,
   sshAuthorityOf,
   trustedUserCaLine,
-} from '@signet/server/certificates/ssh/authority';
-import { buildKrl } from '@signet/server/certificates/ssh/krl';
-import { hostProfile, type SshRules, userProfile } from '@signet/server/certificates/ssh/profile';
-import { parseSshPublicKey } from '@signet/server/certificates/ssh/public-key';
-import { formatSshCertificate, signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
+} from '@signet/server/ssh/ssh-authority';
+import { hostProfile, type SshRules, userProfile } from '@signet/server/ssh/ssh-profile';
+import { parseSshPublicKey } from '@signet/server/ssh/ssh-public-key';
 import test, { type ExecutionContext } from 'ava';
 import { makeSshKey } from '#support/openssh';
 import * as sshd from '#support/sshd';

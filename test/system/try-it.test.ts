@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { createPrincipalTokenSource } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
-import { announcement } from '@signet/server/cli/dev/announce';
+import { announcement } from '@signet/server/dev/announce';
 import test from 'ava';
 import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
 import { runProgram } from '#support/run-program';

@@ -4,7 +4,7 @@ import { type ClientOptions, createClient, type SignetClient } from '@signet/cli
 import { type Command, Option } from 'commander';
 import { parse } from 'yaml';
 import { z } from 'zod';
-import { readDevState } from './dev/state.ts';
+import { readDevState } from './dev-state.ts';
 import { configPath, trusted, UsageError } from './run.ts';
 
 /** Which server a command asks, and as whom. */

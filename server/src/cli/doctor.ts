@@ -4,7 +4,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { Command } from 'commander';
 import { type ConnectionOptions, clientSettings, connectionOptions } from './connection.ts';
-import { readDevState } from './dev/state.ts';
+import { readDevState } from './dev-state.ts';
 import { checkCertificate, type IdentityTexts } from './doctor/certificate-checks.ts';
 import type { Finding } from './doctor/finding.ts';
 import { checkPolicy } from './doctor/policy-check.ts';

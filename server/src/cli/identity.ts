@@ -10,8 +10,8 @@ import { parsePathElement, parsePrincipalName, splitPrincipal } from '@signet/po
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { processEnvironment } from '../config/env.ts';
 import { followConfigFolder } from './connection.ts';
-import { readDevState } from './dev/state.ts';
-import { readAttestation } from './identity/attestation.ts';
+import { readDevState } from './dev-state.ts';
+import { readAttestation } from './identity/attestation-option.ts';
 import { runShell } from './identity/run-shell.ts';
 import { showIdentity } from './identity/status.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';

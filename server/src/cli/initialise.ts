@@ -4,24 +4,19 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parseDomainName, parseServiceName, splitPrincipal } from '@signet/policy-engine/names';
 import writeFileAtomic from 'write-file-atomic';
 import { stringify } from 'yaml';
+import { keyFilesIn } from '../keys/key-files.ts';
+import { ensureSigningKeys } from '../keys/rotate-keys.ts';
+import { signingKeyStore } from '../keys/signing-key-store.ts';
+import { createSshAuthorityKey, knownHostsLine, parseSshAuthority, trustedUserCaLine } from '../ssh/ssh-authority.ts';
+import { ensureSealKey, sealKeyName } from '../store/maintenance.ts';
+import { openStore } from '../store/open.ts';
 import {
   type Authority,
   type CertificateAndKey,
   createAuthorities,
   issueIdentity,
   issueServerCertificate,
-} from '../certificates/authority.ts';
-import {
-  createSshAuthorityKey,
-  knownHostsLine,
-  parseSshAuthority,
-  trustedUserCaLine,
-} from '../certificates/ssh/authority.ts';
-import { keyFilesIn } from '../keys/key-files.ts';
-import { ensureSigningKeys } from '../keys/rotate-keys.ts';
-import { signingKeyStore } from '../keys/signing-key-store.ts';
-import { ensureSealKey, sealKeyName } from '../store/maintenance.ts';
-import { openStore } from '../store/open.ts';
+} from '../x509/certificate-authority.ts';
 import { UsageError } from './run.ts';
 
 export interface InitialiseOptions {

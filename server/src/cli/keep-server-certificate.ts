@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { openIssuers } from '../certificates/issuers.ts';
+import { namingRulesOf } from '../compose-identity.ts';
+import type { ServerConfig } from '../config/config.ts';
+import type { Logger } from '../logger.ts';
+import { openStore } from '../store/open.ts';
+import { openIssuers } from '../x509/issuers.ts';
 import {
   isDue,
   readServerCertificate,
   renewServerCertificate,
   settleServerKey,
-} from '../certificates/renew-server-certificate.ts';
-import { namingRulesOf } from '../compose-identity.ts';
-import type { ServerConfig } from '../config/config.ts';
-import type { Logger } from '../logger.ts';
-import { openStore } from '../store/open.ts';
+} from '../x509/renew-server-certificate.ts';
 
 const lookMs = 600_000;
 /** A warning about the same certificate is not said more often. */

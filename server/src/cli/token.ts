@@ -4,9 +4,9 @@ import { systemClock } from '@signet/policy-engine/clock';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { Command, InvalidArgumentError } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
-import { readDevState } from './dev/state.ts';
+import { readDevState } from './dev-state.ts';
 import { checkSignature, type DecodedToken, decodeToken, describeToken, type SignatureState } from './inspect-token.ts';
-import { principalTokenCommand } from './principal-token.ts';
+import { principalTokenCommand } from './principal-token-command.ts';
 import { action, CommandFailedError, describeError, print } from './run.ts';
 
 interface GetOptions extends ConnectionOptions {

@@ -3,7 +3,7 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 import { decideInDomain } from '@signet/policy-engine/policy';
 import { authorityAction } from '../access/authority.ts';
 import { requireKnownIdentity } from '../access/known-identity.ts';
-import type { Asker } from '../certificates/recording-conditions.ts';
+import type { Asker } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError, UnauthenticatedError, UnknownDomainError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';

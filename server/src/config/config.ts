@@ -3,9 +3,9 @@ import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type ProfileRules, profiles } from '../profile.ts';
+import { type ConfigValues, configSchema, optionPaths } from './config-schema.ts';
 import { type Environment, environmentName, readEnvironment } from './env.ts';
 import { nearestName } from './nearest-name.ts';
-import { type ConfigValues, configSchema, optionPaths } from './schema.ts';
 
 /** Where the value in force of an option came from. */
 export type Provenance = 'default' | 'file' | 'environment' | 'flag';

@@ -1,11 +1,11 @@
 import { splitPrincipal } from '@signet/policy-engine/names';
-import { altNamesOf, readCertificate } from '../certificates/certificate-reader.ts';
-import { carriesInstanceId } from '../certificates/instance-id.ts';
-import { hostNamesOf, instanceIdName, type NamingRules } from '../certificates/naming.ts';
-import type { AskingCertificate, SshHost } from '../certificates/ssh/issue-ssh.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { InstanceKey, InstanceStore } from '../model/instance-store.ts';
+import type { AskingCertificate, SshHost } from '../ssh/issue-ssh.ts';
+import { altNamesOf, readCertificate } from '../x509/certificate-reader.ts';
+import { carriesInstanceId } from '../x509/instance-id.ts';
+import { hostNamesOf, instanceIdName, type NamingRules } from '../x509/naming.ts';
 import type { Caller } from './caller.ts';
 
 export interface CallingHostDeps {

@@ -1,7 +1,7 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
-import { type Asker, decidedAgain } from '../certificates/recording-conditions.ts';
+import { type Asker, decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

@@ -9,8 +9,8 @@ import {
   type ServiceName,
 } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { isDnsName } from '../certificates/naming.ts';
 import { InvalidRequestError } from '../errors.ts';
+import { isDnsName } from '../x509/naming.ts';
 
 /** `InstanceRefreshInformation`: everything is optional. Lives are in seconds here, whatever unit the wire counts in. */
 export interface RefreshInformation {

@@ -1,10 +1,10 @@
 import type { DomainName, PrincipalName, ServiceName } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
-import { maxLabels, suffixesOf } from '../certificates/naming.ts';
-import { addressResource } from '../certificates/subject-alt-names.ts';
 import { ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { maxLabels, suffixesOf } from '../x509/naming.ts';
+import { addressResource } from '../x509/subject-alt-names.ts';
 
 const launch = authorityAction('launch');
 

@@ -1,12 +1,12 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { servicePrincipal } from '@signet/policy-engine/names';
 import { requireKnownIdentity } from '../access/known-identity.ts';
-import { parseCertificateRequest } from '../certificates/csr.ts';
-import type { SignedCertificate } from '../certificates/issue-certificate.ts';
-import { decidedAgain } from '../certificates/recording-conditions.ts';
+import { decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError } from '../errors.ts';
 import type { InstanceKey, InstanceStatus, Lineage } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { parseCertificateRequest } from '../x509/csr.ts';
+import type { SignedCertificate } from '../x509/issue-certificate.ts';
 import {
   type AttestInput,
   asOf,

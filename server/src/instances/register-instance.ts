@@ -1,8 +1,8 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { parseCertificateRequest } from '../certificates/csr.ts';
-import { decidedAgain } from '../certificates/recording-conditions.ts';
+import { decidedAgain } from '../access/recording-conditions.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { parseCertificateRequest } from '../x509/csr.ts';
 import {
   asOf,
   attest,

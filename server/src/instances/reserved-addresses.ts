@@ -1,7 +1,7 @@
 import { BlockList, isIP } from 'node:net';
 import { networkInterfaces } from 'node:os';
-import { addressText } from '../certificates/subject-alt-names.ts';
 import { plainAddress } from '../ip-address.ts';
+import { addressText } from '../x509/subject-alt-names.ts';
 
 /** The addresses that no certificate of an instance holds, whatever right its provider has. */
 export interface ReservedAddresses {

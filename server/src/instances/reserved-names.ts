@@ -1,6 +1,6 @@
 import type { DomainName, ServiceName } from '@signet/policy-engine/names';
-import { beforeSuffix, dnsFormOf, isInstanceArea, type NamingRules } from '../certificates/naming.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { beforeSuffix, dnsFormOf, isInstanceArea, type NamingRules } from '../x509/naming.ts';
 
 /** What a host name is judged by beside the right of the provider that vouches for it. */
 export interface HostRules {

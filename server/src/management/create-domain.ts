@@ -13,7 +13,7 @@ import {
   seesDomain,
 } from './change-domain.ts';
 import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
-import { checkDeletable, domainView } from './edits/domains.ts';
+import { checkDeletable, domainView } from './edits/edit-domains.ts';
 import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';

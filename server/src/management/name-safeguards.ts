@@ -1,10 +1,10 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { type DomainName, servicePrincipal } from '@signet/policy-engine/names';
-import { serverPrincipal } from '../certificates/own-identity.ts';
 import { ConflictError } from '../errors.ts';
 import type { DomainContent } from '../model/records.ts';
 import type { Membership, StoreReader, StoreTransaction } from '../model/store.ts';
 import { formTaken } from '../store/names.ts';
+import { serverPrincipal } from '../x509/own-identity.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
 
 /* What a change does to names: two domains with one form in DNS, names that come back, and names that others go on to list. */

@@ -9,9 +9,9 @@ import {
   quotasSchema,
   roleSchema,
 } from '../management/documents/document-schema.ts';
-import { accountSchema, newDomainSchema } from '../management/edits/domains.ts';
-import { activeSchema } from '../management/edits/policies.ts';
-import { keySchema, serviceFieldsSchema } from '../management/edits/services.ts';
+import { accountSchema, newDomainSchema } from '../management/edits/edit-domains.ts';
+import { activeSchema } from '../management/edits/edit-policies.ts';
+import { keySchema, serviceFieldsSchema } from '../management/edits/edit-services.ts';
 import * as shapes from './management-shapes.ts';
 import { type Method, type Operation, pageOf } from './operation.ts';
 

@@ -1,10 +1,10 @@
 import { z } from 'zod';
-import { bodySchema as sshRevocation } from '../certificates/ssh/revoke-ssh.ts';
-import { requestSchema as sshRequest } from '../certificates/ssh/ssh-csr.ts';
 import { requestSchema as roleRequest } from '../http/routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../http/routes/identity/service-refresh.ts';
 import { requestSchema as bundleRequest } from '../http/routes/policy-bundle.ts';
 import { refreshSchema, registerSchema } from '../instances/instance-request.ts';
+import { bodySchema as sshRevocation } from '../ssh/revoke-ssh.ts';
+import { requestSchema as sshRequest } from '../ssh/ssh-csr.ts';
 import type { Operation, OperationAnswer } from './operation.ts';
 
 const base = '/v1';

@@ -3,7 +3,7 @@ import type { Kysely, Selectable } from 'kysely';
 import type { AuditVerdict } from '../model/store.ts';
 import { quotedPieces } from '../steps/json-steps.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import type { AuditTable, Schema } from './schema.ts';
+import type { AuditTable, Schema } from './database-schema.ts';
 
 export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
 

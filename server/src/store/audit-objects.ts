@@ -2,9 +2,9 @@ import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import type { AuditRecord } from '../model/records.ts';
 import type { ObjectKey, ObjectKind } from '../model/store.ts';
+import type { Schema } from './database-schema.ts';
 import type { DomainDiff, ListDiff } from './diff-domains.ts';
 import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 const fields = { role: 'roles', group: 'groups', policy: 'policies', service: 'services' } as const;
 const named = z.array(z.looseObject({ name: z.string() }));

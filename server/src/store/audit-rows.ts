@@ -4,8 +4,8 @@ import type { AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
 import { runInSlices } from '../steps/steps.ts';
 import { auditHashInSteps } from './audit-chain.ts';
 import { insertAuditObjects } from './audit-objects.ts';
+import type { AuditTable, Schema } from './database-schema.ts';
 import { chunks, optional, orNull } from './row-values.ts';
-import type { AuditTable, Schema } from './schema.ts';
 
 /** Those whose subject is a domain. */
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];

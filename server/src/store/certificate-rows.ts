@@ -17,8 +17,8 @@ import type {
   RevocationReason,
 } from '../model/certificate-store.ts';
 import type { InstanceKey, InstanceRecord } from '../model/instance-store.ts';
+import type { CertificatesTable, InstancesTable, Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
-import type { CertificatesTable, InstancesTable, Schema } from './schema.ts';
 
 /* Rows of certificates and instances. Times are in seconds on both sides. */
 

@@ -1,9 +1,9 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
 import { isSameState, type StoreState } from '../model/snapshot-source.ts';
+import type { Schema } from './database-schema.ts';
 import { type DomainDiff, isEmptyDiff } from './diff-domains.ts';
 import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 /*
  * The feed: what each change of the store touched, written in the transaction of the change. Snapshots follow it. Rows say what to read

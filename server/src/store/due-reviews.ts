@@ -1,9 +1,9 @@
 import { parseDomainName } from '@signet/policy-engine/names';
 import { type Kysely, type SqlBool, sql } from 'kysely';
 import { compareReviews, type DueReview, type DueReviewQuery } from '../model/reviews.ts';
+import type { Schema } from './database-schema.ts';
 import { rowsAPage } from './read-members.ts';
 import { optional } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 /**
  * The first members whose review is due, by the index of reviews. Read in pages of rows, between which requests go on being answered, and no

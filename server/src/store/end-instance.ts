@@ -3,7 +3,7 @@ import type { Revocation } from '../model/certificate-store.ts';
 import type { InstanceKey, InstanceRecord } from '../model/instance-store.ts';
 import type { AuditRecord } from '../model/records.ts';
 import { instanceColumns, revokeRows, toInstance, whereInstance } from './certificate-rows.ts';
-import type { Schema } from './schema.ts';
+import type { Schema } from './database-schema.ts';
 
 /** What the audit log says of the end of an instance. */
 export type InstanceEnd = Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>;

@@ -2,9 +2,9 @@ import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Revocation } from '../model/certificate-store.ts';
 import type { AuditRecord } from '../model/records.ts';
 import { revokeRows } from './certificate-rows.ts';
+import type { CertificatesTable, Schema } from './database-schema.ts';
 import type { DomainDiff } from './diff-domains.ts';
 import { noteEnd, takeEndedName } from './names.ts';
-import type { CertificatesTable, Schema } from './schema.ts';
 
 /* A name that is deleted takes with it what was given to it: else whoever has the name next would be taken for whoever had it before. */
 

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { DomainError, UnacknowledgedChangeError } from '../errors.ts';
-import type { Schema } from './schema.ts';
+import type { Schema } from './database-schema.ts';
 import type { Durability, StoreDatabase } from './store-database.ts';
 
 /** Reads and changes of one database, with its errors in the words of `errors.ts`. */

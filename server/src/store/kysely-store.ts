@@ -22,14 +22,14 @@ import type {
 } from '../model/store.ts';
 import { verifyAuditChain } from './audit-chain.ts';
 import { readAudit, readAuditPage } from './audit-rows.ts';
-import { KyselyCertificateStore } from './certificate-store.ts';
+import type { Schema } from './database-schema.ts';
 import { readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
-import { KyselyInstanceStore } from './instance-store.ts';
+import { KyselyCertificateStore } from './kysely-certificate-store.ts';
+import { KyselyInstanceStore } from './kysely-instance-store.ts';
 import { readChanges, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import { createRecorder } from './recorder.ts';
-import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
 import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';

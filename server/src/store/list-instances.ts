@@ -1,7 +1,7 @@
 import type { Kysely } from 'kysely';
 import type { InstanceQuery, InstanceRecord } from '../model/instance-store.ts';
 import { toInstance } from './certificate-rows.ts';
-import type { Schema } from './schema.ts';
+import type { Schema } from './database-schema.ts';
 
 /** One page of the instances of a domain, in the order of service, provider and id. It costs what it answers. */
 export async function readInstances(db: Kysely<Schema>, query: InstanceQuery): Promise<readonly InstanceRecord[]> {

@@ -1,10 +1,10 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import { dnsFormOf } from '../certificates/naming.ts';
 import { ConflictError } from '../errors.ts';
 import type { EndedName, FormHolder } from '../model/store.ts';
+import { dnsFormOf } from '../x509/naming.ts';
+import type { Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 /** Who has the form that a domain of this name would have in DNS; undefined when nobody else has it. */
 export async function readFormHolder(db: Kysely<Schema>, name: DomainName): Promise<FormHolder | undefined> {

@@ -1,6 +1,6 @@
 import type { Store } from '../model/store.ts';
-import { isUnwritable } from './sqlite/errors.ts';
-import { openSqliteStore, type SqliteStoreOptions } from './sqlite/open.ts';
+import { openSqliteStore, type SqliteStoreOptions } from './sqlite/open-sqlite.ts';
+import { isUnwritable } from './sqlite/sqlite-errors.ts';
 
 /* The one place that knows which kind of database a store is in. Whoever needs one asks here, and knows `Store` alone. */
 

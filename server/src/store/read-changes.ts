@@ -4,9 +4,9 @@ import type { Kysely } from 'kysely';
 import type { DomainRecord } from '../model/records.ts';
 import type { DomainPatch, Knows, StoreChanges, StoreState } from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
+import type { Schema } from './database-schema.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
 
 /** Many domains at once are read faster whole. */

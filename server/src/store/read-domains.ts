@@ -20,9 +20,9 @@ import {
   type StoredPolicy,
 } from '../model/records.ts';
 import type { DomainExcerpt, MemberScope } from '../model/store.ts';
+import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './database-schema.ts';
 import { fullNameOf, type ListedMembers, readAllMembers, readScopedMembers, rowsAPage } from './read-members.ts';
 import { groupBy, optional } from './row-values.ts';
-import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './schema.ts';
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
 export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {

@@ -2,8 +2,8 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import type { MemberRecord } from '../model/records.ts';
 import type { ListKey, MemberScope } from '../model/store.ts';
+import type { MembersTable, Schema } from './database-schema.ts';
 import { chunks, optional } from './row-values.ts';
-import type { MembersTable, Schema } from './schema.ts';
 
 /** Members by the full name of their role or group, each list sorted by name. */
 export type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;

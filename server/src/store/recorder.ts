@@ -3,9 +3,9 @@ import { DomainError, ForbiddenError } from '../errors.ts';
 import type { RecordingConditions } from '../model/certificate-store.ts';
 import type { SnapshotSource } from '../model/snapshot-source.ts';
 import { recordingStatements } from './certificate-statements.ts';
+import type { Schema } from './database-schema.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
 import { readChanges } from './read-changes.ts';
-import type { Schema } from './schema.ts';
 
 /** Records what is about to be handed out, in a transaction that asks its conditions first. */
 export interface Recorder {

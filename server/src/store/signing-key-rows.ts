@@ -1,8 +1,8 @@
 import type { Jwk } from '@signet/policy-engine/wire';
 import type { Kysely, Selectable } from 'kysely';
 import type { SigningKeyRecord } from '../model/records.ts';
+import type { Schema, SigningKeysTable } from './database-schema.ts';
 import { optional, orNull } from './row-values.ts';
-import type { Schema, SigningKeysTable } from './schema.ts';
 
 export async function readSigningKeys(db: Kysely<Schema>): Promise<SigningKeyRecord[]> {
   const rows = await db.selectFrom('signing_keys').selectAll().orderBy('activate_at').orderBy('kid').execute();

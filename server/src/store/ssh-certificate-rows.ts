@@ -1,8 +1,8 @@
 import { parsePrincipalName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
-import { rowSerial } from '../certificates/ssh/certificate-log.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
-import type { Schema } from './schema.ts';
+import { rowSerial } from '../ssh/certificate-log.ts';
+import type { Schema } from './database-schema.ts';
 
 /** The SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
 export async function readLiveSshCertificates(

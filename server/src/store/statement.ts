@@ -1,5 +1,5 @@
 import { type Compilable, type Kysely, type QueryResult, type RawBuilder, sql } from 'kysely';
-import type { Schema } from './schema.ts';
+import type { Schema } from './database-schema.ts';
 
 /** What the places of a statement take. */
 export type StatementValue = string | number | null;

@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import type { Moment, NewestRecord, StoreCondition } from '../model/store.ts';
-import type { Schema } from './schema.ts';
+import type { Schema } from './database-schema.ts';
 
 /**
  * `acknowledged` is what somebody is told of: it must survive a power failure. `deferred` is what only a later, acknowledged transaction

@@ -23,12 +23,12 @@ import type {
   SwitchedOff,
 } from '../model/store.ts';
 import { isUnchanged } from './change-rows.ts';
+import type { Schema } from './database-schema.ts';
 import { readEndedNames, readFormHolder } from './names.ts';
 import { readChanges } from './read-changes.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
 import { readMemberPage } from './read-members.ts';
 import { chunks } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 const valuesAStatement = 500;
 /** Each may be in thousands of roles and groups. */

@@ -2,6 +2,7 @@ import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
 import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
 import { runInSlices, type Steps, sliceLength } from '../steps/steps.ts';
+import type { Schema } from './database-schema.ts';
 import {
   type DomainDiff,
   isSameAssertion,
@@ -11,7 +12,6 @@ import {
   policyKey,
 } from './diff-domains.ts';
 import { chunks, flag, orNull } from './row-values.ts';
-import type { Schema } from './schema.ts';
 import { writeLists } from './write-lists.ts';
 import { writeServices } from './write-services.ts';
 

@@ -1,9 +1,9 @@
 import type { Kysely } from 'kysely';
 import type { GroupRecord, MemberRecord, RoleRecord } from '../model/records.ts';
 import type { ListKey } from '../model/store.ts';
+import type { Schema } from './database-schema.ts';
 import type { DomainDiff, ListDiff } from './diff-domains.ts';
 import { chunks, flag, orNull } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 const rowsAStatement = 500;
 

@@ -1,8 +1,8 @@
 import type { Kysely } from 'kysely';
 import type { ServiceRecord } from '../model/records.ts';
+import type { Schema } from './database-schema.ts';
 import { diffLists, type ListDiff } from './diff-domains.ts';
 import { chunks, flag, orNull } from './row-values.ts';
-import type { Schema } from './schema.ts';
 
 interface ServiceContext {
   readonly db: Kysely<Schema>;

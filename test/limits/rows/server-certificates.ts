@@ -3,23 +3,23 @@ import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
-import { createAuthorities, issueIdentity } from '@signet/server/certificates/authority';
-import { parseCertificateRequest } from '@signet/server/certificates/csr';
-import { grantServiceNames } from '@signet/server/certificates/csr-rules';
-import { checkDer, DerReader } from '@signet/server/certificates/der-reader';
-import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/certificates/der-writer';
-import { readName, relativeName } from '@signet/server/certificates/distinguished-name';
-import { openIssuers } from '@signet/server/certificates/issuers';
-import { suffixesOf } from '@signet/server/certificates/naming';
-import { oids } from '@signet/server/certificates/oids';
-import { parseSubjectKey } from '@signet/server/certificates/public-key';
-import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
-import { hostProfile, type SshRules, userProfile } from '@signet/server/certificates/ssh/profile';
-import { parseSshPublicKey } from '@signet/server/certificates/ssh/public-key';
-import { parseSshCsr, requestSchema } from '@signet/server/certificates/ssh/ssh-csr';
-import { writeMpint, writeString } from '@signet/server/certificates/ssh/wire';
-import { readAltNames, writeAltNames } from '@signet/server/certificates/subject-alt-names';
 import { openClientTrust } from '@signet/server/http/client-trust';
+import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
+import { parseSshCsr, requestSchema } from '@signet/server/ssh/ssh-csr';
+import { hostProfile, type SshRules, userProfile } from '@signet/server/ssh/ssh-profile';
+import { parseSshPublicKey } from '@signet/server/ssh/ssh-public-key';
+import { writeMpint, writeString } from '@signet/server/ssh/wire';
+import { createAuthorities, issueIdentity } from '@signet/server/x509/certificate-authority';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
+import { grantServiceNames } from '@signet/server/x509/csr-rules';
+import { checkDer, DerReader } from '@signet/server/x509/der-reader';
+import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
+import { readName, relativeName } from '@signet/server/x509/distinguished-name';
+import { openIssuers } from '@signet/server/x509/issuers';
+import { suffixesOf } from '@signet/server/x509/naming';
+import { oids } from '@signet/server/x509/oids';
+import { readAltNames, writeAltNames } from '@signet/server/x509/subject-alt-names';
+import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import { makeAuthority } from '#support/authority';
 import { issueChain } from '#support/chain';
 import { ecPair, requestPem } from '#support/requests';
@@ -62,30 +62,30 @@ const wireRequest = {
 const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
 
 export const certificateRows: readonly Row[] = [
-  maximum('server/src/certificates/authority.ts', 'maxCommonName', async (length) => {
+  maximum('server/src/x509/certificate-authority.ts', 'maxCommonName', async (length) => {
     const { intermediate } = await createAuthorities(systemClock);
     const identity = { domain: parseDomainName('d'), service: parseServiceName('s'.repeat(length - 2)) };
     await issueIdentity(intermediate, { ...identity, trustDomain: 'signet.test' }, 1, systemClock);
   }),
-  maximum('server/src/certificates/csr.ts', 'maxPemLength', async (length) => {
+  maximum('server/src/x509/csr.ts', 'maxPemLength', async (length) => {
     const message = await refusal(() => parseCertificateRequest('x'.repeat(length)));
     return message !== '' && !message.includes('too long');
   }),
-  maximum('server/src/certificates/der-reader.ts', 'maxDepth', (levels) => {
+  maximum('server/src/x509/der-reader.ts', 'maxDepth', (levels) => {
     let der: Buffer = derNull;
     for (let level = 0; level < levels; level += 1) der = sequence(der);
     checkDer(der);
   }),
-  maximum('server/src/certificates/distinguished-name.ts', 'maxRelativeNames', (count) => {
+  maximum('server/src/x509/distinguished-name.ts', 'maxRelativeNames', (count) => {
     const names = Array.from({ length: count }, () => relativeName(oids.commonName, 'x'));
     return readName(new DerReader(sequence(...names))).length === count;
   }),
   maximum(
-    'server/src/certificates/naming.ts',
+    'server/src/x509/naming.ts',
     'maxLabels',
     (labels) => suffixesOf(Array.from({ length: labels }, () => 'x').join('.')).length === labels - 1,
   ),
-  maximum('server/src/certificates/profile.ts', 'maxCommonNameLength', (length) => {
+  maximum('server/src/x509/certificate-profile.ts', 'maxCommonNameLength', (length) => {
     const domain = parseDomainName('d');
     const service = parseServiceName('s'.repeat(length - 2));
     const request = parseCertificateRequest(requestPem(ecPair(), { commonNames: ['d.s'] }));
@@ -96,7 +96,7 @@ export const certificateRows: readonly Row[] = [
       dnsForm: 'd',
     });
   }),
-  minimum('server/src/certificates/profile.ts', 'minLifetimeSeconds', async (seconds, t) => {
+  minimum('server/src/x509/certificate-profile.ts', 'minLifetimeSeconds', async (seconds, t) => {
     const folder = temporaryFolder(t);
     const { certificatePem, keyPem, rootPem } = await makeAuthority(folder);
     const at = (name: string) => join(folder, name);
@@ -112,39 +112,39 @@ export const certificateRows: readonly Row[] = [
     t.teardown(() => issuers.close());
     issuers.signing((issuers.current().active[0]?.notAfter ?? 0) - seconds);
   }),
-  minimum('server/src/certificates/public-key.ts', 'minRsaBits', rsaSubjectKey),
-  maximum('server/src/certificates/public-key.ts', 'maxRsaBits', rsaSubjectKey),
-  maximum('server/src/certificates/ssh/inspect.ts', 'maxCertificateLength', async (length) => {
+  minimum('server/src/x509/subject-key.ts', 'minRsaBits', rsaSubjectKey),
+  maximum('server/src/x509/subject-key.ts', 'maxRsaBits', rsaSubjectKey),
+  maximum('server/src/ssh/inspect-ssh.ts', 'maxCertificateLength', async (length) => {
     const message = await refusal(() => readSshCertificate(Buffer.alloc(length)));
     return message !== '' && !message.includes('too long');
   }),
-  maximum('server/src/certificates/ssh/profile.ts', 'maxHostLifetimeSeconds', (seconds) => {
+  maximum('server/src/ssh/ssh-profile.ts', 'maxHostLifetimeSeconds', (seconds) => {
     return hostProfile(subject, { ...ssh, hostExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
   }),
-  maximum('server/src/certificates/ssh/profile.ts', 'maxUserLifetimeSeconds', (seconds) => {
+  maximum('server/src/ssh/ssh-profile.ts', 'maxUserLifetimeSeconds', (seconds) => {
     return userProfile(subject, { ...ssh, userExpirySeconds: seconds }, 1000).validBefore === 1000 + seconds;
   }),
-  maximum('server/src/certificates/ssh/profile.ts', 'maxPrincipals', (count) => {
+  maximum('server/src/ssh/ssh-profile.ts', 'maxPrincipals', (count) => {
     const principals = Array.from({ length: count }, (_, index) => `p${index}`);
     return hostProfile({ ...subject, principals }, { ...ssh, hostExpirySeconds: 60 }, 0).principals.length === count;
   }),
-  minimum('server/src/certificates/ssh/public-key.ts', 'minRsaBits', rsaSshKey),
-  maximum('server/src/certificates/ssh/public-key.ts', 'maxRsaBits', rsaSshKey),
-  maximum('server/src/certificates/ssh/public-key.ts', 'maxKeyLineLength', (length) =>
+  minimum('server/src/ssh/ssh-public-key.ts', 'minRsaBits', rsaSshKey),
+  maximum('server/src/ssh/ssh-public-key.ts', 'maxRsaBits', rsaSshKey),
+  maximum('server/src/ssh/ssh-public-key.ts', 'maxKeyLineLength', (length) =>
     parseSshPublicKey(`${ed25519} `.padEnd(length, 'x')),
   ),
-  maximum('server/src/certificates/ssh/ssh-csr.ts', 'maxSshCsrLength', (length) =>
+  maximum('server/src/ssh/ssh-csr.ts', 'maxSshCsrLength', (length) =>
     parseSshCsr(JSON.stringify(wireRequest).padEnd(length)),
   ),
-  maximum('server/src/certificates/ssh/ssh-csr.ts', 'maxNameLength', (length) => {
+  maximum('server/src/ssh/ssh-csr.ts', 'maxNameLength', (length) => {
     const certRequestData = { ...wireRequest.certRequestData, principals: ['p'.repeat(length)] };
     return requestSchema.safeParse({ ...wireRequest, certRequestData }).success;
   }),
-  maximum('server/src/certificates/subject-alt-names.ts', 'maxAltNames', (count) => {
+  maximum('server/src/x509/subject-alt-names.ts', 'maxAltNames', (count) => {
     const names = Array.from({ length: count }, (_, index) => ({ kind: 'dns' as const, value: `n${index}` }));
     return readAltNames(writeAltNames(names)).length === count;
   }),
-  maximum('server/src/certificates/subject-alt-names.ts', 'maxAltNameLength', (length) =>
+  maximum('server/src/x509/subject-alt-names.ts', 'maxAltNameLength', (length) =>
     readAltNames(writeAltNames([{ kind: 'uri', value: 'x'.repeat(length) }])),
   ),
   maximum('server/src/http/client-trust.ts', 'maxChain', async (length, t) => {

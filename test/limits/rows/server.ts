@@ -32,7 +32,7 @@ import { countRefusedCredentials } from '@signet/server/refused-credentials';
 import { RolePatterns } from '@signet/server/roles/role-patterns';
 import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';

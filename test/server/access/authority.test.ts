@@ -1,5 +1,5 @@
 import { bearsAuthority } from '@signet/server/access/authority';
-import { addressResource } from '@signet/server/certificates/subject-alt-names';
+import { addressResource } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';
 
 /* Every question that the server asks policies, with its action and resource as the code that asks makes them. */

@@ -1,6 +1,6 @@
-import { DerError } from '@signet/server/certificates/der-reader';
-import { element, sequence } from '@signet/server/certificates/der-writer';
-import { maxAltNames, readAltNames, writeAltNames } from '@signet/server/certificates/subject-alt-names';
+import { DerError } from '@signet/server/x509/der-reader';
+import { element, sequence } from '@signet/server/x509/der-writer';
+import { maxAltNames, readAltNames, writeAltNames } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';
 
 const [email, dns, uri, ip, directory] = [0x81, 0x82, 0x86, 0x87, 0xa4] as const;

@@ -2,14 +2,14 @@ import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
 import { type DomainName, parseDomainName, parseServiceName } from '@signet/policy-engine/names';
+import { InvalidRequestError } from '@signet/server/errors';
+import { issueTimeOf, serialFrom } from '@signet/server/x509/build-certificate';
 import {
   type CertificateAndKey,
   createAuthorities,
   issueIdentity,
   issueServerCertificate,
-} from '@signet/server/certificates/authority';
-import { issueTimeOf, serialFrom } from '@signet/server/certificates/build-certificate';
-import { InvalidRequestError } from '@signet/server/errors';
+} from '@signet/server/x509/certificate-authority';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 

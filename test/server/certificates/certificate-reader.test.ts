@@ -4,20 +4,12 @@ import {
   certificateToPem,
   keyIdentifierIn,
   readCertificate,
-} from '@signet/server/certificates/certificate-reader';
-import { readTime, writeTime } from '@signet/server/certificates/certificate-times';
-import { DerError, DerReader } from '@signet/server/certificates/der-reader';
-import {
-  bitString,
-  derTrue,
-  element,
-  octetString,
-  oid,
-  sequence,
-  unsigned,
-} from '@signet/server/certificates/der-writer';
-import { oids } from '@signet/server/certificates/oids';
-import { writeAltNames } from '@signet/server/certificates/subject-alt-names';
+} from '@signet/server/x509/certificate-reader';
+import { readTime, writeTime } from '@signet/server/x509/certificate-times';
+import { DerError, DerReader } from '@signet/server/x509/der-reader';
+import { bitString, derTrue, element, octetString, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
+import { oids } from '@signet/server/x509/oids';
+import { writeAltNames } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';
 import { commonName } from '#support/requests';
 

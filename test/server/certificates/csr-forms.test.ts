@@ -1,7 +1,7 @@
-import { parseCertificateRequest } from '@signet/server/certificates/csr';
-import { DerReader, tags } from '@signet/server/certificates/der-reader';
-import { derNull, oid, sequence } from '@signet/server/certificates/der-writer';
 import { InvalidRequestError } from '@signet/server/errors';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
+import { DerReader, tags } from '@signet/server/x509/der-reader';
+import { derNull, oid, sequence } from '@signet/server/x509/der-writer';
 import test from 'ava';
 import { ecPair, requestDer, toPem } from '#support/requests';
 

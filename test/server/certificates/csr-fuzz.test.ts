@@ -1,12 +1,12 @@
 import { randomBytes, sign } from 'node:crypto';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { parseCertificateRequest } from '@signet/server/certificates/csr';
-import { grantInstanceNames } from '@signet/server/certificates/csr-rules';
-import { bitString, element, oid, sequence, set } from '@signet/server/certificates/der-writer';
-import { signOrder } from '@signet/server/certificates/issue-certificate';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
 import { InvalidRequestError } from '@signet/server/errors';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
+import { grantInstanceNames } from '@signet/server/x509/csr-rules';
+import { bitString, element, oid, sequence, set } from '@signet/server/x509/der-writer';
+import { signOrder } from '@signet/server/x509/issue-certificate';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import fc from 'fast-check';
 import { makeAuthority } from '#support/authority';

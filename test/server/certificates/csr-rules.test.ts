@@ -6,17 +6,17 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import { InvalidRequestError } from '@signet/server/errors';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
 import {
   grantInstanceNames,
   grantRoleNames,
   grantServiceNames,
   type ServiceGrants,
-} from '@signet/server/certificates/csr-rules';
-import { relativeName } from '@signet/server/certificates/distinguished-name';
-import type { NamingRules } from '@signet/server/certificates/naming';
-import { oids } from '@signet/server/certificates/oids';
-import { InvalidRequestError } from '@signet/server/errors';
+} from '@signet/server/x509/csr-rules';
+import { relativeName } from '@signet/server/x509/distinguished-name';
+import type { NamingRules } from '@signet/server/x509/naming';
+import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/requests';
 

@@ -1,7 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { parseCertificateRequest } from '@signet/server/certificates/csr';
+import { InvalidRequestError } from '@signet/server/errors';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
 import {
   bitString,
   derNull,
@@ -12,9 +13,8 @@ import {
   set,
   unsigned,
   utf8String,
-} from '@signet/server/certificates/der-writer';
-import type { KeyKind } from '@signet/server/certificates/public-key';
-import { InvalidRequestError } from '@signet/server/errors';
+} from '@signet/server/x509/der-writer';
+import type { KeyKind } from '@signet/server/x509/subject-key';
 import test from 'ava';
 import { openssl } from '#support/openssl';
 import { commonName, ecPair, type RequestShape, requestDer, requestPem, toPem } from '#support/requests';

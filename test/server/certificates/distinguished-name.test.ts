@@ -1,7 +1,7 @@
-import { DerError, DerReader } from '@signet/server/certificates/der-reader';
-import { element, sequence, set } from '@signet/server/certificates/der-writer';
-import { readName } from '@signet/server/certificates/distinguished-name';
-import { oids } from '@signet/server/certificates/oids';
+import { DerError, DerReader } from '@signet/server/x509/der-reader';
+import { element, sequence, set } from '@signet/server/x509/der-writer';
+import { readName } from '@signet/server/x509/distinguished-name';
+import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 
 /* Names as requests and certificates carry them: which kinds of string are read. */

@@ -1,8 +1,8 @@
 import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { forgetEnded, keptSeconds } from '@signet/server/certificates/housekeeping';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { forgetEnded, keptSeconds } from '@signet/server/x509/housekeeping';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceWorld } from '#support/instance-world';

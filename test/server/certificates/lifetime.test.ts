@@ -1,4 +1,4 @@
-import { certificateLifetime, type LifetimeLimits } from '@signet/server/certificates/profile';
+import { certificateLifetime, type LifetimeLimits } from '@signet/server/x509/certificate-profile';
 import test from 'ava';
 
 const now = 1_767_225_600;

@@ -1,8 +1,8 @@
-import { DerError } from '@signet/server/certificates/der-reader';
-import { bitString, derNull, octetString, oid, sequence, unsigned } from '@signet/server/certificates/der-writer';
-import { oids } from '@signet/server/certificates/oids';
-import { type KeyKind, keyBits, keyIdentifierOf, parseSubjectKey } from '@signet/server/certificates/public-key';
 import { InvalidRequestError } from '@signet/server/errors';
+import { DerError } from '@signet/server/x509/der-reader';
+import { bitString, derNull, octetString, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
+import { oids } from '@signet/server/x509/oids';
+import { type KeyKind, keyBits, keyIdentifierOf, parseSubjectKey } from '@signet/server/x509/subject-key';
 import test from 'ava';
 import { ecPair } from '#support/requests';
 

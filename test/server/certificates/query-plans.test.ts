@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import type { Store } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import Database from 'better-sqlite3';
 import { temporaryFolder } from '#support/temp';

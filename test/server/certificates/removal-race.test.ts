@@ -9,15 +9,6 @@ import {
   parsePrincipalName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import { createAuthorities } from '@signet/server/certificates/authority';
-import { certificatesInPem } from '@signet/server/certificates/certificate-reader';
-import { issueRoleCertificate } from '@signet/server/certificates/issue-role-certificate';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
-import { sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
-import { certificateLogIn } from '@signet/server/certificates/ssh/certificate-log';
-import { issueUserCertificate } from '@signet/server/certificates/ssh/issue-ssh';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
 import { CredentialsCache } from '@signet/server/cloud/credentials-cache';
 import { getCredentials } from '@signet/server/cloud/get-credentials';
 import { DomainError } from '@signet/server/errors';
@@ -30,7 +21,16 @@ import { reservedAddresses } from '@signet/server/instances/reserved-addresses';
 import type { CertificateStore, RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceStore } from '@signet/server/model/instance-store';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { certificateLogIn } from '@signet/server/ssh/certificate-log';
+import { issueUserCertificate } from '@signet/server/ssh/issue-ssh';
+import { sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
+import { parseSshCertRequest } from '@signet/server/ssh/ssh-csr';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { createAuthorities } from '@signet/server/x509/certificate-authority';
+import { certificatesInPem } from '@signet/server/x509/certificate-reader';
+import { issueRoleCertificate } from '@signet/server/x509/issue-role-certificate';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test, { type ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceNames } from '#support/instance-world';

@@ -1,4 +1,4 @@
-import { isDue } from '@signet/server/certificates/renew-server-certificate';
+import { isDue } from '@signet/server/x509/renew-server-certificate';
 import test from 'ava';
 
 /* When the server replaces its own certificate. */

@@ -1,5 +1,5 @@
-import { createHousekeeping } from '@signet/server/certificates/housekeeping';
-import { watchSteadiness } from '@signet/server/certificates/steadiness';
+import { createHousekeeping } from '@signet/server/x509/housekeeping';
+import { watchSteadiness } from '@signet/server/x509/steadiness';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 

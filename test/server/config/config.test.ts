@@ -1,9 +1,9 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { addressesOf, ConfigError, explainConfig, loadConfig } from '@signet/server/config/config';
+import { optionPaths } from '@signet/server/config/config-schema';
 import { environmentName } from '@signet/server/config/env';
 import { nearestName } from '@signet/server/config/nearest-name';
-import { optionPaths } from '@signet/server/config/schema';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

@@ -1,8 +1,6 @@
 import { spawnSync } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import type { JsonLimits } from '@signet/policy-engine/json';
-import { parseSshRevocation } from '@signet/server/certificates/ssh/revoke-ssh';
-import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
 import { DomainError } from '@signet/server/errors';
 import { bodyJson, readJson } from '@signet/server/http/body';
 import { errorAnswer } from '@signet/server/http/error-response';
@@ -11,10 +9,18 @@ import { parseParameters } from '@signet/server/http/parameters';
 import { requestSchema as bundleSchema } from '@signet/server/http/routes/policy-bundle';
 import { parseRefreshInformation, parseRegisterInformation } from '@signet/server/instances/instance-request';
 import type { DomainEdit } from '@signet/server/management/change-domain';
-import { putAccount, putDomain, putLimits, putQuotas, readNewDomain } from '@signet/server/management/edits/domains';
-import { parseMemberList, putList, putMember } from '@signet/server/management/edits/member-lists';
-import { addAssertion, putActive, putPolicy, putVersion } from '@signet/server/management/edits/policies';
-import { putKey, putService } from '@signet/server/management/edits/services';
+import {
+  putAccount,
+  putDomain,
+  putLimits,
+  putQuotas,
+  readNewDomain,
+} from '@signet/server/management/edits/edit-domains';
+import { parseMemberList, putList, putMember } from '@signet/server/management/edits/edit-member-lists';
+import { addAssertion, putActive, putPolicy, putVersion } from '@signet/server/management/edits/edit-policies';
+import { putKey, putService } from '@signet/server/management/edits/edit-services';
+import { parseSshRevocation } from '@signet/server/ssh/revoke-ssh';
+import { parseSshCertRequest } from '@signet/server/ssh/ssh-csr';
 import test from 'ava';
 import { assertWithin, slowness } from '#support/cost';
 import { hostileBodies, hostileTexts, hostileValues, mebibyte } from '#support/hostile-json';

@@ -1,10 +1,10 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { sequence, set, utf8String } from '@signet/server/certificates/der-writer';
-import { oids } from '@signet/server/certificates/oids';
-import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
+import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
+import { sequence, set, utf8String } from '@signet/server/x509/der-writer';
+import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { field, instanceWorld, json, keyPem } from '#support/instance-world';
 import { ecPair, requestPem } from '#support/requests';

@@ -1,13 +1,13 @@
 import { parsePathElement, parsePrincipalName } from '@signet/policy-engine/names';
-import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/certificates/build-certificate';
-import { sequence } from '@signet/server/certificates/der-writer';
-import { relativeName } from '@signet/server/certificates/distinguished-name';
-import type { Issuer } from '@signet/server/certificates/issuer';
-import { oids } from '@signet/server/certificates/oids';
-import type { IssuedAltName } from '@signet/server/certificates/profile';
-import { parseSubjectKey } from '@signet/server/certificates/public-key';
 import { ForbiddenError } from '@signet/server/errors';
 import { callingHost } from '@signet/server/instances/calling-host';
+import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
+import type { IssuedAltName } from '@signet/server/x509/certificate-profile';
+import { sequence } from '@signet/server/x509/der-writer';
+import { relativeName } from '@signet/server/x509/distinguished-name';
+import type { Issuer } from '@signet/server/x509/issuer';
+import { oids } from '@signet/server/x509/oids';
+import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import test from 'ava';
 import { commonName, ecPair } from '#support/requests';
 

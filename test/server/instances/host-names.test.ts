@@ -1,8 +1,8 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import type { SshHost } from '@signet/server/certificates/ssh/issue-ssh';
 import { ForbiddenError } from '@signet/server/errors';
 import { type AttestInput, hostCertificate } from '@signet/server/instances/attest-instance';
 import type { InstanceDeps, IssueHostCertificate } from '@signet/server/instances/instance-deps';
+import type { SshHost } from '@signet/server/ssh/issue-ssh';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 

@@ -1,9 +1,9 @@
 import { createPrivateKey, createPublicKey, generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
-import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
+import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
+import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test from 'ava';
 import type { DomainSketch } from '#support/domain-sketch';
 import { field, instanceWorld, json, keyPem, type Registered } from '#support/instance-world';

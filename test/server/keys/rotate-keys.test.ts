@@ -11,7 +11,7 @@ import {
   withdrawKey,
 } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';

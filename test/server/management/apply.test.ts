@@ -14,7 +14,7 @@ import { type ApplyOptions, applyDocuments } from '@signet/server/management/app
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { registerServiceKey } from '@signet/server/management/service-keys';
 import type { Store } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

@@ -5,7 +5,7 @@ import { ForbiddenError } from '@signet/server/errors';
 import { createLogger } from '@signet/server/logger';
 import { changeDomain } from '@signet/server/management/change-domain';
 import { openDryRuns } from '@signet/server/management/dry-runs';
-import { parseMemberList, putMember } from '@signet/server/management/edits/member-lists';
+import { parseMemberList, putMember } from '@signet/server/management/edits/edit-member-lists';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import test from 'ava';
 import { managementWorld, send, tagOf } from '#support/management-world';

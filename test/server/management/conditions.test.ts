@@ -5,7 +5,7 @@ import { applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { exportDomain } from '@signet/server/management/export-domain';
 import { planDocuments } from '@signet/server/management/plan-documents';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { managementWorld, send } from '#support/management-world';
 import { temporaryFolder } from '#support/temp';

@@ -6,7 +6,7 @@ import { createLogger } from '@signet/server/logger';
 import { openDryRuns } from '@signet/server/management/dry-runs';
 import type { ImpactAnswer } from '@signet/server/management/find-impact';
 import { preview } from '@signet/server/management/preview';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { managementWorld, send } from '#support/management-world';
 import { temporaryFolder } from '#support/temp';

@@ -7,7 +7,7 @@ import { readDocumentFolder } from '@signet/server/management/documents/read-fol
 import { exportDomain } from '@signet/server/management/export-domain';
 import { planDocuments } from '@signet/server/management/plan-documents';
 import { runCases } from '@signet/server/management/run-cases';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { plainSnapshot } from '#support/plain-domains';
 import { temporaryFolder } from '#support/temp';

@@ -6,7 +6,7 @@ import { readDocumentFolder } from '@signet/server/management/documents/read-fol
 import { exportDomain } from '@signet/server/management/export-domain';
 import { planDocuments } from '@signet/server/management/plan-documents';
 import type { Store, StoreReader } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { type PlainDomain, plainRecord, plainSnapshot } from '#support/plain-domains';

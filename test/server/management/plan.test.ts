@@ -5,7 +5,7 @@ import { applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { planDocuments } from '@signet/server/management/plan-documents';
 import { parsePlanFile, planFileOf, plannedState } from '@signet/server/management/plan-file';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

@@ -6,7 +6,7 @@ import { type DocumentProblem, formatProblem, InvalidDocumentError } from '@sign
 import { type ApplyOptions, applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { planDocuments } from '@signet/server/management/plan-documents';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 

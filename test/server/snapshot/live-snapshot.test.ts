@@ -7,7 +7,7 @@ import { StoreUnavailableError } from '@signet/server/errors';
 import type { DomainContent } from '@signet/server/model/records';
 import type { Knows, SnapshotSource, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent, stored } from '#support/domains';
@@ -130,7 +130,7 @@ test('a change of another process is seen within the refresh interval', async (t
   const from = (path: string) => JSON.stringify(import.meta.resolve(path));
   writeFileSync(
     script,
-    `import { openSqliteStore } from ${from('@signet/server/store/sqlite/open')};
+    `import { openSqliteStore } from ${from('@signet/server/store/sqlite/open-sqlite')};
      import { domainContent } from ${from('#support/domains')};
      const store = await openSqliteStore(${JSON.stringify(file)});
      await store.change({ actor: 'child' }, (change) => change.saveDomain(domainContent('catalog')));

@@ -7,7 +7,7 @@ import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { DomainMembers } from '@signet/server/snapshot/domain-members';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domains';

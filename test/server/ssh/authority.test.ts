@@ -1,6 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { openSshAuthorities } from '@signet/server/ssh/open-authorities';
 import {
   createSshAuthorityKey,
   knownHostsLine,
@@ -8,8 +9,7 @@ import {
   readSshAuthority,
   SshAuthorityError,
   trustedUserCaLine,
-} from '@signet/server/certificates/ssh/authority';
-import { openSshAuthorities } from '@signet/server/certificates/ssh/open-authorities';
+} from '@signet/server/ssh/ssh-authority';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
 

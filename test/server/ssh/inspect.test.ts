@@ -1,10 +1,10 @@
 import { createPrivateKey, generateKeyPairSync } from 'node:crypto';
-import { createSshAuthorityKey, type SshAuthority, sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
-import { checkIssuedSshCertificate, readSshCertificate } from '@signet/server/certificates/ssh/inspect';
-import type { SshProfile } from '@signet/server/certificates/ssh/profile';
-import { type SshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import { signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
-import { SshWireError, writePacked, writeString, writeUint32, writeUint64 } from '@signet/server/certificates/ssh/wire';
+import { checkIssuedSshCertificate, readSshCertificate } from '@signet/server/ssh/inspect-ssh';
+import { signSshCertificate } from '@signet/server/ssh/sign-certificate';
+import { createSshAuthorityKey, type SshAuthority, sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
+import type { SshProfile } from '@signet/server/ssh/ssh-profile';
+import { type SshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
+import { SshWireError, writePacked, writeString, writeUint32, writeUint64 } from '@signet/server/ssh/wire';
 import test from 'ava';
 
 /* Certificates by hand, each signed by the authority that it names, so that no signature stands in for the rule. */

@@ -7,21 +7,21 @@ import {
   parseRoleName,
 } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
-import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
-import type { SshCertificateRecord } from '@signet/server/certificates/ssh/certificate-log';
-import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
+import { StoreUnavailableError } from '@signet/server/errors';
+import { MembersBuilder } from '@signet/server/snapshot/compile-members';
+import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
+import type { SshCertificateRecord } from '@signet/server/ssh/certificate-log';
+import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
 import {
   type IssueSshDeps,
   issueHostCertificate,
   issueUserCertificate,
   randomSerial,
   type SshHost,
-} from '@signet/server/certificates/ssh/issue-ssh';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import { parseSshCertRequest } from '@signet/server/certificates/ssh/ssh-csr';
-import { StoreUnavailableError } from '@signet/server/errors';
-import { MembersBuilder } from '@signet/server/snapshot/compile-members';
-import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
+} from '@signet/server/ssh/issue-ssh';
+import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
+import { parseSshCertRequest } from '@signet/server/ssh/ssh-csr';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 

@@ -1,5 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
-import { createKrlPublisher } from '@signet/server/certificates/ssh/revoked-krl';
+import { createKrlPublisher } from '@signet/server/ssh/revoked-krl';
 import test from 'ava';
 import { TestPace } from '../support/test-pace.ts';
 

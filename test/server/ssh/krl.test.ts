@@ -1,11 +1,11 @@
 import { createPrivateKey } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSshAuthorityKey, type SshAuthority, sshAuthorityOf } from '@signet/server/certificates/ssh/authority';
-import { buildKrl, type RevokedBy } from '@signet/server/certificates/ssh/krl';
-import { hostProfile, type SshRules, userProfile } from '@signet/server/certificates/ssh/profile';
-import { parseSshPublicKey, type SshPublicKey } from '@signet/server/certificates/ssh/public-key';
-import { formatSshCertificate, signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
+import { buildKrl, type RevokedBy } from '@signet/server/ssh/krl';
+import { formatSshCertificate, signSshCertificate } from '@signet/server/ssh/sign-certificate';
+import { createSshAuthorityKey, type SshAuthority, sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
+import { hostProfile, type SshRules, userProfile } from '@signet/server/ssh/ssh-profile';
+import { parseSshPublicKey, type SshPublicKey } from '@signet/server/ssh/ssh-public-key';
 import test, { type ExecutionContext } from 'ava';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';
 import { temporaryFolder } from '#support/temp';

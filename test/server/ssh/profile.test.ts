@@ -1,4 +1,5 @@
 import { parsePathElement, parsePrincipalName } from '@signet/policy-engine/names';
+import { InvalidRequestError } from '@signet/server/errors';
 import {
   hostKeyId,
   hostProfile,
@@ -7,8 +8,7 @@ import {
   type SshRules,
   type SshSubject,
   userProfile,
-} from '@signet/server/certificates/ssh/profile';
-import { InvalidRequestError } from '@signet/server/errors';
+} from '@signet/server/ssh/ssh-profile';
 import test from 'ava';
 
 const now = 1_767_225_600;

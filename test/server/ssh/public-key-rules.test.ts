@@ -1,8 +1,8 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { parseSshPublicKey, readSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import { nonceLength, signSshCertificate } from '@signet/server/certificates/ssh/sign-certificate';
-import { SshReader, SshWireError, writeMpint, writeString } from '@signet/server/certificates/ssh/wire';
 import { InvalidRequestError } from '@signet/server/errors';
+import { nonceLength, signSshCertificate } from '@signet/server/ssh/sign-certificate';
+import { parseSshPublicKey, readSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
+import { SshReader, SshWireError, writeMpint, writeString } from '@signet/server/ssh/wire';
 import test from 'ava';
 
 /* Each rule of public keys by a key in which nothing else is wrong. */

@@ -1,12 +1,12 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { InvalidRequestError } from '@signet/server/errors';
 import {
   formatSshPublicKey,
   parseSshPublicKey,
   readSshPublicKey,
   sshPublicKeyOf,
-} from '@signet/server/certificates/ssh/public-key';
-import { SshWireError, writeMpint, writeString } from '@signet/server/certificates/ssh/wire';
-import { InvalidRequestError } from '@signet/server/errors';
+} from '@signet/server/ssh/ssh-public-key';
+import { SshWireError, writeMpint, writeString } from '@signet/server/ssh/wire';
 import test from 'ava';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';
 import { temporaryFolder } from '#support/temp';

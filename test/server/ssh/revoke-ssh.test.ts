@@ -1,6 +1,6 @@
 import { parsePrincipalName } from '@signet/policy-engine/names';
-import { parseSshRevocation, revokeSsh } from '@signet/server/certificates/ssh/revoke-ssh';
 import { ForbiddenError, InvalidRequestError, NotFoundError } from '@signet/server/errors';
+import { parseSshRevocation, revokeSsh } from '@signet/server/ssh/revoke-ssh';
 import test from 'ava';
 import { type DomainSketch, snapshotOf } from '#support/domains';
 

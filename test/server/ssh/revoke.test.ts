@@ -3,7 +3,7 @@ import { request } from 'node:https';
 import { join } from 'node:path';
 import { buffer } from 'node:stream/consumers';
 import { createClient, type SignetClientError } from '@signet/client';
-import { createSshAuthorityKey } from '@signet/server/certificates/ssh/authority';
+import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
 import test, { type ExecutionContext } from 'ava';
 import { json } from '#support/instance-world';
 import { hasSshKeygen, makeSshKey, sshKeygen } from '#support/openssh';

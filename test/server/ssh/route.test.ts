@@ -1,10 +1,10 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { createSshAuthorityKey, readSshAuthority } from '@signet/server/certificates/ssh/authority';
-import { rowSerial } from '@signet/server/certificates/ssh/certificate-log';
-import { readSshCertificate } from '@signet/server/certificates/ssh/inspect';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
+import { rowSerial } from '@signet/server/ssh/certificate-log';
+import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
+import { createSshAuthorityKey, readSshAuthority } from '@signet/server/ssh/ssh-authority';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test, { type ExecutionContext } from 'ava';
 import { hasSshKeygen, sshKeygen } from '#support/openssh';
 import { revoke } from '#support/revoke';

@@ -1,7 +1,7 @@
 import { generateKeyPairSync } from 'node:crypto';
-import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/certificates/ssh/public-key';
-import { parseSshCertRequest, parseSshCsr } from '@signet/server/certificates/ssh/ssh-csr';
 import { TooLargeError } from '@signet/server/errors';
+import { parseSshCertRequest, parseSshCsr } from '@signet/server/ssh/ssh-csr';
+import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
 import test from 'ava';
 
 const key = sshPublicKeyOf(generateKeyPairSync('ed25519').publicKey);

@@ -1,6 +1,6 @@
 import { InvalidNameError, parseDomainName } from '@signet/policy-engine/names';
-import { parseHostName, parseLogin } from '@signet/server/certificates/ssh/ssh-names';
 import { InvalidRequestError } from '@signet/server/errors';
+import { parseHostName, parseLogin } from '@signet/server/ssh/ssh-names';
 import test from 'ava';
 
 const estate = parseDomainName('sys.logins');

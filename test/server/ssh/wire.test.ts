@@ -7,7 +7,7 @@ import {
   writeUint8,
   writeUint32,
   writeUint64,
-} from '@signet/server/certificates/ssh/wire';
+} from '@signet/server/ssh/wire';
 import test from 'ava';
 
 const hex = (text: string) => Buffer.from(text.replaceAll(' ', ''), 'hex');

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreUnavailableError } from '@signet/server/errors';
 import { auditHash } from '@signet/server/store/audit-chain';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { plainRecord } from '#support/plain-domains';

@@ -1,4 +1,4 @@
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
 import { temporaryFolder } from '#support/temp';

@@ -4,7 +4,7 @@ import { ConflictError, StoreUnavailableError } from '@signet/server/errors';
 import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { plainRecord } from '#support/plain-domains';

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
 import type { DomainContent, DomainRecord, MemberRecord } from '@signet/server/model/records';
 import type { MemberScope, Store, StoreChanges, StoreState } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { type DomainSketch, domainContent } from '#support/domains';

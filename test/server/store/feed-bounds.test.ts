@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { StoreState } from '@signet/server/model/store';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';

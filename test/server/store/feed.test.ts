@@ -8,7 +8,7 @@ import type { Store, StoreChanges } from '@signet/server/model/store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import type { DomainSnapshot, Snapshot } from '@signet/server/snapshot/snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { differences, readFeed, readFollowed, readHeads } from '#support/feed-rows';

@@ -7,7 +7,7 @@ import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { sealBackup } from '@signet/server/store/sqlite/backup-seal';
 import { checkStore } from '@signet/server/store/sqlite/check';
 import { knownSchemas } from '@signet/server/store/sqlite/known-schema';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { restoreStore } from '@signet/server/store/sqlite/restore';
 import { ensureSealKey, readSealKey, sealKeyName } from '@signet/server/store/sqlite/seal-key';
 import test, { type ExecutionContext } from 'ava';

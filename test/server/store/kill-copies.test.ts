@@ -6,7 +6,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as pause } from 'node:timers/promises';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
@@ -135,7 +135,7 @@ test('a restore that is killed leaves the old store or the new one', async (t) =
 /** Changes two domains at a time, as fast as it can; says how many changes a second it made and the slowest in a hundred. */
 const writeOn = `
   import { setTimeout as pause } from 'node:timers/promises';
-  import { openSqliteStore } from '@signet/server/store/sqlite/open';
+  import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
   import { domainContent } from '#support/domains';
   const [, , file, everyMs] = process.argv;
   const store = await openSqliteStore(file);
@@ -190,7 +190,7 @@ test('a backup while another process writes is the store at one instant', async 
 /** On a busy machine another process may have the lock for longer than it is waited for; whoever supervises starts it again then. */
 const open = `
   import { StoreUnavailableError } from '@signet/server/errors';
-  import { openSqliteStore } from '@signet/server/store/sqlite/open';
+  import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
   const [, , file, name] = process.argv;
   process.stdout.write('begins\\n');
   const start = () => openSqliteStore(file).catch((error) => {

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
 import { takeBack } from '#support/store-before';

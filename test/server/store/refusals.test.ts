@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import { chmodSync, chownSync, mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { ensureSealKey, sealKeyName } from '@signet/server/store/sqlite/seal-key';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -46,7 +46,7 @@ async function openWorld(t: ExecutionContext): Promise<World> {
   mkdirSync(at('docs'));
   writeFileSync(at('docs/catalog.yaml'), 'domain: catalog\n');
   writeFileSync(at('signet.yaml'), 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n');
-  writeFileSync(at('runner.ts'), runner(import.meta.resolve('@signet/server/cli/program')));
+  writeFileSync(at('runner.ts'), runner(import.meta.resolve('@signet/server/program')));
   const file = at('data/signet.db');
   const store = await openSqliteStore(file);
   const members = Array.from({ length: 2000 }, (_, index) => `media.s${index}`);

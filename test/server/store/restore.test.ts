@@ -6,7 +6,7 @@ import type { SigningKeyRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { restoreStore } from '@signet/server/store/sqlite/restore';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';

@@ -1,5 +1,5 @@
 import { join } from 'node:path';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { temporaryFolder } from '#support/temp';
 import { storeSuite } from './store-suite.ts';
 

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { createBundlePublisher, type SignatureForm } from '@signet/server/bundles/publish-bundle';
 import type { Store } from '@signet/server/model/store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import Database from 'better-sqlite3';

@@ -25,7 +25,7 @@ import { acceptLoss } from '@signet/server/store/sqlite/accept-loss';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
 import { checkStore } from '@signet/server/store/sqlite/check';
 import { mergeLog } from '@signet/server/store/sqlite/merge-log';
-import { openSqliteStore } from '@signet/server/store/sqlite/open';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { restoreStore } from '@signet/server/store/sqlite/restore';
 import { createWitness, readWitness, WitnessWriter } from '@signet/server/store/sqlite/witness';
 import test, { type ExecutionContext } from 'ava';

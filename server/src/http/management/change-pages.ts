@@ -5,7 +5,7 @@ import type { AuditQuery } from '../../model/store.ts';
 import { JsonText } from '../../steps/json-steps.ts';
 import { runInSlices, type Steps } from '../../steps/steps.ts';
 import type { RouteContext } from '../context.ts';
-import type { ManagementRouteDeps } from './deps.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
 /** Answers one page of the audit log, newest first. */

@@ -3,18 +3,18 @@ import type { JsonLimits } from '@signet/policy-engine/json';
 import type { Quotas } from '../../management/quotas.ts';
 import { readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
-import { type AccessDeps, accessRoute } from '../routes/access.ts';
-import type { ManagementRouteDeps } from './deps.ts';
-import { mountDomainRoutes } from './domains.ts';
+import { type AccessDeps, accessRoute } from '../routes/access-route.ts';
+import { mountDomainRoutes } from './domain-routes.ts';
 import { mountInstanceRoutes } from './instances.ts';
-import { mountMemberListRoutes } from './member-lists.ts';
-import { mountObjectChangeRoutes } from './object-changes.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
+import { mountMemberListRoutes } from './member-list-routes.ts';
+import { mountObjectChangeRoutes } from './object-change-routes.ts';
 import type { PathRight } from './path-rights.ts';
-import { mountPolicyRoutes } from './policies.ts';
-import { mountRecordRoutes } from './records.ts';
-import { mountReviewRoute } from './reviews.ts';
+import { mountPolicyRoutes } from './policy-routes.ts';
+import { mountRecordRoutes } from './record-routes.ts';
+import { mountReviewRoute } from './review-routes.ts';
 import { ManagementRoutes, type StatedRoute } from './routes.ts';
-import { mountServiceRoutes } from './services.ts';
+import { mountServiceRoutes } from './service-routes.ts';
 
 /** Where the management API lives. */
 export const managementPath = '/management/v1';

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { makeCursor, readCursor } from '../../management/paging.ts';
 import type { InstanceRecord } from '../../model/instance-store.ts';
 import type { RouteContext } from '../context.ts';
-import type { ManagementRouteDeps } from './deps.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';

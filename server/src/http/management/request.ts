@@ -17,8 +17,8 @@ import { jsonInSteps } from '../../steps/json-steps.ts';
 import { runInSlices } from '../../steps/steps.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
-import type { ManagementRouteDeps } from './deps.ts';
 import { lookedAt, rowsOf } from './looked-at.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
 
 const maxWarnings = 10;
 /** Clients take 16 KiB of headers, and less. */

@@ -1,7 +1,7 @@
 import type Router from '@koa/router';
 import type { RouterMiddleware } from '@koa/router';
 import type { Middleware, RequestState } from '../context.ts';
-import type { ManagementRouteDeps } from './deps.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
 import { authorization, type PathRight } from './path-rights.ts';
 
 type Method = 'get' | 'post' | 'put' | 'delete';

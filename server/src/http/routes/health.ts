@@ -1,8 +1,8 @@
 import type { RouterMiddleware } from '@koa/router';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
-import type { CrlPublisher } from '../../certificates/crl-publisher.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import type { StoreWatch } from '../../store-watch.ts';
+import type { CrlPublisher } from '../../x509/crl-publisher.ts';
 import { answerJson, type RequestState } from '../context.ts';
 
 export interface ReadinessDeps {

@@ -3,17 +3,17 @@ import type { Addresses, ServerConfig } from '../../config/config.ts';
 import type { IssueTokensDeps } from '../../oauth/issue-tokens.ts';
 import { readForm, readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
-import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access.ts';
+import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access-route.ts';
 import { accessTokenRoute } from './access-token.ts';
 import { type CloudCredentialsDeps, cloudCredentialsRoute } from './cloud-credentials.ts';
 import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
-import type { IdentityRouteDeps } from './identity/deps.ts';
+import type { IdentityRouteDeps } from './identity/identity-deps.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
 import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
 import { publicKeysRoute } from './public-keys.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
-import { signedPolicyDataRoute } from './signed-policy-data.ts';
+import { signedPolicyDataRoute } from './signed-policy-data-route.ts';
 import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
 
 export interface RouteDeps {

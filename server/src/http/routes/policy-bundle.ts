@@ -8,7 +8,7 @@ import { InvalidRequestError } from '../../errors.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, type RouteContext, requirePrincipal } from '../context.ts';
-import { existingDomain } from './access.ts';
+import { existingDomain } from './access-route.ts';
 
 export interface PolicyBundleDeps {
   readonly snapshot: () => Snapshot;

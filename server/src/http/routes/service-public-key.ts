@@ -3,7 +3,7 @@ import { parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-en
 import { NotFoundError } from '../../errors.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
-import { existingDomain } from './access.ts';
+import { existingDomain } from './access-route.ts';
 
 /** Base64 in the alphabet of principal tokens, padding kept: `.` for `+`, `_` for `/`, `-` for `=`. */
 function serviceBase64(text: string): string {

@@ -1,13 +1,13 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { NamingRules } from '../../certificates/naming.ts';
-import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../certificates/ssh/issue-ssh.ts';
-import { parseSshRevocation, revokeSsh } from '../../certificates/ssh/revoke-ssh.ts';
-import { createKrlPublisher } from '../../certificates/ssh/revoked-krl.ts';
-import { parseSshCertRequest } from '../../certificates/ssh/ssh-csr.ts';
 import { callingHost } from '../../instances/calling-host.ts';
 import type { CertificateStore } from '../../model/certificate-store.ts';
 import type { InstanceStore } from '../../model/instance-store.ts';
 import type { Store } from '../../model/store.ts';
+import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '../../ssh/issue-ssh.ts';
+import { parseSshRevocation, revokeSsh } from '../../ssh/revoke-ssh.ts';
+import { createKrlPublisher } from '../../ssh/revoked-krl.ts';
+import { parseSshCertRequest } from '../../ssh/ssh-csr.ts';
+import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, requireCaller, requireIdentity, requirePrincipal } from '../context.ts';
 

@@ -1,7 +1,7 @@
-import type { CertificateUsage } from '../../certificates/profile.ts';
-import type { AltName } from '../../certificates/subject-alt-names.ts';
 import { DomainError } from '../../errors.ts';
 import type { InstanceKey } from '../../model/instance-store.ts';
+import type { CertificateUsage } from '../../x509/certificate-profile.ts';
+import type { AltName } from '../../x509/subject-alt-names.ts';
 
 /** What an instance says about itself, and what the server saw of it. */
 export interface AttestationRequest extends InstanceKey {

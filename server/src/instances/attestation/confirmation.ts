@@ -1,6 +1,6 @@
 import { z } from 'zod';
-import type { CertificateUsage } from '../../certificates/profile.ts';
-import { type AltName, addressText } from '../../certificates/subject-alt-names.ts';
+import type { CertificateUsage } from '../../x509/certificate-profile.ts';
+import { type AltName, addressText } from '../../x509/subject-alt-names.ts';
 import type { AttestationRequest, Attested } from './attestation.ts';
 
 /*

@@ -18,7 +18,7 @@ import {
 } from './document-schema.ts';
 import { FieldReader } from './field-reader.ts';
 import { readMembers } from './members.ts';
-import { readPolicies } from './policies.ts';
+import { readPolicies } from './read-policies.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems } from './zod-problems.ts';
 

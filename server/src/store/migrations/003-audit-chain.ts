@@ -1,6 +1,6 @@
 import type { Kysely } from 'kysely';
 import { auditHash } from '../audit-chain.ts';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 
 /** The audit log becomes a chain, from the first record on; domains may ask for reasons. */
 export async function chainAudit(db: Kysely<Schema>): Promise<void> {

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 
 /** What signs the cursors of lists: in the store, so that every server on it takes the cursors of the others. */
 export async function addPagingSecret(db: Kysely<Schema>): Promise<void> {

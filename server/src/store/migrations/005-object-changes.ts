@@ -2,7 +2,7 @@ import type { Kysely } from 'kysely';
 import { z } from 'zod';
 import type { ObjectKey } from '../../model/store.ts';
 import { insertAuditObjects } from '../audit-objects.ts';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 
 const recordsARead = 500;
 

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 
 /**
  * What bounds the life of a credential: whether the previous serial number of an instance was used once, whether its provider allowed SSH

@@ -1,5 +1,5 @@
 import { type Kysely, sql } from 'kysely';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 
 /**
  * What is kept of names: which domain has which form in DNS, which names came to an end, and from when on the credentials of one that came

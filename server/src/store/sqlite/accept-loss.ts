@@ -1,11 +1,11 @@
 import { epochSeconds } from '@signet/policy-engine/clock';
 import Database from 'better-sqlite3';
 import { ConflictError, StoreUnavailableError } from '../../errors.ts';
-import { isBusy } from './errors.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { findLoss, readPosition } from './in-step.ts';
-import { prepareWhenFree, refusalOf } from './open.ts';
+import { prepareWhenFree, refusalOf } from './open-sqlite.ts';
 import { type RestartContext, restartStore } from './restart.ts';
+import { isBusy } from './sqlite-errors.ts';
 import { readWitness, replaceWitness } from './witness.ts';
 
 /** What was given up. */

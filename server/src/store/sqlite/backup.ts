@@ -3,11 +3,11 @@ import Database from 'better-sqlite3';
 import { ConflictError, StoreRefusedError } from '../../errors.ts';
 import { sealBackup } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
-import { isWriteError, translateError } from './errors.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
-import { refusalOf } from './open.ts';
+import { refusalOf } from './open-sqlite.ts';
+import { isWriteError, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 

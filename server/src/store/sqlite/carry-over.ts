@@ -1,6 +1,6 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
-import { isUnreadable } from './errors.ts';
+import { isUnreadable } from './sqlite-errors.ts';
 
 /* A restore goes back to the domains of the backup. What happened in the world since does not go back: certificates that were issued or
    revoked, instances, spent tokens, keys that sign. Here `main` is the store that begins, `replaced` the one that ends. */

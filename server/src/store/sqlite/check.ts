@@ -1,13 +1,13 @@
 import { z } from 'zod';
-import { withoutDnsNames } from '../../certificates/naming.ts';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
+import { withoutDnsNames } from '../../x509/naming.ts';
 import { type SealState, sealStateOf } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
 import { digestOfStore } from './digest.ts';
 import { checkStoreFile } from './file-checks.ts';
 import { findLoss, type Loss } from './in-step.ts';
 import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts';
-import { openSqliteStore, refusalOf } from './open.ts';
+import { openSqliteStore, refusalOf } from './open-sqlite.ts';
 import { readWitness } from './witness.ts';
 
 /** What a look at every page and row of a store found. */

@@ -1,8 +1,8 @@
 import { accessSync, closeSync, constants, fstatSync, openSync, readSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname } from 'node:path';
 import Database from 'better-sqlite3';
-import { isUnwritable } from './errors.ts';
 import { mergeLog } from './merge-log.ts';
+import { isUnwritable } from './sqlite-errors.ts';
 
 /** What the log may hold on to on the disk when there is no need for it. */
 const logBytes = 16_000_000;

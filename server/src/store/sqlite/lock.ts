@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import { isBusy } from './errors.ts';
+import { isBusy } from './sqlite-errors.ts';
 
 /** How long a lock of another writer is waited for, in milliseconds. */
 const lockWaitMs = 5000;

@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto';
 import type { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { StoreRefusedError } from '../../errors.ts';
+import type { Schema } from '../database-schema.ts';
 import { migrations } from '../migrations/index.ts';
-import type { Schema } from '../schema.ts';
 
 /** Runs the missing steps in one transaction that takes the write lock first, so one process does it and the others find it done. */
 export async function migrate(db: Kysely<Schema>, now: number): Promise<void> {

@@ -7,12 +7,12 @@ import type { ChangeContext } from '../../model/records.ts';
 import { isSameDigest, sealStateOf } from './backup-seal.ts';
 import { carryOver, type KeptRows } from './carry-over.ts';
 import { digestOfStore } from './digest.ts';
-import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './errors.ts';
 import { nothing, readPosition, whatIsLost } from './in-step.ts';
 import { appliedSteps, checkSchema, hasTablesOf, type KnownSchemas, knownSchemas } from './known-schema.ts';
 import { refuseOtherSteps } from './migrate.ts';
-import { prepareWhenFree } from './open.ts';
+import { prepareWhenFree } from './open-sqlite.ts';
 import { restartStore } from './restart.ts';
+import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './sqlite-errors.ts';
 import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
 import { syncFile, syncFolder, writeError } from './written-file.ts';
 

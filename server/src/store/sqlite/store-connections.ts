@@ -5,14 +5,14 @@ import type Database from 'better-sqlite3';
 import { Kysely, sql } from 'kysely';
 import { StoreReadOnlyError, StoreUnavailableError } from '../../errors.ts';
 import { clockToleranceMs, type Moment, type NewestRecord, type StoreCondition } from '../../model/store.ts';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
-import { isUnwritable, translateError } from './errors.ts';
 import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
+import { isUnwritable, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
 import { StoreWriter, type WrittenTime } from './writer.ts';
 

@@ -2,10 +2,10 @@ import type Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { z } from 'zod';
 import { StoreUnavailableError, UnacknowledgedChangeError } from '../../errors.ts';
-import type { Schema } from '../schema.ts';
+import type { Schema } from '../database-schema.ts';
 import type { Durability } from '../store-database.ts';
 import { SignetSqliteDialect } from './dialect.ts';
-import { isUnreadable } from './errors.ts';
+import { isUnreadable } from './sqlite-errors.ts';
 import { type Position, WitnessWriter } from './witness.ts';
 import { writeError } from './written-file.ts';
 

@@ -1,8 +1,8 @@
 import type { RouterMiddleware } from '@koa/router';
-import type { IssuerSet } from '../../../certificates/issuers.ts';
 import { NotFoundError } from '../../../errors.ts';
+import type { IssuerSet } from '../../../x509/issuers.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
-import type { IdentityRouteDeps } from './deps.ts';
+import type { IdentityRouteDeps } from './identity-deps.ts';
 
 function bundle(set: IssuerSet, name: unknown): string | undefined {
   const issuers = [...new Set([...set.active, ...set.draining].map(({ chainPem }) => chainPem))].join('');

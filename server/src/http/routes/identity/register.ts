@@ -4,7 +4,7 @@ import { parseRegisterInformation } from '../../../instances/instance-request.ts
 import { registerInstance } from '../../../instances/register-instance.ts';
 import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState } from '../../context.ts';
-import type { IdentityRouteDeps } from './deps.ts';
+import type { IdentityRouteDeps } from './identity-deps.ts';
 
 /** `POST /instance`: what the instance attests is its credential; a certificate is only one more fact about it. */
 export function registerInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {

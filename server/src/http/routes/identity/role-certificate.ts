@@ -1,14 +1,14 @@
 import type { RouterMiddleware } from '@koa/router';
 import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { altNamesOf, readCertificate } from '../../../certificates/certificate-reader.ts';
-import type { SignedCertificate } from '../../../certificates/issue-certificate.ts';
-import { issueRoleCertificate, type RoleCertificateInput } from '../../../certificates/issue-role-certificate.ts';
 import { ForbiddenError, InvalidRequestError } from '../../../errors.ts';
 import { expiryTimeSchema, parseBody } from '../../../instances/instance-request.ts';
+import { altNamesOf, readCertificate } from '../../../x509/certificate-reader.ts';
+import type { SignedCertificate } from '../../../x509/issue-certificate.ts';
+import { issueRoleCertificate, type RoleCertificateInput } from '../../../x509/issue-role-certificate.ts';
 import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState, type RouteContext, requireIdentity } from '../../context.ts';
-import type { IdentityRouteDeps } from './deps.ts';
+import type { IdentityRouteDeps } from './identity-deps.ts';
 
 /** Body of the request. */
 export const requestSchema = z.object({

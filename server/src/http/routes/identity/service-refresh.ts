@@ -6,7 +6,7 @@ import { expiryTimeSchema, parseBody } from '../../../instances/instance-request
 import { refreshService } from '../../../instances/refresh-service.ts';
 import { bodyJson } from '../../body.ts';
 import { answerJson, type RequestState, requireCaller } from '../../context.ts';
-import type { IdentityRouteDeps } from './deps.ts';
+import type { IdentityRouteDeps } from './identity-deps.ts';
 
 /** Body of the request. */
 export const requestSchema = z.object({

@@ -1,0 +1,44 @@
+import type { PrincipalName } from '@signet/policy-engine/names';
+import type { RecordingConditions } from '../model/certificate-store.ts';
+import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { requireKnownIdentity } from './known-identity.ts';
+
+/** What it takes to decide on a right now, and again when what it gives is recorded. */
+export interface DecideAgainDeps {
+  readonly snapshot: () => Snapshot;
+  readonly snapshotAt: SnapshotAt;
+}
+
+/** Who asks, and the certificate that spoke for it. */
+export interface Asker {
+  readonly principal: PrincipalName;
+  /** Absent: no certificate was presented. */
+  readonly certificate?: AskersCertificate | undefined;
+}
+
+export interface AskersCertificate {
+  /** Lower-case hexadecimal. */
+  readonly serial: string;
+  /** Milliseconds since the epoch; absent for one that is made with what it asks for. */
+  readonly issuedAt?: number | undefined;
+}
+
+/**
+ * Puts the question that was decided before a certificate was signed to the store again, in the transaction that records it: that who
+ * asked is known, and no newcomer of the same name, and what `decide` asks, which throws when the right is not there.
+ */
+export function decidedAgain(
+  { snapshotAt }: Pick<DecideAgainDeps, 'snapshotAt'>,
+  asker: Asker | undefined,
+  decide: (snapshot: Snapshot) => unknown,
+): RecordingConditions {
+  return {
+    presented: asker?.certificate?.serial,
+    decide: async (source) => {
+      const snapshot = await snapshotAt(source);
+      if (asker !== undefined) requireKnownIdentity(asker.principal, snapshot, asker.certificate?.issuedAt);
+      return decide(snapshot);
+    },
+  };
+}

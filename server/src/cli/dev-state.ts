@@ -1,0 +1,37 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { z } from 'zod';
+import { refuseOthersFolder } from './own-folder.ts';
+import { UsageError } from './run.ts';
+
+/** What `signet dev` tells programs: the line of `--json`, and the file `dev.json`. Paths are absolute, certificates PEM chains. */
+const schema = z.object({
+  baseUrl: z.url(),
+  managementUrl: z.url(),
+  caBundle: z.string(),
+  policyDir: z.string(),
+  providerUrl: z.url(),
+  serverPid: z.int(),
+  updaterPid: z.int(),
+  providerPid: z.int(),
+  identities: z.record(z.string(), z.object({ cert: z.string(), key: z.string() })),
+});
+
+export type DevState = z.output<typeof schema>;
+
+/** Reads the `dev.json` of a world. Throws `UsageError` when there is none. */
+export function readDevState(folder: string): DevState {
+  refuseOthersFolder(folder, 'use `--data` with a folder of your own');
+  const file = join(folder, 'dev.json');
+  let value: unknown;
+  try {
+    value = JSON.parse(readFileSync(file, 'utf8'));
+  } catch (cause) {
+    throw new UsageError(`\`${file}\` cannot be read: start \`npm start\`, or give --cert, --key, --ca and --url`, {
+      cause,
+    });
+  }
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw new UsageError(`\`${file}\` is not a file of \`signet dev\``);
+  return parsed.data;
+}

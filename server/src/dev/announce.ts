@@ -1,0 +1,94 @@
+import { relative } from 'node:path';
+import type { DevState } from '../cli/dev-state.ts';
+import { attestedService, attestingProvider, machineIds } from './machines.ts';
+
+interface Step {
+  readonly about: string;
+  readonly command: string;
+}
+
+export interface AnnouncementFolders {
+  /** Where everything of this world is. */
+  readonly data: string;
+  /** Where the commands are typed. */
+  readonly working: string;
+}
+
+/**
+ * The block of commands that work, as they stand, in another terminal in the same folder. `attested`: whether the example provider may
+ * vouch for machines here.
+ */
+export function announcement(state: DevState, folders: AnnouncementFolders, attested: boolean): string {
+  const steps = stepsFor(state, folders, attested);
+  const lines = steps.flatMap(({ about, command }) => [`# ${about}`, command, '']);
+  const heading = [
+    `Signet is running: token server ${state.baseUrl}, example provider ${state.providerUrl}`,
+    'Try it in another terminal, in this folder; Ctrl-C here stops everything.',
+  ];
+  return [...heading, '', ...lines].join('\n');
+}
+
+function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boolean): Step[] {
+  const { data: dataFolder, working } = folders;
+  const short = (path: string) => quote(shorter(path, working));
+  const data = short(dataFolder) === '.signet' ? '' : ` --data ${short(dataFolder)}`;
+  const config = data === '' ? '' : ` --config ${short(`${dataFolder}/signet.yaml`)}`;
+  const curlAs = (service: string) => {
+    const { cert = '', key = '' } = state.identities[service] ?? {};
+    return `curl --silent --show-error --cert ${short(cert)} --key ${short(key)} --cacert ${short(state.caBundle)}`;
+  };
+  const status = `--write-out '\\n%{http_code}\\n'`;
+  return [
+    {
+      about: 'an access token for media.player in the domain catalog, with this command',
+      command: `npx signet token get${data} --as media.player --domain catalog`,
+    },
+    {
+      about: 'the same with curl',
+      command: `${curlAs('media.player')} ${state.baseUrl}/oauth2/token --data 'grant_type=client_credentials&scope=catalog:domain'`,
+    },
+    {
+      about: 'what is in it, and whether its signature holds',
+      command: `TOKEN=$(npx signet token get${data} --as media.player --domain catalog)\nnpx signet token inspect${data} "$TOKEN"`,
+    },
+    {
+      about: 'the provider lets a reader read: 200',
+      command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" ${state.providerUrl}/movie`,
+    },
+    {
+      about: 'and not write: 403',
+      command: `${curlAs('media.player')} ${status} -H "Authorization: Bearer $TOKEN" -X PUT -d '{}' ${state.providerUrl}/movie`,
+    },
+    {
+      about: 'a service without a role gets no token: exit status 1',
+      command: `npx signet token get${data} --as media.guest --domain catalog`,
+    },
+    {
+      about: 'the token server answers access checks too',
+      command: `npx signet access check${data} --as media.player read catalog:movie\nnpx signet access check${data} --as media.player write catalog:movie`,
+    },
+    ...(attested ? [attestationStep(short(dataFolder), data)] : []),
+    { about: 'the keys that sign', command: `npx signet keys list${config}` },
+    { about: 'change policies/, then', command: `npx signet apply${config} policies` },
+  ];
+}
+
+/** The way of a new machine to its certificate, and what the provider was asked on that way. */
+function attestationStep(folder: string, data: string): Step {
+  const own = `${folder}/machines/${machineIds.spare}`;
+  const who = `--name ${attestedService} --instance-id ${machineIds.spare} --provider ${attestingProvider}`;
+  return {
+    about: 'a machine shows its secret; the token server asks the provider about it, and issues a certificate',
+    command: `npx signet identity once${data} ${who} --attestation ${own}.secret --dir ${own}\ngrep 'machine confirmed' ${folder}/logs/example-provider.log`,
+  };
+}
+
+function shorter(path: string, folder: string): string {
+  const short = relative(folder, path);
+  return short === '' || short.startsWith('..') ? path : short;
+}
+
+/** For a POSIX shell. */
+function quote(text: string): string {
+  return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
+}

@@ -1,0 +1,122 @@
+import { systemClock } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import writeFileAtomic from 'write-file-atomic';
+import type { DevState } from '../cli/dev-state.ts';
+import { parsePort } from '../cli/init.ts';
+import { action, describeError, print } from '../cli/run.ts';
+import { stopSignal } from '../cli/stop-signal.ts';
+import { type Environment, processEnvironment } from '../config/env.ts';
+import { announcement } from './announce.ts';
+import { attestedSample, mayProviderVouch } from './attested-instances.ts';
+import type { Child } from './child.ts';
+import { lockDataFolder, openDataFolder, type WorldPaths, worldPaths } from './data-folder.ts';
+import { ensureWorld } from './ensure-world.ts';
+import { sampleInstances } from './identities.ts';
+import { keepBootstrap } from './keep-bootstrap.ts';
+import { attestedService, attestingProvider } from './machines.ts';
+import { parentWatch } from './parent-watch.ts';
+import { findPrograms } from './programs.ts';
+import { joinTokenSample, registerSamples, type SampleInstancesDeps } from './sample-instances.ts';
+import { StoppedError, startHost, startTokenServer } from './start-world.ts';
+
+interface DevOptions {
+  readonly data: string;
+  readonly port: number;
+  readonly providerPort: number;
+  readonly json?: boolean;
+}
+
+/** How long a program may take to end in order; all of them end at once. */
+const graceMs = 9000;
+
+/** `signet dev`: the whole system on this machine. What `npm start` runs. */
+export function devCommand(): Command {
+  return new Command('dev')
+    .description('run token server, updater and example provider with sample data, until Ctrl-C')
+    .option('--data <folder>', 'where everything is kept; made on first start', '.signet')
+    .option('--port <number>', 'port of the token server, 0 for a free one', parsePort, 4443)
+    .option('--provider-port <number>', 'port of the example provider, 0 for a free one', parsePort, 4444)
+    .option('--json', 'print one line of JSON when everything answers')
+    .action(action(runDev));
+}
+
+async function runDev(options: DevOptions): Promise<void> {
+  using stop = stopSignal();
+  using watch = parentWatch(processEnvironment());
+  const signal = AbortSignal.any([stop.signal, watch.signal]);
+  const paths = worldPaths(options.data);
+  openDataFolder(paths);
+  using _lock = lockDataFolder(paths);
+  const children: Child[] = [];
+  try {
+    await runWorld(paths, options, children, signal);
+  } catch (error) {
+    if (!(error instanceof StoppedError)) throw error;
+  } finally {
+    await Promise.all(children.map((child) => child.stop(graceMs)));
+  }
+}
+
+/** Until the signal. */
+async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[], signal: AbortSignal): Promise<void> {
+  const programs = findPrograms();
+  const world = await ensureWorld({ paths, policies: programs.policies, port: options.port, clock: systemClock });
+  const environment = withoutProxy(processEnvironment());
+  const warn = (text: string) => process.stderr.write(`signet: ${text}\n`);
+  const { providerPort } = options;
+  const deps = { paths, programs, environment, providerPort, signal, warn, domains: ['catalog'], ...world };
+  const server = await startTokenServer(deps, children);
+  const start = () => startHost(deps, server, children);
+  const sampleDeps = { ...deps, baseUrl: server.baseUrl, clock: systemClock };
+  const { state, attested, samples } = await startSamples(sampleDeps, start);
+  await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+  announce(state, paths, options, attested);
+  for (const child of children) void reportEnd(child, paths, signal);
+  await Promise.all([keepBootstrap(sampleDeps, signal), ...samples.map((running) => running.keep(signal))]);
+}
+
+const noVoucher = `the policies of this folder are older: \`${attestingProvider}\` may not vouch for \`${attestedService}\`, which registers with a join token (\`signet apply policies\` brings them up to date)`;
+
+/**
+ * The services of the provider's host get their certificates first; then the provider runs, and vouches for the machine of the
+ * service that calls it.
+ */
+async function startSamples(deps: SampleInstancesDeps, startHost: () => Promise<DevState>) {
+  const attested = await mayProviderVouch(deps);
+  if (!attested) deps.warn(noVoucher);
+  const byToken = sampleInstances.filter((name) => !attested || name !== attestedService);
+  const first = await registerSamples(
+    deps,
+    byToken.map((name) => joinTokenSample(deps, name)),
+  );
+  const [state] = await Promise.all([startHost(), first.known()]);
+  if (!attested) return { state, attested, samples: [first] };
+  try {
+    const second = await registerSamples(deps, [await attestedSample(deps, state.providerUrl)]);
+    await second.known();
+    return { state, attested, samples: [first, second] };
+  } catch (error) {
+    if (error instanceof StoppedError) throw error;
+    deps.warn(`the provider was not called (${describeError(error)}): a join token is used`);
+    const second = await registerSamples(deps, [joinTokenSample(deps, attestedService)]);
+    return { state, attested: false, samples: [first, second] };
+  }
+}
+
+/** No proxy leads to this machine. */
+function withoutProxy(environment: Environment): Environment {
+  const given = environment['NO_PROXY'] ?? environment['no_proxy'] ?? '';
+  const noProxy = [given, '127.0.0.1', 'localhost'].filter((each) => each !== '').join(',');
+  return { ...environment, NO_PROXY: noProxy, no_proxy: noProxy };
+}
+
+function announce(state: DevState, paths: WorldPaths, options: DevOptions, attested: boolean): void {
+  if (options.json === true) print(state, true);
+  else print(announcement(state, { data: paths.folder, working: process.cwd() }, attested), false);
+}
+
+/** A program that ends although nobody asked is said; the others go on, as they would on their own machines. */
+async function reportEnd(child: Child, paths: WorldPaths, signal: AbortSignal): Promise<void> {
+  const { text } = await child.ended;
+  if (!signal.aborted) process.stderr.write(`signet: ${text} (the others go on; logs are in ${paths.logs})\n`);
+}

@@ -1,0 +1,112 @@
+import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { join } from 'node:path';
+import type { Clock } from '@signet/policy-engine/clock';
+import { parseKeyId, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import writeFileAtomic from 'write-file-atomic';
+import { parseDocument } from 'yaml';
+import type { DevState } from '../cli/dev-state.ts';
+import { initialise } from '../cli/initialise.ts';
+import { applyDocuments } from '../management/apply-documents.ts';
+import { readDocumentFolder } from '../management/documents/read-folder.ts';
+import { registerServiceKey } from '../management/service-keys.ts';
+import type { Store, StoreState } from '../model/store.ts';
+import { openStore } from '../store/open.ts';
+import type { WorldPaths } from './data-folder.ts';
+import { bootstrapServices, ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
+import { ensureMachines } from './machines.ts';
+
+const context = { actor: 'signet dev' };
+
+export interface EnsureWorldDeps {
+  readonly paths: WorldPaths;
+  /** The folder of the sample documents. */
+  readonly policies: string;
+  readonly port: number;
+  readonly clock: Clock;
+}
+
+/**
+ * Makes the world on first start and brings it up to date later. A start that was cut off is taken up by the next one: `signet.yaml` is
+ * the last file of the first half (authority, keys, store), `complete.json` of the second (policies, public keys).
+ */
+export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: DevState['identities'] }> {
+  const { paths, port, clock } = deps;
+  if (!existsSync(paths.config)) {
+    const { ca, dataDir, identities, serverCertificate, serverKey, complete } = paths;
+    for (const half of [ca, dataDir, identities, serverCertificate, serverKey, complete]) {
+      rmSync(half, { recursive: true, force: true });
+    }
+    const hosts = { host: '127.0.0.1', port, hosts: [] };
+    await initialise({ folder: paths.folder, ...hosts, trustDomain, identities: [] }, clock);
+    // One person's world: what is public elsewhere is private here.
+    for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
+  }
+  await listenOn(paths.config, port);
+  await ensureMachines(paths);
+  await ensureIdentities(paths, clock);
+  const identities = identityFiles(paths);
+  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
+  try {
+    await fillStore(store, deps, identities);
+  } finally {
+    await store.close();
+  }
+  return { identities };
+}
+
+async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevState['identities']): Promise<void> {
+  const { paths } = deps;
+  if (!existsSync(paths.complete)) {
+    await applyDocuments(store, readDocumentFolder(deps.policies), context, deps.clock.now());
+  }
+  await registerKeys(store, identities, bootstrapServices);
+  if (!existsSync(paths.complete)) await writeFileAtomic(paths.complete, '{}\n', { mode: 0o600 });
+}
+
+/**
+ * The file says what runs: the port of this start, and the address that follows from it. Unless the file says otherwise the server renews its
+ * certificate and may call providers on this machine. The rest of it is left alone.
+ */
+async function listenOn(file: string, port: number): Promise<void> {
+  const text = readFileSync(file, 'utf8');
+  const document = parseDocument(text);
+  document.setIn(['listen', 'port'], port);
+  const baseUrl: unknown = document.get('baseUrl');
+  const isOurs = baseUrl === undefined || /^https:\/\/localhost:\d+\/v1$/.test(String(baseUrl));
+  if (isOurs && port === 0) document.delete('baseUrl');
+  else if (isOurs) document.set('baseUrl', `https://localhost:${port}/v1`);
+  if (!document.hasIn(['tls', 'renew'])) document.setIn(['tls', 'renew'], true);
+  const allow = ['instances', 'callOut', 'allow'];
+  if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);
+  const changed = document.toString();
+  if (changed !== text) await writeFileAtomic(file, changed, { mode: 0o600 });
+}
+
+/**
+ * Registers the public key of each of these services, with key id `0`: principal tokens are verified with it. Answers where the store
+ * stands. A server may be running on it.
+ */
+export async function registerPublicKeys(
+  { paths, identities, clock }: Pick<EnsureWorldDeps, 'paths' | 'clock'> & Pick<DevState, 'identities'>,
+  names: readonly string[],
+): Promise<StoreState> {
+  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
+  try {
+    await registerKeys(store, identities, names);
+    return await store.state();
+  } finally {
+    await store.close();
+  }
+}
+
+/** A service that somebody has taken away stays away. */
+async function registerKeys(store: Store, identities: DevState['identities'], names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    const files = identities[name];
+    const parts = splitPrincipal(parsePrincipalName(name));
+    if (parts === undefined || files === undefined) continue;
+    const domain = await store.domain(parts.domain);
+    if (!domain?.services.some((service) => service.name === parts.service)) continue;
+    await registerServiceKey(store, parts.domain, parts.service, parseKeyId('0'), publicKeyPem(files.key), context);
+  }
+}

@@ -1,0 +1,118 @@
+import { setTimeout as pause } from 'node:timers/promises';
+import writeFileAtomic from 'write-file-atomic';
+import { z } from 'zod';
+import type { DevState } from '../cli/dev-state.ts';
+import type { Environment } from '../config/env.ts';
+import { type Child, type ChildSpec, startChild } from './child.ts';
+import type { WorldPaths } from './data-folder.ts';
+import type { Programs } from './programs.ts';
+import { providerConfig, updaterConfig } from './write-configs.ts';
+
+export interface StartWorldDeps {
+  readonly paths: WorldPaths;
+  readonly programs: Programs;
+  readonly identities: DevState['identities'];
+  readonly environment: Environment;
+  /** 0: a free one. */
+  readonly providerPort: number;
+  /** The domains whose policy the provider's host needs. */
+  readonly domains: readonly string[];
+  /** Says what does not stop the start. */
+  readonly warn: (text: string) => void;
+  /** Ends the waiting. */
+  readonly signal: AbortSignal;
+}
+
+/** How long each program may take to answer. */
+const readyMs = 60_000;
+
+/** The token server, which answers. */
+export interface StartedServer {
+  readonly baseUrl: string;
+  readonly pid: number;
+}
+
+/*
+ * Every child is in `children` as soon as it runs, so that the caller can stop those of a start that failed. Both functions throw when
+ * a program ends or stays silent.
+ */
+
+function start(
+  { paths, environment }: StartWorldDeps,
+  children: Child[],
+  spec: Omit<ChildSpec, 'logFile' | 'environment'>,
+): Child {
+  const logFile = `${paths.logs}/${spec.name.replaceAll(' ', '-')}.log`;
+  const child = startChild({ ...spec, logFile, environment });
+  children.push(child);
+  return child;
+}
+
+/** Starts the token server and waits until it answers. */
+export async function startTokenServer(deps: StartWorldDeps, children: Child[]): Promise<StartedServer> {
+  const server = start(deps, children, {
+    name: 'token server',
+    script: deps.programs.server,
+    args: ['serve', '--config', deps.paths.config, '--json'],
+  });
+  const { baseUrl } = serverLine.parse(JSON.parse(await answer(server, deps.signal)));
+  return { baseUrl, pid: server.pid };
+}
+
+/** Starts updater and example provider, each when the one before answers, and says what is running. */
+export async function startHost(deps: StartWorldDeps, server: StartedServer, children: Child[]): Promise<DevState> {
+  const { paths, programs } = deps;
+  const { baseUrl } = server;
+  await writeFileAtomic(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
+  await writeFileAtomic(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
+  const updater = start(deps, children, {
+    name: 'updater',
+    script: programs.updater,
+    args: ['run', '--config', paths.updaterConfig, '--json'],
+  });
+  const firstRun = updaterLine.parse(JSON.parse(await answer(updater, deps.signal)));
+  if (firstRun.exitStatus !== 0)
+    deps.warn(`the updater could not bring all policy: ${JSON.stringify(firstRun.domains)}`);
+  const provider = start(deps, children, {
+    name: 'example provider',
+    script: programs.provider,
+    args: ['--config', paths.providerConfig, '--json'],
+  });
+  const { url } = providerLine.parse(JSON.parse(await answer(provider, deps.signal)));
+  return {
+    baseUrl,
+    managementUrl: `${new URL(baseUrl).origin}/management/v1`,
+    caBundle: paths.caBundle,
+    policyDir: paths.policyDir,
+    // By the name of this machine: no certificate of an instance holds a loopback address.
+    providerUrl: `https://localhost:${new URL(url).port}`,
+    serverPid: server.pid,
+    updaterPid: updater.pid,
+    providerPid: provider.pid,
+    identities: deps.identities,
+  };
+}
+
+const serverLine = z.object({ baseUrl: z.url() });
+const updaterLine = z.object({ exitStatus: z.int(), domains: z.record(z.string(), z.string()) });
+const providerLine = z.object({ url: z.url() });
+
+/** Waits for the first line of a child, but not when it has ended, when we are to stop, or for ever. */
+async function answer(child: Child, signal: AbortSignal): Promise<string> {
+  const giveUp = new AbortController();
+  const late = pause(readyMs, undefined, { signal: AbortSignal.any([giveUp.signal, signal]) }).then(
+    () => Promise.reject(new Error(`${child.name} did not answer within ${readyMs / 1000} s`)),
+    () => Promise.reject(new StoppedError()),
+  );
+  const ended = child.ended.then(({ text }) => Promise.reject(signal.aborted ? new StoppedError() : new Error(text)));
+  try {
+    return await Promise.race([child.firstLine, ended, late]);
+  } finally {
+    giveUp.abort();
+  }
+}
+
+/** We were asked to stop while the programs were starting. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError';
+}

@@ -1,0 +1,101 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import { NotFoundError } from '../../errors.ts';
+import { createDomain, deleteDomain } from '../../management/create-domain.ts';
+import {
+  deleteAccount,
+  domainView,
+  putAccount,
+  putDomain,
+  putLimits,
+  putQuotas,
+  quotasView,
+  readNewDomain,
+} from '../../management/edits/edit-domains.ts';
+import { readPage } from '../../management/paging.ts';
+import { mayView } from '../../management/rights.ts';
+import { runInSlices, type Steps } from '../../steps/steps.ts';
+import { bodyJson } from '../body.ts';
+import { requireIdentity } from '../context.ts';
+import { lookedAt } from './looked-at.ts';
+import type { ManagementRouteDeps } from './management-deps.ts';
+import { manages, objectOf, type PathRight, views } from './path-rights.ts';
+import {
+  answerChange,
+  answerOutcome,
+  answerView,
+  changeRequestOf,
+  domainOf,
+  pageRequestOf,
+  queryOf,
+  viewedDomain,
+} from './request.ts';
+import type { ManagementRoutes } from './routes.ts';
+
+/** Domains, what they say of themselves, their limits and cloud accounts. */
+export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
+  const list = `${deps.basePath}/domains`;
+  const one = `${list}/:domainName`;
+  routes.get(list, { kind: 'untold', why: 'the answer holds what the caller may look at' }, async (ctx) => {
+    const caller = requireIdentity(ctx).name;
+    const snapshot = deps.snapshot();
+    const names = await deps.store.domainNames();
+    const now = deps.clock.now();
+    lookedAt(ctx, 'row', names.length);
+    const isVisible = (name: DomainName) => {
+      lookedAt(ctx, 'viewDecision');
+      return mayView(snapshot, caller, name, 'domain', now);
+    };
+    const read = (after: string, limit: number) =>
+      runInSlices(firstOf(names, limit, (name) => name > after && isVisible(name)));
+    const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
+    await answerView(ctx, await readPage(read, (name) => name, request, deps.pagingSecret));
+  });
+  const create: PathRight = { kind: 'untold', why: 'the body names the domain', right: 'manage_domain' };
+  routes.post(list, create, async (ctx) => {
+    const content = readNewDomain(bodyJson(ctx));
+    const outcome = await createDomain(deps, changeRequestOf(ctx), content);
+    if (outcome.kind === 'done') ctx.set('Location', `${list}/${content.name}`);
+    await answerOutcome(ctx, outcome);
+  });
+  const domain = manages('manage_domain', objectOf.domain);
+  // What only the policy of `sys.auth` gives.
+  const ofSystem: PathRight = { kind: 'manage', right: 'manage_domain', object: objectOf.domain, systemOnly: true };
+  const view = views(objectOf.domain);
+  routes.get(one, view, async (ctx) => answerView(ctx, domainView(await viewedDomain(deps, ctx))));
+  routes.put(one, domain, (ctx) => answerChange(deps, ctx, putDomain(domainOf(ctx), bodyJson(ctx))));
+  routes.delete(
+    one,
+    ofSystem,
+    async (ctx) => await answerOutcome(ctx, await deleteDomain(deps, changeRequestOf(ctx), domainOf(ctx))),
+  );
+  routes.get(`${one}/limits`, view, async (ctx) => answerView(ctx, (await viewedDomain(deps, ctx)).limits));
+  routes.put(`${one}/limits`, domain, (ctx) => answerChange(deps, ctx, putLimits(domainOf(ctx), bodyJson(ctx))));
+  routes.get(
+    `${one}/quotas`,
+    view,
+    async (ctx) => await answerView(ctx, quotasView(await viewedDomain(deps, ctx), deps.quotas)),
+  );
+  routes.put(`${one}/quotas`, ofSystem, (ctx) =>
+    answerChange(deps, ctx, putQuotas(domainOf(ctx), bodyJson(ctx), deps.quotas)),
+  );
+  routes.get(`${one}/accounts/aws`, view, async (ctx) => {
+    const { awsAccount } = await viewedDomain(deps, ctx);
+    if (awsAccount === undefined) throw new NotFoundError('the domain has no such account');
+    await answerView(ctx, { account: awsAccount });
+  });
+  routes.put(`${one}/accounts/aws`, ofSystem, (ctx) =>
+    answerChange(deps, ctx, putAccount(domainOf(ctx), bodyJson(ctx))),
+  );
+  routes.delete(`${one}/accounts/aws`, ofSystem, (ctx) => answerChange(deps, ctx, deleteAccount(domainOf(ctx))));
+}
+
+/** The first items that fit, at most `limit`. */
+function* firstOf<Item>(items: Iterable<Item>, limit: number, fits: (item: Item) => boolean): Steps<Item[]> {
+  const found: Item[] = [];
+  for (const item of items) {
+    if (fits(item)) found.push(item);
+    if (found.length === limit) break;
+    yield;
+  }
+  return found;
+}

@@ -1,0 +1,29 @@
+import { parseDomainName, parsePathElement, parseServiceName } from '@signet/policy-engine/names';
+import type { RegisterTokenDeps } from '../../../instances/create-register-token.ts';
+import type { InstanceDeps } from '../../../instances/instance-deps.ts';
+import { parseProviderName } from '../../../instances/instance-request.ts';
+import type { InstanceKey } from '../../../model/instance-store.ts';
+import type { CrlPublisher } from '../../../x509/crl-publisher.ts';
+import type { RoleCertificateDeps } from '../../../x509/issue-role-certificate.ts';
+import type { RouteContext } from '../../context.ts';
+
+/** What the operations on certificates need. */
+export interface IdentityRouteDeps {
+  readonly instances: InstanceDeps;
+  readonly roles: RoleCertificateDeps;
+  readonly registerTokens: RegisterTokenDeps;
+  readonly crls: CrlPublisher;
+  /** What `expiryTime` counts. */
+  readonly expiryTimeSeconds: number;
+  readonly basePath: string;
+}
+
+/** The instance that a path names. Throws `InvalidNameError`. */
+export function instanceKeyOf(ctx: RouteContext): InstanceKey {
+  return {
+    provider: parseProviderName(ctx.params['provider']),
+    domain: parseDomainName(ctx.params['domain'], 'domain'),
+    service: parseServiceName(ctx.params['service'], 'service'),
+    instanceId: parsePathElement(ctx.params['instanceId'], 'instanceId'),
+  };
+}

@@ -1,0 +1,151 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { type Kysely, type Selectable, sql } from 'kysely';
+import { ConflictError } from '../errors.ts';
+import type {
+  CertificateRecord,
+  CertificateRow,
+  CertificateStore,
+  RecordingConditions,
+  RevocationRow,
+} from '../model/certificate-store.ts';
+import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
+import { certificateStatements } from './certificate-statements.ts';
+import type { CertificatesTable, Schema } from './database-schema.ts';
+import type { GuardedDatabase } from './guarded-database.ts';
+import type { Recorder } from './recorder.ts';
+
+/** The certificates of a store over any database of the query layer. */
+export class KyselyCertificateStore implements CertificateStore {
+  readonly #database: GuardedDatabase;
+  readonly #recorder: Recorder;
+  readonly #statements = certificateStatements();
+
+  constructor(database: GuardedDatabase, recorder: Recorder) {
+    this.#database = database;
+    this.#recorder = recorder;
+  }
+
+  async intend(row: CertificateRow, at: number): Promise<void> {
+    const values = newCertificate(row, at);
+    // The certificate does not exist yet, and is handed out after it was confirmed: that transaction makes this one durable.
+    const { numAffectedRows: inserted } = await this.#database.change(
+      (db) => this.#statements.intend.execute(db, values),
+      'deferred',
+    );
+    if (inserted !== 1n) throw new ConflictError('a certificate with this serial number exists');
+  }
+
+  async confirm(serial: string, fingerprint: string, conditions?: RecordingConditions): Promise<void> {
+    await this.#recorder.record(conditions, (db) => this.#recorder.confirm(db, serial, fingerprint));
+  }
+
+  async find(serial: string): Promise<CertificateRecord | undefined> {
+    const { rows } = await this.#database.read((db) => this.#statements.find.execute(db, { serial }));
+    return rows[0] && toCertificate(rows[0]);
+  }
+
+  async revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]> {
+    const revocations: RevocationRow[] = [];
+    let last = sequence;
+    for (;;) {
+      const page = await this.#database.read((db) => readRevocations(db, last, now));
+      for (const row of page) revocations.push(row);
+      last = page.at(-1)?.sequence ?? last;
+      if (page.length < revocationsAtOnce) return revocations;
+      // Requests go on being answered while many are read.
+      await yieldToOthers();
+    }
+  }
+
+  async orphans(before: number): Promise<readonly CertificateRow[]> {
+    const rows = await this.#database.read((db) =>
+      db
+        .selectFrom('certificates')
+        .selectAll()
+        // Said in the statement itself: an index of some rows serves only who can be seen to ask for those.
+        .where('state', '=', sql.lit('intended'))
+        .where('intended_at', '<', before)
+        .orderBy('intended_at')
+        .execute(),
+    );
+    return rows.map(toCertificate).filter((row) => row !== undefined);
+  }
+
+  async prune(endedBefore: number, limit: number): Promise<number> {
+    // The last revocation stays: the numbers of those to come follow from it.
+    const ended = await this.#database.read((db) =>
+      db
+        .selectFrom('certificates')
+        .select(['serial', 'provider', 'instance_id', 'holder'])
+        .where('not_after', '<', endedBefore)
+        .where((where) =>
+          where.or([
+            where('revocation_sequence', 'is', null),
+            where(
+              'revocation_sequence',
+              '<',
+              where.selectFrom('certificates').select((select) => select.fn.max('revocation_sequence').as('last')),
+            ),
+          ]),
+        )
+        .limit(limit)
+        .execute(),
+    );
+    if (ended.length === 0) return 0;
+    const serials = ended.map(({ serial }) => serial);
+    await this.#database.change(async (db) => {
+      await db.deleteFrom('certificates').where('serial', 'in', serials).execute();
+      for (const key of instancesOf(ended)) await this.#statements.forget.execute(db, key);
+    });
+    return serials.length;
+  }
+
+  nextCrlNumber(issuer: string): Promise<number> {
+    return this.#database.change(async (db) => {
+      const row = await db.selectFrom('crl_numbers').select('number').where('issuer', '=', issuer).executeTakeFirst();
+      const number = (row?.number ?? 0) + 1;
+      await db
+        .insertInto('crl_numbers')
+        .values({ issuer, number })
+        .onConflict((conflict) => conflict.column('issuer').doUpdateSet({ number }))
+        .execute();
+      return number;
+    });
+  }
+}
+
+/** The instances whose certificates these are, each once. */
+function instancesOf(
+  rows: readonly Pick<Selectable<CertificatesTable>, 'provider' | 'instance_id' | 'holder'>[],
+): Iterable<InstanceColumns> {
+  const keys = new Map<string, InstanceColumns>();
+  for (const { provider, instance_id, holder } of rows) {
+    const tenant = splitPrincipal(parsePrincipalName(holder));
+    if (provider === null || instance_id === null || tenant === undefined) continue;
+    keys.set(JSON.stringify([provider, holder, instance_id]), { provider, instance_id, ...tenant });
+  }
+  return keys.values();
+}
+
+const revocationsAtOnce = 500;
+
+async function readRevocations(db: Kysely<Schema>, sequence: number, now: number): Promise<readonly RevocationRow[]> {
+  const rows = await db
+    .selectFrom('certificates')
+    .select(['revocation_sequence', 'serial', 'issuer', 'revoked_at', 'revocation_reason', 'not_after', 'fingerprint'])
+    .where('revocation_sequence', '>', sequence)
+    .where('not_after', '>=', now)
+    .orderBy('revocation_sequence')
+    .limit(revocationsAtOnce)
+    .execute();
+  return rows.map((row) => ({
+    sequence: row.revocation_sequence ?? 0,
+    serial: row.serial,
+    issuer: row.issuer,
+    revokedAt: row.revoked_at ?? 0,
+    reason: reasonOf(row.revocation_reason),
+    notAfter: row.not_after,
+    ...(row.fingerprint !== null && { fingerprint: row.fingerprint }),
+  }));
+}

@@ -1,0 +1,150 @@
+import { lstatSync } from 'node:fs';
+import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import type Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
+import type { Store } from '../../model/store.ts';
+import type { Schema } from '../database-schema.ts';
+import { KyselyStore } from '../kysely-store.ts';
+import { breakSeal } from './backup-seal.ts';
+import { openDatabase } from './connect.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { checkStoreFile, createStoreFile } from './file-checks.ts';
+import { nothing, readPosition, requireInStep } from './in-step.ts';
+import { checkSchema, knownSchemas } from './known-schema.ts';
+import { LockRetry } from './lock.ts';
+import { migrate } from './migrate.ts';
+import { isCorrupt, isNoDatabase, isReadonly, translateError } from './sqlite-errors.ts';
+import { SqliteStoreDatabase } from './store-connections.ts';
+import { createWitness, readWitness } from './witness.ts';
+
+export interface SqliteStoreOptions {
+  readonly clock?: Clock;
+  /** Milliseconds of a clock that nobody sets; default: that of the process. */
+  readonly monotonic?: () => number;
+  /** The file must exist and have the current schema, and every change is refused. */
+  readonly readonly?: boolean;
+  /** `ignored`: for one who looks what is wrong with a store, and only with `readonly`. */
+  readonly witness?: 'required' | 'ignored';
+  /**
+   * Whether what is written now tells the time (`newestRecord`, `lastWritten`). Not what a server writes by itself while it starts: that would
+   * take a clock which was set wrong for right. Default: it does.
+   */
+  readonly tellsTime?: () => boolean;
+  /** Whether an operator says that the clock is right, whatever the records of this server say. */
+  readonly acceptsClock?: boolean;
+}
+
+/**
+ * Opens the store in `file`, made with mode 0600 when it is missing, and brings its schema up to date. Throws `StoreRefusedError`
+ * (exit status 78) for a file that is not ours alone, corrupt, of a newer program, with a schema that no migration made, or that lacks
+ * changes which its witness knows; `StoreUnavailableError` when it is locked.
+ * Reads and changes have a connection each, so neither waits for the other; should the file be replaced, both open the new one. A store
+ * that cannot be written (a full or read-only disk) is read; `tryWriting` goes on to changes once it can be.
+ */
+export async function openSqliteStore(file: string, options: SqliteStoreOptions = {}): Promise<Store> {
+  const { clock = systemClock, monotonic = () => performance.now(), tellsTime = () => true } = options;
+  const { readonly = false, witness = 'required', acceptsClock = false } = options;
+  try {
+    if (!readonly) {
+      refuseLostFile(file);
+      createStoreFile(file);
+    }
+    checkStoreFile(file);
+    const prepare = async () => {
+      await prepareWhenFree(file, clock, 'with-witness');
+    };
+    const clocks = { clock, monotonic, tellsTime, acceptsClock };
+    const deps = { file, readonly, witness, schemas: await knownSchemas(), ...clocks, prepare };
+    const database = new SqliteStoreDatabase(deps);
+    await database.open();
+    return new KyselyStore(database, clock);
+  } catch (error) {
+    throw refusalOf(file, error);
+  }
+}
+
+/** Where there was a store, an empty one is not made in its place. */
+function refuseLostFile(file: string): void {
+  if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
+  const witness = readWitness(file);
+  // That of a restore which was killed before its last step says nothing.
+  if (witness === 'missing' || (witness !== 'unreadable' && witness.epoch === nothing.epoch)) return;
+  const help = 'restore a backup, or remove the witness to begin with an empty store';
+  throw new StoreRefusedError('missing', `store \`${file}\` is gone, its witness is there: ${help}`);
+}
+
+/** Why a store cannot be opened, in the words of the server. */
+export function refusalOf(file: string, error: unknown): unknown {
+  if (isNoDatabase(error)) {
+    return new StoreRefusedError('corrupt', `store \`${file}\` is not a SQLite database`, { cause: error });
+  }
+  if (isCorrupt(error)) {
+    return new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`, { cause: error });
+  }
+  if (isFileError(error)) {
+    if (error.code === 'ENOENT')
+      return new StoreRefusedError('missing', `the folder of store \`${file}\` does not exist`);
+    return new StoreUnavailableError(`store \`${file}\` cannot be opened (${error.code})`, { cause: error });
+  }
+  return translateError(error);
+}
+
+function isFileError(error: unknown): error is Error & { readonly code: string } {
+  return error instanceof Error && 'syscall' in error && 'code' in error && typeof error.code === 'string';
+}
+
+/** Whether a store is compared with the witness beside it; the copy of a backup has none. */
+type Beside = 'with-witness' | 'alone';
+
+/** Checks the whole file and brings it up to date, waiting for the lock. Throws what SQLite throws, and `StoreRefusedError`. */
+export async function prepareWhenFree(file: string, clock: Clock, beside: Beside): Promise<void> {
+  const retry = new LockRetry();
+  await retry.waitFor(() => prepare(file, clock, retry, beside));
+}
+
+async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Beside): Promise<void> {
+  checkWhole(file, beside);
+  const database = openDatabase(file);
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', retry) });
+  try {
+    // Before anything is written: a trigger would take part in it.
+    checkSchema(database, file, await knownSchemas(), 'older-is-fine');
+    database.pragma('journal_mode = WAL');
+    await migrate(db, clock.now());
+    if (beside === 'with-witness' && readWitness(file) === 'missing') createWitness(file, readPosition(database));
+    breakSeal(database);
+  } finally {
+    // Closes the file also when the query layer was never used.
+    await db.destroy();
+    database.close();
+  }
+}
+
+/**
+ * A log that belongs to another file would be written into this one when a connection that may write is closed, and what is left of a damaged
+ * log removed: it is seen before.
+ */
+function checkWhole(file: string, beside: Beside): void {
+  const witness = beside === 'alone' ? 'missing' : readWitness(file);
+  const check = (database: Database.Database): void => {
+    try {
+      checkPages(database, file);
+      if (beside === 'with-witness') requireInStep(database, file, witness);
+    } finally {
+      database.close();
+    }
+  };
+  try {
+    check(openDatabase(file, true));
+  } catch (error) {
+    // A change was cut off before there was such a log, and has to be rolled back first.
+    if (!isReadonly(error)) throw error;
+    check(openDatabase(file));
+  }
+}
+
+export function checkPages(database: Database.Database, file: string): void {
+  if (database.pragma('quick_check(1)', { simple: true }) === 'ok') return;
+  throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
+}

@@ -1,0 +1,77 @@
+import { hash } from 'node:crypto';
+import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
+import type { CertificateKind, CertificateStore } from '../model/certificate-store.ts';
+import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
+import { type CertificateProfile, type CertificateUsage, certificateLifetime } from './certificate-profile.ts';
+import { certificateToPem } from './certificate-reader.ts';
+import type { GrantedNames } from './csr-rules.ts';
+import { inspectCertificate } from './inspect-certificate.ts';
+import type { Issuers } from './issuers.ts';
+import type { SubjectKey } from './subject-key.ts';
+
+export interface IssueDeps {
+  readonly issuers: Pick<Issuers, 'signing'>;
+  readonly certificates: Pick<CertificateStore, 'intend'>;
+  readonly clock: Clock;
+  readonly randomBytes: (size: number) => Buffer;
+}
+
+/** What policy decided about a certificate before an issuer is chosen. */
+export interface CertificateOrder {
+  readonly kind: CertificateKind;
+  readonly names: GrantedNames;
+  readonly subjectKey: SubjectKey;
+  readonly usage: CertificateUsage;
+  readonly requestedSeconds?: number | undefined;
+  readonly defaultSeconds: number;
+  readonly maxSeconds: readonly (number | undefined)[];
+  /** Whose it is. */
+  readonly holder: PrincipalName;
+  readonly provider?: PrincipalName | undefined;
+  readonly instanceId?: PathElement | undefined;
+  readonly vouchedKey?: KeyId | undefined;
+}
+
+/** A certificate that was signed and checked. Its row says `intended` until the caller confirms it. */
+export interface SignedCertificate {
+  readonly serial: string;
+  /** The certificate alone, and the certificates that follow it up to the root without it; PEM. */
+  readonly pem: string;
+  readonly chainPem: string;
+  /** SHA-256 of the DER, base64url. */
+  readonly fingerprint: string;
+  /** Seconds since the epoch. */
+  readonly notAfter: number;
+}
+
+/**
+ * Records the intent, signs, and checks what was signed, in this order: a process killed at any instant leaves no certificate
+ * without a row. Throws `IssuerError` when no issuer is valid, `StoreUnavailableError`, `CertificateMismatchError`.
+ */
+export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promise<SignedCertificate> {
+  const now = epochSeconds(deps.clock);
+  const issuer = deps.issuers.signing(now);
+  const life = certificateLifetime(
+    { ...order, issuerNotBefore: issuer.notBefore, issuerNotAfter: issuer.notAfter },
+    now,
+  );
+  const { commonName, subject, altNames } = order.names;
+  const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
+  const serialOctets = serialFrom(now, deps.randomBytes(serialRandomOctets));
+  const serial = serialOctets.toString('hex');
+  const { kind, holder, provider, instanceId, vouchedKey } = order;
+  const whose = { subject: commonName, holder, provider, instanceId, vouchedKey };
+  const row = { serial, issuer: issuer.id, kind, ...whose, ...life };
+  await deps.certificates.intend(row, now);
+
+  const der = signCertificate(buildTbsCertificate(profile, order.subjectKey, issuer, serialOctets), issuer);
+  inspectCertificate(der, { profile, subjectKey: order.subjectKey, issuer, serial });
+  return {
+    serial,
+    pem: certificateToPem(der),
+    chainPem: issuer.chainPem,
+    fingerprint: hash('sha256', der, 'base64url'),
+    notAfter: profile.notAfter,
+  };
+}

@@ -1,0 +1,91 @@
+import {
+  type DomainName,
+  InvalidNameError,
+  type PrincipalName,
+  parseDomainName,
+  parseRoleName,
+  type RoleName,
+} from '@signet/policy-engine/names';
+import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
+import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import { grantedRoles } from '../roles/granted-roles.ts';
+import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
+import { grantRoleNames } from './csr-rules.ts';
+import { type IssueDeps, type SignedCertificate, signOrder } from './issue-certificate.ts';
+import type { NamingRules } from './naming.ts';
+
+export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
+  readonly rules: NamingRules;
+  readonly certificates: CertificateStore;
+  readonly limits: { readonly roleDefaultSeconds: number; readonly roleMaxSeconds: number };
+}
+
+export interface RoleCertificateInput {
+  readonly csr: string;
+  /** From the path; without them the common name of the request says which role is meant. */
+  readonly role?: { readonly domain: DomainName; readonly name: RoleName } | undefined;
+  readonly requestedSeconds?: number | undefined;
+  /** The certificate that the caller presented. */
+  readonly presented?: AskersCertificate | undefined;
+  /** DNS names of the certificate that the caller presented. */
+  readonly heldDnsNames: ReadonlySet<string>;
+}
+
+function roleOf(request: CertificateRequest): { readonly domain: DomainName; readonly name: RoleName } {
+  const [domain, role, ...more] = request.commonName.split(':role.');
+  try {
+    if (role === undefined || more.length > 0) throw new InvalidNameError('common name', 'role');
+    return { domain: parseDomainName(domain), name: parseRoleName(role) };
+  } catch (cause) {
+    if (!(cause instanceof InvalidNameError)) throw cause;
+    throw new InvalidRequestError('csr common name must be `<domain>:role.<role>`', { cause });
+  }
+}
+
+/* The name is compared exactly: a role whose name only ends like the one asked for is another role. */
+function heldRole(
+  { clock }: Pick<RoleCertificateDeps, 'clock'>,
+  snapshot: Snapshot,
+  principal: PrincipalName,
+  asked: { readonly domain: DomainName; readonly name: RoleName },
+): { readonly role: RoleSnapshot; readonly domainLimit: number | undefined } {
+  const domain = snapshot.domain(asked.domain);
+  if (domain === undefined) throw new UnknownDomainError(asked.domain);
+  const role = grantedRoles(snapshot, domain, principal, clock.now()).find(({ name }) => name === asked.name);
+  if (role === undefined) throw new NoGrantedRolesError(asked.domain, { detail: { principal, role: asked.name } });
+  return { role, domainLimit: domain.limits.roleCertExpirySeconds };
+}
+
+/**
+ * `POST /domain/{domainName}/role/{roleName}/token` and `POST /rolecert` (docs/reference/certificates.md#role-certificates): a client
+ * certificate that names a role which the principal holds. Throws `InvalidRequestError`, `UnknownDomainError`, `NoGrantedRolesError`,
+ * `StoreUnavailableError`.
+ */
+export async function issueRoleCertificate(
+  deps: RoleCertificateDeps,
+  principal: PrincipalName,
+  input: RoleCertificateInput,
+): Promise<SignedCertificate> {
+  const request = parseCertificateRequest(input.csr);
+  const asked = input.role ?? roleOf(request);
+  const subject = { domain: asked.domain, role: asked.name, principal };
+  const names = grantRoleNames(request, subject, deps.rules, input.heldDnsNames);
+  const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
+  const signed = await signOrder(deps, {
+    kind: 'role',
+    names,
+    subjectKey: request.subjectKey,
+    usage: 'client',
+    requestedSeconds: input.requestedSeconds,
+    defaultSeconds: deps.limits.roleDefaultSeconds,
+    maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds],
+    holder: principal,
+  });
+  const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (snapshot) =>
+    heldRole(deps, snapshot, principal, asked),
+  );
+  await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
+  return signed;
+}

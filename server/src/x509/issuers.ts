@@ -1,0 +1,100 @@
+import { createHash } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
+import { minLifetimeSeconds } from './certificate-profile.ts';
+import { certificatesInPem, certificateToPem } from './certificate-reader.ts';
+import type { Issuer } from './issuer.ts';
+import { IssuerError, type IssuerFiles, issuerFromPem } from './issuer-files.ts';
+
+/** An issuer that signs, or one that is being replaced: its certificates and lists go on, new ones come from another. */
+export interface IssuerSource extends IssuerFiles {
+  readonly state: 'active' | 'draining';
+}
+
+/** The issuers and the roots in force at one instant. */
+export interface IssuerSet {
+  readonly active: readonly Issuer[];
+  readonly draining: readonly Issuer[];
+  /** The roots that certificates of ours chain to, PEM. */
+  readonly rootsPem: string;
+}
+
+/** Several issuers side by side, reloaded when their files change. */
+export interface Issuers {
+  current(): IssuerSet;
+  /** The issuer for a new certificate: of the active ones, the first that lives on. `now` in seconds. Throws `IssuerError`. */
+  signing(now: number): Issuer;
+  /** Reads the files again; a set that cannot be used changes nothing. Answers whether something changed. */
+  reload(): Promise<boolean>;
+  close(): void;
+}
+
+export interface IssuersDeps {
+  readonly sources: readonly IssuerSource[];
+  /** PEM file of the accepted roots. */
+  readonly roots: string;
+  readonly reloadIntervalMs: number;
+  readonly onError: (error: unknown) => void;
+}
+
+interface Loaded {
+  readonly digest: string;
+  readonly set: IssuerSet;
+}
+
+async function readSource(source: IssuerSource): Promise<readonly [certificate: string, key: string]> {
+  return Promise.all([readFile(source.certificate, 'utf8'), readFile(source.key, 'utf8')]);
+}
+
+function parseSource(source: IssuerSource, [certificate, key]: readonly [string, string]): Issuer {
+  try {
+    return issuerFromPem(certificate, key);
+  } catch (cause) {
+    const reason = cause instanceof Error ? cause.message : 'it cannot be read';
+    throw new IssuerError(`issuer \`${source.certificate}\` cannot be used: ${reason}`, { cause });
+  }
+}
+
+async function load(deps: IssuersDeps, previous: string | undefined): Promise<Loaded | undefined> {
+  const roots = await readFile(deps.roots, 'utf8');
+  const texts = await Promise.all(deps.sources.map(readSource));
+  const digest = createHash('sha256')
+    .update(JSON.stringify([roots, texts]))
+    .digest('base64url');
+  if (digest === previous) return undefined;
+  const issuers = deps.sources.map((source, index) => ({
+    state: source.state,
+    issuer: parseSource(source, texts[index] ?? ['', '']),
+  }));
+  const active = issuers.filter(({ state }) => state === 'active').map(({ issuer }) => issuer);
+  const draining = issuers.filter(({ state }) => state === 'draining').map(({ issuer }) => issuer);
+  if (active.length === 0) throw new IssuerError('no issuer is active');
+  return { digest, set: { active, draining, rootsPem: certificatesInPem(roots).map(certificateToPem).join('') } };
+}
+
+/** Opens the issuers. Throws `IssuerError` when one cannot be used at start; later the last good set stays in force. */
+export async function openIssuers(deps: IssuersDeps): Promise<Issuers> {
+  let loaded = await load(deps, undefined);
+  if (loaded === undefined) throw new IssuerError('no issuer is configured');
+  let { set } = loaded;
+  const reload = async (): Promise<boolean> => {
+    const next = await load(deps, loaded?.digest);
+    if (next === undefined) return false;
+    loaded = next;
+    set = next.set;
+    return true;
+  };
+  const timer = setInterval(() => void reload().catch(deps.onError), deps.reloadIntervalMs);
+  timer.unref();
+  return {
+    current: () => set,
+    signing: (now) => {
+      const issuer = set.active.find(
+        ({ notBefore, notAfter }) => notBefore <= now && now + minLifetimeSeconds <= notAfter,
+      );
+      if (issuer === undefined) throw new IssuerError('no active issuer is valid now');
+      return issuer;
+    },
+    reload,
+    close: () => clearInterval(timer),
+  };
+}

@@ -1,0 +1,110 @@
+import { createPrivateKey, generateKeyPair, X509Certificate } from 'node:crypto';
+import { existsSync } from 'node:fs';
+import { readFile, rename, rm } from 'node:fs/promises';
+import { promisify } from 'node:util';
+import { parsePrincipalName } from '@signet/policy-engine/names';
+import writeFileAtomic from 'write-file-atomic';
+import type { CertificateStore } from '../model/certificate-store.ts';
+import type { IssuedAltName } from './certificate-profile.ts';
+import { altNamesOf, certificatesInPem, type ReadCertificate, readCertificate } from './certificate-reader.ts';
+import { relativeName } from './distinguished-name.ts';
+import { type IssueDeps, signOrder } from './issue-certificate.ts';
+import type { Issuers } from './issuers.ts';
+import { type NamingRules, serviceSpiffeId } from './naming.ts';
+import { oids } from './oids.ts';
+import { serverName } from './own-identity.ts';
+import { parseSubjectKey } from './subject-key.ts';
+
+/** The files of a server's TLS certificate, PEM. */
+export interface ServerCertificateFiles {
+  readonly certificate: string;
+  readonly key: string;
+}
+
+/** Reads the first certificate of a file. Throws `DerError`, and when the file cannot be read. */
+export async function readServerCertificate(file: string): Promise<ReadCertificate> {
+  const [leaf = Buffer.alloc(0)] = certificatesInPem(await readFile(file, 'utf8'));
+  return readCertificate(leaf);
+}
+
+/**
+ * Whether a certificate is to be replaced: in the last third of its life, months of a year and hours of a day, and when it has not begun,
+ * since a clock that was wrong has issued it. `now` in seconds.
+ */
+export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore' | 'notAfter'>, now: number): boolean {
+  return now < notBefore || notAfter - now < (notAfter - notBefore) / 3;
+}
+
+export interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
+  readonly files: ServerCertificateFiles;
+  readonly issuers: Pick<Issuers, 'signing' | 'current'>;
+  readonly rules: NamingRules;
+  readonly certificates: Pick<CertificateStore, 'intend' | 'confirm'>;
+}
+
+const lifetimeSeconds = 365 * 86_400;
+const makeKeys = promisify(generateKeyPair);
+const nextKey = (files: ServerCertificateFiles) => `${files.key}.next`;
+
+/**
+ * Replaces the server's certificate by one with the same names and a new key, for a year. Only one that our own issuers
+ * signed. Throws `Error` for another one, and what issuing and writing throw; the files are then those of before.
+ */
+export async function renewServerCertificate(deps: RenewServerCertificateDeps): Promise<void> {
+  const { files, certificates } = deps;
+  const old = await readServerCertificate(files.certificate);
+  await requireOwn(deps);
+  const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
+  const commonName = commonNameOf(old);
+  const signed = await signOrder(deps, {
+    kind: 'service',
+    names: { commonName, subject: [relativeName(oids.commonName, commonName)], altNames: namesOf(old, deps.rules) },
+    subjectKey: parseSubjectKey(publicKey.export({ type: 'spki', format: 'der' })),
+    usage: 'both',
+    defaultSeconds: lifetimeSeconds,
+    maxSeconds: [],
+    holder: parsePrincipalName(commonName),
+  });
+  await certificates.confirm(signed.serial, signed.fingerprint);
+  // The certificate decides: a server killed between these steps finds its key with `settleServerKey`.
+  const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
+  await writeFileAtomic(nextKey(files), key, { mode: 0o600 });
+  await writeFileAtomic(files.certificate, `${signed.pem}${signed.chainPem}`, { mode: 0o644 });
+  await rename(nextKey(files), files.key);
+}
+
+/** Ends a renewal that was cut off: a key that was written beside the one in use takes its place when it is the certificate's. */
+export async function settleServerKey(files: ServerCertificateFiles): Promise<void> {
+  const next = nextKey(files);
+  if (!existsSync(next)) return;
+  const leaf = new X509Certificate(await readFile(files.certificate));
+  if (leaf.checkPrivateKey(createPrivateKey(await readFile(next, 'utf8')))) await rename(next, files.key);
+  else await rm(next);
+}
+
+async function requireOwn({ files, issuers }: RenewServerCertificateDeps): Promise<void> {
+  const leaf = new X509Certificate(await readFile(files.certificate));
+  const { active, draining } = issuers.current();
+  const isOurs = [...active, ...draining].some(({ chainPem }) => leaf.verify(new X509Certificate(chainPem).publicKey));
+  if (!isOurs) throw new Error('the server certificate is by none of the configured issuers');
+}
+
+function commonNameOf({ subjectNames }: ReadCertificate): string {
+  const [name, ...more] = subjectNames.filter(({ attribute }) => attribute === 'commonName');
+  if (name === undefined || more.length > 0) throw new Error('the server certificate has not exactly one common name');
+  return name.value;
+}
+
+/** The names of before, and the id by which clients know the server, which certificates of others may lack. */
+function namesOf(certificate: ReadCertificate, rules: NamingRules): readonly IssuedAltName[] {
+  const { domain, service } = serverName;
+  const id: IssuedAltName = { kind: 'uri', value: serviceSpiffeId(rules, domain, service) };
+  return [id, ...issuable(certificate).filter(({ kind }) => kind !== 'uri')];
+}
+
+function issuable(certificate: ReadCertificate): readonly IssuedAltName[] {
+  return altNamesOf(certificate).map((name) => {
+    if (name.kind === 'other') throw new Error('the server certificate has a name of a kind that is not issued');
+    return name;
+  });
+}
