@@ -1,4 +1,5 @@
 import type { AssertionInput, DecisionContext, PolicyInput } from '@signet/policy-engine';
+import type { ConditionOperator } from '@signet/policy-engine/policy';
 import type { WireConditions } from '@signet/policy-engine/wire';
 import fc from 'fast-check';
 
@@ -7,10 +8,18 @@ const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, max
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '?'), minLength: 1, maxLength: 5 });
 const mostlyNames = fc.oneof({ weight: 2, arbitrary: name }, { weight: 3, arbitrary: pattern });
 
-const condition = fc.record({
-  operator: fc.constantFrom('EQUALS', 'equals'),
-  value: fc.constantFrom('a', 'b', 'a,b', 'A , c', '*'),
-});
+/** Values of every operator: a new one does not compile before it is drawn. */
+const values: Readonly<Record<ConditionOperator, readonly string[]>> = {
+  EQUALS: ['a', 'b', 'a,b', 'A , c', '*'],
+  NOT_EQUALS: ['a', 'B,c'],
+  STARTS_WITH: ['A', 'b,10.', '::'],
+  IN_CIDR: ['10.0.0.0/8', '10.1.0.0/16 , ::/0', '2001:DB8::/32'],
+};
+const condition = fc.oneof(
+  ...Object.entries({ ...values, in_cidr: values.IN_CIDR, SOUNDS_LIKE: ['a'] }).map(([operator, list]) =>
+    fc.constantFrom(...list).map((value) => ({ operator, value })),
+  ),
+);
 const conditions: fc.Arbitrary<WireConditions> = fc.record({
   conditionsList: fc.array(
     fc.record({
@@ -95,7 +104,10 @@ export const request: fc.Arbitrary<{
     resource: fc.oneof(name, fc.constantFrom('', 'A.b', '*', 'ab:a')),
     context: fc.option(
       fc.record(
-        { instances: fc.constantFrom('a', 'B', 'c'), enforcementstate: fc.constantFrom('a', 'b') },
+        {
+          instances: fc.constantFrom('a', 'B', 'c', '10.1.2.3', '11.0.0.1', '::ffff:10.2.0.1', '2001:db8::1'),
+          enforcementstate: fc.constantFrom('a', 'b', '10.01.2.3', '::1%lo'),
+        },
         { requiredKeys: [] },
       ),
       { nil: undefined },

@@ -1,4 +1,6 @@
 import type { AssertionInput, DecisionContext, PolicyInput, Status } from '@signet/policy-engine';
+import type { ConditionOperator } from '@signet/policy-engine/policy';
+import { conditionHolds } from '#support/condition-oracle';
 
 /*
  * The decision written down as plainly as possible: no index, no sharing with the engine, every assertion looked at every
@@ -56,6 +58,12 @@ function hasWildcard(text: string): boolean {
   return /[*?]/.test(text);
 }
 
+const knownOperators = new Map<string, ConditionOperator>([
+  ['equals', 'EQUALS'],
+  ['not_equals', 'NOT_EQUALS'],
+  ['starts_with', 'STARTS_WITH'],
+  ['in_cidr', 'IN_CIDR'],
+]);
 const knownKeys = ['enforcementstate', 'instances', 'scopeall', 'scopeaws', 'scopeazure', 'scopegcp', 'scopeonprem'];
 
 function conditionsCount(assertion: AssertionInput, context: DecisionContext | undefined): boolean {
@@ -64,16 +72,16 @@ function conditionsCount(assertion: AssertionInput, context: DecisionContext | u
   if (sets.length === 0) return true;
   const isUnknown = sets.some(({ conditionsMap }) =>
     Object.entries(conditionsMap).some(
-      ([key, { operator }]) => !knownKeys.includes(referenceFold(key)) || referenceFold(operator) !== 'equals',
+      ([key, { operator }]) => !knownKeys.includes(referenceFold(key)) || !knownOperators.has(referenceFold(operator)),
     ),
   );
   if (isUnknown) return denies;
   return sets.some(({ conditionsMap }) =>
-    Object.entries(conditionsMap).every(([key, { value }]) => {
+    Object.entries(conditionsMap).every(([key, { operator, value }]) => {
       const entry = Object.entries(context ?? {}).find(([name]) => name === referenceFold(key));
-      if (entry === undefined || entry[1] === undefined) return denies;
-      const values = value.split(',').map((one) => referenceFold(one.trim()));
-      return values.includes('*') || values.includes(referenceFold(entry[1]));
+      const known = knownOperators.get(referenceFold(operator));
+      if (entry === undefined || entry[1] === undefined || known === undefined) return denies;
+      return conditionHolds(known, value, entry[1]) ?? denies;
     }),
   );
 }

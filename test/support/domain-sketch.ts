@@ -6,7 +6,7 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import type { Effect } from '@signet/policy-engine/wire';
+import type { Effect, WireConditions } from '@signet/policy-engine/wire';
 import type { DomainContent, MemberRecord } from '@signet/server/model/records';
 
 export interface RoleSketch {
@@ -33,8 +33,10 @@ export interface DomainSketch {
   readonly groups?: Readonly<Record<string, readonly string[]>>;
   /** Names of services to their public keys (id to PEM); `false` is a disabled service. */
   readonly services?: Readonly<Record<string, Keys | false | DisabledService>>;
-  /** One policy a name; each rule is `[effect, role, action, resource]` with short names. */
-  readonly policies?: Readonly<Record<string, readonly (readonly [Effect, string, string, string])[]>>;
+  /** One policy a name; each rule is `[effect, role, action, resource, conditions]` with short names. */
+  readonly policies?: Readonly<
+    Record<string, readonly (readonly [Effect, string, string, string, conditions?: WireConditions])[]>
+  >;
 }
 
 /** The content of a domain as the store takes it. */
@@ -62,12 +64,13 @@ export function domainContent(sketch: DomainSketch): DomainContent {
       version: '0',
       active: true,
       caseSensitive: false,
-      assertions: rules.map(([effect, role, action, resource]) => ({
+      assertions: rules.map(([effect, role, action, resource, conditions]) => ({
         effect,
         role: `${name}:role.${role}`,
         action,
         resource: `${name}:${resource}`,
         caseSensitive: false,
+        ...(conditions !== undefined && { conditions }),
       })),
     })),
     services: Object.entries(sketch.services ?? {}).map(([service, keys]) => ({

@@ -12,15 +12,17 @@ import type { Snapshot } from '@signet/server/snapshot/snapshot';
 
 /**
  * `[effect, role, action, resource, conditions]`; a resource without a colon belongs to the domain itself. Conditions: sets of a key to
- * its values.
+ * the values that it equals, or to an operator with its values.
  */
 export type PlainRule = readonly [
   effect: Effect,
   role: string,
   action: string,
   resource: string,
-  conditions?: readonly Readonly<Record<string, string>>[] | undefined,
+  conditions?: readonly PlainConditions[] | undefined,
 ];
+
+export type PlainConditions = Readonly<Record<string, string | { readonly operator: string; readonly value: string }>>;
 
 /** A domain as data that a generator can make. */
 export interface PlainDomain {
@@ -34,11 +36,14 @@ export interface PlainDomain {
   readonly servicesOff?: readonly string[];
 }
 
-function wireConditions(sets: readonly Readonly<Record<string, string>>[]): WireConditions {
+function wireConditions(sets: readonly PlainConditions[]): WireConditions {
   return {
     conditionsList: sets.map((set) => ({
       conditionsMap: Object.fromEntries(
-        Object.entries(set).map(([key, value]) => [key, { operator: 'EQUALS', value }]),
+        Object.entries(set).map(([key, value]) => [
+          key,
+          typeof value === 'string' ? { operator: 'EQUALS', value } : value,
+        ]),
       ),
     })),
   };

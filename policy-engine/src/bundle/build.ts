@@ -1,5 +1,6 @@
 import { formatTimestamp } from '../clock.ts';
 import type { SignedPolicyData, WirePolicy } from '../wire/index.ts';
+import { separateLaterConditions } from './later-conditions.ts';
 
 /** What a bundle says of one domain. */
 export interface BundleInput {
@@ -18,7 +19,7 @@ export interface BundleInput {
 /** The payload of a bundle: what is signed. Pure. */
 export function buildBundle(input: BundleInput): SignedPolicyData {
   return {
-    policyData: { domain: input.domain, policies: [...input.policies] },
+    policyData: { domain: input.domain, policies: separateLaterConditions(input.policies) },
     modified: formatTimestamp(input.modified),
     issued: formatTimestamp(input.issued),
     expires: formatTimestamp(input.expires),

@@ -5,6 +5,7 @@ import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { canonicalForm, canonicalPolicies } from './canonical-policies.ts';
 import { type BundlePayload, decodePayload } from './decode-payload.ts';
+import { readLaterConditions } from './later-conditions.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
 
 /** A bundle that was found good. The times are milliseconds since the epoch. */
@@ -61,7 +62,7 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   const digest = await digestOf(await run(canonicalPolicies(data.domain, data.policies)));
   const refusal = refuseSuccessor({ ...data, digest }, options.floor);
   if (refusal !== undefined) throw refusal;
-  return { ...data, domain: options.domain, kid, digest };
+  return { ...data, policies: data.policies.map(readLaterConditions), domain: options.domain, kid, digest };
 }
 
 async function digestOf(parts: Uint8Array<ArrayBuffer>[]): Promise<string> {

@@ -1,7 +1,14 @@
 import { PolicyEngineError } from '../errors.ts';
 import { foldAscii } from '../names/index.ts';
 import type { Effect, WireConditions } from '../wire/index.ts';
-import { type Conditions, compileConditions, conditionsHold, type DecisionContext } from './conditions.ts';
+import {
+  areConditions,
+  type CompiledConditions,
+  compileConditions,
+  conditionsCount,
+  costOfConditions,
+  type FoldedContext,
+} from './conditions.ts';
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
@@ -37,9 +44,9 @@ export interface CompiledAssertion {
   readonly rolePattern: Pattern | undefined;
   readonly action: Pattern;
   readonly resource: Pattern;
-  readonly conditions: Conditions | undefined;
-  /** How many values the conditions have: what they cost. */
-  readonly conditionCount: number;
+  readonly conditions: CompiledConditions;
+  /** What evaluating them costs. */
+  readonly conditionCost: number;
   readonly policy: string;
   readonly source: AssertionInput;
   /** The next one in a short list that hangs at one resource. */
@@ -48,8 +55,10 @@ export interface CompiledAssertion {
   decision: Decision | undefined;
 }
 
-/** The outcome of making an assertion ready: `foreign` ones name another domain and can never match. */
-export type PreparedAssertion = { kind: 'ready'; assertion: CompiledAssertion } | { kind: 'foreign'; problem: string };
+/** The outcome of making an assertion ready. `foreign` ones name another domain and can never match. `problem` is for the author. */
+export type PreparedAssertion =
+  | { kind: 'ready'; assertion: CompiledAssertion; problem?: string }
+  | { kind: 'foreign'; problem: string };
 
 export interface PrepareOptions {
   readonly domain: string;
@@ -70,10 +79,10 @@ export function prepareAssertion(
   checkTexts(input, policy);
   const effect = input.effect === undefined ? 'ALLOW' : input.effect;
   if (effect !== 'ALLOW' && effect !== 'DENY') throw malformed(policy, 'has an effect other than ALLOW and DENY');
-  const conditions = compileConditions(input.conditions);
-  if (conditions.kind === 'unknown' && effect === 'ALLOW') {
-    throw malformed(policy, 'allows under a condition that this version does not know');
+  if (effect === 'ALLOW' && input.conditions !== undefined && !areConditions(input.conditions)) {
+    throw malformed(policy, 'has an assertion whose conditions are malformed');
   }
+  const conditions = compileConditions(input.conditions);
   const role = sharedText(shortRole(input.role, options.domain), options.roles);
   const resource = options.qualified ? foldAscii(input.resource) : shortResource(input.resource, options.domain);
   if (role === undefined) return foreign(policy, 'role', input.role);
@@ -89,14 +98,20 @@ export function prepareAssertion(
       rolePattern,
       action: shared(foldAscii(input.action), options.patterns),
       resource: shared(resource, options.patterns),
-      conditions: conditions.kind === 'known' ? conditions.sets : undefined,
-      conditionCount: conditions.kind === 'known' ? countOf(conditions.sets) : 0,
+      conditions,
+      conditionCost: costOfConditions(conditions),
       policy,
       source: input,
       next: undefined,
       decision: undefined,
     },
+    ...(conditions.kind === 'unknown' && { problem: unknownCondition(policy, effect) }),
   };
+}
+
+function unknownCondition(policy: string, effect: Effect): string {
+  const outcome = effect === 'ALLOW' ? 'never allows' : 'always denies';
+  return `policy \`${policy}\`: an assertion has a condition that this version cannot evaluate and ${outcome}`;
 }
 
 function checkTexts(input: AssertionInput, policy: string): void {
@@ -105,10 +120,6 @@ function checkTexts(input: AssertionInput, policy: string): void {
     const problem = patternProblem(input[field]);
     if (problem !== undefined) throw malformed(policy, `has an assertion whose ${field} is not valid: ${problem}`);
   }
-}
-
-function countOf(sets: Conditions): number {
-  return sets.reduce((sum, set) => set.reduce((count, { values }) => count + values.length, sum + 1), 0);
 }
 
 function malformed(policy: string, what: string): PolicyEngineError {
@@ -155,10 +166,8 @@ function shared(text: string, patterns: Map<string, Pattern>): Pattern {
 }
 
 /** Whether the conditions let the assertion count in this context (of `foldContext`). */
-export function countsIn(assertion: CompiledAssertion, context: DecisionContext | undefined): boolean {
-  return (
-    assertion.conditions === undefined || conditionsHold(assertion.conditions, context, assertion.effect === 'DENY')
-  );
+export function countsIn({ conditions, effect }: CompiledAssertion, context: FoldedContext | undefined): boolean {
+  return conditionsCount(conditions, effect, context);
 }
 
 /** The assertion as it was written. */

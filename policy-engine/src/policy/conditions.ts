@@ -1,10 +1,17 @@
 import { foldAscii } from '../names/index.ts';
-import type { WireConditions } from '../wire/index.ts';
+import type { Effect, WireConditions } from '../wire/index.ts';
+import {
+  type ConditionOperator,
+  ContextValue,
+  conditionOperators,
+  operatorRules,
+  type ValueTest,
+} from './condition-operators.ts';
 
 /** What a service says of itself for assertions with conditions: condition key to value, e.g. `instances` to its host name. */
 export type DecisionContext = Readonly<Partial<Record<ConditionKey, string>>>;
 
-/** The condition keys that are evaluated. Each has the operator `EQUALS`. */
+/** The condition keys that are evaluated. */
 export const conditionKeys = [
   'enforcementstate',
   'instances',
@@ -17,32 +24,49 @@ export const conditionKeys = [
 /** A name that a condition may ask for. */
 export type ConditionKey = (typeof conditionKeys)[number];
 
-/** One condition: the context's value of `key` must be one of `values`; `*` among them stands for any. */
-interface Condition {
+/** One condition: what the context says of `key` must pass the test. */
+export interface Condition {
   readonly key: ConditionKey;
+  readonly operator: ConditionOperator;
+  /** Folded. */
   readonly values: readonly string[];
+  readonly test: ValueTest;
 }
 
-/** Conditions of an assertion: it counts when all conditions of any one set hold. */
-export type Conditions = readonly (readonly Condition[])[];
+/**
+ * Conditions of an assertion, made ready. `none`: it counts everywhere. `known`: it counts where all conditions of any one set hold.
+ * `unknown`: at least one condition is one that this version cannot evaluate.
+ */
+export type CompiledConditions =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'known'; readonly sets: readonly (readonly Condition[])[] }
+  | { readonly kind: 'unknown' };
 
-/** `unknown`: at least one condition is one that this version cannot evaluate. */
-export type CompiledConditions = { kind: 'none' } | { kind: 'known'; sets: Conditions } | { kind: 'unknown' };
+/** A context as conditions compare it, of `foldContext`. */
+export type FoldedContext = Readonly<Partial<Record<ConditionKey, ContextValue>>>;
+
+const none: CompiledConditions = { kind: 'none' };
+const unknown: CompiledConditions = { kind: 'unknown' };
 
 /** Takes the conditions of an assertion apart. An empty list of sets is not a condition; an empty set always holds. */
 export function compileConditions(wire: WireConditions | undefined): CompiledConditions {
-  if (wire === undefined) return { kind: 'none' };
-  // What is not a list of conditions, from a caller without types, is a condition that nobody can evaluate.
-  if (!Array.isArray(wire?.conditionsList)) return { kind: 'unknown' };
-  if (wire.conditionsList.length === 0) return { kind: 'none' };
+  if (wire === undefined) return none;
+  if (!areConditions(wire)) return unknown;
+  if (wire.conditionsList.length === 0) return none;
   const sets: (readonly Condition[])[] = [];
-  for (const entry of wire.conditionsList) {
-    const set = isMap(entry?.conditionsMap) ? compileSet(entry.conditionsMap) : undefined;
-    if (set === undefined) return { kind: 'unknown' };
-    if (set.length === 0) return { kind: 'none' };
+  for (const { conditionsMap } of wire.conditionsList) {
+    const set = compileSet(conditionsMap);
+    if (set === undefined) return unknown;
+    if (set.length === 0) return none;
     sets.push(set);
   }
   return { kind: 'known', sets };
+}
+
+/** Whether a value from a caller without types has the shape of conditions. */
+export function areConditions(value: unknown): boolean {
+  const list = (value as Partial<WireConditions> | null)?.conditionsList;
+  return Array.isArray(list) && list.every((entry) => isMap(entry?.conditionsMap));
 }
 
 function isMap(value: unknown): boolean {
@@ -60,38 +84,63 @@ function compileSet(map: Readonly<Record<string, { operator: string; value: stri
   const set: Condition[] = [];
   for (const [name, { operator, value }] of Object.entries(map)) {
     const key = conditionKeys.find((known) => known === foldAscii(name));
-    if (key === undefined || foldAscii(operator) !== 'equals') return undefined;
-    set.push({
-      key,
-      values: foldAscii(value)
-        .split(',')
-        .map((part) => part.trim()),
-    });
+    const condition = key && compileCondition(key, operator, value);
+    if (condition === undefined) return undefined;
+    set.push(condition);
   }
   return set;
 }
 
+/** One condition; `value` may be several with commas. Undefined for what this version does not know. */
+function compileCondition(key: ConditionKey, operatorName: string, value: string): Condition | undefined {
+  const folded = foldAscii(operatorName);
+  const operator = conditionOperators.find((known) => foldAscii(known) === folded);
+  if (operator === undefined) return undefined;
+  const values = foldAscii(value)
+    .split(',')
+    .map((part) => part.trim());
+  const rule = operatorRules[operator];
+  if (values.some((part) => rule.problem(part) !== undefined)) return undefined;
+  return { key, operator, values, test: rule.compile(values) };
+}
+
+/** What evaluating the conditions costs at most, in units of `Work`. */
+export function costOfConditions(conditions: CompiledConditions): number {
+  if (conditions.kind !== 'known') return 0;
+  return conditions.sets.reduce((sum, set) => set.reduce((cost, { test }) => cost + test.cost, sum + 1), 0);
+}
+
 /** The context as conditions compare it: what they may ask for, folded once for all of them. What is not a string is left out. */
-export function foldContext(context: DecisionContext | undefined): DecisionContext | undefined {
+export function foldContext(context: DecisionContext | undefined): FoldedContext | undefined {
   if (context === undefined || context === null) return undefined;
-  const folded: Partial<Record<ConditionKey, string>> = {};
+  const folded: Partial<Record<ConditionKey, ContextValue>> = {};
   for (const key of conditionKeys) {
     const value: unknown = context[key];
-    if (typeof value === 'string') folded[key] = foldAscii(value);
+    if (typeof value === 'string') folded[key] = new ContextValue(foldAscii(value));
   }
   return folded;
 }
 
 /**
- * Whether the conditions hold in the context (of `foldContext`). A value that the context does not have fits nothing; `missing` is what a
- * condition on it then counts as: false for an ALLOW, true for a DENY, so that silence never widens access.
+ * Whether an assertion of this effect counts in the context (of `foldContext`). What cannot be told, as the condition is unknown, or the
+ * value missing or not of the kind that the operator is about, lets an ALLOW not count and a DENY count: silence never widens access.
  */
-export function conditionsHold(sets: Conditions, context: DecisionContext | undefined, missing: boolean): boolean {
-  return sets.some((set) => set.every((condition) => conditionHolds(condition, context, missing)));
+export function conditionsCount(
+  conditions: CompiledConditions,
+  effect: Effect,
+  context: FoldedContext | undefined,
+): boolean {
+  switch (conditions.kind) {
+    case 'none':
+      return true;
+    case 'unknown':
+      return effect === 'DENY';
+    case 'known':
+      return conditions.sets.some((set) => set.every((condition) => conditionHolds(condition, effect, context)));
+  }
 }
 
-function conditionHolds(condition: Condition, context: DecisionContext | undefined, missing: boolean): boolean {
-  const value = context?.[condition.key];
-  if (value === undefined) return missing;
-  return condition.values.includes('*') || condition.values.includes(value);
+function conditionHolds({ key, test }: Condition, effect: Effect, context: FoldedContext | undefined): boolean {
+  const value = context?.[key];
+  return (value && test.holds(value)) ?? effect === 'DENY';
 }

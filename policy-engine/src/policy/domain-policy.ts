@@ -12,7 +12,7 @@ export interface DomainPolicy {
   /** Whether resources are compared with their domain, as written. */
   readonly qualified: boolean;
   readonly revision: PolicyRevision | undefined;
-  /** What an author should know: assertions that can never match. One sentence each. */
+  /** What an author should know: assertions that can never match, or whose conditions cannot be evaluated. One sentence each. */
   readonly problems: readonly string[];
   /** All assertions, also those that can never match. */
   readonly assertionCount: number;
@@ -42,8 +42,8 @@ export interface CompileOptions {
 
 /**
  * Compiles the active policies of one domain into an immutable index.
- * Throws `PolicyEngineError('bundle-malformed')` for an effect other than ALLOW and DENY, for an ALLOW with an unknown
- * condition, and for names that are not strings.
+ * Throws `PolicyEngineError('bundle-malformed')` for an effect other than ALLOW and DENY, for an ALLOW whose conditions do not have the
+ * shape of conditions, and for names that are not strings. Under a condition that is not known an ALLOW never counts, a DENY always.
  */
 export function compileDomain(
   domain: string,
@@ -64,14 +64,13 @@ export function* compileInSteps(
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
-  const { assertions, problems } = yield* prepareAll(policies, {
+  const { assertions, assertionCount, problems } = yield* prepareAll(policies, {
     domain,
     qualified,
     patterns: new Map(),
     roles: new Map(),
   });
   const ranked = rankPatternRoles(assertions);
-  const assertionCount = assertions.length + problems.length;
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
@@ -93,20 +92,22 @@ export function* compileInSteps(
 function* prepareAll(
   policies: readonly PolicyInput[],
   options: PrepareOptions,
-): Steps<{ assertions: CompiledAssertion[]; problems: string[] }> {
+): Steps<{ assertions: CompiledAssertion[]; assertionCount: number; problems: string[] }> {
   const assertions: CompiledAssertion[] = [];
   const problems: string[] = [];
+  let assertionCount = 0;
   if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
     for (const input of policy.assertions) {
       const prepared = prepareAssertion(input, policy.name, assertions.length, options);
       if (prepared.kind === 'ready') assertions.push(prepared.assertion);
-      else problems.push(prepared.problem);
-      if ((assertions.length + problems.length) % sliceLength === 0) yield;
+      if (prepared.problem !== undefined) problems.push(prepared.problem);
+      assertionCount += 1;
+      if (assertionCount % sliceLength === 0) yield;
     }
   }
-  return { assertions, problems };
+  return { assertions, assertionCount, problems };
 }
 
 /** For callers without types. */

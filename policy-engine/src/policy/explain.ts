@@ -1,6 +1,6 @@
 import { foldAscii } from '../names/index.ts';
 import { type CompiledAssertion, countsIn, describeAssertion, withoutDomain } from './assertion.ts';
-import { type DecisionContext, foldContext } from './conditions.ts';
+import { type DecisionContext, type FoldedContext, foldContext } from './conditions.ts';
 import { decideInDomain } from './decide.ts';
 import type { DecidingAssertion } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
@@ -44,7 +44,7 @@ const maxNearMisses = 10;
 interface Query {
   readonly action: string;
   readonly resource: string;
-  readonly context: DecisionContext | undefined;
+  readonly context: FoldedContext | undefined;
   readonly work: Work;
 }
 
@@ -106,7 +106,7 @@ function isFor({ role: pattern }: CompiledAssertion, roles: readonly string[], w
 function missesOf(assertion: CompiledAssertion, roles: readonly string[], query: Query): Dimension[] {
   const { action, resource, work } = query;
   const misses: Dimension[] = [];
-  work.spend(1 + assertion.conditionCount);
+  work.spend(1 + assertion.conditionCost);
   if (!isFor(assertion, roles, work)) misses.push('role');
   if (!patternMatches(assertion.action, action, work)) misses.push('action');
   if (!patternMatches(assertion.resource, resource, work)) misses.push('resource');

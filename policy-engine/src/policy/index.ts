@@ -1,5 +1,24 @@
 export type { AssertionInput, PolicyInput } from './assertion.ts';
-export { type ConditionKey, conditionKeys, type DecisionContext } from './conditions.ts';
+export {
+  type ConditionOperator,
+  ContextValue,
+  conditionOperators,
+  type Landmarks,
+  type OperatorRule,
+  operatorRules,
+  type ValueTest,
+} from './condition-operators.ts';
+export {
+  type CompiledConditions,
+  type Condition,
+  type ConditionKey,
+  compileConditions,
+  conditionKeys,
+  conditionsCount,
+  type DecisionContext,
+  type FoldedContext,
+  foldContext,
+} from './conditions.ts';
 export { decideInDomain } from './decide.ts';
 export type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 export {
@@ -17,6 +36,7 @@ export {
 } from './explain.ts';
 export { matchesFolded, matchesPattern, patternProblem } from './pattern.ts';
 export { type Status, statuses, statusMeaning } from './status.ts';
+export { valueSamples } from './value-samples.ts';
 export {
   maxActionLength,
   maxPatternLength,

@@ -74,6 +74,7 @@ function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): 
 }
 
 function counts(assertion: CompiledAssertion, search: Search): boolean {
-  search.spend(assertion.conditionCount);
+  if (assertion.conditions.kind === 'none') return true;
+  search.spend(assertion.conditionCost);
   return countsIn(assertion, search.context);
 }

@@ -1,5 +1,5 @@
 import type { CompiledAssertion } from './assertion.ts';
-import { type DecisionContext, foldContext } from './conditions.ts';
+import { type DecisionContext, type FoldedContext, foldContext } from './conditions.ts';
 import { Work } from './work.ts';
 
 /**
@@ -12,7 +12,7 @@ export class Search extends Work {
   /** Folded, as it is compared. */
   readonly action: string;
   readonly #given: DecisionContext | undefined;
-  #context: DecisionContext | undefined;
+  #context: FoldedContext | undefined;
   /** The place of the one role that is searched for; -1 while all are. */
   place = -1;
   #best: CompiledAssertion | undefined;
@@ -26,7 +26,7 @@ export class Search extends Work {
   }
 
   /** As conditions compare it; folded when the first one asks. */
-  get context(): DecisionContext | undefined {
+  get context(): FoldedContext | undefined {
     this.#context ??= foldContext(this.#given);
     return this.#context;
   }

@@ -1,11 +1,37 @@
-import { foldAscii } from '@signet/policy-engine/names';
-import { type ConditionKey, conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
-import type { WireConditions } from '@signet/policy-engine/wire';
+import {
+  type CompiledConditions,
+  type Condition,
+  type ConditionKey,
+  type ConditionOperator,
+  ContextValue,
+  conditionsCount,
+  type DecisionContext,
+  foldContext,
+  operatorRules,
+  valueSamples,
+} from '@signet/policy-engine/policy';
 import { PatternsTooComplexError } from './atoms.ts';
 import type { Rule } from './rule-difference.ts';
+import { Work } from './work.ts';
 
-/** Values of one condition key: one of them, all but some, or `null` where the host gives none. */
-export type ValueSet = { readonly is: string } | { readonly isNot: readonly string[] } | null;
+/** One value of a condition that is not about single values, e.g. a network. */
+export interface Term {
+  readonly operator: ConditionOperator;
+  readonly value: string;
+}
+
+/** Values that no condition names one by one: those for which all of `matching` hold, and nothing of the others. */
+export interface OtherValues {
+  readonly isNot: readonly string[];
+  readonly matching?: readonly Term[];
+  /** Terms that do not hold, as far as they could beside those that do. */
+  readonly except?: readonly Term[];
+  /** Operators that cannot read these values, e.g. as they are no addresses. */
+  readonly unreadableBy?: readonly ConditionOperator[];
+}
+
+/** Values of one condition key: one of them, others, or `null` where the host gives none. */
+export type ValueSet = { readonly is: string } | OtherValues | null;
 
 /** What hosts say of themselves, as far as conditions tell them apart. */
 export type ContextSet = Readonly<Partial<Record<ConditionKey, ValueSet>>>;
@@ -17,48 +43,22 @@ export interface ContextClass {
   readonly example: DecisionContext;
 }
 
-interface Condition {
-  readonly key: ConditionKey;
-  readonly values: readonly string[];
-}
-
-/** A rule counts when all conditions of any one list hold. */
-export type Conditions = readonly (readonly Condition[])[];
-
 /** A rule that may count on some hosts only. */
 export interface ConditionalRule extends Rule {
-  readonly conditions?: Conditions;
-}
-
-/** The conditions of an assertion as the engine takes them; undefined when it counts everywhere. */
-export function parseConditions(wire: WireConditions | undefined): Conditions | undefined {
-  const sets = (wire?.conditionsList ?? []).map(({ conditionsMap }) =>
-    Object.entries(conditionsMap).map(([name, { value }]) => ({
-      key: conditionKeys.find((known) => known === foldAscii(name)),
-      values: foldAscii(value)
-        .split(',')
-        .map((part) => part.trim()),
-    })),
-  );
-  const known = sets.map((set) => set.flatMap(({ key, values }) => (key === undefined ? [] : [{ key, values }])));
-  const isUnknown = sets.some((set, index) => set.length !== known[index]?.length);
-  // What the engine cannot evaluate denies everywhere, and never gets as far as to allow.
-  return isUnknown || known.length === 0 || known.some((set) => set.length === 0) ? undefined : known;
+  readonly conditions: CompiledConditions;
 }
 
 const maxClasses = 256;
 
 /** Cuts the contexts of all hosts into classes; a single one when no rule has conditions. Throws `PatternsTooComplexError`. */
-export function contextClasses(rules: readonly ConditionalRule[]): readonly ContextClass[] {
-  const named = new Map<ConditionKey, Set<string>>();
-  for (const { key, values } of rules.flatMap(({ conditions = [] }) => conditions.flat())) {
-    const known = named.get(key) ?? new Set();
-    for (const value of values) if (value !== '*') known.add(value);
-    named.set(key, known);
-  }
+export function contextClasses(rules: readonly ConditionalRule[], work: Work = new Work()): readonly ContextClass[] {
+  const byKey = Map.groupBy(
+    rules.flatMap(({ conditions }) => (conditions.kind === 'known' ? conditions.sets.flat() : [])),
+    ({ key }) => key,
+  );
   let classes: ContextClass[] = [{ set: {}, example: {} }];
-  for (const [key, values] of [...named].sort()) {
-    const parts = partsOf([...values].sort());
+  for (const [key, conditions] of [...byKey].sort()) {
+    const parts = partsOf(conditions, work);
     if (classes.length * parts.length > maxClasses) throw new PatternsTooComplexError('too many conditions');
     classes = classes.flatMap(({ set, example }) =>
       parts.map((part) => ({
@@ -70,20 +70,116 @@ export function contextClasses(rules: readonly ConditionalRule[]): readonly Cont
   return classes;
 }
 
-function partsOf(values: readonly string[]): { readonly set: ValueSet; readonly example?: string }[] {
-  let other = 'other';
-  while (values.includes(other)) other += '-one';
-  const named = values.map((value) => ({ set: { is: value }, example: value }));
-  return [{ set: null }, ...named, { set: { isNot: values }, example: other }];
+interface ValuePart {
+  readonly set: ValueSet;
+  readonly example?: string;
 }
 
-/** The rules that count on a host that says this of itself; what it does not say lets no rule allow, and every rule deny. */
+/** The values of one key: missing, each that is named, and the others by the terms that hold for them. */
+function partsOf(conditions: readonly Condition[], work: Work): readonly ValuePart[] {
+  const landmarks = landmarksOf(conditions);
+  const { texts, prefixes, networks } = landmarks;
+  // Each of them makes a class of its own.
+  if (texts.length + prefixes.length + networks.length > maxClasses) {
+    throw new PatternsTooComplexError('too many conditions');
+  }
+  work.spend(stepsASample * (prefixes.length + 1) * (networks.length + 1) * (prefixes.length + networks.length + 1));
+  const samples = valueSamples(landmarks);
+  if (samples === undefined) throw new PatternsTooComplexError('prefixes of addresses meet networks');
+  const terms = termsOf(conditions);
+  work.spend(stepsATerm * samples.length * terms.length);
+  const named = texts.map((text) => ({ text, answers: answersOf(terms, text) }));
+  const others = new Map<string, OtherPart>();
+  for (const example of samples.filter((sample) => !texts.includes(sample)).toSorted(byLength)) {
+    const answers = answersOf(terms, example);
+    const isNot = named.filter((one) => one.answers.join() === answers.join()).map(({ text }) => text);
+    if (!others.has(answers.join())) others.set(answers.join(), { example, answers, isNot });
+  }
+  const all = [...named, ...others.values()].map(({ answers }) => answers);
+  return [
+    { set: null },
+    ...texts.map((text) => ({ set: { is: text }, example: text })),
+    ...[...others.values()].map((part) => ({ set: describe(terms, part, all), example: part.example })),
+  ];
+}
+
+/** A text is compared with a text, or an address with a network. */
+const stepsATerm = 20;
+/** A range of addresses is taken from another. */
+const stepsASample = 50;
+
+function byLength(one: string, other: string): number {
+  return one.length - other.length;
+}
+
+function landmarksOf(conditions: readonly Condition[]): Parameters<typeof valueSamples>[0] {
+  const all = conditions.map(({ test }) => test.landmarks);
+  const networks = all.flatMap((one) => one.networks);
+  return {
+    texts: [...new Set(all.flatMap(({ texts }) => texts))].sort(),
+    prefixes: [...new Set(all.flatMap(({ prefixes }) => prefixes))].sort(),
+    networks: [...new Map(networks.map((network) => [JSON.stringify(network), network])).values()],
+  };
+}
+
+/** What a term says of a value: whether it holds, or that it cannot read it. */
+type Answer = boolean | undefined;
+
+interface ReadyTerm extends Term {
+  readonly test: Condition['test'];
+}
+
+interface OtherPart {
+  readonly example: string;
+  readonly answers: readonly Answer[];
+  readonly isNot: readonly string[];
+}
+
+/** The terms of the conditions that are not about single values, once each. */
+function termsOf(conditions: readonly Condition[]): readonly ReadyTerm[] {
+  const terms = new Map<string, ReadyTerm>();
+  for (const { operator, values, test } of conditions) {
+    if (test.landmarks.prefixes.length + test.landmarks.networks.length === 0) continue;
+    for (const value of values) {
+      terms.set(`${operator} ${value}`, { operator, value, test: operatorRules[operator].compile([value]) });
+    }
+  }
+  return [...terms].sort().map(([, term]) => term);
+}
+
+function answersOf(terms: readonly ReadyTerm[], text: string): readonly Answer[] {
+  // Names and values of contexts are compared folded, and the samples are.
+  const value = new ContextValue(text);
+  return terms.map(({ test }) => test.holds(value));
+}
+
+/** The narrowest terms that hold, and of the others those for which another part, for which these hold as well, answers otherwise. */
+function describe(
+  terms: readonly ReadyTerm[],
+  { answers, isNot }: OtherPart,
+  all: readonly (readonly Answer[])[],
+): OtherValues {
+  const holding = [...terms.keys()].filter((at) => answers[at] === true);
+  const near = all.filter((other) => holding.every((at) => other[at] === true));
+  const isTold = (at: number) => near.some((other) => other[at] !== answers[at]);
+  const narrower = (at: number, than: number) =>
+    all.every((other) => other[at] !== true || other[than] === true) &&
+    (at < than || all.some((other) => other[than] === true && other[at] !== true));
+  const shown = (places: readonly number[]): Term[] =>
+    places.flatMap((at) => terms.slice(at, at + 1).map(({ operator, value }) => ({ operator, value })));
+  const matching = shown(holding.filter((at) => !holding.some((one) => one !== at && narrower(one, at))));
+  const except = shown([...terms.keys()].filter((at) => answers[at] === false && isTold(at)));
+  const unreadable = shown([...terms.keys()].filter((at) => answers[at] === undefined && isTold(at)));
+  return {
+    isNot,
+    ...(matching.length > 0 && { matching }),
+    ...(except.length > 0 && { except }),
+    ...(unreadable.length > 0 && { unreadableBy: [...new Set(unreadable.map(({ operator }) => operator))] }),
+  };
+}
+
+/** The rules that count on a host that says this of itself, as the engine takes them. */
 export function rulesInContext(rules: readonly ConditionalRule[], context: DecisionContext): readonly Rule[] {
-  return rules.filter(({ conditions, effect }) => {
-    const holds = ({ key, values }: Condition) => {
-      const value = context[key];
-      return value === undefined ? effect === 'DENY' : values.includes('*') || values.includes(value);
-    };
-    return conditions === undefined || conditions.some((set) => set.every(holds));
-  });
+  const folded = foldContext(context);
+  return rules.filter(({ conditions, effect }) => conditionsCount(conditions, effect, folded));
 }

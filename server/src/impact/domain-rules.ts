@@ -1,7 +1,7 @@
 import { foldAscii } from '@signet/policy-engine/names';
-import { matchesPattern } from '@signet/policy-engine/policy';
+import { compileConditions, matchesPattern } from '@signet/policy-engine/policy';
 import type { DomainSnapshot } from '../snapshot/snapshot.ts';
-import { type ConditionalRule, parseConditions } from './contexts.ts';
+import type { ConditionalRule } from './contexts.ts';
 import type { Work } from './work.ts';
 
 /** The rules of a domain's active policies, ready to be asked for those that speak of given roles. */
@@ -24,12 +24,11 @@ export function domainRules(domain: DomainSnapshot | undefined): DomainRules {
   for (const assertion of domain.policies.flatMap((policy) => (policy.active === false ? [] : policy.assertions))) {
     const resource = foldAscii(assertion.resource);
     if (!resource.startsWith(prefix)) continue;
-    const conditions = parseConditions(assertion.conditions);
     const rule: ConditionalRule = {
       effect: assertion.effect ?? 'ALLOW',
       action: foldAscii(assertion.action),
       resource: resource.slice(prefix.length),
-      ...(conditions !== undefined && { conditions }),
+      conditions: compileConditions(assertion.conditions),
     };
     const role = withoutPrefix(withoutPrefix(assertion.role, prefix), 'role.');
     if (/[*?]/.test(role)) patterns.push({ pattern: role, rule });

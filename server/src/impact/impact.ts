@@ -217,13 +217,13 @@ function differenceIn(
   after: readonly ConditionalRule[],
   work: Work,
 ): ContextDifference {
-  const classes = contextClasses([...before, ...after]);
+  const classes = contextClasses([...before, ...after], work);
   work.spend(stepsACondition * classes.length * (before.length + after.length));
   const pairs = classes.map(({ example }) => ({
     before: rulesInContext(before, example),
     after: rulesInContext(after, example),
   }));
-  const differences = differencesOf(classes.length === 1 ? [{ before, after }] : pairs, work);
+  const differences = differencesOf(pairs, work);
   const flips =
     classes.length === 1
       ? differences.flatMap((one) => one.flips)

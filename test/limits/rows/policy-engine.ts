@@ -169,6 +169,12 @@ export const engineRows: readonly Row[] = [
     const found = JSON.stringify(engine.explainRoles(request)).match(/"misses"/g) ?? [];
     return found.length === size;
   }),
+  maximum('policy-engine/src/policy/ip-address.ts', 'maxAddressLength', async (size) => {
+    const { parseAddress } = await internals<{ parseAddress(text: string): unknown }>(
+      'policy-engine/src/policy/ip-address.ts',
+    );
+    return parseAddress('0000:0000:0000:0000:0000:ffff:255.255.255.255'.padEnd(size, '5')) !== undefined;
+  }),
   inner(
     'policy-engine/src/policy/explain.ts',
     'widest',

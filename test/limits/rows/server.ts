@@ -5,6 +5,7 @@ import { mock } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { parseStrictJson } from '@signet/policy-engine/json';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import { compileConditions } from '@signet/policy-engine/policy';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
@@ -204,7 +205,10 @@ export const serverRows: readonly Row[] = [
     ),
   ),
   maximum('server/src/impact/contexts.ts', 'maxClasses', (classes) => {
-    const conditions = [[{ key: 'instances', values: list(classes - 2, 'i') }]];
+    const value = list(classes - 2, 'i').join();
+    const conditions = compileConditions({
+      conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value } } }],
+    });
     return contextClasses([{ conditions }] as never).length === classes;
   }),
   maximum('server/src/instances/attestation/call-out.ts', 'maxAnswerBytes', async (size) => {

@@ -105,7 +105,7 @@ test('what can never match is reported', (t) => {
   });
 });
 
-test('an unknown effect and an unknown condition of an ALLOW make the policy invalid', (t) => {
+test('an unknown effect makes the policy invalid; under an unknown condition an ALLOW never counts, a DENY always', (t) => {
   const withEffect = JSON.parse('{"role":"r","action":"a","resource":"x","effect":"deny"}');
   const withCondition = {
     role: 'r',
@@ -113,14 +113,28 @@ test('an unknown effect and an unknown condition of an ALLOW make the policy inv
     resource: 'x',
     conditions: { conditionsList: [{ conditionsMap: { weather: { operator: 'EQUALS', value: 'sun' } } }] },
   };
-  for (const assertion of [withEffect, withCondition, JSON.parse('{"role":"r","action":3,"resource":"x"}')]) {
+  for (const assertion of [withEffect, JSON.parse('{"role":"r","action":3,"resource":"x"}')]) {
     const error = t.throws(() => PolicyEngine.fromDomains({ d: [{ name: 'd:policy.p', assertions: [assertion] }] }));
     t.is(Reflect.get(error ?? {}, 'code'), 'bundle-malformed');
   }
-  const denies = PolicyEngine.fromDomains({
-    d: [{ name: 'd:policy.p', assertions: [{ ...withCondition, effect: 'DENY' }] }],
-  });
-  t.is(denies.decideRoles({ domain: 'd', roles: ['r'], action: 'a', resource: 'x' }).status, 'DENY');
+  for (const [effect, status, outcome] of [
+    ['ALLOW', 'DENY_NO_MATCH', 'never allows'],
+    ['DENY', 'DENY', 'always denies'],
+  ] as const) {
+    const open = { role: 'r', action: 'b', resource: 'x' };
+    const engine = PolicyEngine.fromDomains({
+      d: [{ name: 'd:policy.p', assertions: [{ ...withCondition, effect }, open] }],
+    });
+    const asked = { domain: 'd', roles: ['r'], resource: 'x', context: { instances: 'h' } };
+    t.is(engine.decideRoles({ ...asked, action: 'a' }).status, status);
+    t.is(engine.decideRoles({ ...asked, action: 'b' }).status, 'ALLOW');
+    t.like(engine.health().domains[0], {
+      assertions: 2,
+      problems: [
+        `policy \`d:policy.p\`: an assertion has a condition that this version cannot evaluate and ${outcome}`,
+      ],
+    });
+  }
 });
 
 test('a condition counts only where the context fits; silence never widens access', (t) => {

@@ -184,15 +184,6 @@ const badFiles: [note: string, put: (w: World) => Promise<void>, code: string][]
     'bundle-expired',
   ],
   [
-    'an ALLOW under an unknown condition',
-    async (w) => {
-      const conditions = { conditionsList: [{ conditionsMap: { weather: { operator: 'EQUALS', value: 'sun' } } }] };
-      const assertions = [{ role: 'reader', action: 'read', resource: 'series', conditions }];
-      writeFileSync(w.file, await w.bytes({ ...reading('', 6), policies: [{ name: 'catalog:policy.p', assertions }] }));
-    },
-    'bundle-malformed',
-  ],
-  [
     'a pipe',
     async (w) => {
       unlinkSync(w.file);
@@ -210,6 +201,25 @@ const badFiles: [note: string, put: (w: World) => Promise<void>, code: string][]
   ],
   ['a gigabyte', async (w) => truncateSync(w.file, 1_073_741_824), 'bundle-unreadable'],
 ];
+test('an ALLOW under an unknown condition never counts; the rest of its bundle takes the place of the old one', async (t) => {
+  const w = await world(t, { watch: false });
+  const conditions = { conditionsList: [{ conditionsMap: { weather: { operator: 'EQUALS', value: 'sun' } } }] };
+  const rule = { role: 'reader', action: 'read' };
+  const assertions = [
+    { ...rule, resource: 'movie', conditions },
+    { ...rule, resource: 'series' },
+  ];
+  writeFileSync(w.file, await w.bytes({ ...reading('', 6), policies: [{ name: 'catalog:policy.p', assertions }] }));
+  await w.engine.refresh();
+  t.is(w.inForce(), 'series');
+  t.is(w.errorOf(), undefined);
+  t.like(w.engine.health().domains[0], {
+    problems: [
+      'policy `catalog:policy.p`: an assertion has a condition that this version cannot evaluate and never allows',
+    ],
+  });
+});
+
 for (const [note, put, code] of badFiles) {
   test(`a bad file leaves the good one in force, and is reported: ${note}`, async (t) => {
     const reported: string[] = [];

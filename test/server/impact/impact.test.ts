@@ -1,5 +1,5 @@
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import type { ConditionKey, DecisionContext } from '@signet/policy-engine/policy';
+import type { ConditionKey, ConditionOperator, DecisionContext } from '@signet/policy-engine/policy';
 import { checkAccess } from '@signet/server/access/check-access';
 import { UnknownDomainError } from '@signet/server/errors';
 import type { ContextSet } from '@signet/server/impact/contexts';
@@ -9,7 +9,8 @@ import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import fc from 'fast-check';
-import { type PlainDomain, plainSnapshot } from '#support/plain-domains';
+import { conditionHolds } from '#support/condition-oracle';
+import { type PlainConditions, type PlainDomain, plainSnapshot } from '#support/plain-domains';
 
 const now = 1_700_000_000_000;
 
@@ -26,12 +27,21 @@ const member = fc.record({
 const members = fc
   .uniqueArray(member, { maxLength: 3, selector: ({ name }) => name })
   .map((list) => list.map(({ expires, ...rest }) => ({ ...rest, ...(expires !== undefined && { expires }) })));
-const values = fc.constantFrom('h1', 'H1,h2', 'h2', '*');
+/** Values of every operator: a new one does not compile before it is drawn. */
+const values: Readonly<Record<ConditionOperator, readonly string[]>> = {
+  EQUALS: ['h1', 'H1,h2', 'h2', '*', '10.1.2.3'],
+  NOT_EQUALS: ['h1', 'H2,10.1.2.3'],
+  STARTS_WITH: ['h', 'H1,x', '10.1.'],
+  IN_CIDR: ['10.0.0.0/8', '10.1.0.0/16', '2001:DB8::/32,10.1.2.3/32'],
+};
+const condition = fc.oneof(
+  ...Object.entries(values).map(([operator, list]) => fc.constantFrom(...list).map((value) => ({ operator, value }))),
+);
 const conditions = fc.array(
   fc.oneof(
-    values.map((instances) => ({ instances })),
-    values.map((scopeall) => ({ scopeall })),
-    fc.tuple(values, values).map(([instances, scopeall]) => ({ instances, scopeall })),
+    condition.map((instances): PlainConditions => ({ instances })),
+    condition.map((scopeall): PlainConditions => ({ scopeall })),
+    fc.tuple(condition, condition).map(([instances, scopeall]): PlainConditions => ({ instances, scopeall })),
   ),
   { minLength: 1, maxLength: 2 },
 );
@@ -43,6 +53,14 @@ const contexts: readonly DecisionContext[] = [
   { scopeall: 'h1' },
   { instances: 'h2', scopeall: 'h1' },
   { instances: 'H1', scopeall: 'no' },
+  { instances: 'h12', scopeall: '10.1.2.3' },
+  { instances: 'xyz', scopeall: '2001:db8:0::1' },
+  { instances: '10.1.2.3' },
+  { instances: '10.1.2.33', scopeall: '2001:db9::' },
+  { instances: '10.2.3.4', scopeall: '10.1.x' },
+  { instances: '::ffff:10.1.2.3', scopeall: '127.0.0.1' },
+  { instances: '2001:DB8::1', scopeall: 'h1' },
+  { instances: '10.1.2.256' },
 ];
 const rule = fc.tuple(
   fc.constantFrom('ALLOW' as const, 'ALLOW' as const, 'DENY' as const),
@@ -117,7 +135,14 @@ function isIn(set: ContextSet, context: DecisionContext): boolean {
   return Object.entries(set).every(([key, wanted]) => {
     const value = context[key as ConditionKey]?.toLowerCase();
     if (wanted === null || value === undefined) return wanted === null && value === undefined;
-    return 'is' in wanted ? wanted.is === value : !wanted.isNot.includes(value);
+    if ('is' in wanted) return wanted.is === value;
+    const { isNot, matching = [], except = [], unreadableBy = [] } = wanted;
+    return (
+      !isNot.includes(value) &&
+      matching.every((term) => conditionHolds(term.operator, term.value, value) === true) &&
+      except.every((term) => conditionHolds(term.operator, term.value, value) === false) &&
+      unreadableBy.every((operator) => conditionHolds(operator, values[operator][0] ?? '', value) === undefined)
+    );
   });
 }
 
