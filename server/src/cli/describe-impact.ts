@@ -1,5 +1,5 @@
-import type { DecisionContext } from '@signet/policy-engine/policy';
-import type { ContextSet } from '../impact/contexts.ts';
+import { type DecisionContext, operatorRules } from '@signet/policy-engine/policy';
+import type { ContextSet, OtherValues } from '../impact/contexts.ts';
 import type { TextSet } from '../impact/rule-difference.ts';
 
 /** A change of access as a plan or the answer of a server has it. */
@@ -73,9 +73,21 @@ function describeSet(set: ContextSet): string {
     .map(([key, values]) => {
       if (values === null) return `${key} is not given`;
       if ('is' in values) return `${key} is ${values.is}`;
-      return values.isNot.length === 0 ? `${key} is given` : `${key} is none of ${values.isNot.join(', ')}`;
+      return describeOthers(values)
+        .map((text) => `${key} ${text}`)
+        .join(' and ');
     })
     .join(' and ');
+}
+
+function describeOthers({ isNot, matching = [], except = [], unreadableBy = [] }: OtherValues): readonly string[] {
+  const texts = [
+    ...matching.map(({ operator, value }) => `${operatorRules[operator].words.holds} ${value}`),
+    ...except.map(({ operator, value }) => `${operatorRules[operator].words.fails} ${value}`),
+    ...unreadableBy.map((operator) => operatorRules[operator].words.unreadable ?? ''),
+    ...(isNot.length === 0 ? [] : [`is none of ${isNot.join(', ')}`]),
+  ];
+  return texts.length === 0 ? ['is given'] : texts;
 }
 
 function describeContext(context: DecisionContext | undefined): string {

@@ -1,3 +1,4 @@
+import { conditionOperators, operatorRules } from '@signet/policy-engine/policy';
 import type { WireConditions } from '@signet/policy-engine/wire';
 
 interface Rule {
@@ -16,8 +17,14 @@ export function describeRule({ effect = 'ALLOW', action, resource, role, conditi
 function describeConditions(conditions: WireConditions | undefined): string {
   const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
     Object.entries(conditionsMap)
-      .map(([key, { value }]) => `${key} is ${value}`)
+      .map(([key, { operator, value }]) => `${key} ${wordsOf(operator)} ${value}`)
       .join(' and '),
   );
   return sets.length === 0 ? '' : ` where ${sets.join(' or ')}`;
+}
+
+/** An operator of a newer version is named as it is. */
+function wordsOf(name: string): string {
+  const operator = conditionOperators.find((known) => known === name.toUpperCase());
+  return operator === undefined ? name : operatorRules[operator].words.holds;
 }

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { conditionsSchema } from '../management/documents/conditions.ts';
+import { conditionSchema, conditionsSchema } from '../management/documents/conditions.ts';
 import { assertionSchema, memberSchema, policySchema } from '../management/documents/document-schema.ts';
 import { managementOperations } from './management-operations.ts';
 import * as shapes from './management-shapes.ts';
@@ -132,7 +132,9 @@ type Direction = 'input' | 'output';
 const named: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [resourceError, 'ResourceError'],
   [assertionSchema, 'Rule'],
+  [conditionSchema, 'Condition'],
   [conditionsSchema, 'Conditions'],
+  [shapes.valueSet, 'ContextValues'],
   [memberSchema, 'Member'],
   [policySchema, 'PolicyRules'],
   [shapes.domainShape, 'Domain'],

@@ -1,4 +1,4 @@
-import { conditionKeys } from '@signet/policy-engine/policy';
+import { conditionKeys, conditionOperators } from '@signet/policy-engine/policy';
 import { z } from 'zod';
 import {
   assertionSchema,
@@ -93,9 +93,16 @@ export const instanceShape = z.strictObject({
 
 const texts = z.strictObject({ matching: z.array(z.string()), except: z.array(z.string()) });
 const contextKeys = z.enum(conditionKeys);
-const valueSet = z.union([
+const term = z.strictObject({ operator: z.enum(conditionOperators), value: z.string() });
+/** Values of a condition key: one, those that are none of some, or `null` where the host gives none. */
+export const valueSet = z.union([
   z.strictObject({ is: z.string() }),
-  z.strictObject({ isNot: z.array(z.string()) }),
+  z.strictObject({
+    isNot: z.array(z.string()),
+    matching: z.array(term).exactOptional(),
+    except: z.array(term).exactOptional(),
+    unreadableBy: z.array(z.enum(conditionOperators)).exactOptional(),
+  }),
   z.null(),
 ]);
 /** What a dry run says: what would change, and who gains or loses which access. */

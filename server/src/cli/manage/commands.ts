@@ -1,5 +1,5 @@
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { conditionKeys } from '@signet/policy-engine/policy';
+import { conditionKeys, conditionOperators } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
@@ -80,9 +80,17 @@ function describePreview(answer: unknown): void {
 }
 
 const textSet = z.object({ matching: z.array(z.string()), except: z.array(z.string()) });
+const operator = z.enum(conditionOperators);
+const terms = z.array(z.object({ operator, value: z.string() })).exactOptional();
+const otherValues = z.object({
+  isNot: z.array(z.string()),
+  matching: terms,
+  except: terms,
+  unreadableBy: z.array(operator).exactOptional(),
+});
 const contextSet = z.partialRecord(
   z.enum(conditionKeys),
-  z.union([z.object({ is: z.string() }), z.object({ isNot: z.array(z.string()) }), z.null()]),
+  z.union([z.object({ is: z.string() }), otherValues, z.null()]),
 );
 const previewSchema = z.object({
   warnings: z.array(z.string()).optional(),

@@ -20,10 +20,13 @@ interface RuleOptions extends WriteOptions {
   readonly action: string;
   readonly resource: string;
   readonly role: string;
-  readonly condition?: Readonly<Record<string, string>>;
+  readonly condition?: ConditionOptions;
   readonly caseSensitive?: boolean;
   readonly policyVersion?: string;
 }
+
+/** A value, or an operator with its value, by key. */
+type ConditionOptions = Readonly<Record<string, string | { readonly operator: string; readonly value: string }>>;
 
 const all = (domain: string) => ['domains', domain, 'policies'];
 const one = (command: Command) => command.argument('<domain>').argument('<policy>');
@@ -75,8 +78,8 @@ function addRuleCommands(command: Command): Command {
         .requiredOption('--resource <resource>', 'an entity of the domain, or a pattern')
         .requiredOption('--role <role>', 'a role of the domain, or a pattern')
         .option(
-          '--condition <key=value>',
-          'count only where this holds, e.g. instances=h1,h2; all given must',
+          '--condition <key[:operator]=value>',
+          'count only where this holds, e.g. instances=h1,h2 or instances:in_cidr=10.0.0.0/8; all given must',
           addCondition,
         )
         .option('--case-sensitive', 'keep action and resource in the case given')
@@ -141,10 +144,12 @@ function readYaml(file: string): unknown {
   return parse(readFileSync(file === '-' ? process.stdin.fd : file, 'utf8'));
 }
 
-function addCondition(text: string, known: Readonly<Record<string, string>> = {}): Readonly<Record<string, string>> {
-  const [, key, value] = /^([^=]+)=(.+)$/.exec(text) ?? [];
-  if (key === undefined || value === undefined) throw new InvalidArgumentError('It must be key=value.');
-  return { ...known, [key]: value };
+function addCondition(text: string, known: ConditionOptions = {}): ConditionOptions {
+  const [, key, operator, value] = /^([^=:]+)(?::([^=]+))?=(.+)$/.exec(text) ?? [];
+  if (key === undefined || value === undefined) {
+    throw new InvalidArgumentError('It must be key=value or key:operator=value.');
+  }
+  return { ...known, [key]: operator === undefined ? value : { operator: operator.toUpperCase(), value } };
 }
 
 async function addRule(domain: string, name: string, options: RuleOptions): Promise<void> {

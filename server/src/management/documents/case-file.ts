@@ -10,7 +10,13 @@ import {
   parseRoleName,
   type RoleName,
 } from '@signet/policy-engine/names';
-import { type ConditionKey, type DecisionContext, type Status, statuses } from '@signet/policy-engine/policy';
+import {
+  type ConditionKey,
+  conditionKeys,
+  type DecisionContext,
+  type Status,
+  statuses,
+} from '@signet/policy-engine/policy';
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { FieldReader } from './field-reader.ts';
@@ -51,15 +57,9 @@ export type CaseFileResult =
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
 const given = z.string().optional();
-const contextSchema = strict({
-  enforcementstate: given,
-  instances: given,
-  scopeall: given,
-  scopeaws: given,
-  scopeazure: given,
-  scopegcp: given,
-  scopeonprem: given,
-} satisfies Record<ConditionKey, typeof given>);
+const contextSchema = strict(
+  Object.fromEntries(conditionKeys.map((key) => [key, given])) as Record<ConditionKey, typeof given>,
+);
 
 const caseShape = {
   note: z.string().optional(),

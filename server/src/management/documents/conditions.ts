@@ -1,4 +1,4 @@
-import { type ConditionKey, conditionKeys } from '@signet/policy-engine/policy';
+import { type ConditionKey, conditionKeys, conditionOperators, operatorRules } from '@signet/policy-engine/policy';
 import type { WireConditions } from '@signet/policy-engine/wire';
 import { z } from 'zod';
 import type { FieldReader } from './field-reader.ts';
@@ -12,21 +12,18 @@ const values = z
   .regex(
     /^[^\s,\p{Cc}\p{Cf}\p{Cs}]+(?:,[^\s,\p{Cc}\p{Cf}\p{Cs}]+)*$/u,
     'must be one value, or several with commas and no blanks between them',
-  )
-  .optional();
+  );
+/** Values alone are those that the context's must equal. */
+export const conditionSchema = z.union([values, strict({ operator: z.enum(conditionOperators), value: values })]);
 
-const conditionSchema = strict({
-  enforcementstate: values,
-  instances: values,
-  scopeall: values,
-  scopeaws: values,
-  scopeazure: values,
-  scopegcp: values,
-  scopeonprem: values,
-} satisfies Record<ConditionKey, typeof values>);
+const condition = conditionSchema.optional();
+
+const setSchema = strict(
+  Object.fromEntries(conditionKeys.map((key) => [key, condition])) as Record<ConditionKey, typeof condition>,
+);
 
 /** Sets of conditions: a rule counts where all conditions of any one set hold. */
-export const conditionsSchema = z.array(conditionSchema).min(1, 'must not be empty').max(64, 'must be at most 64 sets');
+export const conditionsSchema = z.array(setSchema).min(1, 'must not be empty').max(64, 'must be at most 64 sets');
 
 export type ConditionsShape = z.output<typeof conditionsSchema>;
 
@@ -35,8 +32,14 @@ export function readConditions(reader: FieldReader, shape: ConditionsShape, path
   return {
     conditionsList: shape.map((set, index) => {
       const conditions = conditionKeys.flatMap((key) => {
-        const value = set[key];
-        return value === undefined ? [] : [[key, { operator: 'EQUALS', value }] as const];
+        const shape = set[key];
+        if (shape === undefined) return [];
+        const written = typeof shape === 'string' ? { operator: 'EQUALS' as const, value: shape } : shape;
+        for (const value of written.value.split(',')) {
+          const problem = operatorRules[written.operator].problem(value);
+          if (problem !== undefined) reader.complain([...path, index, key, 'value'], `\`${value}\` ${problem}`);
+        }
+        return [[key, written] as const];
       });
       if (conditions.length === 0) reader.complain([...path, index], 'must have a condition');
       return { conditionsMap: Object.fromEntries(conditions) };
@@ -46,13 +49,14 @@ export function readConditions(reader: FieldReader, shape: ConditionsShape, path
 
 /** The same the other way round; undefined for conditions that this form cannot say. */
 export function conditionsShape({ conditionsList }: WireConditions): ConditionsShape | undefined {
-  const isPlain = conditionsList.every(
-    ({ id, conditionsMap }) =>
-      id === undefined && Object.values(conditionsMap).every(({ operator }) => operator === 'EQUALS'),
-  );
-  if (!isPlain) return undefined;
+  if (conditionsList.some(({ id }) => id !== undefined)) return undefined;
   const shape = conditionsList.map(({ conditionsMap }) =>
-    Object.fromEntries(Object.entries(conditionsMap).map(([key, { value }]) => [key, value])),
+    Object.fromEntries(
+      Object.entries(conditionsMap).map(([key, { operator, value }]) => [
+        key,
+        operator === 'EQUALS' ? value : { operator, value },
+      ]),
+    ),
   );
   return conditionsSchema.safeParse(shape).data;
 }
