@@ -18,6 +18,11 @@ export interface ProfileRules {
   readonly signedPolicyData: boolean;
   /** Form of an ES256 signature over a bundle when the request does not say (facts of the older clients: DER). */
   readonly bundleSignature: 'p1363' | 'der';
+  /**
+   * Whether those who `POST` for a bundle ignore its conditions, so that one with conditions is refused. The engine of Signet evaluates them,
+   * and its updater asks with `GET`.
+   */
+  readonly bundleConditionsIgnored: boolean;
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
   /** What `expiryTime` of a certificate request counts, in seconds (docs/reference/certificates.md#units-of-expirytime). */
@@ -37,6 +42,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     anonymousKeys: false,
     signedPolicyData: false,
     bundleSignature: 'p1363',
+    bundleConditionsIgnored: false,
     mergesSlashes: false,
     expiryTimeSeconds: 1,
     challenge: 'ClientCertificate realm="signet"',
@@ -63,6 +69,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     anonymousKeys: true,
     signedPolicyData: true,
     bundleSignature: 'der',
+    bundleConditionsIgnored: true,
     mergesSlashes: true,
     expiryTimeSeconds: 60,
     challenge: 'AthenzX509Certificate realm="athenz"',

@@ -7,7 +7,7 @@ import type { SigningKey } from '../keys/sign-token.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
-import { type PolicyVersions, selectPolicies } from './select-policies.ts';
+import { haveConditions, type PolicyVersions, selectPolicies } from './select-policies.ts';
 import { signOldBundle } from './signed-policy-data.ts';
 
 /** How the bytes of an ES256 signature are written: r and s side by side (RFC 7518 §3.4), or ASN.1. */
@@ -28,11 +28,15 @@ export interface IssuedBundle {
   readonly entityTag: string;
   /** The JSON text that carries it. */
   readonly json: string;
+  /** Whether a rule of it counts under conditions only. */
+  hasConditions(): boolean;
 }
 
 /** A bundle that can be asked for: its tag is known before it is signed. */
 export interface PublishedBundle {
   readonly entityTag: string;
+  /** Whether a rule of it counts under conditions only, as of now. */
+  hasConditions(): boolean;
   /**
    * The bundle as of now, or a later one: a domain is signed once a second at most, and who comes in between gets, at the end of that second,
    * what holds then. Throws `ConflictError` when it would be larger than a bundle may be, `ServiceUnavailableError` when too many choices of
@@ -76,6 +80,7 @@ function withoutStepsBack(clock: Clock): () => number {
 interface Edition {
   readonly id: string;
   readonly tagOf: (form: SignatureForm) => string;
+  readonly hasConditions: () => boolean;
   readonly sign: () => Promise<SignedTexts>;
 }
 
@@ -110,22 +115,21 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     return {
       id: `${id}${selection}`,
       tagOf: (form) => `"${id}.${form}${selection}"`,
+      hasConditions: () => haveConditions(domain.policies, versions),
       sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions }, key),
     };
   }
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
-    const { name, policyVersion: version, policyModified: modified } = domain;
+    const { policyVersion: version, policyModified: modified } = domain;
     const key = deps.keys.key('bundle');
     const expires = issuedAt(now(), modified, lifetimeMs) + lifetimeMs;
     return {
       id: `old.${deps.snapshot().epoch}.${version}.${expires.toString(36)}.${key.kid}`,
       tagOf: () => `"${formatTimestamp(modified)}"`,
-      sign: async () => {
-        const policies = selectPolicies(domain.policies, new Map());
-        const text = JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key));
-        return { textOf: () => text };
-      },
+      // It is refused when it is signed.
+      hasConditions: () => false,
+      sign: () => signOld(domain, expires, key),
     };
   }
 
@@ -154,13 +158,14 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     };
     return {
       entityTag: edition.tagOf(form),
+      hasConditions: edition.hasConditions,
       async issue() {
         const known = signed.get(`${domain.name} ${edition.id}`);
-        const [{ tagOf }, texts] =
+        const [{ tagOf, hasConditions }, texts] =
           known === undefined
             ? await takeTurn(`${domain.name} ${lane}`, piece, signInTurn)
             : ([edition, await known] as const);
-        return { entityTag: tagOf(form), json: texts.textOf(form) };
+        return { entityTag: tagOf(form), json: texts.textOf(form), hasConditions };
       },
     };
   }
@@ -173,6 +178,12 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     },
     publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
   };
+}
+
+async function signOld({ name, modified, policies: all }: DomainSnapshot, expires: number, key: SigningKey) {
+  const policies = selectPolicies(all, new Map());
+  const text = JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key));
+  return { textOf: () => text };
 }
 
 /** The content of a bundle, before it is signed. */

@@ -34,6 +34,20 @@ export function selectPolicies(policies: readonly WirePolicy[], versions: Policy
     .sort((one, other) => (one.name < other.name ? -1 : 1));
 }
 
+/** Of the policies in force; a snapshot keeps its list for as long as they do not change. */
+const conditional = new WeakMap<readonly WirePolicy[], boolean>();
+
+/** Whether a rule of the policies of a bundle has conditions. */
+export function haveConditions(policies: readonly WirePolicy[], versions: PolicyVersions): boolean {
+  const known = versions.size === 0 ? conditional.get(policies) : undefined;
+  if (known !== undefined) return known;
+  const found = selectPolicies(policies, versions).some(({ assertions }) =>
+    assertions.some(({ conditions }) => conditions !== undefined),
+  );
+  if (versions.size === 0) conditional.set(policies, found);
+  return found;
+}
+
 function shortName(full: string): PolicyName {
   return parsePolicyName(full.slice(full.indexOf(':policy.') + ':policy.'.length));
 }

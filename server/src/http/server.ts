@@ -158,7 +158,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     bundles: {
       snapshot,
       publisher: createBundlePublisher({ snapshot, keys, clock, lifetimeSeconds: config.bundles.lifetimeSeconds }),
-      defaultForm: config.profile.bundleSignature,
+      profile: config.profile,
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },

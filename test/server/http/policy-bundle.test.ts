@@ -262,6 +262,39 @@ test('profile athenz signs in DER unless asked otherwise', async (t) => {
   t.not(await length({}), 64);
 });
 
+test('profile athenz refuses a domain with conditions where its readers ignore them, on every way to it', async (t) => {
+  const { call, post, server } = await start(t, { profile: 'athenz' });
+  const plain = await post({});
+  t.is(plain.status, 200);
+  const signed = await call(path);
+  t.is(signed.status, 200);
+  const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'h1' } } }] };
+  await server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', 'read', 'movie', conditions]] } });
+  const refused = { code: 409, message: 'a rule of the domain has conditions, which readers of this form ignore' };
+  for (const [body, tag] of [
+    [{}, ''],
+    [{ signatureP1363Format: true }, ''],
+    [{ policyVersions: { readers: '0' } }, ''],
+    [{}, '*'],
+  ] as const) {
+    const answer = await post(body, { 'if-none-match': tag });
+    t.deepEqual([answer.status, answer.body, answer.headers['etag']], [409, refused, undefined]);
+  }
+  const old = await call('/domain/catalog/signed_policy_data');
+  t.is(old.status, 409);
+  // The updater of Signet, whose engines evaluate conditions, asks so.
+  t.is((await call(path)).status, 200);
+  await server.save(catalog);
+  t.is((await post({})).status, 200);
+});
+
+test('profile signet gives bundles with conditions to everybody who asks', async (t) => {
+  const { post, server } = await start(t);
+  const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'NOT_EQUALS', value: 'h1' } } }] };
+  await server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', 'read', 'movie', conditions]] } });
+  t.is((await post({})).status, 200);
+});
+
 test('a clock that is set back makes no bundle that was issued before the last one', async (t) => {
   const { clock, server, call } = await start(t);
   const step = day;

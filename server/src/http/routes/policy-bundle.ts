@@ -2,9 +2,10 @@ import type { RouterMiddleware } from '@koa/router';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
-import type { BundlePublisher, PublishedBundle, SignatureForm } from '../../bundles/publish-bundle.ts';
+import type { BundlePublisher, PublishedBundle } from '../../bundles/publish-bundle.ts';
 import { parsePolicyVersions } from '../../bundles/select-policies.ts';
-import { InvalidRequestError } from '../../errors.ts';
+import { ConflictError, InvalidRequestError } from '../../errors.ts';
+import type { ProfileRules } from '../../profile.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { bodyJson } from '../body.ts';
 import { answerJson, type RequestState, type RouteContext, requirePrincipal } from '../context.ts';
@@ -13,8 +14,7 @@ import { existingDomain } from './access-route.ts';
 export interface PolicyBundleDeps {
   readonly snapshot: () => Snapshot;
   readonly publisher: BundlePublisher;
-  /** The form of signatures when a `POST` does not say. */
-  readonly defaultForm: SignatureForm;
+  readonly profile: Pick<ProfileRules, 'bundleSignature' | 'bundleConditionsIgnored'>;
   /** How long a cache may answer a `GET` without asking again, in seconds. */
   readonly maxAgeSeconds: number;
 }
@@ -46,9 +46,13 @@ export function postPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<
     const { policyVersions, signatureP1363Format } = request.data;
     const versions = parsePolicyVersions(name, policyVersions ?? {});
     const form =
-      typeof signatureP1363Format === 'boolean' ? (signatureP1363Format ? 'p1363' : 'der') : deps.defaultForm;
+      typeof signatureP1363Format === 'boolean'
+        ? signatureP1363Format
+          ? 'p1363'
+          : 'der'
+        : deps.profile.bundleSignature;
     const domain = existingDomain(deps.snapshot(), name);
-    await answerBundle(ctx, deps.publisher.publish(domain, form, versions));
+    await answerBundle(ctx, deps.publisher.publish(domain, form, versions), deps.profile.bundleConditionsIgnored);
   };
 }
 
@@ -57,14 +61,23 @@ function firstField(error: z.ZodError): string {
   return field === undefined ? 'SignedPolicyRequest' : String(field);
 }
 
-async function answerBundle(ctx: RouteContext, bundle: PublishedBundle): Promise<void> {
+async function answerBundle(ctx: RouteContext, bundle: PublishedBundle, conditionsIgnored = false): Promise<void> {
+  if (conditionsIgnored) refuseConditions(bundle);
   ctx.set('ETag', bundle.entityTag);
   if (matchesEntityTag(ctx.req.headers['if-none-match'], bundle.entityTag)) {
     ctx.status = 304;
     return;
   }
   ctx.state.isSharedAnswer = true;
-  const { entityTag, json } = await bundle.issue();
-  ctx.set('ETag', entityTag);
-  answerJson(ctx, json);
+  const issued = await bundle.issue();
+  // The domain may have changed since.
+  if (conditionsIgnored) refuseConditions(issued);
+  ctx.set('ETag', issued.entityTag);
+  answerJson(ctx, issued.json);
+}
+
+/** To a reader that ignores conditions, a rule would count everywhere. */
+function refuseConditions(bundle: Pick<PublishedBundle, 'hasConditions'>): void {
+  if (!bundle.hasConditions()) return;
+  throw new ConflictError('a rule of the domain has conditions, which readers of this form ignore');
 }
