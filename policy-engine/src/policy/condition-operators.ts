@@ -61,13 +61,13 @@ export const operatorRules: Readonly<Record<ConditionOperator, OperatorRule>> = 
     problem: () => undefined,
     compile(values) {
       const isAny = values.includes('*');
-      return equality(values, (text) => isAny || values.includes(text));
+      return equality(values, ({ text }) => isAny || values.includes(text));
     },
   },
   NOT_EQUALS: {
     words: { holds: 'is not', fails: 'is' },
     problem: (value) => (value === '*' ? 'must not be `*`: no value is left that it could hold for' : undefined),
-    compile: (values) => equality(values, (text) => !values.includes(text)),
+    compile: (values) => equality(values, ({ text }) => !values.includes(text)),
   },
   STARTS_WITH: {
     words: { holds: 'starts with', fails: 'does not start with' },
@@ -100,9 +100,9 @@ export const operatorRules: Readonly<Record<ConditionOperator, OperatorRule>> = 
 
 /** A text is read as an address; an address is compared with a network. */
 const costOfAddress = 16;
-const costOfNetwork = 4;
+const costOfNetwork = 8;
 
-function equality(values: readonly string[], holds: (text: string) => boolean): ValueTest {
+function equality(values: readonly string[], holds: ValueTest['holds']): ValueTest {
   const texts = values.filter((value) => value !== '*');
-  return { holds: ({ text }) => holds(text), cost: values.length, landmarks: { ...noLandmarks, texts } };
+  return { holds, cost: values.length, landmarks: { ...noLandmarks, texts } };
 }

@@ -88,9 +88,11 @@ function maskOf(bits: number): number {
 
 /** Whether the address lies in the network; one of the other family never does. */
 export function isInNetwork({ words, masks }: IpNetwork, address: IpAddress): boolean {
-  return address.length === words.length && words.every((word, at) => isUnder(word, address[at], masks[at]));
+  if (address.length !== words.length) return false;
+  for (let at = 0; at < words.length; at += 1) if (!isUnder(words[at], address[at], masks[at])) return false;
+  return true;
 }
 
-function isUnder(word: number, address = 0, mask = 0): boolean {
+function isUnder(word = 0, address = 0, mask = 0): boolean {
   return (address & mask) >>> 0 === word;
 }

@@ -4,6 +4,7 @@ import {
   type ConditionKey,
   type ConditionOperator,
   ContextValue,
+  conditionKeys,
   conditionsCount,
   type DecisionContext,
   foldContext,
@@ -176,6 +177,27 @@ function describe(
     ...(except.length > 0 && { except }),
     ...(unreadable.length > 0 && { unreadableBy: [...new Set(unreadable.map(({ operator }) => operator))] }),
   };
+}
+
+/** Sets that together say the same as these classes, of all that there are: without the keys of which it does not depend. */
+export function shortSets(classes: readonly ContextClass[], all: readonly ContextClass[]): readonly ContextSet[] {
+  const numbers = new Map<ValueSet | undefined, number>();
+  const numberOf = (values: ValueSet | undefined) => {
+    const number = numbers.get(values) ?? numbers.size;
+    numbers.set(values, number);
+    return number;
+  };
+  let sets = classes.map(({ set }) => set);
+  // Parts of a key are the same objects in all classes.
+  for (const key of conditionKeys) {
+    const parts = new Set(all.map(({ set }) => numberOf(set[key]))).size;
+    const groups = Map.groupBy(sets, (set) =>
+      conditionKeys.map((other) => (other === key ? '' : numberOf(set[other]))).join(),
+    );
+    if (parts < 2 || [...groups.values()].some(({ length }) => length < parts)) continue;
+    sets = [...groups.values()].flatMap((group) => group.slice(0, 1).map(({ [key]: _, ...rest }) => rest));
+  }
+  return sets;
 }
 
 /** The rules that count on a host that says this of itself, as the engine takes them. */

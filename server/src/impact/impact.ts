@@ -11,6 +11,7 @@ import {
   type ContextSet,
   contextClasses,
   rulesInContext,
+  shortSets,
 } from './contexts.ts';
 import { domainRules } from './domain-rules.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
@@ -201,7 +202,13 @@ function roleNames({ snapshot, domain }: Side, principal: PrincipalClass, now: n
 
 interface ContextFlip extends PlacedFlip {
   /** Where it is not so everywhere. */
-  readonly where?: readonly ContextClass[];
+  readonly where?: Where;
+}
+
+/** Some hosts of all that there are. */
+interface Where {
+  readonly classes: readonly ContextClass[];
+  readonly all: readonly ContextClass[];
 }
 
 interface ContextDifference {
@@ -267,7 +274,9 @@ function mergeContexts(
       else same.where.push(...context);
     }
   }
-  return [...found.values()].map(({ flip, where }) => (where.length === classes.length ? flip : { ...flip, where }));
+  return [...found.values()].map(({ flip, where }) =>
+    where.length === classes.length ? flip : { ...flip, where: { classes: where, all: classes } },
+  );
 }
 
 function toChange(
@@ -277,13 +286,13 @@ function toChange(
 ): AccessChange {
   const { where, ...rest } = flip;
   const { action, resource } = flip.example;
-  const [first] = where ?? [];
+  const [first] = where?.classes ?? [];
   return {
     ...rest,
     domain,
     principal: principal.label,
     ...(principal.within !== undefined && { within: principal.within }),
-    ...(where !== undefined && { contexts: where.map(({ set }) => set) }),
+    ...(where !== undefined && { contexts: shortSets(where.classes, where.all) }),
     example: {
       principal: principal.example,
       action,

@@ -79,14 +79,27 @@ test('members, reviews, versions of policies, searches and the changes of each',
   writeFileSync(at('rules.yaml'), '- { action: read, resource: book, role: reader }\n');
   const policy = ['shelf', 'books'];
   const rule = ['--action', 'list', '--resource', 'book', '--role', 'reader', '--case-sensitive'];
-  await as('boss', 'policy', 'add', ...policy, ...rule, '--condition', 'instances=h1', '--condition', 'scopeall=x');
+  await as(
+    'boss',
+    'policy',
+    'add',
+    ...policy,
+    ...rule,
+    '--condition',
+    'instances=h1',
+    '--condition',
+    'scopeall:in_cidr=2001:db8::/32',
+  );
   await as('boss', 'policy', 'put-version', ...policy, '2', 'rules.yaml');
   const shown = await as('boss', 'policy', 'activate', ...policy, '2');
   t.like(shown, { active: '2' });
   const { versions } = shown as {
     versions: Record<string, { id: number; conditions: unknown; caseSensitive: unknown }[]>;
   };
-  t.like(versions['0']?.[0], { conditions: [{ instances: 'h1', scopeall: 'x' }], caseSensitive: true });
+  t.like(versions['0']?.[0], {
+    conditions: [{ instances: 'h1', scopeall: { operator: 'IN_CIDR', value: '2001:db8::/32' } }],
+    caseSensitive: true,
+  });
   t.is(((await as('boss', 'policy', 'changes', ...policy)) as unknown[]).length, 3);
 });
 

@@ -1,5 +1,6 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { describeImpact } from '@signet/server/cli/describe-impact';
 import { formatProblem, InvalidDocumentError } from '@signet/server/errors';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
@@ -44,6 +45,12 @@ policies:
     - { action: Read, resource: Movie, role: r, caseSensitive: true }
     - { action: read, resource: "D:Movie", role: R, conditions: [{ instances: "H1,h2" }, { scopeall: "*", instances: h3 }] }
     - { effect: deny, action: write, resource: x, role: r, conditions: [{ enforcementstate: enforce }], caseSensitive: true }
+    - action: list
+      resource: y
+      role: r
+      conditions:
+        - { instances: { operator: IN_CIDR, value: "10.0.0.0/8,2001:DB8::/32" }, scopeall: { operator: STARTS_WITH, value: Web- } }
+        - { instances: { operator: NOT_EQUALS, value: h1 }, scopeaws: { operator: EQUALS, value: "*" } }
   q:
     caseSensitive: true
     active: "1"
@@ -90,6 +97,22 @@ test('what documents say of conditions and case is stored, compiled, and exporte
           caseSensitive: true,
           conditions: { conditionsList: [{ conditionsMap: { enforcementstate: equals('enforce') } }] },
         },
+        {
+          ...rule,
+          action: 'list',
+          resource: 'd:y',
+          conditions: {
+            conditionsList: [
+              {
+                conditionsMap: {
+                  instances: { operator: 'IN_CIDR', value: '10.0.0.0/8,2001:DB8::/32' },
+                  scopeall: { operator: 'STARTS_WITH', value: 'Web-' },
+                },
+              },
+              { conditionsMap: { instances: { operator: 'NOT_EQUALS', value: 'h1' }, scopeaws: equals('*') } },
+            ],
+          },
+        },
       ],
     },
     { name: 'q', version: '1', caseSensitive: true, rules: [{ ...rule, action: 'Read', resource: 'd:Movie' }] },
@@ -126,12 +149,52 @@ const refused: readonly (readonly [note: string, rule: string, problem: string])
     'd.yaml:6:78: policies.p[0].conditions: a rule for `assume_role` cannot have any: the server decides it, and is not a host',
   ],
 ];
-for (const [note, rule, problem] of refused) {
+const withOperator = (operator: string, value: string) =>
+  `{ action: a, resource: b, role: r, conditions: [{ instances: { operator: ${operator}, value: "${value}" } }] }`;
+const at = (field: string, column: number) => `d.yaml:6:${column}: policies.p[0].conditions[0].instances.${field}: `;
+const operatorsRefused: typeof refused = [
+  [
+    'an operator that is not known',
+    withOperator('SOUNDS_LIKE', 'h'),
+    `${at('operator', 80)}must be \`EQUALS\` or \`NOT_EQUALS\` or \`STARTS_WITH\` or \`IN_CIDR\``,
+  ],
+  [
+    'any value but any',
+    withOperator('NOT_EQUALS', 'h1,*'),
+    `${at('value', 99)}\`*\` must not be \`*\`: no value is left that it could hold for`,
+  ],
+  [
+    'a pattern for a prefix',
+    withOperator('STARTS_WITH', 'web*'),
+    `${at('value', 100)}\`web*\` must not hold \`*\`: what follows is always free`,
+  ],
+  [
+    'an empty prefix',
+    withOperator('STARTS_WITH', ''),
+    `${at('value', 100)}must be one value, or several with commas and no blanks between them`,
+  ],
+  [
+    'a prefix length out of range',
+    withOperator('IN_CIDR', '10.0.0.0/8,1.2.3.4/33'),
+    `${at('value', 96)}\`1.2.3.4/33\` must have a prefix length of at most 32`,
+  ],
+  [
+    'bits beyond the prefix length',
+    withOperator('IN_CIDR', '10.0.0.1/8'),
+    `${at('value', 96)}\`10.0.0.1/8\` has address bits that are set beyond its prefix length`,
+  ],
+  [
+    'a zone',
+    withOperator('IN_CIDR', 'fe80::%eth0/64'),
+    `${at('value', 96)}\`fe80::%eth0/64\` must be a network in CIDR notation, such as 10.0.0.0/8 or 2001:db8::/32`,
+  ],
+];
+for (const [note, rule, problem] of [...refused, ...operatorsRefused]) {
   test(`refused: ${note}`, async (t) => {
     const { documents } = await openWorld(t);
     const error = t.throws(() => documents({ d: document(rule) }), { instanceOf: InvalidDocumentError });
     t.deepEqual(
-      error.problems.map((one) => formatProblem(one).replace(/^.*\//, '')),
+      error.problems.map((one) => formatProblem(one).replace(/^.*\/(?=d\.yaml:)/, '')),
       [problem],
     );
   });
@@ -186,12 +249,42 @@ test('the impact tells the hosts apart', async (t) => {
   );
 });
 
+test('the impact tells hosts apart by every operator, and people can read it', async (t) => {
+  const { store, documents } = await openWorld(t);
+  await applyDocuments(
+    store,
+    documents({ d: document('{ action: read, resource: b, role: r }') }),
+    { actor: 'a' },
+    now,
+  );
+  const rules = `{ action: read, resource: b, role: r }
+{ effect: deny, action: read, resource: b, role: r, conditions: [{ instances: { operator: IN_CIDR, value: "10.0.0.0/8" } }] }
+{ action: list, resource: b, role: r, conditions: [{ scopeall: { operator: STARTS_WITH, value: web- } }] }
+{ action: put, resource: b, role: r, conditions: [{ scopeaws: { operator: NOT_EQUALS, value: "h1,h2" } }] }`;
+  const plan = await planDocuments(store, documents({ d: document(rules) }), now);
+  const shown = describeImpact(plan.impact).map((line) => line.replace(/^access: x.a: /, ''));
+  t.deepEqual(shown, [
+    'loses read on d:b where instances is not given or instances is not an IP address or instances is in 10.0.0.0/8 (e.g. x.a read d:b)',
+    'gains put on d:b where scopeaws is none of h1, h2 (e.g. x.a put d:b with scopeaws=other)',
+    'gains list on d:b where scopeall starts with web- (e.g. x.a list d:b with scopeall=web-)',
+  ]);
+  t.deepEqual(
+    plan.changes.map(({ name }) => name.replace(/^p version 0:? ?/, '')),
+    [
+      '',
+      'DENY read on d:b for d:role.r where instances is in 10.0.0.0/8',
+      'ALLOW list on d:b for d:role.r where scopeall starts with web-',
+      'ALLOW put on d:b for d:role.r where scopeaws is not h1,h2',
+    ],
+  );
+});
+
 test('the API takes and gives both, and a delegate cannot take a condition from a rule that manages', async (t) => {
   const { boss, guest, newDomain, end } = await managementWorld();
   t.teardown(end);
   const domain = await newDomain('films');
   await boss(`${domain}/roles/keepers`, send('PUT', { members: ['media.guest'] }));
-  const conditions = [{ instances: 'h1' }];
+  const conditions = [{ instances: 'h1', scopeall: { operator: 'IN_CIDR', value: '10.0.0.0/8' } }];
   const rule = { action: 'Read', resource: 'Film', role: 'keepers', conditions, caseSensitive: true };
   const put = await boss(`${domain}/policies/p`, send('PUT', [rule]));
   t.is(put.status, 201, put.text);
