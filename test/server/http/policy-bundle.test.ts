@@ -3,6 +3,7 @@ import { staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
 import { parseTimestamp, systemClock, toDate } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { JwkList, JwsPolicyData, SignedPolicyData } from '@signet/policy-engine/wire';
+import { postPolicyBundleRoute } from '@signet/server/http/routes/policy-bundle';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import { flattenedVerify, importJWK } from 'jose';
@@ -286,6 +287,28 @@ test('profile athenz refuses a domain with conditions where its readers ignore t
   t.is((await call(path)).status, 200);
   await server.save(catalog);
   t.is((await post({})).status, 200);
+});
+
+test('a domain that gets conditions while its bundle waits to be signed is refused as well', async (t) => {
+  const waiting = {
+    entityTag: '"t"',
+    hasConditions: () => false,
+    issue: () => Promise.resolve({ entityTag: '"u"', json: '{}', hasConditions: () => true }),
+  };
+  const deps = {
+    snapshot: () => ({ domain: () => ({}) }),
+    publisher: { publish: () => waiting },
+    profile: { bundleSignature: 'der', bundleConditionsIgnored: true },
+  };
+  const ctx = {
+    state: { principal: {} },
+    params: { domainName: 'catalog' },
+    req: { headers: {} },
+    request: { rawBody: '{}' },
+    set: () => undefined,
+  };
+  const post = postPolicyBundleRoute(deps as never);
+  await t.throwsAsync(() => Promise.resolve(post(ctx as never, () => Promise.resolve())), { name: 'ConflictError' });
 });
 
 test('profile signet gives bundles with conditions to everybody who asks', async (t) => {
