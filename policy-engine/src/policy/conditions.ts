@@ -48,19 +48,17 @@ export type FoldedContext = Readonly<Partial<Record<ConditionKey, ContextValue>>
 const none: CompiledConditions = { kind: 'none' };
 const unknown: CompiledConditions = { kind: 'unknown' };
 
-/** Takes the conditions of an assertion apart. An empty list of sets is not a condition; an empty set always holds. */
+/** Makes the conditions of an assertion ready. An empty list of sets is not a condition; an empty set always holds, if all are known. */
 export function compileConditions(wire: WireConditions | undefined): CompiledConditions {
   if (wire === undefined) return none;
   if (!areConditions(wire)) return unknown;
-  if (wire.conditionsList.length === 0) return none;
   const sets: (readonly Condition[])[] = [];
   for (const { conditionsMap } of wire.conditionsList) {
     const set = compileSet(conditionsMap);
     if (set === undefined) return unknown;
-    if (set.length === 0) return none;
     sets.push(set);
   }
-  return { kind: 'known', sets };
+  return sets.length === 0 || sets.some((set) => set.length === 0) ? none : { kind: 'known', sets };
 }
 
 /** Whether a value from a caller without types has the shape of conditions. */

@@ -21,7 +21,8 @@ const forms: [note: string, conditionsList: unknown[] | undefined, kind: 'none' 
   ['a condition', [known], 'known'],
   ['one of an operator of a later version', [strange], 'unknown'],
   ['a set that always holds', [empty], 'none'],
-  ['a set that always holds, before one that cannot be evaluated', [empty, strange], 'none'],
+  ['a set that always holds, before one that cannot be evaluated', [empty, strange], 'unknown'],
+  ['a set that always holds, beside one that may', [known, empty], 'none'],
   ['a set that cannot be evaluated, before one that always holds', [strange, empty], 'unknown'],
   ['a set that is none', [7], 'unknown'],
   [
