@@ -1,6 +1,7 @@
 import type { AssertionInput, DecisionContext, PolicyInput, Status } from '@signet/policy-engine';
 import type { ConditionOperator } from '@signet/policy-engine/policy';
 import { conditionHolds } from '#support/condition-oracle';
+import { conditionValues } from '#support/condition-values';
 
 /*
  * The decision written down as plainly as possible: no index, no sharing with the engine, every assertion looked at every
@@ -58,12 +59,9 @@ function hasWildcard(text: string): boolean {
   return /[*?]/.test(text);
 }
 
-const knownOperators = new Map<string, ConditionOperator>([
-  ['equals', 'EQUALS'],
-  ['not_equals', 'NOT_EQUALS'],
-  ['starts_with', 'STARTS_WITH'],
-  ['in_cidr', 'IN_CIDR'],
-]);
+const knownOperators = new Map(
+  Object.keys(conditionValues).map((name) => [referenceFold(name), name as ConditionOperator]),
+);
 const knownKeys = ['enforcementstate', 'instances', 'scopeall', 'scopeaws', 'scopeazure', 'scopegcp', 'scopeonprem'];
 
 function conditionsCount(assertion: AssertionInput, context: DecisionContext | undefined): boolean {

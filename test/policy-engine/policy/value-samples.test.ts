@@ -1,7 +1,7 @@
 import { conditionOperators, valueSamples } from '@signet/policy-engine/policy';
 import test from 'ava';
 import fc from 'fast-check';
-import { drawnValues, universe } from '#support/condition-values';
+import { conditionValues, universe } from '#support/condition-values';
 import { internals } from '../../limits/row.ts';
 
 /* The samples that the impact of a change is computed with: no value that there is answers a condition as no sample does. */
@@ -20,7 +20,7 @@ const { compileConditions, foldContext } = await internals<{
 
 const condition = fc
   .constantFrom(...conditionOperators)
-  .chain((operator) => fc.constantFrom(...drawnValues[operator]).map((value) => ({ operator, value })));
+  .chain((operator) => fc.constantFrom(...conditionValues[operator].meeting).map((value) => ({ operator, value })));
 
 function compile(conditions: readonly { operator: string; value: string }[]) {
   const sets = conditions.map((instances) => ({ conditionsMap: { instances } }));

@@ -1,5 +1,5 @@
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import type { ConditionKey, ConditionOperator, DecisionContext } from '@signet/policy-engine/policy';
+import type { ConditionKey, DecisionContext } from '@signet/policy-engine/policy';
 import { checkAccess } from '@signet/server/access/check-access';
 import { UnknownDomainError } from '@signet/server/errors';
 import type { ContextSet } from '@signet/server/impact/contexts';
@@ -10,6 +10,7 @@ import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import fc from 'fast-check';
 import { conditionHolds } from '#support/condition-oracle';
+import { conditionValues } from '#support/condition-values';
 import { type PlainConditions, type PlainDomain, plainSnapshot } from '#support/plain-domains';
 
 const now = 1_700_000_000_000;
@@ -27,15 +28,10 @@ const member = fc.record({
 const members = fc
   .uniqueArray(member, { maxLength: 3, selector: ({ name }) => name })
   .map((list) => list.map(({ expires, ...rest }) => ({ ...rest, ...(expires !== undefined && { expires }) })));
-/** Values of every operator: a new one does not compile before it is drawn. */
-const values: Readonly<Record<ConditionOperator, readonly string[]>> = {
-  EQUALS: ['h1', 'H1,h2', 'h2', '*', '10.1.2.3'],
-  NOT_EQUALS: ['h1', 'H2,10.1.2.3'],
-  STARTS_WITH: ['h', 'H1,x', '10.1.'],
-  IN_CIDR: ['10.0.0.0/8', '10.1.0.0/16', '2001:DB8::/32,10.1.2.3/32'],
-};
 const condition = fc.oneof(
-  ...Object.entries(values).map(([operator, list]) => fc.constantFrom(...list).map((value) => ({ operator, value }))),
+  ...Object.entries(conditionValues).map(([operator, { inPairs }]) =>
+    fc.constantFrom(...inPairs).map((value) => ({ operator, value })),
+  ),
 );
 const conditions = fc.array(
   fc.oneof(
@@ -141,7 +137,9 @@ function isIn(set: ContextSet, context: DecisionContext): boolean {
       !isNot.includes(value) &&
       matching.every((term) => conditionHolds(term.operator, term.value, value) === true) &&
       except.every((term) => conditionHolds(term.operator, term.value, value) === false) &&
-      unreadableBy.every((operator) => conditionHolds(operator, values[operator][0] ?? '', value) === undefined)
+      unreadableBy.every(
+        (operator) => conditionHolds(operator, conditionValues[operator].inPairs[0] ?? '', value) === undefined,
+      )
     );
   });
 }
