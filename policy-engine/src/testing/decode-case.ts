@@ -1,7 +1,7 @@
 import { parseTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { type DomainName, parseDomainName } from '../names/index.ts';
-import { type Status, statuses } from '../policy/index.ts';
+import { conditionKeys, type DecisionContext, type Status, statuses } from '../policy/index.ts';
 
 /** One question to a policy and the answer that its author expects: an entry of a `<domain>.cases.yaml`. */
 export interface PolicyCase {
@@ -19,6 +19,8 @@ export interface PolicyCase {
   expect: 'allow' | 'deny' | Status;
   /** When the membership of the principal counts: a time in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time of the run. */
   at?: string;
+  /** What the host says of itself, for rules with conditions. */
+  context?: DecisionContext;
 }
 
 /** A case whose members were checked. `at` is in milliseconds since the epoch. */
@@ -32,6 +34,7 @@ export interface CheckedCase {
   readonly resource: string;
   readonly expect: PolicyCase['expect'];
   readonly at: number | undefined;
+  readonly context: DecisionContext | undefined;
 }
 
 const members: ReadonlySet<string> = new Set([
@@ -43,6 +46,7 @@ const members: ReadonlySet<string> = new Set([
   'resource',
   'expect',
   'at',
+  'context',
 ]);
 const answers: ReadonlySet<unknown> = new Set(['allow', 'deny', ...statuses]);
 
@@ -60,6 +64,8 @@ export function decodeCase(value: unknown, index: number, defaultDomain: string 
   if (!isAnswer(expect)) throw fail('`expect` is neither `allow` nor `deny` nor a status');
   const at = typeof value['at'] === 'string' ? parseTimestamp(value['at']) : undefined;
   if (value['at'] !== undefined && at === undefined) throw fail('`at` is not a time in UTC');
+  const context = value['context'];
+  if (!isContext(context)) throw fail(`\`context\` must be an object of strings; keys: ${conditionKeys.join(', ')}`);
   const subject = readSubject(value);
   if (subject === undefined) throw fail('it needs either `principal` or `roles`');
   return {
@@ -70,6 +76,7 @@ export function decodeCase(value: unknown, index: number, defaultDomain: string 
     resource,
     expect,
     at,
+    context,
   };
 }
 
@@ -81,6 +88,12 @@ function readSubject({ principal, roles }: Record<string, unknown>): CheckedCase
 
 function isAnswer(value: unknown): value is PolicyCase['expect'] {
   return answers.has(value);
+}
+
+function isContext(value: unknown): value is DecisionContext | undefined {
+  if (value === undefined) return true;
+  const isKey = (name: string) => conditionKeys.some((key) => key === name);
+  return isRecord(value) && Object.entries(value).every(([name, one]) => isKey(name) && typeof one === 'string');
 }
 
 function isTexts(value: unknown): value is readonly string[] {

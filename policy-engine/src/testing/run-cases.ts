@@ -1,11 +1,17 @@
 import { PolicyEngineError } from '../errors.ts';
 import { describeAssertion } from '../policy/assertion.ts';
-import type { DecidingAssertion, Decision, DomainPolicy, Status } from '../policy/index.ts';
+import type { DecidingAssertion, Decision, DecisionContext, DomainPolicy, Status } from '../policy/index.ts';
 import { type CheckedCase, decodeCase } from './decode-case.ts';
 
 /** What the runner needs of an engine. */
 export interface CaseEngine {
-  decideRoles(request: { domain: string; roles: readonly string[]; action: string; resource: string }): Decision;
+  decideRoles(request: {
+    domain: string;
+    roles: readonly string[];
+    action: string;
+    resource: string;
+    context?: DecisionContext;
+  }): Decision;
   policyOf(domain: string): DomainPolicy | undefined;
 }
 
@@ -69,7 +75,8 @@ export function runCases(engine: CaseEngine, cases: unknown, options: RunCasesOp
       skipped.push(index);
       continue;
     }
-    const decision = engine.decideRoles({ domain: one.domain, roles, action: one.action, resource: one.resource });
+    const { domain, action, resource, context } = one;
+    const decision = engine.decideRoles({ domain, roles, action, resource, ...(context !== undefined && { context }) });
     const { policy, assertion, status } = decision;
     if (policy !== undefined && assertion !== undefined) deciding.add(keyOf({ domain: one.domain, policy, assertion }));
     // A caller without a role never gets as far as the policy: that is a plain refusal for the author of a case.

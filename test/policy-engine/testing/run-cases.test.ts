@@ -15,6 +15,23 @@ const movies: PolicyInput = {
 const engine = PolicyEngine.fromDomains({ catalog: [movies] });
 const read = (role: string, expect: string) => ({ roles: [role], action: 'read', resource: 'movie', expect });
 
+test('a case says what the host says of itself', (t) => {
+  const conditions = {
+    conditionsList: [{ conditionsMap: { instances: { operator: 'IN_CIDR', value: '10.0.0.0/8' } } }],
+  };
+  const assertions = [{ role: 'reader', action: 'read', resource: 'movie', conditions }];
+  const report = runCases(
+    PolicyEngine.fromDomains({ catalog: [{ name: 'p', assertions }] }),
+    [
+      { ...read('reader', 'allow'), context: { instances: '10.1.2.3' } },
+      { ...read('reader', 'deny'), context: { instances: '11.1.2.3' } },
+      { ...read('reader', 'deny') },
+    ],
+    { domain: 'catalog' },
+  );
+  t.is(report.passed, 3);
+});
+
 test('cases that fail say why, and the rules that decided nothing are named', (t) => {
   const report = runCases(
     engine,
@@ -147,6 +164,16 @@ const wrong: [note: string, cases: unknown, message: string][] = [
     'two subjects',
     [{ ...read('a', 'allow'), domain: 'a', principal: 'b.c' }],
     'case 1: it needs either `principal` or `roles`',
+  ],
+  [
+    'a context of other keys',
+    [{ ...read('a', 'allow'), domain: 'a', context: { host: 'h1' } }],
+    'case 1: `context` must be an object of strings; keys: enforcementstate, instances, scopeall, scopeaws, scopeazure, scopegcp, scopeonprem',
+  ],
+  [
+    'a context of numbers',
+    [{ ...read('a', 'allow'), domain: 'a', context: { instances: 1 } }],
+    'case 1: `context` must be an object of strings; keys: enforcementstate, instances, scopeall, scopeaws, scopeazure, scopegcp, scopeonprem',
   ],
   ['a local time', [{ ...read('a', 'allow'), domain: 'a', at: '2026-01-01' }], 'case 1: `at` is not a time in UTC'],
 ];
