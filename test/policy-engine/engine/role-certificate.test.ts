@@ -140,3 +140,21 @@ test('a role certificate of the test authority counts until its end', async (t) 
   own.clock.advance(2000);
   t.is(decide(certificate, authorities, at), 'DENY_TOKEN_EXPIRED');
 });
+
+const names: [commonName: string, status: Status][] = [
+  ['catalog:role.reader', 'ALLOW'],
+  ['catalog:role.writer', 'DENY_NO_MATCH'],
+  ['other:role.reader', 'DENY_DOMAIN_MISMATCH'],
+  ['catalog.reader', 'DENY_CERT_MISSING_ROLE_NAME'],
+  ['catalog:reader', 'DENY_CERT_MISSING_ROLE_NAME'],
+  ['catalog:role.', 'DENY_CERT_MISSING_ROLE_NAME'],
+  [':role.', 'DENY_CERT_MISSING_ROLE_NAME'],
+  [':role.reader', 'DENY_CERT_MISSING_DOMAIN'],
+  ['catalog:role.reader:role.admin', 'DENY_CERT_MISSING_ROLE_NAME'],
+  ['catalog:role.reader:role.', 'DENY_CERT_MISSING_ROLE_NAME'],
+];
+for (const [name, status] of names) {
+  test(`a certificate with the common name ${name}`, async (t) => {
+    t.is(decide((await leafOf(root, { name })).certificate, root.pem), status);
+  });
+}

@@ -91,3 +91,24 @@ test('decide answers a status for lists and requests whose parts throw when they
     t.is(status, 'DENY_INVALID_PARAMETERS');
   }
 });
+
+for (const roles of [
+  undefined,
+  null,
+  7,
+  'reader',
+  { every: () => true },
+  [],
+  [7],
+  ['reader', 7],
+  [7, 'reader'],
+  [['reader']],
+]) {
+  test(`decideRoles takes roles as a list of texts: ${JSON.stringify(roles) ?? 'none'}`, (t) => {
+    const assertions = [{ role: 'reader', action: 'read', resource: 'movie' }];
+    const engine = PolicyEngine.fromDomains({ catalog: [{ name: 'p', assertions }] });
+    const asked = { domain: 'catalog', roles, action: 'read', resource: 'movie' };
+    t.is(Reflect.apply(engine.decideRoles, engine, [asked]).status, 'DENY_TOKEN_INVALID');
+    t.is(engine.decideRoles({ ...asked, roles: ['reader'] }).status, 'ALLOW');
+  });
+}

@@ -383,6 +383,27 @@ test('keys.json is followed: a new key verifies, what a withdrawn key signed is 
   t.like(w.engine.health(), { ok: false, error: { code: 'keys-unavailable' } });
 });
 
+test('other keys under the names of before: what they did not sign is tried again, what is good is not read again', async (t) => {
+  const w = await world(t, { watch: false });
+  const asked = { domain: 'catalog', roles: ['reader'], action: 'read', resource: 'movie' };
+  const keysFile = join(w.dir, 'keys.json');
+  const before = readFileSync(keysFile, 'utf8');
+  const decision = w.engine.decideRoles(asked);
+  const foreign = (await createTestAuthority()).keys.keys;
+  const keys = w.authority.keys.keys.map((key, at) => ({ ...foreign[at], kid: key.kid }));
+  writeFileSync(keysFile, JSON.stringify({ issuer: w.authority.issuer, keys }));
+  await w.authority.bundle({ ...reading('x', 1), domain: 'other' }).then((bundle) => {
+    writeFileSync(join(w.dir, 'other.pol'), JSON.stringify(bundle));
+  });
+  await w.engine.refresh();
+  t.is(w.errorOf('other'), 'bundle-signature');
+  writeFileSync(keysFile, before);
+  await w.engine.refresh();
+  t.is(w.errorOf('other'), undefined);
+  t.is(w.engine.decideRoles({ ...asked, domain: 'other', resource: 'x' }).status, 'ALLOW');
+  t.is(w.engine.decideRoles(asked), decision, 'the policy that was in force all the time');
+});
+
 test('a key change is an event', async (t) => {
   const w = await world(t);
   const [tokenKey] = w.authority.keys.keys;

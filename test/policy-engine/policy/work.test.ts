@@ -24,6 +24,10 @@ const others: Readonly<Record<string, (index: number) => typeof rule>> = {
   'of another resource': (index) => ({ ...rule, resource: `y${index}` }),
   'of the same resource, with another action': (index) => ({ ...rule, action: `write${index}` }),
   'of the same resource and action, for another role': (index) => ({ ...rule, role: `editor${index}` }),
+  'of the same resource, half of them for this role with another action': (index) =>
+    index % 2 === 0 ? { ...rule, action: `write${index}` } : { ...rule, role: `editor${index}` },
+  'of the same resource, a third of them with this action for another role': (index) =>
+    index % 3 === 0 ? { ...rule, role: `editor${index}` } : { ...rule, action: `write${index}` },
   'of every resource, with another action': (index) => ({ ...rule, resource: '*', action: `write${index}` }),
   'of every resource, for another role': (index) => ({ ...rule, resource: '*', role: `editor${index}` }),
 };
@@ -56,4 +60,42 @@ test('exactly the limit is spent, and no unit more', (t) => {
   work.spend(6);
   t.is(work.spent, 10);
   t.throws(() => work.spend(1), { instanceOf: WorkExceededError });
+});
+
+/** Rules for the same role, action and resource, each in another instance; the last of them in ours. */
+const inInstances = (count: number) =>
+  Array.from({ length: count }, (_, index) => {
+    const instances = { operator: 'EQUALS', value: index === count - 1 ? 'ours' : `host${index}` };
+    return { ...rule, conditions: { conditionsList: [{ conditionsMap: { instances } }] } };
+  });
+for (const count of [1, 6, 7, 12, 13, 100]) {
+  test(`rules that only their conditions tell apart are all looked at: ${count}`, (t) => {
+    const policy = compileDomain('d', [{ name: 'p', assertions: inInstances(count) }]);
+    t.is(decideInDomain(policy, ['reader'], 'read', 'd:x', { instances: 'ours' }).status, 'ALLOW');
+    t.is(decideInDomain(policy, ['reader'], 'read', 'd:x', { instances: 'theirs' }).status, 'DENY_NO_MATCH');
+  });
+}
+
+test('each value of a condition that is looked at is paid for', (t) => {
+  const valued = (value: string): Rules => [
+    { ...rule, conditions: { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value } } }] } },
+  ];
+  const cost = (value: string) => {
+    const policy = compileDomain('d', [{ name: 'p', assertions: valued(value) }]);
+    decideInDomain(policy, ['reader'], 'read', 'd:x', { instances: 'a' });
+    return policy.work.spent;
+  };
+  t.is(cost('a,b,c') - cost('a'), 2);
+  t.is(cost('a') - costOf([rule]), 2, 'the condition and its value');
+});
+
+test('a decision that takes too much work is a denial that says so, whatever was found before, and is counted', (t) => {
+  const letter = (index: number) => String.fromCharCode(0x4e00 + index);
+  const hard = Array.from({ length: 1000 }, (_, index) => ({ ...rule, resource: `*aa*${letter(index)}?*` }));
+  const policy = compileDomain('d', [{ name: 'p', assertions: [{ ...rule, role: '*', resource: '*' }, ...hard] }]);
+  const resource = `d:${'a'.repeat(4000)}`;
+  t.deepEqual(decideInDomain(policy, ['reader'], 'read', resource), { status: 'DENY_BUDGET_EXCEEDED', domain: 'd' });
+  t.is(policy.overruns.count, 1);
+  t.is(decideInDomain(policy, ['reader'], 'read', 'd:x').status, 'ALLOW');
+  t.is(policy.overruns.count, 1);
 });
