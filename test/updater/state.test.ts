@@ -94,3 +94,12 @@ test('a key file that is none is as good as no file', async (t) => {
   writeFileSync(join(folder, 'keys.json'), JSON.stringify({ issuer: 'i', keys: [key] }));
   t.deepEqual<unknown, unknown>(await readKeysFile(directory), { issuer: 'i', keys: [key] });
 });
+
+test('a floor of an earlier program, which has neither time nor digest, is written as it was read', async (t) => {
+  const text = '{"floors":{"catalog":{"epoch":1,"version":5}}}';
+  const { file, directory } = place(t, text);
+  const state = await State.load(directory);
+  state.forgetSaved();
+  await state.save();
+  t.deepEqual(JSON.parse(readFileSync(file, 'utf8')), { ...JSON.parse(text), tags: {} });
+});

@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { SignetClientError } from '@signet/client';
 import type { Jwk } from '@signet/policy-engine/wire';
@@ -199,4 +199,44 @@ test('without keys at hand nothing is written into a directory that came into th
   rmSync(join(folder, 'keys.json'));
   await keys.restore();
   t.true(existsSync(join(folder, 'keys.json')));
+});
+
+test('after an unknown key that could not be asked for, keys are fetched again though they are young', async (t) => {
+  const { clock, server, asked, keys } = await world(t, 'https://own');
+  await keys.refresh();
+  clock.advance(30_000);
+  server.keys = down;
+  t.is(await keys.find('two', 'bundle'), undefined);
+  t.is(keys.problem, down);
+  server.keys = [one];
+  t.deepEqual(asked(), ['keys', 'keys']);
+  await keys.refresh();
+  t.deepEqual(asked(), ['keys']);
+  t.is(keys.problem, undefined);
+  await keys.refresh();
+  t.deepEqual(asked(), []);
+});
+
+test('the issuer lasts exactly an hour', async (t) => {
+  const { clock, server, asked, keys } = await world(t);
+  server.maxAgeSeconds = 0;
+  await keys.refresh();
+  await keys.refresh();
+  t.deepEqual(asked(), ['keys', 'issuer', 'keys'], 'at the same instant');
+  clock.advance(3_600_000 - 1);
+  await keys.refresh();
+  clock.advance(1);
+  await keys.refresh();
+  t.deepEqual(asked(), ['keys', 'keys', 'issuer']);
+});
+
+test('an issuer that came with keys that cannot be used is asked for again', async (t) => {
+  const { folder, server, asked, keys } = await world(t);
+  server.keys = [one, one];
+  await keys.refresh();
+  t.not(keys.problem, undefined);
+  server.keys = [one];
+  await keys.refresh();
+  t.deepEqual(asked(), ['keys', 'issuer', 'keys', 'issuer']);
+  t.like(JSON.parse(readFileSync(join(folder, 'keys.json'), 'utf8')), { issuer: 'https://i' });
 });

@@ -50,9 +50,9 @@ async function world(t: ExecutionContext) {
       JSON.stringify(await signBundle(buildBundle({ domain, epoch: 1, version, ...times, policies }), by)),
     );
   };
-  const update = (answer: BundleAnswer | Error) => {
+  const update = (answer: BundleAnswer | Error, signal?: AbortSignal) => {
     server.answer = () => (answer instanceof Error ? Promise.reject(answer) : Promise.resolve(answer));
-    return updateDomain(deps, domain);
+    return updateDomain(deps, domain, signal);
   };
   const put = (bytes: Uint8Array | string) => writeFileSync(join(folder, 'catalog.pol'), bytes);
   const changed = (bytes: Buffer, etag?: string): BundleAnswer =>
@@ -166,4 +166,24 @@ test('what a failure means for the domain', (t) => {
       t.throws(() => outcomeOf(bug)),
       bug,
     );
+});
+
+test('what is on disk is not written again, and a request can be given up', async (t) => {
+  const { asked, make, update, changed, directory } = await world(t);
+  const bytes = await make();
+  await update(changed(bytes));
+  directory.write = () => Promise.reject(new UpdaterError('storage', 'written'));
+  t.like(await update(changed(bytes)), { kind: 'unchanged' });
+  t.like(await update(changed(await make({ version: 2 }))), { kind: 'not-stored', message: 'written' });
+  const { signal } = new AbortController();
+  await update(changed(bytes), signal);
+  t.deepEqual(asked.slice(1), [{}, {}, { signal }]);
+});
+
+test('a fault of our own is no outcome and no state of a bundle', async (t) => {
+  const { make, update, changed, check, directory } = await world(t);
+  const bug = new TypeError('bug');
+  directory.read = () => Promise.reject(bug);
+  t.is(await t.throwsAsync(check()), bug);
+  t.is(await t.throwsAsync(update(changed(await make()))), bug);
 });

@@ -5,8 +5,8 @@ import test from 'ava';
 
 /* Who may write a policy directory and what is in it, by what the file system says. */
 
-const folder: FileFacts = { isFile: false, isDirectory: true, uid: 7, mode: 0o755 };
-const file: FileFacts = { isFile: true, isDirectory: false, uid: 7, mode: 0o644 };
+const folder: FileFacts = { isFile: false, isDirectory: true, uid: 7, mode: 0o755, identity: 'd' };
+const file: FileFacts = { isFile: true, isDirectory: false, uid: 7, mode: 0o644, identity: 'f' };
 
 function systemError(code: string): Error {
   return Object.assign(new Error(code), { code });

@@ -1,5 +1,6 @@
 import { constants } from 'node:fs';
 import { chmod, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { systemCode } from '../errors.ts';
 
 /** An open file, as far as it is needed here. */
 export interface OpenFile {
@@ -16,6 +17,8 @@ export interface FileFacts {
   readonly isDirectory: boolean;
   readonly uid: number;
   readonly mode: number;
+  /** Which one it is: another file has another identity, whatever its name. */
+  readonly identity: string;
 }
 
 /** The calls to the file system that the updater makes, one by one, so that a test can let any of them fail. */
@@ -65,12 +68,14 @@ export const nodeFileSystem: FileSystem = {
   rename,
   remove: unlink,
   facts: async (path) => {
-    const found = await lstat(path).catch((error: unknown) => {
-      if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return undefined;
+    const found = await lstat(path, { bigint: true }).catch((error: unknown) => {
+      if (systemCode(error) === 'ENOENT') return undefined;
       throw error;
     });
     if (found === undefined) return undefined;
-    return { isFile: found.isFile(), isDirectory: found.isDirectory(), uid: found.uid, mode: found.mode };
+    const { dev, ino, birthtimeNs, uid, mode } = found;
+    const identity = `${dev}:${ino}:${birthtimeNs}`;
+    return { isFile: found.isFile(), isDirectory: found.isDirectory(), uid: Number(uid), mode: Number(mode), identity };
   },
   list: (path) => readdir(path),
   makeDirectory: async (path, mode) => {

@@ -1,5 +1,5 @@
 import { constants } from 'node:fs';
-import { access, stat } from 'node:fs/promises';
+import { access } from 'node:fs/promises';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { systemCode, UpdaterError } from '../errors.ts';
@@ -27,11 +27,13 @@ export async function lockDirectory(directory: string, files: FileSystem): Promi
   try {
     for (let attempt = 0; attempt < 5; attempt += 1) {
       await makeFile(path, directory, files);
-      const before = await identityOf(path);
+      const before = await identityOf(path, files);
       const database = lockFile(path);
       if (database === undefined) throw locked(directory);
       // Another file may have come into its place between the two.
-      if (before !== undefined && before === (await identityOf(path))) return lockOf(database, path, before);
+      if (before !== undefined && before === (await identityOf(path, files))) {
+        return lockOf(database, async () => before === (await identityOf(path, files)));
+      }
       database.close();
     }
     throw locked(directory);
@@ -79,21 +81,15 @@ function isSqliteError(error: unknown): error is Error & { readonly errcode: unk
   return error instanceof Error && 'errcode' in error;
 }
 
-function lockOf(database: DatabaseSync, path: string, identity: string): DirectoryLock {
+function lockOf(database: DatabaseSync, isSame: () => Promise<boolean>): DirectoryLock {
   return {
-    isInPlace: async () => database.isOpen && (await identityOf(path)) === identity,
+    isInPlace: async () => database.isOpen && (await isSame()),
     [Symbol.asyncDispose]: async () => {
       if (database.isOpen) database.close();
     },
   };
 }
 
-async function identityOf(path: string): Promise<string | undefined> {
-  try {
-    const { dev, ino, birthtimeNs } = await stat(path, { bigint: true });
-    return `${dev}:${ino}:${birthtimeNs}`;
-  } catch (error) {
-    if (systemCode(error) === 'ENOENT') return undefined;
-    throw error;
-  }
+async function identityOf(path: string, files: FileSystem): Promise<string | undefined> {
+  return (await files.facts(path))?.identity;
 }
