@@ -30,8 +30,8 @@ function loadPrivateKey(pem: string): KeyObject {
   }
 }
 
-/* Each certificate of the chain must have issued the one before it; a root at the end is for the verifier to have, not for us to send. */
-function checkChain(ders: readonly Buffer[]): readonly Buffer[] {
+/** What is sent of a chain: each certificate must have issued the one before it; a root at the end is for the verifier to have. */
+function checkChain(ders: readonly Buffer[]): readonly X509Certificate[] {
   const chain = ders.map((der) => new X509Certificate(der));
   for (const [index, certificate] of chain.entries()) {
     if (!certificate.ca) throw new IssuerError('its chain holds a certificate that is not an authority');
@@ -40,10 +40,7 @@ function checkChain(ders: readonly Buffer[]): readonly Buffer[] {
       throw new IssuerError('its chain is not in order: each certificate must be issued by the next one');
     }
   }
-  return ders.filter((_, index) => {
-    const certificate = chain[index];
-    return index === 0 || certificate === undefined || !certificate.checkIssued(certificate);
-  });
+  return chain.filter((certificate, index) => index === 0 || !certificate.checkIssued(certificate));
 }
 
 /** An issuer from PEM texts: the certificate first, then its chain. Throws `IssuerError` saying what does not fit. */
@@ -63,6 +60,8 @@ export function issuerFromPem(certificatePem: string, keyPem: string): Issuer {
     privateKey,
     notBefore: own.notBefore,
     notAfter: own.notAfter,
-    chainPem: checkChain(ders).map(certificateToPem).join(''),
+    chainPem: checkChain(ders)
+      .map(({ raw }) => certificateToPem(raw))
+      .join(''),
   };
 }

@@ -179,6 +179,29 @@ const cases: readonly Case[] = [
     altNames: [byUri, ['uri', 'spiffe://media.video/sa/admin']],
     outcome: /is not `spiffe/,
   },
+  // What counts as a URI counts for nothing as a name of another kind.
+  ...['hostname/h1.hosts.example.com', 'instancename/web', 'instanceid/sys.cloud/i-1'].flatMap((text): Case[] => [
+    {
+      note: `${text} as a host name`,
+      altNames: [byUri, ['dns', `athenz://${text}`]],
+      outcome: valid(`athenz://${text}`),
+    },
+    {
+      note: `${text} as an address of mail`,
+      altNames: [byUri, ['email', `athenz://${text}`]],
+      outcome: /is not for services$/,
+    },
+  ]),
+  {
+    note: 'the SPIFFE id as a host name',
+    altNames: [byUri, ['dns', String(spiffe[1])]],
+    outcome: valid(String(spiffe[1])),
+  },
+  {
+    note: 'the SPIFFE id as an address of mail',
+    altNames: [byUri, ['email', spiffe[1]]],
+    outcome: /is not for services$/,
+  },
   {
     note: 'a uri of another kind',
     altNames: [byUri, ['uri', 'https://signet.test/']],

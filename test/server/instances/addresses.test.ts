@@ -1,4 +1,4 @@
-import { parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
+import { addressToCall, parseAddressPolicy } from '@signet/server/instances/attestation/addresses';
 import test from 'ava';
 
 test('which addresses a list allows', (t) => {
@@ -101,3 +101,21 @@ test('a translated address of another host counts where its network is listed, a
   t.true(byName.allowsAddress('2606:2800:21f::1', true));
   t.true(byName.allowsAddress('fd00:ec2::255', true));
 });
+
+const named: [found: readonly string[], called: string | undefined][] = [
+  [[], undefined],
+  [['10.0.0.1'], '10.0.0.1'],
+  [['10.0.0.2', '10.0.0.1'], '10.0.0.2'],
+  [['127.0.0.1'], undefined],
+  [['10.0.0.1', '127.0.0.1'], undefined],
+  [['127.0.0.1', '10.0.0.1'], undefined],
+];
+for (const [found, called] of named) {
+  test(`of a name with the addresses [${found.join(', ')}], ${called ?? 'none'} is called`, (t) => {
+    const policy = parseAddressPolicy(['10.0.0.0/8']);
+    t.is(
+      addressToCall(found, (address) => policy.allowsAddress(address, false)),
+      called,
+    );
+  });
+}

@@ -118,6 +118,11 @@ export function parseAddressPolicy(allowed: readonly string[]): AddressPolicy {
   };
 }
 
+/** The address to call of those that a name has: none unless all are allowed, as whoever owns the name chooses which one is tried. */
+export function addressToCall(found: readonly string[], isAllowed: (address: string) => boolean): string | undefined {
+  return found.every(isAllowed) ? found[0] : undefined;
+}
+
 /** The address, an IPv4 one without its IPv6 wrapping, and after it the IPv4 addresses that it may stand for; none with a zone. */
 function addressesIn(address: string): string[] {
   if (isIP(address) === 0 || address.includes('%')) return [];

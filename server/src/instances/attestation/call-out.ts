@@ -12,7 +12,7 @@ import { ForbiddenError, TooManyRequestsError } from '../../errors.ts';
 import { issueTimeOf } from '../../x509/build-certificate.ts';
 import { readCertificate } from '../../x509/certificate-reader.ts';
 import { DerError } from '../../x509/der-reader.ts';
-import type { AddressPolicy } from './addresses.ts';
+import { type AddressPolicy, addressToCall } from './addresses.ts';
 import { type AttestationProvider, type AttestationRequest, ProviderFailedError } from './attestation.ts';
 import { type CallOutCaller, CallSlots, type TakenBy } from './call-slots.ts';
 import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts';
@@ -157,11 +157,10 @@ async function locate(deps: CallOutDeps, url: URL, provider: PrincipalName): Pro
   const host = url.hostname.replace(/^\[|\]$/g, '');
   const listed = deps.addresses.allowsHost(host);
   const found = isIP(host) === 0 ? await lookup(host, { all: true }) : [{ address: host }];
-  const [first] = found;
-  if (first === undefined || !found.every(({ address }) => deps.addresses.allowsAddress(address, listed))) {
-    throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not one that may be called`);
-  }
-  return { url, host, address: first.address };
+  const addresses = found.map(({ address }) => address);
+  const address = addressToCall(addresses, (each) => deps.addresses.allowsAddress(each, listed));
+  if (address !== undefined) return { url, host, address };
+  throw new ProviderFailedError(`the endpoint of provider \`${provider}\` is not one that may be called`);
 }
 
 /** Whom to call. */
