@@ -33,6 +33,18 @@ for (const [kind, pair] of [
   });
 }
 
+test('the host is carried when it is given', (t) => {
+  const options = { domain: 'media', service: 'player', privateKey: ec.privateKey, keyId: '0', clock: new FakeClock() };
+  t.regex(createPrincipalTokenSource(options).get().token, /^v=S1;d=media;n=player;a=/);
+  const host = `${'h'.repeat(252)}.`;
+  t.true(
+    createPrincipalTokenSource({ ...options, host })
+      .get()
+      .token.startsWith(`v=S1;d=media;n=player;h=${host};a=`),
+  );
+  t.throws(() => createPrincipalTokenSource({ ...options, host: `${host}h` }), { message: 'host is not a host name' });
+});
+
 test('a principal token is kept while a quarter of its life remains', (t) => {
   const clock = new FakeClock();
   const options = { domain: 'media', service: 'player', privateKey: ec.privateKey, keyId: '0', clock };

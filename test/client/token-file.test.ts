@@ -31,6 +31,20 @@ test('an entry is read back', async (t) => {
   t.deepEqual([...(await new TokenFile(path).read(1000))], [['k', read]]);
 });
 
+test('an ID token is read back, and what is none is left out', async (t) => {
+  const withId = (idToken: unknown) => ({ ...entry, token: { ...token, idToken } });
+  const path = written(t, JSON.stringify({ version: 1, tokens: { k: withId('i'), n: withId(7) } }));
+  const tokens = await new TokenFile(path).read(1000);
+  t.deepEqual(tokens.get('k'), { ...read, token: { ...read.token, idToken: 'i' } });
+  t.deepEqual(tokens.get('n'), read);
+});
+
+test('a file that cannot be looked at is not an empty one', async (t) => {
+  const file = written(t, '{}');
+  const error = { instanceOf: SignetClientError, code: 'invalid-cache', message: 'tokenCacheFile cannot be read' };
+  await t.throwsAsync(new TokenFile(join(file, 'none')).read(1000), error);
+});
+
 const unused: [note: string, content: unknown][] = [
   ['null', null],
   ['a number', 7],

@@ -783,4 +783,58 @@ export const equivalent: readonly Equivalent[] = [
     to: "return value === undefined ? [] : [true ? value : value.join(', ')];",
     reason: 'Node joins the values of such a header itself; the condition tells the compiler so',
   },
+  {
+    file: 'client/src/http/back-off.ts',
+    from: "return error.code === 'unreachable' || (error.status !== undefined && error.status >= 500);",
+    to: "return error.code === 'unreachable' || (true && error.status >= 500);",
+    reason: 'nothing is not at least 500; the condition tells the compiler so',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return '';",
+    to: "if (cause instanceof Error && true && cause.code === 'ENOENT') return '';",
+    reason: 'what the file system throws is an error with a code; the condition tells the compiler so',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return '';",
+    to: "if (true && 'code' in cause && cause.code === 'ENOENT') return '';",
+    reason: 'what the file system throws is an error with a code; the condition tells the compiler so',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return '';",
+    to: "if (true && cause.code === 'ENOENT') return '';",
+    reason: 'what the file system throws is an error with a code; the condition tells the compiler so',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (typeof lifetimeMs !== 'number' || typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    to: "if (false || typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    reason: 'what is no whole number can have no life, for which it is looked at below',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (typeof lifetimeMs !== 'number' || typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    to: "if (typeof lifetimeMs !== 'number' || false || typeof accessToken !== 'string') return;",
+    reason: 'what is no whole number can have no life, for which it is looked at below',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (typeof lifetimeMs !== 'number' || typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    to: "if (false || typeof accessToken !== 'string') return;",
+    reason: 'what is no whole number can have no life, for which it is looked at below',
+  },
+  {
+    file: 'client/src/tokens/token-file.ts',
+    from: "if (typeof lifetimeMs !== 'number' || typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    to: "if (typeof lifetimeMs !== 'number' && typeof expiresAt !== 'number' || typeof accessToken !== 'string') return;",
+    reason: 'what is no whole number can have no life, for which it is looked at below',
+  },
+  {
+    file: 'client/src/http/http.ts',
+    from: 'if (size === 0) {',
+    to: 'if (true) {',
+    reason: 'an answer that is known to be too large is given up at its first bytes',
+  },
 ];

@@ -1,3 +1,4 @@
+import { isObject } from '../decode.ts';
 import { type ServerAnswer, SignetClientError } from '../errors.ts';
 import { parseHttpDate } from './http-date.ts';
 
@@ -17,12 +18,11 @@ function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
   } catch {
     return {};
   }
-  if (typeof json !== 'object' || json === null) return {};
-  const code = 'code' in json && typeof json.code === 'number' ? json.code : undefined;
-  const message = 'message' in json ? plain(json.message) : undefined;
-  const error = 'error' in json ? plain(json.error) : undefined;
+  if (!isObject(json)) return {};
+  const { code } = json;
+  const [message, error] = [plain(json['message']), plain(json['error'])];
   return {
-    ...(code === undefined ? {} : { serverCode: code }),
+    ...(typeof code === 'number' ? { serverCode: code } : {}),
     ...(message === undefined ? {} : { serverMessage: message }),
     ...(error === undefined ? {} : { serverError: error }),
   };

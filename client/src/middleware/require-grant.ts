@@ -1,9 +1,7 @@
-import { X509Certificate } from 'node:crypto';
 import {
   type ConnectionOptions,
   type NodeRequest,
   nodeRequests,
-  type ProtectedRequest,
   RequestRule,
   type RequiredAccess,
   type RuleOptions,
@@ -43,13 +41,15 @@ function refuse(status: Refusal['status'], message: string): Refusal {
   return { status, body: { code: status, message } };
 }
 
+type Seen = ReturnType<ReturnType<typeof nodeRequests>>;
+
 /** Whom to ask about, or why that is not known. */
 type Who =
   | { readonly principal: string; readonly thumbprint: string }
   | { readonly principalToken: string }
   | { readonly missing: string };
 
-function whoCalls(request: ProtectedRequest, by: RequireGrantOptions['by']): Who {
+function whoCalls(request: Seen, by: RequireGrantOptions['by']): Who {
   if (by === 'certificate') {
     return certificateHolder(request) ?? { missing: 'a service certificate is required' };
   }
@@ -59,14 +59,13 @@ function whoCalls(request: ProtectedRequest, by: RequireGrantOptions['by']): Who
 }
 
 /** Only a certificate that counts now and on this connection is here. A role certificate names no service. */
-function certificateHolder({ peer }: ProtectedRequest): { principal: string; thumbprint: string } | undefined {
-  if (peer.certificate === undefined) return undefined;
+function certificateHolder({ peer }: Seen): { principal: string; thumbprint: string } | undefined {
   const { certificate } = peer;
-  const bytes = typeof certificate === 'string' || certificate instanceof Uint8Array ? certificate : certificate.raw;
-  const names = new X509Certificate(bytes).subject.split('\n').filter((part) => part.startsWith('CN='));
+  if (certificate === undefined) return undefined;
+  const names = certificate.subject.split('\n').filter((part) => part.startsWith('CN='));
   const [name = '', ...others] = names.map((part) => part.slice(3).toLowerCase());
   if (others.length > 0 || !isPrincipalName(name)) return undefined;
-  return { principal: name, thumbprint: certificateThumbprint(bytes) };
+  return { principal: name, thumbprint: certificateThumbprint(certificate) };
 }
 
 /**

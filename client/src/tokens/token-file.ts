@@ -26,8 +26,7 @@ export class TokenFile {
 
   /** The kept tokens by their keys, without those whose life cannot be; a file with unreadable content is as good as an empty one. */
   async read(now: number): Promise<ReadonlyMap<string, CachedToken>> {
-    const text = await this.#readText();
-    return text === undefined ? new Map() : parse(text, now);
+    return parse(await this.#readText(), now);
   }
 
   /** Adds a token and drops those that have expired. */
@@ -47,7 +46,8 @@ export class TokenFile {
     await this.#writing;
   }
 
-  async #readText(): Promise<string | undefined> {
+  /** Empty when there is no file. */
+  async #readText(): Promise<string> {
     try {
       // O_NONBLOCK: opening a pipe must not wait for a writer
       await using file = await open(this.#path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
@@ -59,7 +59,7 @@ export class TokenFile {
       return await file.readFile('utf8');
     } catch (cause) {
       if (cause instanceof SignetClientError) throw cause;
-      if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return undefined;
+      if (cause instanceof Error && 'code' in cause && cause.code === 'ENOENT') return '';
       throw new SignetClientError('invalid-cache', 'tokenCacheFile cannot be read', { cause });
     }
   }

@@ -1,3 +1,4 @@
+import type { X509Certificate } from 'node:crypto';
 import type { ProtectedRequest } from './authorize.ts';
 import { ConnectionCertificates, type ConnectionOptions, type NodeSocket } from './connection-certificate.ts';
 
@@ -13,12 +14,16 @@ export interface NodeRequest {
   readonly stream?: { readonly session?: object | undefined };
 }
 
+interface SeenNodeRequest extends ProtectedRequest {
+  readonly peer: ProtectedRequest['peer'] & { readonly certificate?: X509Certificate };
+}
+
 /**
  * Turns requests of Node, HTTP/1 and HTTP/2, into what `authorize` takes. The certificate of the connection is there only when it
  * counts: verified, within its dates, and sure to be that of the connection (`authorities` and `secureServerOptions`).
  * Throws `PolicyEngineError('invalid-options')` for authorities that are none.
  */
-export function nodeRequests(options: ConnectionOptions = {}): (request: NodeRequest) => ProtectedRequest {
+export function nodeRequests(options: ConnectionOptions = {}): (request: NodeRequest) => SeenNodeRequest {
   const certificates = new ConnectionCertificates(options);
   return (request) => {
     const { socket } = request;

@@ -86,7 +86,12 @@ test('the certificate of a service, with its thumbprint, and no other', async (t
   t.is(asked[0]?.thumbprint?.length, 43);
   const needed = [403, 'a service certificate is required'];
   t.deepEqual((await ask(request(['Svc-Principal-Auth', 'x']), by)).answer, needed);
-  for (const name of ['catalog:role.reader', 'player']) {
+  for (const name of [
+    'catalog:role.reader',
+    'player',
+    'media.player, CN=media.editor',
+    'media.player, CN=media.player',
+  ]) {
     const other = (await makeCertificate({ name })).certificate;
     t.deepEqual((await ask(request([], other), by)).answer, needed, name);
   }
