@@ -1,4 +1,13 @@
-import { chmodSync, existsSync, mkdirSync, readFileSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
+import {
+  chmodSync,
+  existsSync,
+  mkdirSync,
+  readFileSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs';
 import { join } from 'node:path';
 import { SignetClientError } from '@signet/client';
 import test, { type ExecutionContext } from 'ava';
@@ -101,6 +110,16 @@ for (const mode of [0o640, 0o620, 0o610, 0o604, 0o602, 0o601]) {
     t.is(readFileSync(path, 'utf8'), text);
   });
 }
+
+test('a file of 16 MiB is read, one that is a byte larger is neither read nor replaced', async (t) => {
+  const path = written(t, '');
+  truncateSync(path, 16 << 20);
+  t.is((await new TokenFile(path).read(1000)).size, 0);
+  truncateSync(path, (16 << 20) + 1);
+  const error = { instanceOf: SignetClientError, code: 'invalid-cache' };
+  await t.throwsAsync(new TokenFile(path).read(1000), error);
+  await t.throwsAsync(new TokenFile(path).add('k', read, 1000), error);
+});
 
 test('a link and a folder are neither read nor replaced', async (t) => {
   const target = written(t, JSON.stringify({ version: 1, tokens: { k: entry } }));
