@@ -766,13 +766,13 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a floor that is undefined is the same as none',
   },
   {
-    file: 'server/src/certificates/issuer-files.ts',
+    file: 'server/src/x509/issuer-files.ts',
     from: "if (type === 'ec' && details?.namedCurve === 'prime256v1') return 'P-256';",
     to: "if (true && details?.namedCurve === 'prime256v1') return 'P-256';",
     reason: 'keys of other kinds have no named curve',
   },
   {
-    file: 'server/src/certificates/issuer-files.ts',
+    file: 'server/src/x509/issuer-files.ts',
     from: "if (type === 'ec' && details?.namedCurve === 'secp384r1') return 'P-384';",
     to: "if (true && details?.namedCurve === 'secp384r1') return 'P-384';",
     reason: 'keys of other kinds have no named curve',

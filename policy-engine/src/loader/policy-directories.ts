@@ -72,8 +72,7 @@ export class PolicyDirectories {
   }
 
   /**
-   * Opens every directory. Throws `PolicyEngineError`: `invalid-options` for an empty list, and for directories of several
-   * issuers when `keys` are not given; `keys-unavailable` when they are not given and a directory has none; `directory-unsafe`
+   * Opens every directory. Throws `PolicyEngineError`: `invalid-options` for directories of several issuers when `keys` are not given; `keys-unavailable` when they are not given and a directory has none; `directory-unsafe`
    * when others than its owner may write to a directory.
    */
   static async open(
@@ -81,7 +80,6 @@ export class PolicyDirectories {
     keys: KeySource | undefined,
   ): Promise<PolicyDirectories> {
     const paths = typeof options.policyDir === 'string' ? [options.policyDir] : options.policyDir;
-    if (paths.length === 0) throw new PolicyEngineError('invalid-options', '`policyDir` names no directory');
     const { floorFile } = options;
     const floors = await FloorFile.open(floorFile, (error) => reportFault(options, error, floorFile ?? ''));
     const opened: PolicyDirectory[] = [];

@@ -184,7 +184,7 @@ export class PolicyDirectory {
     const next = new Map(this.#bundles);
     let changed = await this.#dropWithdrawn(next);
     for (const [file] of this.#files) if (!names.has(file)) this.#files.delete(file);
-    for (const domain of next.keys()) if (!names.has(`${domain}${suffix}`)) changed = next.delete(domain) || changed;
+    for (const domain of next.keys()) if (!names.has(`${domain}${suffix}`)) changed = next.delete(domain);
     for (const [file, domain] of names) changed = (await this.#load(file, domain, next)) || changed;
     this.#scanned = this.#clock.now();
     if (!changed) return;

@@ -1,6 +1,6 @@
-import { createAuthorities } from '@signet/server/certificates/authority';
-import { createCrlPublisher } from '@signet/server/certificates/crl-publisher';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
+import { createAuthorities } from '@signet/server/x509/certificate-authority';
+import { createCrlPublisher } from '@signet/server/x509/crl-publisher';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { NotFoundError } from '@signet/server/errors';
 import test from 'ava';
 import { FakeClock } from '#support/clock';

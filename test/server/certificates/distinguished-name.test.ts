@@ -1,5 +1,5 @@
 import { DerError, DerReader } from '@signet/server/x509/der-reader';
-import { element, sequence, set } from '@signet/server/x509/der-writer';
+import { element, oid, sequence, set } from '@signet/server/x509/der-writer';
 import { readName } from '@signet/server/x509/distinguished-name';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
@@ -29,3 +29,24 @@ for (const [kind, tag, content, value] of kinds) {
       );
   });
 }
+
+const attribute = (type: Buffer, tag: number, text: string) => sequence(type, element(tag, Buffer.from(text)));
+const read = (...relative: Buffer[]) => readName(new DerReader(sequence(...relative)));
+
+test('an attribute that is not known has no value, of whatever kind it is', (t) => {
+  const unknown = set(attribute(oid('2.5.4.5'), 0x1e, 'media'));
+  const known = set(attribute(oids.commonName.der, 0x0c, 'media'));
+  t.deepEqual(read(unknown, known), [
+    { attribute: 'other', value: '', element: unknown },
+    { attribute: 'commonName', value: 'media', element: known },
+  ]);
+  t.deepEqual(read(), []);
+});
+
+test('a relative name has one attribute, and an attribute one value', (t) => {
+  const one = attribute(oids.commonName.der, 0x0c, 'media');
+  t.throws(() => read(set(one, one)), { instanceOf: DerError });
+  t.throws(() => read(set()), { instanceOf: DerError });
+  const twice = sequence(oids.commonName.der, element(0x0c, Buffer.from('a')), element(0x0c, Buffer.from('b')));
+  t.throws(() => read(set(twice)), { instanceOf: DerError });
+});

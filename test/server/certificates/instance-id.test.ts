@@ -1,7 +1,7 @@
 import 'reflect-metadata';
 import { GeneralName, type GeneralNameType, SubjectAlternativeNameExtension } from '@peculiar/x509';
-import { certificatesInPem, readCertificate } from '@signet/server/certificates/certificate-reader';
-import { carriesInstanceId } from '@signet/server/certificates/instance-id';
+import { certificatesInPem, readCertificate } from '@signet/server/x509/certificate-reader';
+import { carriesInstanceId } from '@signet/server/x509/instance-id';
 import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { certificatesInPem } from '@signet/server/certificates/certificate-reader';
-import { IssuerError, issuerFromPem } from '@signet/server/certificates/issuer-files';
+import { certificatesInPem } from '@signet/server/x509/certificate-reader';
+import { IssuerError, issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import { type CertificateWish, makeCertificate } from '#support/certificate-maker';
 import { openssl } from '#support/openssl';

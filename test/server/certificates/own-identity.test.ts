@@ -1,7 +1,7 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
-import { createAuthorities } from '@signet/server/certificates/authority';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
-import { createOwnIdentity } from '@signet/server/certificates/own-identity';
+import { createAuthorities } from '@signet/server/x509/certificate-authority';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { createOwnIdentity } from '@signet/server/x509/own-identity';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
