@@ -843,4 +843,22 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (false || !isServersOwn(outcome)) {',
     reason: 'an answer has neither the code nor the status of a failure; the condition tells the compiler so',
   },
+  {
+    file: 'policy-engine/src/loader/load-bundle.ts',
+    from: 'if (performance.now() - start < milliseconds) return;',
+    to: 'if (false) return;',
+    reason: 'when work lets others run in between is not what it comes to',
+  },
+  {
+    file: 'policy-engine/src/loader/load-bundle.ts',
+    from: 'if (performance.now() - start < milliseconds) return;',
+    to: 'if (performance.now() - start >= milliseconds) return;',
+    reason: 'when work lets others run in between is not what it comes to',
+  },
+  {
+    file: 'policy-engine/src/loader/load-bundle.ts',
+    from: 'if (performance.now() - start < milliseconds) return;',
+    to: 'if (performance.now() - start <= milliseconds) return;',
+    reason: 'when work lets others run in between is not what it comes to',
+  },
 ];

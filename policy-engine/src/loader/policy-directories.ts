@@ -72,8 +72,9 @@ export class PolicyDirectories {
   }
 
   /**
-   * Opens every directory. Throws `PolicyEngineError`: `invalid-options` for directories of several issuers when `keys` are not given; `keys-unavailable` when they are not given and a directory has none; `directory-unsafe`
-   * when others than its owner may write to a directory.
+   * Opens every directory. Throws `PolicyEngineError`: `invalid-options` for directories of several issuers when `keys` are not
+   * given; `keys-unavailable` when they are not given and a directory has none; `directory-unsafe` when others than its owner
+   * may write to a directory.
    */
   static async open(
     options: DirectoriesOptions & { clock: Clock },

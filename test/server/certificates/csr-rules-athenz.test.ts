@@ -339,7 +339,14 @@ const role = {
   role: parseRoleName('reader'),
   principal: parsePrincipalName('media.player'),
 };
-const roles: readonly (readonly [note: string, rules: NamingRules, asked: AskedName, fault: string | undefined])[] = [
+const notForRoles = (kind: string, name?: string) =>
+  `csr ${kind} name${name === undefined ? '' : ` \`${name}\``} is not for role certificates`;
+const roles: readonly (readonly [
+  note: string,
+  rules: NamingRules,
+  asked: AskedName,
+  fault: string | RegExp | undefined,
+])[] = [
   ['athenz: the older form in capitals', athenz, ['uri', 'spiffe://Catalog/ra/reader'], undefined],
   [
     'the older form',
@@ -365,12 +372,30 @@ const roles: readonly (readonly [note: string, rules: NamingRules, asked: AskedN
     ['uri', 'held.media.signet.test'],
     'csr uri name `held.media.signet.test` is not `spiffe://signet.test/ns/catalog/ra/reader`',
   ],
+  ['athenz: a held DNS name', athenz, ['dns', 'held.media.signet.test'], undefined],
+  ['a held DNS name', signet, ['dns', 'held.media.signet.test'], notForRoles('dns', 'held.media.signet.test')],
+  ['athenz: another DNS name', athenz, ['dns', 'x.media.signet.test'], notForRoles('dns', 'x.media.signet.test')],
+  ['athenz: an address', athenz, ['ip', Buffer.of(10, 0, 0, 1)], notForRoles('ip', '0a000001')],
+  ['athenz: a directory name', athenz, ['directory', Buffer.from('3000', 'hex')], notForRoles('other')],
+  ['the own email address', signet, ['email', 'media.player@signet.test'], undefined],
+  [
+    'the own name as a host',
+    signet,
+    ['dns', 'media.player@signet.test'],
+    notForRoles('dns', 'media.player@signet.test'),
+  ],
+  ['athenz: the principal', athenz, ['uri', 'athenz://principal/Media.player'], undefined],
+  ['athenz: another principal', athenz, ['uri', 'athenz://principal/media.editor'], /is not `spiffe/],
+  ['the principal', signet, ['uri', 'athenz://principal/media.player'], /is not `spiffe/],
+  ['the SPIFFE id of the role', signet, ['uri', 'spiffe://signet.test/ns/catalog/ra/reader'], undefined],
 ];
+/** Names in hexadecimal or without a text must not be taken for DNS names that read alike. */
+const held = new Set(['held.media.signet.test', '0a000001', '']);
 for (const [note, rules, asked, fault] of roles) {
   test(`role: ${note}`, (t) => {
     const shape = request({ commonNames: ['catalog:role.reader'], altNames: [asked] });
-    const act = () => grantRoleNames(shape, role, rules, new Set(['held.media.signet.test']));
-    if (fault === undefined) t.is(act().altNames.length, 1);
+    const act = () => grantRoleNames(shape, role, rules, held);
+    if (fault === undefined) t.true(act().altNames.some(({ kind }) => kind === asked[0]));
     else t.throws(act, { instanceOf: InvalidRequestError, message: fault });
   });
 }
