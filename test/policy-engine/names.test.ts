@@ -1,4 +1,17 @@
-import { parseDomainName, parseKeyId, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
+import {
+  foldAscii,
+  type PrincipalName,
+  parseActionName,
+  parseDomainName,
+  parseGroupName,
+  parseKeyId,
+  parsePathElement,
+  parsePolicyName,
+  parsePrincipalName,
+  parseRoleName,
+  parseServiceName,
+  splitPrincipal,
+} from '@signet/policy-engine/names';
 import test from 'ava';
 
 /* Names as they come from outside: what is folded, what is completed, and what is none. */
@@ -51,4 +64,31 @@ test('a name is as long as it may be, and one character longer it is none', (t) 
   t.throws(() => parsePrincipalName(long(most)), { message: /PrincipalName/ }, 'with `user.` before it it is too long');
   t.is(parsePrincipalName(`a:group.${long(most - 8)}`).length, most);
   t.throws(() => parsePrincipalName(`a:group.${long(most - 7)}`));
+});
+
+const cases: [parse: (value: unknown) => string, given: string, read: string][] = [
+  [parseDomainName, 'Media.Video', 'media.video'],
+  [parseServiceName, 'Player', 'player'],
+  [parseRoleName, 'Reader', 'reader'],
+  [parseGroupName, 'Readers', 'readers'],
+  [parsePolicyName, 'Base', 'base'],
+  [parseActionName, 'Read', 'read'],
+  [parseKeyId, 'V1-a.B_c', 'V1-a.B_c'],
+  [parsePathElement, 'I-0aB', 'I-0aB'],
+  [parsePrincipalName, 'Media.Player', 'media.player'],
+  [parsePrincipalName, 'Media:group.Readers', 'media:group.readers'],
+];
+for (const [parse, given, read] of cases) {
+  test(`${given} is read as ${read}`, (t) => t.is(parse(given), read));
+}
+
+test('a principal is taken apart at its last dot, unless it is a group or bare', (t) => {
+  const split = (name: string) => splitPrincipal(name as PrincipalName);
+  t.deepEqual<unknown, unknown>(split('a.b.c'), { domain: 'a.b', service: 'c' });
+  for (const none of ['a', '.a', 'a:group.b', '']) t.is(split(none), undefined, none);
+});
+
+test('only the letters from A to Z are folded', (t) => {
+  t.is(foldAscii('ABCxyzZÄÉİ'), 'abcxyzzÄÉİ');
+  t.is(foldAscii('äİ'), 'äİ');
 });

@@ -69,6 +69,28 @@ for (const options of [
   });
 }
 
+const badOptions: [options: unknown, name: string][] = [
+  [{ policyDir: ['x', 1] }, 'policyDir'],
+  [{ policyDir: ['x', ''] }, 'policyDir'],
+  [{ policyDir: { length: 1 } }, 'policyDir'],
+  [{ policyDir: [] }, 'policyDir'],
+  ['x', 'policyDir'],
+  [null, 'policyDir'],
+  [Object.assign(() => undefined, { policyDir: 'x' }), 'policyDir'],
+  [{ policyDir: 'x', issuers: ['i', 1] }, 'issuers'],
+  [{ policyDir: 'x', issuers: [''] }, 'issuers'],
+  [{ policyDir: 'x', issuers: 'i' }, 'issuers'],
+  [{ policyDir: 'x', issuers: null }, 'issuers'],
+  [{ policyDir: ['x'], floorFile: 7 }, 'floorFile'],
+  [{ policyDir: 'x', issuers: ['i'], floorFile: '' }, 'floorFile'],
+];
+for (const [options, name] of badOptions) {
+  test(`open names the option that it refuses: ${JSON.stringify(options) ?? 'a function'}`, async (t) => {
+    const error = await t.throwsAsync(Promise.resolve(Reflect.apply(PolicyEngine.open, PolicyEngine, [options])));
+    t.regex(error.message, new RegExp(`^\`${name}\` must be `));
+  });
+}
+
 function fails(): never {
   throw new Error('a getter that fails');
 }
@@ -110,5 +132,16 @@ for (const roles of [
     const asked = { domain: 'catalog', roles, action: 'read', resource: 'movie' };
     t.is(Reflect.apply(engine.decideRoles, engine, [asked]).status, 'DENY_TOKEN_INVALID');
     t.is(engine.decideRoles({ ...asked, roles: ['reader'] }).status, 'ALLOW');
+  });
+}
+
+for (const input of [null, undefined, 5, 'read', true]) {
+  test(`an assertion that is ${input} is told as none, in whatever place it is`, (t) => {
+    const good = { role: 'reader', action: 'read', resource: 'movie' };
+    for (const assertions of [[input], [good, input], [input, good]]) {
+      const message = 'policy `p` holds what is not an assertion';
+      const domains = { catalog: [{ name: 'p', assertions }] };
+      t.throws(() => Reflect.apply(PolicyEngine.fromDomains, PolicyEngine, [domains]), { message });
+    }
   });
 }

@@ -1,6 +1,7 @@
-import { renameSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, renameSync, rmSync, symlinkSync, truncateSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { PolicyEngineError } from '@signet/policy-engine';
+import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { createTestAuthority } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -133,3 +134,25 @@ test('a directory that is away tells nothing but the look, and what was in force
   renameSync(`${policyDir}.away`, policyDir);
   t.is(await look(), 'look');
 });
+
+const unreadable: [note: string, put: (path: string) => void, problem: string][] = [
+  ['a folder', (path) => mkdirSync(path), 'it is not a regular file'],
+  ['a link to nowhere', (path) => symlinkSync('none', path), 'it leads nowhere'],
+  [
+    'too large a file',
+    (path) => {
+      writeFileSync(path, '');
+      truncateSync(path, 1 << 30);
+    },
+    `it is larger than ${maxBundleBytes} bytes`,
+  ],
+];
+for (const [note, put, problem] of unreadable) {
+  test(`why a file cannot be used: ${note}`, async (t) => {
+    const { directory, look, policyDir } = await world(t);
+    put(join(policyDir, 'other.pol'));
+    t.is(await look(), 'look');
+    const { error } = directory.errors.get('other.pol') ?? {};
+    t.deepEqual([error?.code, error?.message], ['bundle-unreadable', `bundle cannot be used: ${problem}`]);
+  });
+}

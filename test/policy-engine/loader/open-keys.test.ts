@@ -13,10 +13,14 @@ import { internals } from '../../limits/row.ts';
 const { openKeys } = await internals<{
   openKeys(keys: unknown, clock: TestClock): Promise<{ source: KeySource; close(): void }>;
 }>('policy-engine/src/loader/open-keys.ts');
+const { fetchWithTls } = await internals<{
+  fetchWithTls(tls: object): (url: string, init: object) => Promise<unknown>;
+}>('policy-engine/src/loader/tls-fetch.ts');
 const { systemCode } = await internals<{ systemCode(error: unknown): string }>('policy-engine/src/loader/read-file.ts');
 
 const clock = new TestClock();
-const { keys: list } = await createTestAuthority({ clock });
+const authority = await createTestAuthority({ clock });
+const { keys: list } = authority;
 const [{ kid } = { kid: '' }] = list.keys;
 const text = JSON.stringify(list);
 
@@ -76,6 +80,7 @@ test('a fetch of the caller is asked, and a file keeps what it answered', async 
   const { asked, fetch, url } = remote();
   t.not(await (await open(t, { url, fetch, cacheFile })).find(kid, 'token'), undefined);
   t.deepEqual(asked, [url]);
+  t.is((await open(t, { url, fetch })).error, undefined, 'nothing is kept where nothing is to be');
   const down = () => Promise.reject(new Error('down'));
   t.not(await (await open(t, { url, fetch: down, cacheFile })).find(kid, 'token'), undefined, 'a restart');
   await t.throwsAsync(openKeys({ url, fetch: down }, clock), { code: 'keys-unavailable' } as never);
@@ -85,7 +90,7 @@ test('a store of the caller is used', async (t) => {
   const { fetch, url } = remote();
   const written: string[] = [];
   const store = { read: async () => undefined, write: async (kept: string) => void written.push(kept) };
-  await open(t, { url, fetch, store });
+  t.is((await open(t, { url, fetch, store })).error, undefined);
   t.is(written.length, 1);
 });
 
@@ -100,6 +105,15 @@ for (const [one, other, options] of [
     } as never);
   });
 }
+
+test('without authorities of its own, or with any, a fetch fails by the connection alone', async (t) => {
+  const ask = (tls: object) =>
+    fetchWithTls(tls)('https://127.0.0.1:1/', { headers: {}, signal: AbortSignal.timeout(60_000) });
+  const { ca } = authority;
+  for (const tls of [{}, { ca: ca.pem }, { ca: [ca.pem, ca.pem] }, { cert: ca.pem, key: ca.key }, () => ({})]) {
+    await t.throwsAsync((async () => ask(tls))(), { code: 'ECONNREFUSED' } as never);
+  }
+});
 
 test('the name of a fault of the file system', (t) => {
   t.is(systemCode(Object.assign(new Error('x'), { code: 'ENOSPC' })), 'ENOSPC');

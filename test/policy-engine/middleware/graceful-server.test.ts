@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http';
 import { createServer as createTlsServer } from 'node:https';
 import { connect, createServer as createNetServer, type Socket } from 'node:net';
 import { text } from 'node:stream/consumers';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { connect as connectTls } from 'node:tls';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { TestAuthority } from '@signet/policy-engine/testing';
@@ -56,6 +57,20 @@ test('a request that comes on an idle connection while the server stops is answe
   socket.write(get);
   await once(socket, 'data');
   const closed = graceful.close({ idleMs: 20_000 });
+  socket.write(get);
+  t.regex(await text(socket), /connection: close[\s\S]*done/i);
+  await closed;
+});
+
+test('an idle connection is left open until nothing was asked on it for long enough', async (t) => {
+  const { server, graceful, socket, release } = await start();
+  release();
+  socket.write(get);
+  await once(socket, 'data');
+  const closed = graceful.close({ idleMs: 60_000, deadlineMs: 120_000 });
+  // The first look at the connections follows the end of the port.
+  while (server.listening) await nextTurn();
+  for (let turn = 0; turn < 5; turn += 1) await nextTurn();
   socket.write(get);
   t.regex(await text(socket), /connection: close[\s\S]*done/i);
   await closed;

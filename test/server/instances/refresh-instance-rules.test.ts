@@ -1,3 +1,4 @@
+import { X509Certificate } from 'node:crypto';
 import { parseServiceName } from '@signet/policy-engine/names';
 import { DomainError } from '@signet/server/errors';
 import type { Attested } from '@signet/server/instances/attestation/attestation';
@@ -203,4 +204,24 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
 ];
 for (const [note, ask, expected] of cases) {
   test(`a refresh: ${note}`, async (t) => t.deepEqual(await outcome(ask), [...expected]));
+}
+
+const [clientAuth, serverAuth] = ['1.3.6.1.5.5.7.3.2', '1.3.6.1.5.5.7.3.1'];
+for (const [clientOnly, usage, expected] of [
+  [false, 'both', [serverAuth, clientAuth]],
+  [false, 'client', [clientAuth]],
+  [true, 'both', [clientAuth]],
+  [true, 'client', [clientAuth]],
+] as const) {
+  test(`an instance that registered for ${clientOnly ? 'clients' : 'both'}, while its provider says ${usage}`, async (t) => {
+    const { deps } = instanceDeps({
+      snapshot: snapshotOf(),
+      standing: { ...standing, clientOnly },
+      attested: { usage },
+    });
+    const information = { attestationData: '', csr, ssh: undefined, hostname: undefined, cloud: undefined };
+    const asked = { ...information, requestedSeconds: undefined };
+    const { x509Certificate = '' } = await refreshInstance(deps, callerOf('media.player'), instanceKey, asked);
+    t.deepEqual(new Set(new X509Certificate(x509Certificate).keyUsage), new Set(expected));
+  });
 }
