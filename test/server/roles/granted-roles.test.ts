@@ -25,6 +25,11 @@ const cases: readonly Case[] = [
     expect: ['admin', 'reader', 'writer'],
   },
   {
+    note: 'two roles, sorted by name',
+    domains: { catalog: { roles: { writer: ['media.player'], admin: ['media.player'] } } },
+    expect: ['admin', 'writer'],
+  },
+  {
     note: 'role names are whole names: `admin` is not `dbadmin`',
     domains: { catalog: { roles: { admin: [], dbadmin: ['media.player'] } } },
     expect: ['dbadmin'],
