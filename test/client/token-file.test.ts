@@ -88,6 +88,8 @@ const bad: [note: string, entry: unknown][] = [
   ['no access token', { ...entry, token: { ...token, accessToken: undefined } }],
   ['an access token that is a number', { ...entry, token: { ...token, accessToken: 7 } }],
   ['a life of nought', { ...entry, lifetimeMs: 0 }],
+  ['a life of nought that is over', { lifetimeMs: 0, token: { ...token, expiresAt: 1000 } }],
+  ['a life of less than nought', { lifetimeMs: -100, token: { ...token, expiresAt: 900 } }],
   ['an end past its life', { ...entry, token: { ...token, expiresAt: 2001 } }],
   ['an end that is not an integer', { ...entry, token: { ...token, expiresAt: 1500.5 } }],
   ['a scope that is a string', { ...entry, token: { ...token, scope: 'd:role.r' } }],

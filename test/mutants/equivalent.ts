@@ -939,4 +939,16 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (false) return undefined;',
     reason: 'a tenant has the service, or is refused before; the condition tells the compiler so',
   },
+  {
+    file: 'client/src/http/answer-error.ts',
+    from: '...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),',
+    to: '...(false ? {} : { retryAfterSeconds }),',
+    reason: 'what is undefined is the same as absent',
+  },
+  {
+    file: 'client/src/http/agents.ts',
+    from: 'if (this.closed.aborted) return;',
+    to: 'if (false) return;',
+    reason: 'what was ended is ended again, which changes nothing',
+  },
 ];
