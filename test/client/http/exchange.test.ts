@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { SignetClientError } from '@signet/client';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
@@ -184,16 +185,28 @@ test('a server that failed is asked last the next time, until it answers', async
   t.is(origins().join(' '), 'one two two two one one');
 });
 
+/** What comes of work soon after a signal, and not when the wait would be over. */
+async function atOnce(signal: AbortSignal, work: Promise<unknown>): Promise<unknown> {
+  const late = new Promise<never>((_, reject) => {
+    signal.addEventListener('abort', async () => {
+      for (let turn = 0; turn < 100; turn += 1) await nextTurn();
+      reject(new Error('it goes on waiting'));
+    });
+  });
+  return Promise.race([work, late]);
+}
+
 test('who gives up while a request waits for its next try is told so, and so is who closes the client', async (t) => {
   const aborting = new AbortController();
   const aborted = world([again(30)], { retries: 1 });
   aborted.hooks.onSent = () => setImmediate(() => aborting.abort());
-  await t.throwsAsync(aborted.http.send({ ...request, signal: aborting.signal }), { code: 'aborted' } as never);
+  const giving = aborted.http.send({ ...request, signal: aborting.signal });
+  await t.throwsAsync(atOnce(aborting.signal, giving), { code: 'aborted' } as never);
   for (const signal of [undefined, new AbortController().signal]) {
     const closed = world([again(30)], { retries: 1 });
     closed.hooks.onSent = () => setImmediate(() => closed.closing.abort());
     const sending = closed.http.send({ ...request, ...(signal && { signal }) });
-    await t.throwsAsync(sending, { code: 'closed' } as never);
+    await t.throwsAsync(atOnce(closed.closing.signal, sending), { code: 'closed' } as never);
   }
 });
 
