@@ -922,13 +922,13 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a member that begins with a colon is none, and was refused when it was parsed',
   },
   {
-    file: 'server/src/certificates/ssh/authority.ts',
+    file: 'server/src/ssh/ssh-authority.ts',
     from: "const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';",
     to: "const code = error instanceof Error && true ? String(error.code) : 'unreadable';",
     reason: 'what the file system throws has a code; the condition tells the compiler so',
   },
   {
-    file: 'server/src/certificates/crl.ts',
+    file: 'server/src/x509/crl.ts',
     from: 'for (let start = 0; start < revoked.length; start += entriesAtOnce) {',
     to: 'for (let start = 0; start <= revoked.length; start += entriesAtOnce) {',
     reason: 'past the last entry there is none, and nothing is written for it',
@@ -950,5 +950,11 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (this.closed.aborted) return;',
     to: 'if (false) return;',
     reason: 'what was ended is ended again, which changes nothing',
+  },
+  {
+    file: 'policy-engine/src/token/token-cache.ts',
+    from: 'if (this.#maxEntries <= 0) return;',
+    to: 'if (this.#maxEntries < 0) return;',
+    reason: 'where none may be held, what is put in goes at once',
   },
 ];

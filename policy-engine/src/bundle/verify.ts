@@ -113,9 +113,12 @@ function readJws(value: unknown): Jws {
 /** The members that a protected header may have; anything else could change what the signature means. */
 const headerMembers: ReadonlySet<string> = new Set(['kid', 'alg', 'typ']);
 
+/** Longest protected header, as it is written. */
+const maxHeaderLength = 1024;
+
 /** The `kid` of the protected header, after the header was found to be one that we understand. */
 function readHeader(jws: Jws): string {
-  const bytes = jws.protected.length > 1024 ? undefined : decodeBase64url(jws.protected);
+  const bytes = jws.protected.length > maxHeaderLength ? undefined : decodeBase64url(jws.protected);
   if (bytes === undefined) throw malformed('`protected` is not base64url');
   const header = parseHeader(bytes);
   if (!isRecord(header) || Object.keys(header).some((member) => !headerMembers.has(member))) {

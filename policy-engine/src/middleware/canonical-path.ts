@@ -1,3 +1,6 @@
+/** Longest path that is looked at, in UTF-16 code units. */
+const maxPathLength = 8192;
+
 /**
  * The one form of a request path that rules see: percent codes decoded exactly once, no trailing `/`, query cut off.
  * A path that two programs could read differently is refused, not repaired: empty, `.` and `..` segments (also encoded),
@@ -6,7 +9,7 @@
 export function canonicalPath(target: string): string | undefined {
   const end = target.search(/[?#]/);
   const raw = end < 0 ? target : target.slice(0, end);
-  if (!raw.startsWith('/') || raw.length > 8192) return undefined;
+  if (!raw.startsWith('/') || raw.length > maxPathLength) return undefined;
   if (/%2f|%25|%5c|\\/i.test(raw)) return undefined;
   const decoded = decodeOnce(raw);
   if (decoded === undefined || hasControlCharacter(decoded)) return undefined;

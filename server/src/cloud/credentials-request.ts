@@ -15,6 +15,7 @@ export interface CredentialsRequest {
  * then a role name of letters, digits and `-._=+@,`. The cloud allows 64 characters in a name and 512 in a path.
  */
 const roleName = /^(?:[a-zA-Z0-9][a-zA-Z0-9\-._]*\/)*[a-zA-Z0-9\-._=+@,]{1,64}$/;
+const maxRoleLength = 576;
 const externalIdGrammar = /^[\w+=,.@:/-]{2,1224}$/;
 
 /** Throws `InvalidRequestError` that names the field. */
@@ -23,7 +24,7 @@ export function parseCredentialsRequest(
   role: string,
   query: { durationSeconds?: string | undefined; externalId?: string | undefined },
 ): CredentialsRequest {
-  if (role.length > 576 || !roleName.test(role))
+  if (role.length > maxRoleLength || !roleName.test(role))
     throw new InvalidRequestError('roleName is not a valid AWSArnRoleName');
   const { durationSeconds, externalId } = query;
   if (externalId !== undefined && !externalIdGrammar.test(externalId)) {

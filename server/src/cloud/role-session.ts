@@ -38,9 +38,12 @@ export function roleSession(account: string, principal: PrincipalName, request: 
   };
 }
 
+/** The cloud allows so many characters in the name of a session. */
+const maxNameLength = 64;
+
 /** A principal that is too long keeps its start and gets a digest, so that two principals never share a name. */
 function sessionName(principal: PrincipalName): string {
-  if (principal.length <= 64) return principal;
+  if (principal.length <= maxNameLength) return principal;
   const digest = createHash('sha256').update(principal).digest('hex').slice(0, 16);
   return `${principal.slice(0, 47)}-${digest}`;
 }

@@ -32,11 +32,14 @@ export function parseLogin(text: string, loginDomain: DomainName): SshLogin {
   return { principal, domain, resource: `${domain}:ssh.${login}` };
 }
 
+/** RFC 1035 §2.3.4, without the dot at the end. */
+const maxHostLength = 253;
 const hostGrammar = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?(?:\.[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?)*$/;
 
 /** Reads a host name; answers it in lower case. No patterns: OpenSSH compares the principals of hosts as patterns in places. */
 export function parseHostName(text: string): string {
   const folded = text.toLowerCase();
-  if (folded.length > 253 || !hostGrammar.test(folded)) throw new InvalidRequestError('principals must be host names');
+  if (folded.length > maxHostLength || !hostGrammar.test(folded))
+    throw new InvalidRequestError('principals must be host names');
   return folded;
 }

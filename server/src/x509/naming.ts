@@ -68,12 +68,19 @@ export function hostNamesOf(dnsNames: readonly string[], ownName: string | undef
   return dnsNames.filter((name) => !name.startsWith('*') && (name === ownName || !isInstanceName(name)));
 }
 
+/** RFC 1035 §2.3.4, without the dot at the end. */
+const maxNameLength = 253;
+const maxLabelLength = 63;
 const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?';
 const dnsGrammar = new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label})+$`);
 
 /** Whether a text is a host name of two labels or more, perhaps with `*` as the first. */
 export function isDnsName(name: string): boolean {
-  return name.length <= 253 && dnsGrammar.test(name) && name.split('.').every((part) => part.length <= 63);
+  return (
+    name.length <= maxNameLength &&
+    dnsGrammar.test(name) &&
+    name.split('.').every((part) => part.length <= maxLabelLength)
+  );
 }
 
 /** Labels of a name that are looked at; each end of a name is a question to the policy. */

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine';
 import { buildBundle, signBundle, verifyBundle } from '@signet/policy-engine/bundle';
 import { systemClock } from '@signet/policy-engine/clock';
+import { canonicalPath } from '@signet/policy-engine/http';
 import { instanceHostName, parseDomainName } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { verifyAccessToken } from '@signet/policy-engine/token';
@@ -87,6 +88,14 @@ export const engineRows: readonly Row[] = [
       privateKey,
     });
     await verifyBundle(JSON.stringify(bundle), { domain: parseDomainName('d'), keys, now: 0 });
+  }),
+  maximum('policy-engine/src/bundle/verify.ts', 'maxHeaderLength', async (length) => {
+    const text = JSON.stringify({ payload: 'e30', protected: 'A'.repeat(length), signature: 'e30' });
+    const options = { domain: parseDomainName('d'), keys: noKeys, now: 0 };
+    return (await refusal(() => verifyBundle(text, options))).includes('the protected header is not JSON');
+  }),
+  maximum('policy-engine/src/middleware/canonical-path.ts', 'maxPathLength', (length) => {
+    return canonicalPath(`/${'a'.repeat(length - 1)}?${'b'.repeat(9)}`) !== undefined;
   }),
   maximum('policy-engine/src/bundle/succession.ts', 'maxVersionJump', async (jump) => {
     const { refuseSuccessor } = await internals<{ refuseSuccessor(next: object, floor: object): Error | undefined }>(

@@ -6,6 +6,7 @@ import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { openClientTrust } from '@signet/server/http/client-trust';
 import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
 import { parseSshCsr, requestSchema } from '@signet/server/ssh/ssh-csr';
+import { parseHostName } from '@signet/server/ssh/ssh-names';
 import { hostProfile, type SshRules, userProfile } from '@signet/server/ssh/ssh-profile';
 import { parseSshPublicKey } from '@signet/server/ssh/ssh-public-key';
 import { writeMpint, writeString } from '@signet/server/ssh/wire';
@@ -16,7 +17,7 @@ import { checkDer, DerReader } from '@signet/server/x509/der-reader';
 import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
 import { readName, relativeName } from '@signet/server/x509/distinguished-name';
 import { openIssuers } from '@signet/server/x509/issuers';
-import { suffixesOf } from '@signet/server/x509/naming';
+import { isDnsName, suffixesOf } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import { readAltNames, writeAltNames } from '@signet/server/x509/subject-alt-names';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
@@ -60,6 +61,9 @@ const wireRequest = {
 };
 
 const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+
+/** A host name of so many characters, with labels of sixty and a shorter last one. */
+const hostOf = (length: number) => `${'a'.repeat(60)}.`.repeat(4).concat('b'.repeat(length - 244));
 
 export const certificateRows: readonly Row[] = [
   maximum('server/src/x509/certificate-authority.ts', 'maxCommonName', async (length) => {
@@ -114,6 +118,9 @@ export const certificateRows: readonly Row[] = [
   }),
   minimum('server/src/x509/subject-key.ts', 'minRsaBits', rsaSubjectKey),
   maximum('server/src/x509/subject-key.ts', 'maxRsaBits', rsaSubjectKey),
+  maximum('server/src/x509/naming.ts', 'maxNameLength', (length) => isDnsName(hostOf(length))),
+  maximum('server/src/x509/naming.ts', 'maxLabelLength', (length) => isDnsName(`a.${'b'.repeat(length)}.c`)),
+  maximum('server/src/ssh/ssh-names.ts', 'maxHostLength', (length) => parseHostName(hostOf(length))),
   maximum('server/src/ssh/inspect-ssh.ts', 'maxCertificateLength', async (length) => {
     const message = await refusal(() => readSshCertificate(Buffer.alloc(length)));
     return message !== '' && !message.includes('too long');

@@ -8,6 +8,8 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { compileConditions } from '@signet/policy-engine/policy';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
+import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
+import { roleSession } from '@signet/server/cloud/role-session';
 import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
 import { countConnectionFailures } from '@signet/server/http/connection-failures';
 import { lingeringAnswer } from '@signet/server/http/lingering-answer';
@@ -18,6 +20,7 @@ import { contextClasses } from '@signet/server/impact/contexts';
 import { type AttestationRequest, ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { createCallOut, readBounded } from '@signet/server/instances/attestation/call-out';
 import { confirmationSchema } from '@signet/server/instances/attestation/confirmation';
+import { joinTokenProvider } from '@signet/server/instances/attestation/join-token';
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
@@ -303,6 +306,36 @@ export const serverRows: readonly Row[] = [
       .join('');
     const result = parseYaml('d.yaml', text);
     return result.kind === 'bad' && result.problems.length === count;
+  }),
+  maximum('server/src/management/documents/members.ts', 'maxPrefixLength', (length) => {
+    const member = `${'m'.repeat(length - 2)}.*`;
+    return parseDomainDocument('d.yaml', `domain: d\nroles:\n  r:\n    members:\n      - ${member}\n`).kind === 'ok';
+  }),
+  maximum('server/src/management/documents/parse-document.ts', 'maxUrlLength', (length) => {
+    const url = 'https://a.test/'.padEnd(length, 'x');
+    return parseDomainDocument('d.yaml', `domain: d\nservices:\n  s:\n    endpoint: ${url}\n`).kind === 'ok';
+  }),
+  maximum('server/src/instances/attestation/join-token.ts', 'maxTokenLength', async (length) => {
+    let asked = 0;
+    const spendJoinToken = async () => {
+      asked += 1;
+      return true;
+    };
+    const { attest } = joinTokenProvider({ instances: { spendJoinToken }, clock });
+    await refusal(() =>
+      attest({ operation: 'register', attestationData: 'signet-join-'.padEnd(length, 'x') } as never),
+    );
+    return asked === 1;
+  }),
+  maximum('server/src/cloud/credentials-request.ts', 'maxRoleLength', (length) => {
+    const name = 'n'.repeat(64);
+    const role = `${'p'.repeat(length - name.length - 1)}/${name}`;
+    parseCredentialsRequest(parseDomainName('d'), role, {});
+  }),
+  maximum('server/src/cloud/role-session.ts', 'maxNameLength', (length) => {
+    const principal = parsePrincipalName(`d.${'s'.repeat(length - 2)}`);
+    const request = { domain: parseDomainName('d'), role: 'r' };
+    return roleSession('1', principal, request).sessionName === principal;
   }),
   maximum('server/src/management/documents/role-names.ts', 'maxPatternWork', (work) => {
     // One step for each name that does not begin the pattern.

@@ -49,6 +49,7 @@ const malformed: [note: string, value: unknown, problem: string][] = [
   ['a version with a fraction', { ...good, version: 0.5 }, '`version` must be an integer'],
   ['a time of change that is a number', { ...good, modified: 1 }, '`modified` is not a time'],
   ['a time of issue that is not a time', { ...good, issued: 'now' }, '`issued` is not a time'],
+  ['a time of issue in a list', { ...good, issued: [good.issued] }, '`issued` is not a time'],
   ['no expiry', { ...good, expires: undefined }, '`expires` is not a time'],
   ['an expiry at the time of issue', { ...good, expires: good.issued }, '`expires` is not after `issued`'],
   ['a policy that is null', { ...good, policyData: { domain: 'd', policies: [null] } }, '`policy` must be an object'],

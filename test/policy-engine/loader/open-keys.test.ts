@@ -55,6 +55,9 @@ const bad: [note: string, place: (folder: string) => unknown, code: string, mess
     /not an address of a local/,
   ],
   ['an address without TLS', () => 'http://localhost/keys', 'invalid-options', /is not `https:` address/],
+  ['an address with a user', () => 'https://user@localhost/keys', 'invalid-options', /without a user$/],
+  ['an address with a password', () => 'https://:secret@localhost/keys', 'invalid-options', /without a user$/],
+  ['no address', () => 'https://', 'invalid-options', /without a user$/],
   ['an address without TLS, parsed', () => new URL('http://localhost/keys'), 'invalid-options', /is not `https:` add/],
 ];
 for (const [note, place, code, message] of bad) {

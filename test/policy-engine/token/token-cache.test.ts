@@ -1,7 +1,18 @@
 import { type CryptoKey, type KeySource, staticKeys } from '@signet/policy-engine';
 import { createTestAuthority } from '@signet/policy-engine/testing';
 import test from 'ava';
+import { internals } from '../../limits/row.ts';
 
+interface Cache {
+  readonly size: number;
+  get(text: string, now: number, revision: number | undefined): object | undefined;
+  set(text: string, token: object, now: number, revision: number | undefined): void;
+  delete(text: string): void;
+  clear(): void;
+}
+const { TokenCache } = await internals<{
+  TokenCache: new (maxEntries: number, maxCharacters?: number) => Cache;
+}>('policy-engine/src/token/token-cache.ts');
 const domains = {
   catalog: [{ name: 'catalog:policy.p', assertions: [{ role: 'reader', action: 'read', resource: 'catalog:movie' }] }],
 };
@@ -77,4 +88,54 @@ test('a failing key source denies and is asked again', async (t) => {
   t.is((await engine.decide({ ...request, token })).status, 'DENY_TOKEN_INVALID');
   fails = false;
   t.is((await engine.decide({ ...request, token })).status, 'ALLOW');
+});
+
+const verified = { expires: 1000 };
+
+test('the cache holds as many characters as it may, whatever the number of tokens', (t) => {
+  const cache = new TokenCache(10, 8);
+  const kept = () =>
+    ['aaaa', 'bbbb', 'c', 'dddddddd', 'eeeeeeeee'].filter((text) => cache.get(text, 0, 1) !== undefined);
+  cache.set('aaaa', verified, 0, 1);
+  cache.set('bbbb', verified, 0, 1);
+  t.deepEqual(kept(), ['aaaa', 'bbbb']);
+  cache.set('bbbb', verified, 0, 1);
+  t.deepEqual(kept(), ['aaaa', 'bbbb'], 'the same text counts once');
+  cache.set('c', verified, 0, 1);
+  t.deepEqual(kept(), ['bbbb', 'c']);
+  cache.delete('none');
+  cache.set('dddddddd', verified, 0, 1);
+  t.deepEqual(kept(), ['dddddddd']);
+  cache.set('eeeeeeeee', verified, 0, 1);
+  t.deepEqual([kept(), cache.size], [[], 0], 'one that is too long is not kept');
+  cache.set('aaaa', verified, 0, 1);
+  cache.clear();
+  cache.set('dddddddd', verified, 0, 1);
+  t.deepEqual(kept(), ['dddddddd']);
+});
+
+test('the cache holds no token where none may be held', (t) => {
+  for (const maxEntries of [0, -1]) {
+    const cache = new TokenCache(maxEntries);
+    cache.set('a', verified, 0, 1);
+    t.is(cache.size, 0);
+  }
+});
+
+test('a token is kept for the revision of the keys that it was verified with, until its end or for a minute', (t) => {
+  const ages: [revision: number | undefined, now: number, isKept: boolean][] = [
+    [1, 999_999, true],
+    [1, 1_000_000, false],
+    [undefined, 59_999, true],
+    [undefined, 60_000, false],
+  ];
+  for (const [revision, now, isKept] of ages) {
+    const cache = new TokenCache(2);
+    cache.set('a', verified, 0, revision);
+    t.is(cache.get('a', now, revision) !== undefined, isKept, `${revision} ${now}`);
+    t.is(cache.size, isKept ? 1 : 0);
+    cache.set('a', verified, 0, revision);
+    t.is(cache.get('a', 0, 2), undefined);
+    t.is(cache.size, 0);
+  }
 });

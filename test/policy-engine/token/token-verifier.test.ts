@@ -75,6 +75,10 @@ const incomplete: [note: string, rules: VerifierRules, name: string][] = [
   ['no issuer', { ...rules, issuers: [] }, 'issuers'],
   ['no audience', { ...rules, audiences: [] }, 'audiences'],
   ['an empty audience', { ...rules, audiences: [''] }, 'audiences'],
+  ['an empty audience after one', { ...rules, audiences: ['catalog', ''] }, 'audiences'],
+  ['an audience that is a number after one', { ...rules, audiences: ['catalog', 7] as never }, 'audiences'],
+  ['an audience that is a string', { ...rules, audiences: 'catalog' as never }, 'audiences'],
+  ['an empty issuer before one', { ...rules, issuers: ['', 'https://signet.test/v1'] }, 'issuers'],
   ['audiences left out', JSON.parse('{"issuers":["https://signet.test/v1"]}'), 'audiences'],
   ['issuers left out', JSON.parse('{"audiences":["catalog"]}'), 'issuers'],
 ];

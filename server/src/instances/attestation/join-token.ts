@@ -7,6 +7,8 @@ import type { InstanceKey, InstanceStore } from '../../model/instance-store.ts';
 import { type AttestationProvider, plainlyAttested } from './attestation.ts';
 
 const prefix = 'signet-join-';
+/** What is longer is no join token, and the store is not asked for it. */
+const maxTokenLength = 128;
 
 /* The store holds digests only: who reads it cannot register anything. */
 function digestOf(text: string): string {
@@ -48,7 +50,7 @@ export function joinTokenProvider(deps: {
     async attest(request) {
       if (request.operation === 'refresh') return plainlyAttested;
       const { provider, domain, service, instanceId, attestationData } = request;
-      const isToken = attestationData.startsWith(prefix) && attestationData.length <= 128;
+      const isToken = attestationData.startsWith(prefix) && attestationData.length <= maxTokenLength;
       const key = { provider, domain, service, instanceId };
       const joinToken = digestOf(attestationData);
       const spent = isToken && (await deps.instances.spendJoinToken(joinToken, key, epochSeconds(deps.clock)));

@@ -68,10 +68,13 @@ function rightName(text: string, kind: 'role' | 'group'): string | undefined {
   }
 }
 
+/** Longest prefix of names that may be a member. */
+const maxPrefixLength = 256;
+
 function memberName(text: string, kind: 'role' | 'group'): string {
   if (text.includes('*')) {
     if (kind === 'group') throw new InvalidRequestError('a group has no pattern members');
-    if (text === '*' || (prefixGrammar.test(text) && text.length <= 256)) return foldAscii(text);
+    if (text === '*' || (prefixGrammar.test(text) && text.length <= maxPrefixLength)) return foldAscii(text);
     throw new InvalidRequestError('a pattern is `*`, or a prefix such as `media.*`, with one `*` at its end');
   }
   if (text.includes(':') && kind === 'group') throw new InvalidRequestError('a group has no groups as members');

@@ -168,8 +168,10 @@ function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath): Se
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
+const maxUrlLength = 1024;
+
 function httpsUrl(text: string): string {
-  const url = text.length <= 1024 ? URL.parse(text) : null;
+  const url = text.length <= maxUrlLength ? URL.parse(text) : null;
   if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') {
     throw new InvalidRequestError('must be an `https:` address without user name and fragment');
   }
