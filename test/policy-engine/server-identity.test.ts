@@ -42,7 +42,7 @@ test('the name of the host is checked in any case', (t) => {
   }
 });
 
-for (const wanted of ['', 'server', 'sys:group.server', 'a b.c', 'spiffe://', 'https://x/y', 7, null]) {
+for (const wanted of ['', 'server', 'sys:group.server', 'a b.c', 'spiffe://', 'https://x/y', 7, null, [id]]) {
   test(`no identity of a server: ${wanted}`, (t) => {
     t.throws(() => checkServerIs(wanted as never), { message: /^`serverIdentity` must be/ });
   });
