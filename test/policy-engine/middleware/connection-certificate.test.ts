@@ -1,4 +1,5 @@
 import type { X509Certificate } from 'node:crypto';
+import { EventEmitter } from 'node:events';
 import test from 'ava';
 import { makeCertificate } from '#support/certificate-maker';
 import { internals } from '../../limits/row.ts';
@@ -57,4 +58,18 @@ test('a server that refuses renegotiation, or speaks TLS 1.3, is not warned of',
   t.is(seen(true, 'TLSv1.2'), undefined);
   await new Promise(setImmediate);
   t.true(warnings.includes('SIGNET_RENEGOTIATION'));
+});
+
+test('a server is followed once, however many requests come', (t) => {
+  const server = new EventEmitter();
+  const certificates = new ConnectionCertificates({ authorities: () => root.pem, clock: { now: () => now } });
+  const socketOf = (remotePort: number) => ({
+    server,
+    remotePort,
+    authorized: true,
+    getProtocol: () => 'TLSv1.3',
+    getPeerX509Certificate: () => player.certificate,
+  });
+  for (let port = 1; port < 5; port += 1) t.is(certificates.of(socketOf(port))?.subject, 'CN=media.player');
+  t.is(server.listenerCount('connection'), 1);
 });

@@ -1,3 +1,4 @@
+import { inspect } from 'node:util';
 import { PolicyEngine } from '@signet/policy-engine';
 import { compileDomain, decideInDomain } from '@signet/policy-engine/policy';
 import test from 'ava';
@@ -52,3 +53,28 @@ test('rules that name another domain are counted and told, and never match', (t)
   t.is(whole.assertions.length, 2, 'whole names of resources may be of other domains');
   t.is(compileDomain('d', [{ name: 'p', assertions: assertions.slice(0, 1) }]).fallback.status, 'DENY_NO_MATCH');
 });
+
+const shapes: [policies: unknown, problem: string][] = [
+  [{}, 'policies must be an array'],
+  [[null], 'a policy has no name'],
+  [[{ name: 7, assertions: [] }], 'a policy has no name'],
+  [[{ name: 'p' }], 'policy `p` has no list of assertions'],
+  [[{ name: 'p', assertions: {} }], 'policy `p` has no list of assertions'],
+  ...[null, undefined, 5, 'read', true].flatMap((input): [unknown, string][] => [
+    [[{ name: 'p', assertions: [input] }], 'policy `p` holds what is not an assertion'],
+    [[{ name: 'p', assertions: [rule, input] }], 'policy `p` holds what is not an assertion'],
+  ]),
+  ...['role', 'action', 'resource'].map((field): [unknown, string] => [
+    [{ name: 'p', assertions: [{ ...rule, [field]: 7 }] }],
+    `policy \`p\` has an assertion whose ${field} is not a string`,
+  ]),
+  [[{ name: 'p', assertions: [{ ...rule, effect: 'allow' }] }], 'policy `p` has an effect other than ALLOW and DENY'],
+];
+for (const [policies, problem] of shapes) {
+  test(`policies that are none: ${inspect(policies, { depth: 5 })}`, (t) => {
+    t.throws(() => Reflect.apply(compileDomain, undefined, ['d', policies]), {
+      code: 'bundle-malformed',
+      message: problem,
+    } as never);
+  });
+}
