@@ -886,18 +886,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a text that is held twice costs memory only',
   },
   {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (same === undefined) known.set(text, text);',
-    to: 'if (false) known.set(text, text);',
-    reason: 'a text that is held twice costs memory only',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (same === undefined) known.set(text, text);',
-    to: 'if (true) known.set(text, text);',
-    reason: 'a text that is held twice costs memory only',
-  },
-  {
     file: 'policy-engine/src/loader/tls-fetch.ts',
     from: "...(ca !== undefined && { ca: typeof ca === 'string' ? ca : [...ca] }),",
     to: '...(ca !== undefined && { ca: true ? ca : [...ca] }),',
@@ -992,5 +980,29 @@ export const equivalent: readonly Equivalent[] = [
     from: 'for (let word = 0; word < words; word += 1) {',
     to: 'for (let word = 0; word <= words; word += 1) {',
     reason: 'past the end of an array of numbers nothing is written',
+  },
+  {
+    file: 'policy-engine/src/policy/role-index.ts',
+    from: 'if (rules.allow !== undefined && search.isOpen(2, at)) searchRules(rules.allow, search);',
+    to: 'if (rules.allow !== undefined && true) searchRules(rules.allow, search);',
+    reason: 'what cannot take the place of what was found is not taken; not looking at it saves work only',
+  },
+  {
+    file: 'policy-engine/src/keys/remote-keys.ts',
+    from: 'if (done || value === undefined) return text + decoder.decode();',
+    to: 'if (false || value === undefined) return text + decoder.decode();',
+    reason: 'the end comes without a value; the condition tells the compiler so',
+  },
+  {
+    file: 'policy-engine/src/policy/pattern-index.ts',
+    from: 'if (node.value !== undefined) searchRules(node.value, search);',
+    to: 'if (true) searchRules(node.value, search);',
+    reason: 'no rules offer nothing; the condition tells the compiler so',
+  },
+  {
+    file: 'policy-engine/src/bundle/decode-payload.ts',
+    from: "if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;",
+    to: 'if (true && Number.isSafeInteger(value) && value >= 0) return value;',
+    reason: 'only a number is an integer; the condition tells the compiler so',
   },
 ];

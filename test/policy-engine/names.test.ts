@@ -92,3 +92,12 @@ test('only the letters from A to Z are folded', (t) => {
   t.is(foldAscii('ABCxyzZÄÉİ'), 'abcxyzzÄÉİ');
   t.is(foldAscii('äİ'), 'äİ');
 });
+
+test('what is no text is no name, even if it reads like one', (t) => {
+  const parsers = [parseDomainName, parseServiceName, parseRoleName, parseKeyId, parsePathElement, parsePrincipalName];
+  for (const parse of parsers) {
+    for (const value of [['media'], { toString: () => 'media', length: 5 }, 7, null, undefined, true]) {
+      t.throws(() => parse(value, 'it'), { message: /^it is not a valid / });
+    }
+  }
+});

@@ -1,4 +1,4 @@
-import { unlinkSync } from 'node:fs';
+import { unlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { PolicyEngine } from '@signet/policy-engine';
 import { createTestAuthority, type TestBundleInput } from '@signet/policy-engine/testing';
@@ -71,4 +71,28 @@ test('no directory, one without keys, and two issuers are refused at the start',
     code: 'invalid-options',
     message: 'the policy directories are of several issuers: give `keys`',
   });
+});
+
+test('the keys of every directory verify tokens, and the first issuer that is named is trusted', async (t) => {
+  const { authority, one } = await world(t);
+  const { clock } = authority;
+  const other = await createTestAuthority({ clock });
+  const two = temporaryFolder(t);
+  await other.writeBundle(two, reading('media', 'playlist', 1));
+  writeFileSync(join(one, 'keys.json'), JSON.stringify(authority.keys));
+  for (const policyDir of [
+    [one, two],
+    [two, one],
+  ]) {
+    await using engine = await PolicyEngine.open({ policyDir, clock, requireBound: false });
+    for (const by of [authority, other]) {
+      const token = await by.token({ domain: 'media', roles: ['reader'] });
+      t.is((await engine.decide({ token, action: 'read', resource: 'media:playlist' })).status, 'ALLOW');
+    }
+    t.is(may(engine, 'catalog', 'movie'), 'ALLOW');
+  }
+  const stranger = await createTestAuthority({ clock });
+  await using engine = await PolicyEngine.open({ policyDir: [one, two], clock, requireBound: false });
+  const token = await stranger.token({ domain: 'media', roles: ['reader'] });
+  t.is((await engine.decide({ token, action: 'read', resource: 'media:playlist' })).status, 'DENY_TOKEN_INVALID');
 });
