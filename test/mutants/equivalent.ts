@@ -1005,4 +1005,16 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (true && Number.isSafeInteger(value) && value >= 0) return value;',
     reason: 'only a number is an integer; the condition tells the compiler so',
   },
+  {
+    file: 'policy-engine/src/middleware/connection-certificate.ts',
+    from: 'if (certificate !== undefined && last?.certificate?.raw.equals(certificate.raw)) return last;',
+    to: 'if (false) return last;',
+    reason: 'the same certificate is verified again against the same authorities, which costs time only',
+  },
+  {
+    file: 'policy-engine/src/policy/rules.ts',
+    from: 'if (!patternMatches(next.action, search.action, search)) continue;',
+    to: 'if (false) continue;',
+    reason: 'the rules are compared when the text has been; which comes first costs work only',
+  },
 ];

@@ -43,7 +43,7 @@ export class ReloadingKeys implements KeySource {
   #known: Known | undefined;
   #revision = 0;
   #error: PolicyEngineError | undefined;
-  #begun: number | undefined;
+  #begun = Number.NEGATIVE_INFINITY;
   #running: Promise<void> | undefined;
   #timer: ReturnType<typeof setInterval> | undefined;
 
@@ -95,7 +95,6 @@ export class ReloadingKeys implements KeySource {
   /** A clock that was set back begins a new pause, lest it be one that lasts. */
   #mayLook(): boolean {
     const now = this.#options.clock.now();
-    if (this.#begun === undefined) return true;
     if (now < this.#begun) this.#begun = now;
     return now - this.#begun >= this.#options.pauseMs;
   }

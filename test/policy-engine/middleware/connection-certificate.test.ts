@@ -60,6 +60,23 @@ test('a server that refuses renegotiation, or speaks TLS 1.3, is not warned of',
   t.true(warnings.includes('SIGNET_RENEGOTIATION'));
 });
 
+for (const [protocol, reads] of [
+  ['TLSv1.3', 1],
+  ['TLSv1.2', 4],
+] as const) {
+  test(`the certificate of a connection over ${protocol} is read ${reads === 1 ? 'once' : 'at each request'}`, (t) => {
+    const certificates = new ConnectionCertificates({ authorities: root.pem, clock: { now: () => now } });
+    let count = 0;
+    const getPeerX509Certificate = () => {
+      count += 1;
+      return player.certificate;
+    };
+    const socket = { authorized: true, getProtocol: () => protocol, getPeerX509Certificate };
+    for (let request = 0; request < 4; request += 1) t.is(certificates.of(socket)?.subject, 'CN=media.player');
+    t.is(count, reads);
+  });
+}
+
 test('a server is followed once, however many requests come', (t) => {
   const server = new EventEmitter();
   const certificates = new ConnectionCertificates({ authorities: () => root.pem, clock: { now: () => now } });
