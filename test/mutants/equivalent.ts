@@ -1017,4 +1017,40 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (false) continue;',
     reason: 'the rules are compared when the text has been; which comes first costs work only',
   },
+  {
+    file: 'policy-engine/src/policy/glob-index.ts',
+    from: 'if (root.children === undefined) return;',
+    to: 'if (false) return;',
+    reason: 'below what has no children nothing is found; not looking saves time only',
+  },
+  {
+    file: 'policy-engine/src/token/token-verifier.ts',
+    from: "if (known !== undefined) return { kind: isExpired(known, now) ? 'expired' : 'valid', token: known };",
+    to: "if (known !== undefined) return { kind: false ? 'expired' : 'valid', token: known };",
+    reason: 'no token is kept past its expiry',
+  },
+  {
+    file: 'policy-engine/src/keys/remote-keys.ts',
+    from: "const isOurs = typeof value === 'object' && value !== null && 'url' in value && value.url === url;",
+    to: "const isOurs = typeof value === 'object' && true && 'url' in value && value.url === url;",
+    reason: 'what throws counts as nothing',
+  },
+  {
+    file: 'policy-engine/src/keys/remote-keys.ts',
+    from: "const isOurs = typeof value === 'object' && value !== null && 'url' in value && value.url === url;",
+    to: 'const isOurs = true && value.url === url;',
+    reason: 'what has no address is not of this one, and what throws counts as nothing',
+  },
+  {
+    file: 'policy-engine/src/loader/directory-keys.ts',
+    from: "const issuer: unknown = typeof value === 'object' && value !== null && 'issuer' in value ? value.issuer : undefined;",
+    to: "const issuer: unknown = typeof value === 'object' || value !== null && 'issuer' in value ? value.issuer : undefined;",
+    reason: 'a list of keys, which was read before, is an object; the condition tells the compiler so',
+  },
+  {
+    file: 'policy-engine/src/loader/policy-directories.ts',
+    from: 'this.keys = only !== undefined && others.length === 0 ? only : new JoinedKeys(directories.map(({ keys }) => keys));',
+    to: 'this.keys = false ? only : new JoinedKeys(directories.map(({ keys }) => keys));',
+    reason: 'keys of one directory that are joined are its keys',
+  },
 ];
