@@ -29,6 +29,16 @@ test('what is not a label in lower case, or looks like a hash or an internationa
   t.regex(nameOf({ ...plain, domain: 'xn-a' }), /\.player\.sha256-[a-z2-7]{52}\./);
 });
 
+test('an id that is the hash of another has a hash of its own', (t) => {
+  t.not(nameOf({ ...plain, instanceId: hashed }), nameOf({ ...plain, instanceId: 'a:b' }));
+  for (const instanceId of [hashed, 'sha256-', 'sha256-a', 'xn--a', 'I']) {
+    t.false(nameOf({ ...plain, instanceId }).startsWith(`${instanceId.toLowerCase()}.`), instanceId);
+  }
+  for (const instanceId of ['sha256', 'sha2-56', 'xsha256-a', 'xn-a', 'x-n--a']) {
+    t.true(nameOf({ ...plain, instanceId }).startsWith(`${instanceId}.`), instanceId);
+  }
+});
+
 test('a whole that is too long is one hash, whatever its suffix', (t) => {
   const long = { ...plain, instanceId: 'i'.repeat(63), service: 's'.repeat(63), domain: 'd'.repeat(63) };
   const suffix = 'x'.repeat(253 - nameOf(long, '').length);

@@ -97,3 +97,10 @@ test('whatever is passed has an outcome', async (t) => {
     t.is((await verifier.verify(JSON.parse(request))).kind, 'invalid');
   }
 });
+
+test('a token that is no text is told as such, even if it reads like one', async (t) => {
+  using verifier = await TokenVerifier.open({ keys: { keys: [] }, ...rules });
+  for (const token of [7, null, undefined, ['Bearer a.b.c'], { toString: () => 'a.b.c' }]) {
+    t.like(await verifier.verify({ token } as never), { kind: 'invalid', fault: 'not-text' });
+  }
+});
