@@ -1059,4 +1059,10 @@ export const equivalent: readonly Equivalent[] = [
     to: 'if (false) return;',
     reason: 'what is not there has no events, and what is followed after the end is let go by it',
   },
+  {
+    file: 'policy-engine/src/policy/rules.ts',
+    from: "if (first === undefined) throw new RangeError('there is nothing to chain');",
+    to: "if (false) throw new RangeError('there is nothing to chain');",
+    reason: 'a group has one rule at least; the condition tells the compiler so',
+  },
 ];

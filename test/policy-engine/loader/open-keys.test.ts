@@ -89,6 +89,21 @@ test('a fetch of the caller is asked, and a file keeps what it answered', async 
   await t.throwsAsync(openKeys({ url, fetch: down }, clock), { code: 'keys-unavailable' } as never);
 });
 
+for (const [status, body] of [
+  [200, null],
+  [204, null],
+  [404, '{}'],
+  [500, text],
+] as const) {
+  test(`an answer ${status} ${body === null ? 'without' : 'with'} a body has no keys`, async (t) => {
+    const fetch = async () => ({ status, body: body === null ? null : new Blob([body]).stream() });
+    await t.throwsAsync(openKeys({ url: 'https://localhost/keys', fetch }, clock), {
+      code: 'keys-unavailable',
+      message: `keys of https://localhost/keys cannot be had: the answer has the status ${status}`,
+    } as never);
+  });
+}
+
 test('a store of the caller is used', async (t) => {
   const { fetch, url } = remote();
   const written: string[] = [];
