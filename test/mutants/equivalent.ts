@@ -1065,4 +1065,10 @@ export const equivalent: readonly Equivalent[] = [
     to: "if (false) throw new RangeError('there is nothing to chain');",
     reason: 'a group has one rule at least; the condition tells the compiler so',
   },
+  {
+    file: 'policy-engine/src/engine/binding.ts',
+    from: 'const known = isHolder ? this.#known.get(certificate) : undefined;',
+    to: 'const known = true ? this.#known.get(certificate) : undefined;',
+    reason: 'nothing is kept for what is no object; the condition tells the compiler so',
+  },
 ];
