@@ -180,7 +180,11 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   };
 }
 
-async function signOld({ name, policyModified: modified, policies: all }: DomainSnapshot, expires: number, key: SigningKey) {
+async function signOld(
+  { name, policyModified: modified, policies: all }: DomainSnapshot,
+  expires: number,
+  key: SigningKey,
+) {
   const policies = selectPolicies(all, new Map());
   const text = JSON.stringify(signOldBundle({ domain: name, modified, expires, policies }, key));
   return { textOf: () => text };

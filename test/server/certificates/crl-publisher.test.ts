@@ -1,7 +1,7 @@
+import { NotFoundError } from '@signet/server/errors';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { createCrlPublisher } from '@signet/server/x509/crl-publisher';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
-import { NotFoundError } from '@signet/server/errors';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 

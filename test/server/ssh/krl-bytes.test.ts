@@ -1,6 +1,6 @@
 import { createPrivateKey } from 'node:crypto';
-import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
 import { buildKrl, type RevokedBy } from '@signet/server/ssh/krl';
+import { createSshAuthorityKey, sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
 import test from 'ava';
 
 /* The octets of a revocation list, as PROTOCOL.krl of OpenSSH lays them down: a list without entries is an error there. */
