@@ -25,6 +25,7 @@ import { type EngineHealth, healthOf } from './loader/health.ts';
 import { openKeys } from './loader/open-keys.ts';
 import { PolicyDirectories } from './loader/policy-directories.ts';
 import { parseDomainName } from './names/index.ts';
+import { reportFault } from './on-error.ts';
 import { bareDecision } from './policy/decide.ts';
 import {
   compileDomain,
@@ -55,6 +56,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #authenticator: TokenAuthenticator;
   readonly #recorder: DecisionRecorder | undefined;
   readonly #served: ServedDomains;
+  readonly #listener: Pick<EngineOptions, 'onError'>;
   #set: PolicySet;
   #directory: PolicyDirectories | undefined;
   #openedKeys: OpenedKeys | undefined;
@@ -71,6 +73,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     });
     this.#recorder = options.records && new DecisionRecorder(options.records);
     this.#served = served;
+    this.#listener = options;
     this.#set = set;
   }
 
@@ -141,11 +144,11 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const { token } = request;
       if (typeof token === 'string') return this.#decideToken(token, request);
       if (Array.isArray(token)) {
-        return this.#decideSeveral(token, request).catch(() => bareDecision('DENY_INVALID_PARAMETERS'));
+        return this.#decideSeveral(token, request).catch((error: unknown) => this.#failed('decide', error));
       }
       return Promise.resolve(this.#refuse('DENY_TOKEN_INVALID', request));
-    } catch {
-      return Promise.resolve(bareDecision('DENY_INVALID_PARAMETERS'));
+    } catch (error) {
+      return Promise.resolve(this.#failed('decide', error));
     }
   }
 
@@ -159,8 +162,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const now = this.#clock.now();
       const decision = decideInSet(this.#set, domain, roles, action, resource, now, context);
       return this.#recorded(decision, request, { domain, roles });
-    } catch {
-      return bareDecision('DENY_INVALID_PARAMETERS');
+    } catch (error) {
+      return this.#failed('decideRoles', error);
     }
   }
 
@@ -173,8 +176,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       if (read.kind === 'refused') return this.#refuse(read.status, request);
       const holder = { domain: read.domain, roles: [read.role] };
       return this.#recorded(this.#decideHeld(holder, action, resource, now, context), request, holder);
-    } catch {
-      return bareDecision('DENY_INVALID_PARAMETERS');
+    } catch (error) {
+      return this.#failed('decideRoleCertificate', error);
     }
   }
 
@@ -200,8 +203,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
         ...described,
         changes: [credentialChange(refusal, token), ...explained.changes],
       });
-    } catch {
-      return explanation('DENY_INVALID_PARAMETERS', nothingAsked, {});
+    } catch (error) {
+      return explanation(this.#failed('explain', error).status, nothingAsked, {});
     }
   }
 
@@ -210,8 +213,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     try {
       const { domain, roles, action, resource, context } = request;
       return explainInSet(this.#set, { domain, roles, action, resource, context, now: this.#clock.now() });
-    } catch {
-      return explanation('DENY_INVALID_PARAMETERS', nothingAsked, {});
+    } catch (error) {
+      return explanation(this.#failed('explainRoles', error).status, nothingAsked, {});
     }
   }
 
@@ -247,6 +250,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     void this.close();
   }
 
+  /** What a call answers that failed inside: its caller asked for what no type allows, or the fault is ours. */
+  #failed(call: string, cause: unknown): Decision {
+    const error = new PolicyEngineError('request-failed', `\`${call}\` failed and was denied`, { cause });
+    reportFault(this.#listener, error, call);
+    return bareDecision('DENY_INVALID_PARAMETERS');
+  }
+
   #decideToken(value: string, request: DecideRequest): Promise<Decision> {
     const text = withoutScheme(value);
     const now = this.#clock.now();
@@ -260,8 +270,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const outcome = await this.#authenticator.verify(text, this.#clock.now());
       if (outcome.kind === 'invalid') return this.#refuse('DENY_TOKEN_INVALID', request);
       return this.#decideVerified(outcome.token, request, this.#clock.now());
-    } catch {
-      return bareDecision('DENY_INVALID_PARAMETERS');
+    } catch (error) {
+      return this.#failed('decide', error);
     }
   }
 

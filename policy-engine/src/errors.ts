@@ -19,7 +19,8 @@ export type PolicyEngineErrorCode =
   | 'floor-unavailable'
   | 'keys-malformed'
   | 'keys-unavailable'
-  | 'keys-replaced';
+  | 'keys-replaced'
+  | 'request-failed';
 
 /** Base of every error that this package throws. `code` is stable, `message` may be shown to anyone. */
 export class PolicyEngineError extends Error {

@@ -3,6 +3,7 @@ import type { Clock } from '../clock.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { KeysInput } from '../loader/open-keys.ts';
 import type { DirectoriesOptions } from '../loader/policy-directories.ts';
+import type { OnError } from '../on-error.ts';
 import type { DecisionContext } from '../policy/index.ts';
 import type { RecordOptions } from '../records/decision-recorder.ts';
 import type { CertificateInput } from '../token/thumbprint.ts';
@@ -31,6 +32,8 @@ export interface EngineOptions {
   maxCachedTokens?: number;
   /** Where records of decisions go. Default: nowhere, which costs nothing. */
   records?: RecordOptions;
+  /** Told of every file that could not be used, and of every call that failed inside and was answered `DENY_INVALID_PARAMETERS`. */
+  onError?: OnError;
 }
 
 /** Options of an engine that reads signed policy from a directory. */

@@ -1,10 +1,11 @@
 import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
+import { reportFault } from '../on-error.ts';
 import type { KeyPurpose } from '../wire/index.ts';
 import { FloorFile } from './floor-file.ts';
 import type { LoadedBundle } from './load-bundle.ts';
-import { type DirectoryOptions, type FileError, lags, PolicyDirectory, reportFault } from './policy-directory.ts';
+import { type DirectoryOptions, type FileError, lags, PolicyDirectory } from './policy-directory.ts';
 
 /** Options of an engine that reads signed policy from the file system. */
 export interface DirectoriesOptions extends Omit<DirectoryOptions, 'policyDir'> {

@@ -6,6 +6,7 @@ import type { PolicySet } from '../engine/policy-set.ts';
 import { PolicyEngineError, type PolicyEngineErrorCode } from '../errors.ts';
 import type { KeySource } from '../keys/index.ts';
 import { type DomainName, parseDomainName } from '../names/index.ts';
+import { type OnError, reportFault } from '../on-error.ts';
 import { DirectoryKeys } from './directory-keys.ts';
 import type { FloorFile } from './floor-file.ts';
 import { Floors } from './floors.ts';
@@ -24,7 +25,7 @@ export interface DirectoryOptions {
    */
   watch?: boolean;
   /** Told of every file that could not be used. What it throws is ignored. */
-  onError?: (error: PolicyEngineError, file: string) => void;
+  onError?: OnError;
 }
 
 /** Why a file could not be loaded, and when that was found (milliseconds since the epoch). */
@@ -265,19 +266,6 @@ export class PolicyDirectory {
       state.error = { error, at: now };
       return false;
     }
-  }
-}
-
-/** Tells `onError` of a file. */
-export function reportFault(
-  { onError }: Pick<DirectoryOptions, 'onError'>,
-  error: PolicyEngineError,
-  file: string,
-): void {
-  try {
-    onError?.(error, file);
-  } catch {
-    // A listener has no say in what is in force.
   }
 }
 

@@ -1,0 +1,17 @@
+import type { PolicyEngineError } from './errors.ts';
+
+/** Is told of what went wrong without stopping anything: with the file that could not be used, or the call (`decide`) that failed. */
+export type OnError = (error: PolicyEngineError, place: string) => void;
+
+/** Tells the listener; what it throws goes nowhere, as it has no say in what is in force or decided. */
+export function reportFault(
+  { onError }: { readonly onError?: OnError },
+  error: PolicyEngineError,
+  place: string,
+): void {
+  try {
+    onError?.(error, place);
+  } catch {
+    // See above.
+  }
+}
