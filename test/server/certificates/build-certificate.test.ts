@@ -153,6 +153,16 @@ test('a certificate that differs from what was meant is caught', async (t) => {
         profile: { ...profile, altNames: [...profile.altNames, { kind: 'dns', value: 'more.signet.test' }] },
       },
     ],
+    ...(
+      [
+        { kind: 'ip', value: '7f000002' },
+        { kind: 'dns', value: '7f000001' },
+      ] as const
+    ).map((last): [string, typeof meant] => [
+      'alternative name',
+      { ...meant, profile: { ...profile, altNames: [...profile.altNames.slice(0, 2), last] } },
+    ]),
+    ['alternative name', { ...meant, profile: { ...profile, altNames: profile.altNames.toReversed() } }],
     ['extension', { ...meant, profile: { ...profile, altNames: [] } }],
     ['extended key usage', { ...meant, profile: { ...profile, usage: 'client' } }],
     ['notAfter', { ...meant, profile: { ...profile, notAfter: now } }],
