@@ -1072,7 +1072,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'nothing is kept for what is no object; the condition tells the compiler so',
   },
   {
-    file: 'server/src/certificates/own-identity.ts',
+    file: 'server/src/x509/own-identity.ts',
     from: 'if (current !== undefined && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;',
     to: 'if (true && age > -backdateSeconds && age < lifetimeSeconds / 2) return current.identity;',
     reason: 'where there is none its age is no number; the condition tells the compiler so',

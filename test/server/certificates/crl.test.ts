@@ -1,7 +1,7 @@
-import { createAuthorities } from '@signet/server/certificates/authority';
-import { writeTime } from '@signet/server/certificates/certificate-times';
-import { buildCrl } from '@signet/server/certificates/crl';
-import { issuerFromPem } from '@signet/server/certificates/issuer-files';
+import { createAuthorities } from '@signet/server/x509/certificate-authority';
+import { writeTime } from '@signet/server/x509/certificate-times';
+import { buildCrl } from '@signet/server/x509/crl';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 
