@@ -17,7 +17,9 @@ import { noStore } from '@signet/server/management/stored-world';
 import test from 'ava';
 
 const guide = readFileSync(new URL('../../../docs/guides/documents.md', import.meta.url), 'utf8');
-const [document = '', cases = ''] = [...guide.matchAll(/^```yaml\n(.*?)^```$/gms)].map(([, text = '']) => text);
+const [document = '', rules = '', cases = ''] = [...guide.matchAll(/^```yaml\n(.*?)^```$/gms)].map(
+  ([, text = '']) => text,
+);
 const now = 1_767_225_600_000;
 
 function good<Result extends DocumentResult | CaseFileResult>(result: Result): Extract<Result, { kind: 'ok' }> {
@@ -33,6 +35,12 @@ test('the document of the guide is one, and decides as the cases of the guide sa
   const { cases: file } = good(parseCaseFile('films.cases.yaml', cases));
   const { snapshot, warnings } = checkDocuments([films, media], noStore, now);
   t.deepEqual([warnings, runCases(snapshot, [file], now).failures], [[], []]);
+});
+
+test('the assertions under conditions of the guide are those of a document', (t) => {
+  const text = `domain: films\nroles: { viewer: {} }\npolicies:\n  stages:\n${rules.replace(/^/gm, '    ')}`;
+  const { document: films } = good(parseDomainDocument('films.yaml', text));
+  t.is(films.content.policies[0]?.assertions[0]?.conditions?.conditionsList.length, 3);
 });
 
 test('the guide names every field that a document may have', (t) => {
