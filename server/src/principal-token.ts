@@ -9,6 +9,7 @@ import {
 } from '@signet/policy-engine/names';
 import { credentialsOf, isKnownIdentity } from './access/known-identity.ts';
 import { UnauthenticatedError } from './errors.ts';
+import { registeredKey } from './registered-key.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
@@ -87,8 +88,8 @@ function readService(items: ReadonlyMap<string, string>, snapshot: Snapshot) {
   } catch {
     throw refused('malformed');
   }
-  const key = snapshot.domain(domain)?.services.get(service)?.publicKeys.get(keyId);
-  return { principal: servicePrincipal(domain, service), key };
+  const pem = snapshot.domain(domain)?.services.get(service)?.publicKeys.get(keyId);
+  return { principal: servicePrincipal(domain, service), key: pem === undefined ? undefined : registeredKey(pem) };
 }
 
 /** Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`; undefined when it is not in that form exactly. */

@@ -12,6 +12,7 @@ const rooms = [
   'short-text.ts',
   'logger.ts',
   'ip-address.ts',
+  'registered-key.ts',
   'steps',
   'model',
   'snapshot',

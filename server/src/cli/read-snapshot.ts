@@ -1,7 +1,7 @@
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { checkDocuments } from '../management/apply-documents.ts';
+import { checkDocuments } from '../management/check-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { noStore, snapshotOf, withNeeded } from '../management/stored-world.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';

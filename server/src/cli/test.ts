@@ -1,7 +1,7 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { formatProblem } from '../errors.ts';
-import { checkDocuments } from '../management/apply-documents.ts';
+import { checkDocuments } from '../management/check-documents.ts';
 import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { runCases } from '../management/run-cases.ts';

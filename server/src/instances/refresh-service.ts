@@ -5,6 +5,7 @@ import { decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { addressOctets } from '../ip-address.ts';
 import type { CertificateRecord } from '../model/certificate-store.ts';
+import { registeredKey } from '../registered-key.ts';
 import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../x509/certificate-reader.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../x509/csr.ts';
@@ -69,7 +70,7 @@ function requireKnownKey(
   if (registered === undefined) {
     throw new InvalidRequestError(`service \`${asked.service}\` has no public key \`${asked.keyId}\``);
   }
-  if (!registered.equals(request.subjectKey.key)) {
+  if (!registeredKey(registered).equals(request.subjectKey.key)) {
     throw new InvalidRequestError(`csr public key must be the registered key \`${asked.keyId}\``);
   }
 }
@@ -88,8 +89,9 @@ function vouchingKey(
   if (asked.keyId !== undefined) return asked.keyId;
   const { key } = request.subjectKey;
   if (row?.vouchedKey === undefined)
-    return [...service.publicKeys].find(([, registered]) => registered.equals(key))?.[0];
-  if (service.publicKeys.get(row.vouchedKey)?.equals(key) === true) return row.vouchedKey;
+    return [...service.publicKeys].find(([, pem]) => registeredKey(pem).equals(key))?.[0];
+  const vouching = service.publicKeys.get(row.vouchedKey);
+  if (vouching !== undefined && registeredKey(vouching).equals(key)) return row.vouchedKey;
   throw new ForbiddenError(`the key \`${row.vouchedKey}\` that vouched for the certificate is not registered any more`);
 }
 

@@ -5,20 +5,17 @@ import {
   PolicyTestsFailedError,
   PreconditionFailedError,
 } from '../errors.ts';
-import type { ChangeContext, DomainContent, DomainRecord, ServiceRecord } from '../model/records.ts';
+import type { ChangeContext } from '../model/records.ts';
 import type { SaveOutcome, Store } from '../model/store.ts';
-import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
-import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
-import type { DomainDocument } from './documents/parse-document.ts';
+import { checkDocuments } from './check-documents.ts';
+import { type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
-import { checkReferences } from './documents/references.ts';
 import { lostNames, removeMemberships } from './name-safeguards.ts';
 import type { PlannedState } from './plan-file.ts';
 import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
-import { placeholders, readWorld, type StoredWorld } from './stored-world.ts';
+import { readWorld } from './stored-world.ts';
 
 export interface AppliedDomain {
   readonly name: DomainName;
@@ -31,13 +28,6 @@ export interface ApplySummary {
   readonly domains: readonly AppliedDomain[];
   readonly casesPassed: number;
   /** What the author should look at although it was applied. */
-  readonly warnings: readonly DocumentProblem[];
-}
-
-/** What documents mean together: checked, compiled, ready for cases. */
-export interface CheckedDocuments {
-  readonly snapshot: Snapshot;
-  readonly changes: readonly DocumentChange[];
   readonly warnings: readonly DocumentProblem[];
 }
 
@@ -88,56 +78,4 @@ export function applyDocuments(
 function requireUnmoved(state: PlannedState, planned: PlannedState): void {
   if (state.epoch === planned.epoch && state.counter === planned.counter) return;
   throw new PreconditionFailedError('the store changed since the plan: plan again');
-}
-
-/** Checks documents against each other and against the domains of a store. Pure. Throws `InvalidDocumentError`. */
-export function checkDocuments(
-  documents: readonly DomainDocument[],
-  { domains: known, services, switchedOff }: StoredWorld,
-  now: number,
-): CheckedDocuments {
-  const changes = documents.map((document): DocumentChange => {
-    const before = known.get(document.content.name);
-    return { document, before, after: withWhatStays(document, before) };
-  });
-  const all = new Map<DomainName, DomainContent>(known);
-  for (const { after } of changes) all.set(after.name, after);
-  const { problems, warnings } = checkReferences(documents, { before: known, after: all, services });
-  if (problems.length > 0) throw new InvalidDocumentError(problems);
-  const domains = [
-    ...[...all.values()].map((content) => asRecord(content, now)),
-    ...placeholders(switchedOff, (name) => all.has(name)),
-  ];
-  const state = { epoch: 1, counter: 1, head: '' };
-  const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] });
-  const [problem] = compiled.problems;
-  if (problem !== undefined) throw problem.error;
-  return { snapshot: compiled.snapshot, changes, warnings };
-}
-
-function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {
-  const services = content.services.map((service): ServiceRecord => {
-    const known = stored?.services.find(({ name }) => name === service.name);
-    if (known === undefined) return service;
-    return {
-      ...(known.providerEndpoint !== undefined && { providerEndpoint: known.providerEndpoint }),
-      ...service,
-      ...(keepsKeys.has(service.name) && { publicKeys: known.publicKeys }),
-    };
-  });
-  return { ...content, services };
-}
-
-/** As it would be stored, with made-up numbers: no case asks for them. */
-export function asRecord(content: DomainContent, now: number): DomainRecord {
-  return {
-    ...content,
-    policyVersion: 1,
-    policyModified: now,
-    policies: content.policies.map((policy) => ({
-      ...policy,
-      modified: now,
-      assertions: policy.assertions.map((assertion, index) => ({ ...assertion, id: index + 1 })),
-    })),
-  };
 }

@@ -5,7 +5,7 @@ import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { Store, StoreReader, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import { affectedDomains } from './affected-domains.ts';
-import { asRecord } from './apply-documents.ts';
+import { asRecord } from './check-documents.ts';
 import { neededDomains } from './documents/references.ts';
 import { applyDelta, type DomainDelta } from './domain-delta.ts';
 import { unlessEntangled } from './plan-documents.ts';

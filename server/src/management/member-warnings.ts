@@ -1,7 +1,7 @@
 import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import type { DomainContent } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
-import { newMembers } from './safeguards.ts';
+import { newMembers } from './new-references.ts';
 
 /** The service that a member names; undefined for groups, patterns and users. */
 export function serviceOf(member: string): ReturnType<typeof splitPrincipal> {

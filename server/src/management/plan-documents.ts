@@ -4,10 +4,11 @@ import { type AccessChange, type ImpactTotals, impactInSteps } from '../impact/i
 import { usualBounds, Work } from '../impact/work.ts';
 import type { Store, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import { runInSlices, type Steps } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
+import type { Steps } from '../steps/steps.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import { affectedDomains } from './affected-domains.ts';
-import { asRecord, checkDocuments } from './apply-documents.ts';
+import { asRecord, checkDocuments } from './check-documents.ts';
 import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';

@@ -5,7 +5,7 @@ import { ServiceUnavailableError } from '../errors.ts';
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
 import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { StoreState } from '../model/store.ts';
-import { runInSlices } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
 import { diffInSteps } from '../store/diff-domains.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';

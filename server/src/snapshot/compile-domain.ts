@@ -1,13 +1,5 @@
-import { createPublicKey, type KeyObject } from 'node:crypto';
 import { formatTimestamp } from '@signet/policy-engine/clock';
-import {
-  type DomainName,
-  foldAscii,
-  fullRoleName,
-  type KeyId,
-  type RoleName,
-  type ServiceName,
-} from '@signet/policy-engine/names';
+import { type DomainName, foldAscii, fullRoleName, type RoleName, type ServiceName } from '@signet/policy-engine/names';
 import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
@@ -89,12 +81,10 @@ function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, Service
 }
 
 function serviceSnapshot(service: ServiceRecord, credentialsFrom: number): ServiceSnapshot {
-  const publicKeys = new Map<KeyId, KeyObject>();
-  for (const key of service.publicKeys) publicKeys.set(key.id, createPublicKey(key.pem));
   return {
     name: service.name,
     enabled: service.enabled,
-    publicKeys,
+    publicKeys: new Map(service.publicKeys.map(({ id, pem }) => [id, pem])),
     ...(service.providerEndpoint === undefined ? {} : { providerEndpoint: service.providerEndpoint }),
     hosts: service.hosts,
     credentialsFrom,

@@ -2,7 +2,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
-import { runInSlices } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
 import { type CompiledSnapshot, compileInSteps } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,4 +1,3 @@
-import type { KeyObject } from 'node:crypto';
 import {
   type DomainName,
   type KeyId,
@@ -23,7 +22,8 @@ export interface RoleSnapshot {
 export interface ServiceSnapshot {
   readonly name: ServiceName;
   readonly enabled: boolean;
-  readonly publicKeys: ReadonlyMap<KeyId, KeyObject>;
+  /** SPKI PEM. */
+  readonly publicKeys: ReadonlyMap<KeyId, string>;
   readonly providerEndpoint?: string;
   readonly hosts: readonly string[];
   /** Credentials issued before (milliseconds since the epoch) are those of a service of this name that was deleted; 0 when there was none. */

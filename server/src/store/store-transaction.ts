@@ -6,7 +6,7 @@ import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, SigningKe
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
 import type { DomainExcerpt, ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
-import { runInSlices } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
 import { objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditTextInSteps } from './audit-text.ts';

@@ -1,7 +1,8 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
 import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
-import { runInSlices, type Steps, sliceLength } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
+import { type Steps, sliceLength } from '../steps/steps.ts';
 import type { Schema } from './database-schema.ts';
 import {
   type DomainDiff,

@@ -1,6 +1,6 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
-import { runInSlices } from '../steps/steps.ts';
+import { runInSlices } from '../steps/run-in-slices.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';
 import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';

@@ -28,6 +28,7 @@ import { parseDomainDocument } from '@signet/server/management/documents/parse-d
 import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
+import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
 import type { StoreState } from '@signet/server/model/store';
 import { parseScope } from '@signet/server/oauth/scope';
@@ -293,7 +294,7 @@ export const serverRows: readonly Row[] = [
   ),
   maximum('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
     const text = `domain: d\nservices:\n  ${'s'.repeat(length - 2)}: {}\n`;
-    return parseDomainDocument('d.yaml', text).kind === 'ok';
+    return parseDomainDocument('d.yaml', text, parsePublicKey).kind === 'ok';
   }),
   maximum(
     'server/src/management/documents/yaml-source.ts',
@@ -309,11 +310,16 @@ export const serverRows: readonly Row[] = [
   }),
   maximum('server/src/management/documents/members.ts', 'maxPrefixLength', (length) => {
     const member = `${'m'.repeat(length - 2)}.*`;
-    return parseDomainDocument('d.yaml', `domain: d\nroles:\n  r:\n    members:\n      - ${member}\n`).kind === 'ok';
+    return (
+      parseDomainDocument('d.yaml', `domain: d\nroles:\n  r:\n    members:\n      - ${member}\n`, parsePublicKey)
+        .kind === 'ok'
+    );
   }),
   maximum('server/src/management/documents/parse-document.ts', 'maxUrlLength', (length) => {
     const url = 'https://a.test/'.padEnd(length, 'x');
-    return parseDomainDocument('d.yaml', `domain: d\nservices:\n  s:\n    endpoint: ${url}\n`).kind === 'ok';
+    return (
+      parseDomainDocument('d.yaml', `domain: d\nservices:\n  s:\n    endpoint: ${url}\n`, parsePublicKey).kind === 'ok'
+    );
   }),
   maximum('server/src/instances/attestation/join-token.ts', 'maxTokenLength', async (length) => {
     let asked = 0;

@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import { checkDocuments } from '@signet/server/management/apply-documents';
+import { checkDocuments } from '@signet/server/management/check-documents';
 import { type CaseFileResult, parseCaseFile } from '@signet/server/management/documents/case-file';
 import {
   assertionSchema,
@@ -12,6 +12,7 @@ import {
   serviceSchema,
 } from '@signet/server/management/documents/document-schema';
 import { type DocumentResult, parseDomainDocument } from '@signet/server/management/documents/parse-document';
+import { parsePublicKey } from '@signet/server/management/public-key';
 import { runCases } from '@signet/server/management/run-cases';
 import { noStore } from '@signet/server/management/stored-world';
 import test from 'ava';
@@ -28,9 +29,9 @@ function good<Result extends DocumentResult | CaseFileResult>(result: Result): E
 }
 
 test('the document of the guide is one, and decides as the cases of the guide say', (t) => {
-  const { document: films } = good(parseDomainDocument('films.yaml', document));
+  const { document: films } = good(parseDomainDocument('films.yaml', document, parsePublicKey));
   const { document: media } = good(
-    parseDomainDocument('media.yaml', 'domain: media\nservices: { player: {}, studio: {} }\n'),
+    parseDomainDocument('media.yaml', 'domain: media\nservices: { player: {}, studio: {} }\n', parsePublicKey),
   );
   const { cases: file } = good(parseCaseFile('films.cases.yaml', cases));
   const { snapshot, warnings } = checkDocuments([films, media], noStore, now);
@@ -39,7 +40,7 @@ test('the document of the guide is one, and decides as the cases of the guide sa
 
 test('the assertions under conditions of the guide are those of a document', (t) => {
   const text = `domain: films\nroles: { viewer: {} }\npolicies:\n  stages:\n${rules.replace(/^/gm, '    ')}`;
-  const { document: films } = good(parseDomainDocument('films.yaml', text));
+  const { document: films } = good(parseDomainDocument('films.yaml', text, parsePublicKey));
   t.is(films.content.policies[0]?.assertions[0]?.conditions?.conditionsList.length, 3);
 });
 

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { formatProblem } from '@signet/server/errors';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
+import { parsePublicKey } from '@signet/server/management/public-key';
 import test from 'ava';
 
 const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -61,7 +62,7 @@ services:
 `;
 
 test('a document that uses everything', (t) => {
-  const result = parseDomainDocument('catalog.yaml', everything);
+  const result = parseDomainDocument('catalog.yaml', everything, parsePublicKey);
   if (result.kind === 'bad') return t.fail(result.problems.map(formatProblem).join('\n'));
   const { content, keepsKeys } = result.document;
   const plain = JSON.parse(JSON.stringify(content)) as unknown;
@@ -366,7 +367,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
 
 for (const [note, text, ...said] of faults) {
   test(`refused: ${note}`, (t) => {
-    const result = parseDomainDocument('f.yaml', text);
+    const result = parseDomainDocument('f.yaml', text, parsePublicKey);
     if (result.kind === 'ok') return t.fail('it was accepted');
     t.deepEqual(
       result.problems.map(formatProblem),
@@ -376,14 +377,18 @@ for (const [note, text, ...said] of faults) {
 }
 
 test('no part of a private key is ever quoted', (t) => {
-  const result = parseDomainDocument('f.yaml', service(`publicKeys:\n      "0": |\n        ${indented(privatePem)}`));
+  const result = parseDomainDocument(
+    'f.yaml',
+    service(`publicKeys:\n      "0": |\n        ${indented(privatePem)}`),
+    parsePublicKey,
+  );
   if (result.kind === 'ok') return t.fail('it was accepted');
   const secret = privatePem.split('\n')[1] ?? '';
   t.false(result.problems.some((problem) => formatProblem(problem).includes(secret.slice(0, 12))));
 });
 
 test('deep nesting is refused, not a crash', (t) => {
-  const result = parseDomainDocument('f.yaml', '['.repeat(20_000));
+  const result = parseDomainDocument('f.yaml', '['.repeat(20_000), parsePublicKey);
   t.is(result.kind, 'bad');
   if (result.kind === 'bad') t.true(result.problems.length <= 20);
 });
@@ -392,7 +397,7 @@ test('rules at the bounds of actions, resources and patterns are valid', (t) => 
   const resources = [`${'b'.repeat(1023)}*`, 'b*'.repeat(64)];
   for (const resource of resources) {
     const text = rule(`{ action: ${'a'.repeat(256)}, resource: "${resource}", role: r }`);
-    const parsed = parseDomainDocument('c.yaml', text);
+    const parsed = parseDomainDocument('c.yaml', text, parsePublicKey);
     if (parsed.kind === 'bad') return t.fail(resource);
     // What is accepted here is valid in the bundle, where it has its domain in front.
     t.notThrows(() => compileDomain('c', parsed.document.content.policies));

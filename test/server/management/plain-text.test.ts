@@ -1,5 +1,6 @@
 import { formatProblem, InvalidRequestError } from '@signet/server/errors';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
+import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
 import test from 'ava';
 
@@ -41,7 +42,7 @@ for (const [field, document] of places) {
 }
 
 function asResult(text: string): { readonly problems?: readonly string[] } {
-  const parsed = parseDomainDocument('c.yaml', text);
+  const parsed = parseDomainDocument('c.yaml', text, parsePublicKey);
   return 'problems' in parsed ? { problems: parsed.problems.map(formatProblem) } : {};
 }
 

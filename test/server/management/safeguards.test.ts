@@ -1,11 +1,9 @@
 import { ConflictError, ForbiddenError, InvalidRequestError } from '@signet/server/errors';
+import { faultOf, groupNames, newReferences } from '@signet/server/management/new-references';
 import {
   checkSafeguards,
-  faultOf,
   findFaults,
-  groupNames,
   lostGroups,
-  newReferences,
   type SafeguardOptions,
   usersOf,
 } from '@signet/server/management/safeguards';

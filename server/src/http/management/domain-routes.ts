@@ -13,7 +13,8 @@ import {
 } from '../../management/edits/edit-domains.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
-import { runInSlices, type Steps } from '../../steps/steps.ts';
+import { runInSlices } from '../../steps/run-in-slices.ts';
+import type { Steps } from '../../steps/steps.ts';
 import { bodyJson } from '../body.ts';
 import { requireIdentity } from '../context.ts';
 import { lookedAt } from './looked-at.ts';

@@ -14,7 +14,7 @@ import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
 import type { DomainRecord } from '../../model/records.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
-import { runInSlices } from '../../steps/steps.ts';
+import { runInSlices } from '../../steps/run-in-slices.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import { lookedAt, rowsOf } from './looked-at.ts';

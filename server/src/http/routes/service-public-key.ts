@@ -24,9 +24,8 @@ export function servicePublicKeyRoute(deps: { readonly snapshot: () => Snapshot 
     const domain = parseDomainName(ctx.params['domainName'], 'domainName');
     const service = parseServiceName(ctx.params['serviceName'], 'serviceName');
     const id = parseKeyId(ctx.params['keyId'], 'keyId');
-    const key = existingDomain(deps.snapshot(), domain).services.get(service)?.publicKeys.get(id);
-    if (key === undefined) throw new NotFoundError('there is no such service or key');
-    const pem = key.export({ type: 'spki', format: 'pem' }).toString();
+    const pem = existingDomain(deps.snapshot(), domain).services.get(service)?.publicKeys.get(id);
+    if (pem === undefined) throw new NotFoundError('there is no such service or key');
     answerJson(ctx, JSON.stringify({ key: serviceBase64(pem), id }));
   };
 }

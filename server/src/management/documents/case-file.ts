@@ -1,4 +1,3 @@
-import { basename } from 'node:path';
 import {
   type ActionName,
   type DomainName,
@@ -83,7 +82,7 @@ export function parseCaseFile(file: string, text: string): CaseFileResult {
   const shape = caseFileSchema.safeParse(source.value ?? []);
   if (!shape.success) return { kind: 'bad', problems: schemaProblems(source, shape.error.issues) };
   const reader = new FieldReader(source);
-  const fileDomain = basename(file).replace(/\.cases\.ya?ml$/, '');
+  const fileDomain = file.replace(/^.*[/\\]/, '').replace(/\.cases\.ya?ml$/, '');
   const cases = shape.data.flatMap((item, index) => readCase(reader, item, index, fileDomain) ?? []);
   if (reader.problems.length > 0) return { kind: 'bad', problems: reader.problems };
   return { kind: 'ok', cases: { source, cases } };

@@ -8,7 +8,6 @@ import {
 } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
 import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
-import { parsePublicKey } from '../public-key.ts';
 import {
   type DocumentShape,
   documentSchema,
@@ -35,19 +34,19 @@ export type DocumentResult =
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 
 /** Reads the text of `<domain>.yaml`. Everything that is wrong with it is found at once, as far as that is possible. */
-export function parseDomainDocument(file: string, text: string): DocumentResult {
+export function parseDomainDocument(file: string, text: string, parseKey: ParseKey): DocumentResult {
   const yaml = parseYaml(file, text);
   if (yaml.kind === 'bad') return yaml;
   const { source } = yaml;
   const shape = documentSchema.safeParse(source.value);
   if (!shape.success) return { kind: 'bad', problems: schemaProblems(source, shape.error.issues) };
   const reader = new FieldReader(source);
-  const document = readDocument(reader, shape.data);
+  const document = readDocument(reader, shape.data, parseKey);
   if (document === undefined || reader.problems.length > 0) return { kind: 'bad', problems: reader.problems };
   return { kind: 'ok', document };
 }
 
-function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument | undefined {
+function readDocument(reader: FieldReader, shape: DocumentShape, parseKey: ParseKey): DomainDocument | undefined {
   const name = reader.read(['domain'], () => parseDomainName(shape.domain));
   if (name === undefined) return undefined;
   const roles = readRoles(reader, name, shape.roles);
@@ -67,7 +66,9 @@ function readDocument(reader: FieldReader, shape: DocumentShape): DomainDocument
       roles,
       groups: readGroups(reader, shape.groups),
       policies: readPolicies(reader, name, roleNames, shape.policies),
-      services: services.map(({ name: service, value, path }) => readService(reader, name, service, value, path)),
+      services: services.map(({ name: service, value, path }) =>
+        readService(reader, { domain: name, name: service, shape: value, path, parseKey }),
+      ),
     },
   };
 }
@@ -133,14 +134,20 @@ export function readGroup(
 
 const maxCommonNameLength = 64;
 
+/** Reads a public key in PEM, and answers it as SPKI PEM. Throws `InvalidRequestError`. Given from outside: it takes a cryptographic library. */
+export type ParseKey = (pem: string) => string;
+
+/** The part of a document that is about one service. */
+export interface ServicePart {
+  readonly domain: DomainName;
+  readonly name: ServiceRecord['name'];
+  readonly shape: ServiceShape;
+  readonly path: FieldPath;
+  readonly parseKey: ParseKey;
+}
+
 /** One service of the domain. */
-export function readService(
-  reader: FieldReader,
-  domain: DomainName,
-  name: ServiceRecord['name'],
-  shape: ServiceShape,
-  path: FieldPath,
-): ServiceRecord {
+export function readService(reader: FieldReader, { domain, name, shape, path, parseKey }: ServicePart): ServiceRecord {
   if (`${domain}.${name}`.length > maxCommonNameLength) {
     reader.complain(path, `\`${domain}.${name}\` has more than the 64 characters that a certificate can name`, 'key');
   }
@@ -153,16 +160,16 @@ export function readService(
     enabled: shape.enabled ?? true,
     ...(providerEndpoint === undefined ? {} : { providerEndpoint }),
     hosts: shape.hosts ?? [],
-    publicKeys: readKeys(reader, shape, [...path, 'publicKeys']),
+    publicKeys: readKeys(reader, shape, [...path, 'publicKeys'], parseKey),
   };
 }
 
-function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath): ServiceKeyRecord[] {
+function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath, parseKey: ParseKey): ServiceKeyRecord[] {
   return Object.entries(shape.publicKeys ?? {})
     .flatMap(([key, text]) => {
       const at = [...path, key];
       const id = reader.read(at, () => parseKeyId(key), 'key');
-      const pem = reader.read(at, () => parsePublicKey(text));
+      const pem = reader.read(at, () => parseKey(text));
       return id === undefined || pem === undefined ? [] : [{ id, pem }];
     })
     .sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
+import { parsePublicKey } from '../public-key.ts';
 import { type CaseFile, parseCaseFile } from './case-file.ts';
 import { type DomainDocument, parseDomainDocument } from './parse-document.ts';
 
@@ -27,7 +28,7 @@ export function readDocumentFolder(folder: string): DocumentFolder {
       else problems.push(...result.problems);
       continue;
     }
-    const result = parseDomainDocument(file, text);
+    const result = parseDomainDocument(file, text, parsePublicKey);
     if (result.kind === 'ok') documents.push(result.document);
     else problems.push(...result.problems);
   }

@@ -2,7 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
 import type { DomainContent } from '../../model/records.ts';
 import { missingService, serviceOf } from '../member-warnings.ts';
-import { faultOf, type GroupNames, groupNames, newReferences } from '../safeguards.ts';
+import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
 import type { DomainDocument } from './parse-document.ts';
 import { byPlace, placeOf } from './places.ts';
 
