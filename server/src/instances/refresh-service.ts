@@ -70,7 +70,7 @@ function requireKnownKey(
   if (registered === undefined) {
     throw new InvalidRequestError(`service \`${asked.service}\` has no public key \`${asked.keyId}\``);
   }
-  if (!registeredKey(registered).equals(request.subjectKey.key)) {
+  if (registeredKey(registered)?.equals(request.subjectKey.key) !== true) {
     throw new InvalidRequestError(`csr public key must be the registered key \`${asked.keyId}\``);
   }
 }
@@ -89,9 +89,9 @@ function vouchingKey(
   if (asked.keyId !== undefined) return asked.keyId;
   const { key } = request.subjectKey;
   if (row?.vouchedKey === undefined)
-    return [...service.publicKeys].find(([, pem]) => registeredKey(pem).equals(key))?.[0];
+    return [...service.publicKeys].find(([, pem]) => registeredKey(pem)?.equals(key) === true)?.[0];
   const vouching = service.publicKeys.get(row.vouchedKey);
-  if (vouching !== undefined && registeredKey(vouching).equals(key)) return row.vouchedKey;
+  if (vouching !== undefined && registeredKey(vouching)?.equals(key) === true) return row.vouchedKey;
   throw new ForbiddenError(`the key \`${row.vouchedKey}\` that vouched for the certificate is not registered any more`);
 }
 

@@ -227,9 +227,13 @@ test('a domain that cannot be compiled stays as it was, and is named', async (t)
     onError: (error) => errors.push(error),
   });
   t.teardown(() => live.close());
-  const service = { name: 'api', enabled: true, hosts: [], publicKeys: [{ id: '0', pem: 'no key' }] };
   store.at = { epoch: 1, counter: 2, head: '' };
-  store.domains = [{ ...domainContent('catalog'), services: [service as never] }, domainContent('other')];
+  const broken = domainContent('catalog', { rules: ['allow read movie reader'] });
+  const policies = broken.policies.map((policy) => ({
+    ...policy,
+    assertions: policy.assertions.map((assertion) => ({ ...assertion, effect: 'MAYBE' as 'ALLOW' })),
+  }));
+  store.domains = [{ ...broken, policies }, domainContent('other')];
   await live.refresh();
   t.deepEqual(names(live), ['catalog', 'other']);
   t.is(live.current().domain(catalog)?.roles.size, 1);

@@ -1,5 +1,6 @@
 import { chmodSync, statSync } from 'node:fs';
 import { join } from 'node:path';
+import { parseKeyId, parseServiceName } from '@signet/policy-engine/names';
 import { ConflictError, StoreUnavailableError } from '@signet/server/errors';
 import type { Store } from '@signet/server/model/store';
 import { backUpStore } from '@signet/server/store/sqlite/backup';
@@ -7,6 +8,7 @@ import { checkStore } from '@signet/server/store/sqlite/check';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
+import { domainContent } from '#support/domains';
 import { plainRecord } from '#support/plain-domains';
 import { temporaryFolder } from '#support/temp';
 
@@ -65,6 +67,25 @@ test('check finds a changed row of the log and a domain that cannot be used', as
   database.exec("update audit set actor = 'x' where id = 1");
   database.close();
   t.deepEqual((await checkStore(file)).faults.length, 1);
+});
+
+test('check finds a public key that cannot be read', async (t) => {
+  const { file, store } = await openWorld(t);
+  await store.change({ actor: 'test' }, (change) =>
+    change.saveDomain({
+      ...domainContent('keyed', { services: ['api'] }),
+      services: [
+        {
+          name: parseServiceName('api'),
+          enabled: true,
+          hosts: [],
+          publicKeys: [{ id: parseKeyId('v1'), pem: 'no key' }],
+        },
+      ],
+    }),
+  );
+  await store.close();
+  t.deepEqual((await checkStore(file)).faults, ['public key `v1` of service `keyed.api` cannot be read']);
 });
 
 test('check finds a list whose members were changed without their number', async (t) => {

@@ -1,4 +1,6 @@
 import { z } from 'zod';
+import type { DomainRecord } from '../../model/records.ts';
+import { registeredKey } from '../../registered-key.ts';
 import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
 import { withoutDnsNames } from '../../x509/naming.ts';
 import { type SealState, sealStateOf } from './backup-seal.ts';
@@ -53,6 +55,7 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
         ...checkCounts(file),
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
         ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
+        ...changes.domains.flatMap(unreadableKeys),
       ],
       notes: [
         // A store that was put aside has none either.
@@ -63,6 +66,14 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
   } finally {
     await store.close();
   }
+}
+
+function unreadableKeys({ name, services }: DomainRecord): string[] {
+  return services.flatMap((service) =>
+    service.publicKeys
+      .filter(({ pem }) => registeredKey(pem) === undefined)
+      .map(({ id }) => `public key \`${id}\` of service \`${name}.${service.name}\` cannot be read`),
+  );
 }
 
 const miscounted = z.array(z.object({ name: z.string() }));
