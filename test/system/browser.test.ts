@@ -9,16 +9,22 @@ import { createTestAuthority } from '@signet/policy-engine/testing';
 import test, { type ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
 
-/* The core entry as it is shipped, in a browser: nothing is bundled, the page imports the built modules. */
+/*
+ * What is free of Node, in a browser: the core entry as it is shipped, and the part of the server that a playground needs. Nothing is bundled,
+ * the pages import the built modules.
+ */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
 const browser = '/usr/bin/chromium';
 const roots: readonly (readonly [prefix: string, folder: string])[] = [
   ['/engine/', join(top, 'policy-engine/dist')],
   ['/jose/', join(top, 'node_modules/jose/dist/webapi')],
+  ['/server/', join(top, 'server/dist')],
+  ['/zod/', join(top, 'node_modules/zod')],
+  ['/yaml/', join(top, 'node_modules/yaml/browser')],
 ];
 
-const page = `<!doctype html><title>core</title>
+const corePage = `<!doctype html><title>core</title>
 <script type="importmap">{ "imports": { "jose": "/jose/index.js", "core": "/engine/core.js" } }</script>
 <script type="module">
 const say = (value) => fetch('/result', { method: 'POST', body: JSON.stringify(value) });
@@ -41,8 +47,53 @@ await say({
 });
 </script>`;
 
+const imports = JSON.stringify({
+  imports: {
+    zod: '/zod/index.js',
+    yaml: '/yaml/index.js',
+    ...Object.fromEntries(
+      ['clock', 'names', 'policy', 'wire'].map((entry) => [
+        `@signet/policy-engine/${entry}`,
+        entry === 'clock' ? '/engine/clock.js' : `/engine/${entry}/index.js`,
+      ]),
+    ),
+  },
+});
+
+const playgroundPage = `<!doctype html><title>playground</title>
+<script type="importmap">${imports}</script>
+<script type="module">
+const say = (value) => fetch('/result', { method: 'POST', body: JSON.stringify(value) });
+addEventListener('error', ({ message }) => say({ error: message }));
+addEventListener('unhandledrejection', ({ reason }) => say({ error: String(reason) }));
+const { parseDomainDocument } = await import('/server/management/documents/parse-document.js');
+const { parseCaseFile } = await import('/server/management/documents/case-file.js');
+const { checkDocuments } = await import('/server/management/check-documents.js');
+const { runCases } = await import('/server/management/run-cases.js');
+const { impactInSteps } = await import('/server/impact/impact.js');
+const { runAtOnce } = await import('/server/steps/steps.js');
+const { documents, cases, now } = await (await fetch('/world.json')).json();
+const nothing = { domains: new Map(), services: new Map(), switchedOff: { domains: [], services: [] } };
+const parsed = documents.map((text) => parseDomainDocument('catalog.yaml', text, (pem) => pem));
+const [was, is] = parsed.slice(0, 2).map(({ document }) => checkDocuments([document], nothing, now).snapshot);
+const read = parseCaseFile('catalog.cases.yaml', cases);
+const { changes } = runAtOnce(impactInSteps(was, is, now));
+await say({
+  agent: navigator.userAgent,
+  node: typeof process,
+  kinds: parsed.map(({ kind }) => kind),
+  problem: parsed[2].problems[0].message,
+  tests: [was, is].map((snapshot) => runCases(snapshot, [read.cases], now).failures.length),
+  impact: changes.map(({ principal, change }) => [principal, change]),
+});
+</script>`;
+
 /** A loopback server for page, modules and world; resolves `result` with what the page says. */
-async function serve(t: ExecutionContext, world: unknown): Promise<{ base: string; result: Promise<unknown> }> {
+async function serve(
+  t: ExecutionContext,
+  page: string,
+  world: unknown,
+): Promise<{ base: string; result: Promise<unknown> }> {
   const { promise: result, resolve } = Promise.withResolvers<unknown>();
   const server = createServer(async (request, answer) => {
     const { url = '/' } = request;
@@ -81,6 +132,23 @@ const flags = [
   '--disable-sync',
 ];
 
+/** What the page says that is shown in a browser. */
+async function inChromium(t: ExecutionContext, page: string, world: unknown): Promise<unknown> {
+  const { base, result } = await serve(t, page, world);
+  // A group of its own, as the browser starts processes that must end with it.
+  const child = spawn(browser, [...flags, `--user-data-dir=${temporaryFolder(t)}`, base], {
+    stdio: 'ignore',
+    detached: true,
+  });
+  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
+  try {
+    return await Promise.race([result, ended.then(() => 'the browser ended too early')]);
+  } finally {
+    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
+    await ended;
+  }
+}
+
 const inBrowser = existsSync(browser) ? test : test.skip;
 inBrowser(`the core decides, explains and verifies in headless Chromium (needs ${browser})`, async (t) => {
   t.timeout(120_000);
@@ -91,7 +159,7 @@ inBrowser(`the core decides, explains and verifies in headless Chromium (needs $
   t.not(pem, certificate.pem);
   const assertions = [{ role: 'reader', action: 'read', resource: 'movie' }];
   const holder = { domain: 'catalog', roles: ['reader'] };
-  const { base, result } = await serve(t, {
+  const said = await inChromium(t, corePage, {
     keys: authority.keys,
     bundle: JSON.stringify(
       await authority.bundle({ domain: 'catalog', version: 7, policies: [{ name: 'catalog:policy.p', assertions }] }),
@@ -102,24 +170,39 @@ inBrowser(`the core decides, explains and verifies in headless Chromium (needs $
     issuer: authority.issuer,
     now: authority.clock.now(),
   });
-  // A group of its own, as the browser starts processes that must end with it.
-  const child = spawn(browser, [...flags, `--user-data-dir=${temporaryFolder(t)}`, base], {
-    stdio: 'ignore',
-    detached: true,
+  t.like(said, {
+    node: 'undefined',
+    version: 7,
+    decided: ['ALLOW', 'DENY_NO_MATCH'],
+    explained: ['DENY_NO_MATCH', 'add-assertion'],
+    tokens: ['valid', 'not-held', 'not-held', 'invalid'],
   });
-  const ended = new Promise<void>((resolve) => child.once('exit', () => resolve()));
-  try {
-    const said = await Promise.race([result, ended.then(() => 'the browser ended too early')]);
-    t.like(said, {
-      node: 'undefined',
-      version: 7,
-      decided: ['ALLOW', 'DENY_NO_MATCH'],
-      explained: ['DENY_NO_MATCH', 'add-assertion'],
-      tokens: ['valid', 'not-held', 'not-held', 'invalid'],
-    });
-    t.regex(JSON.stringify(said), /HeadlessChrome/);
-  } finally {
-    if (child.pid !== undefined && child.exitCode === null) process.kill(-child.pid, 'SIGKILL');
-    await ended;
-  }
+  t.regex(JSON.stringify(said), /HeadlessChrome/);
+});
+
+const document = (member: string) => `domain: catalog
+roles:
+  reader: { members: [${member}] }
+policies:
+  movies:
+    - { action: read, resource: movie, role: reader }
+`;
+
+inBrowser(`documents, policy tests and impact in headless Chromium (needs ${browser})`, async (t) => {
+  t.timeout(120_000);
+  await promisify(execFile)(join(top, 'node_modules/.bin/tsc'), ['-b', join(top, 'server')]);
+  const said = await inChromium(t, playgroundPage, {
+    documents: [document('media.player'), document('media.studio'), 'domain: catalog\nroles: 5\n'],
+    cases: '- { principal: media.player, action: read, resource: movie, expect: allow }\n',
+    now: 1_767_225_600_000,
+  });
+  t.like(said, {
+    node: 'undefined',
+    kinds: ['ok', 'ok', 'bad'],
+    tests: [0, 1],
+    impact: [
+      ['media.player', 'loss'],
+      ['media.studio', 'gain'],
+    ],
+  });
 });
