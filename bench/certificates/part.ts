@@ -9,6 +9,7 @@ import { parseCertificateRequest } from '@signet/server/x509/csr';
 import { grantInstanceNames } from '@signet/server/x509/csr-rules';
 import { type IssueDeps, type SignedCertificate, signOrder } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { signetForms } from '@signet/server/x509/name-forms';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
@@ -22,7 +23,7 @@ const key = {
   service: parseServiceName('player'),
   instanceId: parsePathElement('i-1'),
 };
-const rules = { trustDomain: 'signet.bench', dnsSuffix: 'signet.bench', athenz: false };
+const rules = { trustDomain: 'signet.bench', dnsSuffix: 'signet.bench', forms: signetForms };
 
 /** Reads the request, applies the rules, records the intent, signs, inspects: what the server does for each certificate. */
 function issue(deps: IssueDeps, pem: string): Promise<SignedCertificate> {

@@ -21,11 +21,13 @@ import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
+import { athenzForms } from './x509/athenz-forms.ts';
 import { createCrlPublisher } from './x509/crl-publisher.ts';
 import { startHousekeeping } from './x509/housekeeping.ts';
 import type { IssueDeps } from './x509/issue-certificate.ts';
 import { type Issuers, openIssuers } from './x509/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './x509/live-revocations.ts';
+import { signetForms } from './x509/name-forms.ts';
 import { currentNameOf, type NamingRules } from './x509/naming.ts';
 import { createOwnIdentity } from './x509/own-identity.ts';
 
@@ -143,7 +145,7 @@ async function identityRoutes(
 /** The names that this server gives. */
 export function namingRulesOf({ certificates, profile }: ServerConfig): NamingRules {
   const { trustDomain, dnsSuffix } = certificates;
-  return { trustDomain, dnsSuffix, athenz: profile.name === 'athenz' };
+  return { trustDomain, dnsSuffix, forms: profile.name === 'athenz' ? athenzForms : signetForms };
 }
 
 /** The hosts of the addresses that clients are given. */

@@ -9,6 +9,7 @@ import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import { relativeName } from '@signet/server/x509/distinguished-name';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { signetForms } from '@signet/server/x509/name-forms';
 import type { NamingRules } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
@@ -17,7 +18,7 @@ import { ecPair, type Pair } from './requests.ts';
 
 /* What the life of instances needs, with stores that only note what they are asked: for tests of its rules without a server. */
 
-export const naming: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+export const naming: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
 export const nowSeconds = 1_767_225_600;
 export const instanceKey: InstanceKey = {
   provider: parsePrincipalName('sys.cloud'),

@@ -8,19 +8,18 @@ import {
   type RoleName,
   type ServiceName,
 } from '@signet/policy-engine/names';
-import { InvalidRequestError } from '../errors.ts';
 import { type IssuedAltName, maxCommonNameLength } from './certificate-profile.ts';
 import type { CertificateRequest } from './csr.ts';
-import { type RelativeName, relativeName } from './distinguished-name.ts';
+import { checkDnsForm, quoted, refuse } from './csr-refusals.ts';
+import { relativeName } from './distinguished-name.ts';
+import type { FormGrants, StatedId } from './name-forms.ts';
 import {
   beforeSuffix,
   instanceIdName,
-  isDnsName,
   isInstanceArea,
   type NamingRules,
   roleSpiffeId,
   serviceSpiffeId,
-  suffixesOf,
 } from './naming.ts';
 import { oids } from './oids.ts';
 import { type AltName, addressText } from './subject-alt-names.ts';
@@ -38,30 +37,15 @@ export interface GrantedNames {
   readonly altNames: readonly IssuedAltName[];
 }
 
-function refuse(rule: string): never {
-  throw new InvalidRequestError(`csr ${rule}`);
-}
-
-const copiedAttributes = new Set<RelativeName['attribute']>([
-  'country',
-  'stateOrProvince',
-  'locality',
-  'organization',
-  'organizationalUnit',
-]);
-
 function grantSubject(request: CertificateRequest, commonName: string, rules: NamingRules): readonly Uint8Array[] {
   if (commonName.length > maxCommonNameLength) {
     refuse(`common name would have more than ${maxCommonNameLength} characters: \`${commonName}\``);
   }
-  const same = rules.athenz
-    ? request.commonName.toLowerCase() === commonName.toLowerCase()
-    : request.commonName === commonName;
-  if (!same) refuse(`common name must be \`${commonName}\``);
+  if (!rules.forms.isCommonName(request.commonName, commonName)) refuse(`common name must be \`${commonName}\``);
   const seen = new Set<string>();
   return request.subject.map(({ attribute, element }) => {
     if (attribute === 'commonName') return relativeName(oids.commonName, commonName);
-    if (!rules.athenz || !copiedAttributes.has(attribute)) refuse('subject may hold only the common name');
+    if (!rules.forms.copies(attribute)) refuse('subject may hold only the common name');
     if (seen.has(attribute)) refuse('subject may hold each attribute once');
     seen.add(attribute);
     return element;
@@ -77,20 +61,8 @@ function refuseDuplicates(names: readonly AltName[]): void {
   }
 }
 
-function quoted(name: AltName): string {
-  return name.value === '' ? '' : ` \`${name.value.slice(0, 256)}\``;
-}
-
-function checkDnsForm(name: string): void {
-  if (!isDnsName(name)) refuse(`dns name \`${name.slice(0, 256)}\` is not a valid host name`);
-}
-
 /** What the caller may hold beside the names that follow from who it is. */
-export interface ServiceGrants {
-  /** Whether the provider of the instance may give DNS names below this suffix (no leading dot). */
-  mayUseSuffix(suffix: string): boolean;
-  /** The host name that the request states, when its provider may vouch for it. */
-  readonly hostname?: string | undefined;
+export interface ServiceGrants extends FormGrants {
   /** The caller's address, four or sixteen octets in hexadecimal. */
   readonly address?: string | undefined;
   /** The rule by which that address is not given; undefined when it may be. */
@@ -99,8 +71,6 @@ export interface ServiceGrants {
   readonly dnsForm: string | undefined;
   /** DNS names that the presented certificate holds. */
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
-  /** Whether a name, in lower case, is one by which clients know the token server. */
-  readonly isServerHost?: ((name: string) => boolean) | undefined;
 }
 
 export interface ServiceSubject {
@@ -114,16 +84,16 @@ export interface InstanceSubject extends ServiceSubject {
   readonly instanceId?: PathElement | undefined;
 }
 
-const idMarker = '.instanceid.';
-
-/** How a DNS name states the id of an instance; undefined when it is not a name of an instance. */
-type StatedId = { readonly id: string; readonly isOwn: boolean } | undefined;
-
 /*
  * Below the server's own suffix: the name of this very instance, or the id before `.instanceid.`, as it was asked for before names
  * carried their owner. The certificate gets the instance's own name in the place of either.
  */
-function idFromOwnName(name: string, before: string, subject: InstanceSubject, rules: NamingRules): StatedId {
+function idFromOwnName(
+  name: string,
+  before: string,
+  subject: InstanceSubject,
+  rules: NamingRules,
+): StatedId | undefined {
   const area = '.instanceid';
   if (!before.endsWith(area)) return undefined;
   const text = before.slice(0, -area.length);
@@ -138,24 +108,16 @@ function idFromOwnName(name: string, before: string, subject: InstanceSubject, r
   return { id: isReadable ? first : text, isOwn: true };
 }
 
-/** The instance id that a DNS name carries, if it is such a name. */
-function idFromDns(name: string, subject: InstanceSubject, rules: NamingRules, grants: ServiceGrants): StatedId {
-  const before = beforeSuffix(name, rules.dnsSuffix);
-  const own = before === undefined ? undefined : idFromOwnName(name, before, subject, rules);
-  if (own !== undefined || !rules.athenz) return own;
-  const at = name.indexOf(idMarker);
-  const rest = name.slice(at + idMarker.length);
-  if (at <= 0 || !rest.startsWith('athenz.')) return undefined;
-  const suffix = rest.slice('athenz.'.length);
-  if (suffix !== rules.dnsSuffix && !grants.mayUseSuffix(suffix)) return undefined;
-  checkDnsForm(name);
-  return { id: name.slice(0, at), isOwn: false };
-}
-
-function idFromUri(uri: string, provider: string): string {
-  const [owner = '', ...rest] = uri.slice('athenz://instanceid/'.length).split('/');
-  if (owner.toLowerCase() !== provider) refuse(`uri name \`${uri}\` is of another provider than \`${provider}\``);
-  return rest.join('/');
+/** The instance id that a name carries, if it is one of an instance. */
+function statedId(
+  name: AltName,
+  subject: InstanceSubject,
+  rules: NamingRules,
+  grants: ServiceGrants,
+): StatedId | undefined {
+  const before = name.kind === 'dns' ? beforeSuffix(name.value, rules.dnsSuffix) : undefined;
+  const own = before === undefined ? undefined : idFromOwnName(name.value, before, subject, rules);
+  return own ?? rules.forms.instanceId(name, subject.provider, { suffix: rules.dnsSuffix, grants });
 }
 
 /* Below the server's own suffix there are its own names only: whatever else ended so could be one of another service. */
@@ -167,18 +129,14 @@ function mayHoldOwnName(before: string, subject: ServiceSubject, rules: NamingRu
 function mayHoldDns(asked: string, subject: ServiceSubject, rules: NamingRules, grants: ServiceGrants): boolean {
   // INVARIANT: DNS knows no case: in capitals it is the same name, and one of somebody else as well.
   const name = asked.toLowerCase();
-  if (isInstanceArea(name, rules) || (rules.athenz && name.includes(idMarker))) return false;
+  if (isInstanceArea(name, rules) || rules.forms.isOfInstances(name)) return false;
   if (grants.heldDnsNames?.has(asked) === true || name === grants.hostname) return true;
   if (grants.dnsForm === undefined) return false;
   const before = beforeSuffix(name, rules.dnsSuffix);
   if (before !== undefined) return mayHoldOwnName(before, subject, rules, grants);
   const own = `${subject.service}.${grants.dnsForm}.`;
-  const wild = `*.${own}`;
   if (name.startsWith(own)) return grants.mayUseSuffix(name.slice(own.length));
-  if (!rules.athenz) return false;
-  if (name.startsWith(wild)) return grants.mayUseSuffix(name.slice(wild.length));
-  if (name.startsWith('*') || grants.isServerHost?.(name) === true) return false;
-  return suffixesOf(name).some((suffix) => grants.mayUseSuffix(suffix));
+  return rules.forms.mayHoldDns(name, own, grants);
 }
 
 function checkAddress(address: string, grants: ServiceGrants): void {
@@ -192,9 +150,7 @@ function checkAddress(address: string, grants: ServiceGrants): void {
 function checkServiceUri(name: AltName, subject: ServiceSubject, rules: NamingRules): void {
   const expected = serviceSpiffeId(rules, subject.domain, subject.service);
   if (name.value === expected) return;
-  const older = `spiffe://${subject.domain}/sa/${subject.service}`;
-  const { value } = name;
-  if (rules.athenz && (value.toLowerCase() === expected || value.toLowerCase() === older)) return;
+  if (rules.forms.isServiceUri({ value: name.value, expected }, subject)) return;
   refuse(`uri name${quoted(name)} is not \`${expected}\``);
 }
 
@@ -236,7 +192,7 @@ function isSpiffe(name: AltName): boolean {
 function withSpiffeId(names: readonly AltName[], id: string, rules: NamingRules): readonly IssuedAltName[] {
   if (names.filter(isSpiffe).length > 1) refuse('asks for more than one spiffe uri');
   const given = issued(names);
-  return rules.athenz || given.some(isSpiffe) ? given : [{ kind: 'uri', value: id }, ...given];
+  return rules.forms.copiesNames || given.some(isSpiffe) ? given : [{ kind: 'uri', value: id }, ...given];
 }
 
 /** The names of a service's own certificate. Throws `InvalidRequestError` naming the rule. */
@@ -271,23 +227,12 @@ function splitInstanceNames(
   const kept: AltName[] = [];
   const others: AltName[] = [];
   for (const name of request.altNames) {
-    const stated =
-      name.kind === 'dns' ? idFromDns(name.value, subject, rules, grants) : idFromAthenzUri(name, subject, rules);
+    const stated = statedId(name, subject, rules, grants);
     if (stated !== undefined) ids.push(stated.id);
-    else if (!isInstanceLabel(name, rules)) others.push(name);
+    else if (!rules.forms.isLabel(name)) others.push(name);
     if (stated?.isOwn !== true) kept.push(name);
   }
   return { ids, kept, others };
-}
-
-function idFromAthenzUri(name: AltName, subject: InstanceSubject, rules: NamingRules): StatedId {
-  if (!rules.athenz || name.kind !== 'uri' || !name.value.startsWith('athenz://instanceid/')) return undefined;
-  return { id: idFromUri(name.value, subject.provider), isOwn: false };
-}
-
-/** What an instance calls itself in the profile `athenz`: copied, it names nobody. */
-function isInstanceLabel({ kind, value }: AltName, { athenz }: NamingRules): boolean {
-  return athenz && kind === 'uri' && value.startsWith('athenz://instancename/');
 }
 
 function oneInstanceId(ids: readonly string[], subject: InstanceSubject): PathElement {
@@ -310,15 +255,6 @@ function instanceIdFrom(text: string): PathElement {
   }
 }
 
-function checkHostnameUri(names: readonly AltName[], grants: ServiceGrants): readonly AltName[] {
-  return names.filter((name) => {
-    if (name.kind !== 'uri' || !name.value.startsWith('athenz://hostname/')) return true;
-    if (name.value !== `athenz://hostname/${grants.hostname}`)
-      refuse(`uri name${quoted(name)} is not the stated host name`);
-    return false;
-  });
-}
-
 /** The names of an instance's certificate and the id that it carries. Throws `InvalidRequestError` naming the rule. */
 export function grantInstanceNames(
   request: CertificateRequest,
@@ -331,14 +267,14 @@ export function grantInstanceNames(
   refuseDuplicates(request.altNames);
   const { ids, kept, others } = splitInstanceNames(request, subject, rules, grants);
   const instanceId = oneInstanceId(ids, subject);
-  for (const name of rules.athenz ? checkHostnameUri(others, grants) : others) {
+  for (const name of rules.forms.withoutHostNames(others, grants)) {
     checkServiceName(name, subject, rules, grants);
   }
   const id = serviceSpiffeId(rules, subject.domain, subject.service);
   const idName = instanceIdName(rules, { ...subject, instanceId });
   const given = withSpiffeId(kept, id, rules);
   // The profile `athenz` copies the forms in which its clients state the id, and they look for nothing else.
-  const isStatedElse = rules.athenz && ids.length > 0 && kept.length === request.altNames.length;
+  const isStatedElse = rules.forms.copiesNames && ids.length > 0 && kept.length === request.altNames.length;
   const altNames = isStatedElse ? given : given.toSpliced(1, 0, { kind: 'dns', value: idName });
   return { commonName, subject: relativeNames, altNames, instanceId };
 }
@@ -352,9 +288,7 @@ export interface RoleSubject {
 function checkRoleUri(name: AltName, subject: RoleSubject, rules: NamingRules): void {
   const id = roleSpiffeId(rules, subject.domain, subject.role);
   if (name.value === id) return;
-  const value = name.value.toLowerCase();
-  const older = `spiffe://${subject.domain}/ra/${subject.role}`;
-  if (rules.athenz && (value === older || value === `athenz://principal/${subject.principal}`)) return;
+  if (rules.forms.isRoleUri({ value: name.value, expected: id }, subject)) return;
   refuse(`uri name${quoted(name)} is not \`${id}\``);
 }
 
@@ -362,7 +296,10 @@ function checkRoleName(name: AltName, subject: RoleSubject, rules: NamingRules, 
   const own = `${subject.principal}@${rules.dnsSuffix}`;
   if (name.kind === 'uri') checkRoleUri(name, subject, rules);
   else if (name.kind === 'email' && name.value !== own) refuse(`email name${quoted(name)} is not \`${own}\``);
-  else if (name.kind !== 'email' && !(name.kind === 'dns' && rules.athenz && heldDns.has(name.value))) {
+  else if (
+    name.kind !== 'email' &&
+    !(name.kind === 'dns' && rules.forms.rolesKeepDnsNames && heldDns.has(name.value))
+  ) {
     refuse(`${name.kind} name${quoted(name)} is not for role certificates`);
   }
 }

@@ -7,14 +7,15 @@ import {
   type RoleName,
   type ServiceName,
 } from '@signet/policy-engine/names';
+import type { NameForms } from './name-forms.ts';
 
 export interface NamingRules {
   /** The trust domain of SPIFFE ids, e.g. `signet.local`. */
   readonly trustDomain: string;
   /** The end of DNS names that this server gives by itself, e.g. `signet.local`. */
   readonly dnsSuffix: string;
-  /** Accepts the names that clients of the profile `athenz` ask for beside ours, and copies their subject. */
-  readonly athenz: boolean;
+  /** How names of requests may be written. */
+  readonly forms: NameForms;
 }
 
 export function serviceSpiffeId(rules: NamingRules, domain: DomainName, service: ServiceName): string {

@@ -17,6 +17,7 @@ import { checkDer, DerReader } from '@signet/server/x509/der-reader';
 import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
 import { readName, relativeName } from '@signet/server/x509/distinguished-name';
 import { openIssuers } from '@signet/server/x509/issuers';
+import { signetForms } from '@signet/server/x509/name-forms';
 import { isDnsName, suffixesOf } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import { readAltNames, writeAltNames } from '@signet/server/x509/subject-alt-names';
@@ -60,7 +61,7 @@ const wireRequest = {
   certRequestMeta: { requestor: 'media.player', certType: 'user' },
 };
 
-const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
 
 /** A host name of so many characters, with labels of sixty and a shorter last one. */
 const hostOf = (length: number) => `${'a'.repeat(60)}.`.repeat(4).concat('b'.repeat(length - 244));

@@ -6,6 +6,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '@signet/server/errors';
+import { athenzForms } from '@signet/server/x509/athenz-forms';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import {
   grantInstanceNames,
@@ -15,6 +16,7 @@ import {
 } from '@signet/server/x509/csr-rules';
 import { oid, sequence, set, utf8String } from '@signet/server/x509/der-writer';
 import { relativeName } from '@signet/server/x509/distinguished-name';
+import { signetForms } from '@signet/server/x509/name-forms';
 import { instanceIdName, type NamingRules } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
@@ -23,8 +25,8 @@ import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/
 /* What the profile `athenz` accepts beside the other profile, each with what it still refuses; and names that carry an id. */
 
 const pair = ecPair();
-const signet: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
-const athenz: NamingRules = { ...signet, athenz: true };
+const signet: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
+const athenz: NamingRules = { ...signet, forms: athenzForms };
 const subject = {
   domain: parseDomainName('media.video'),
   service: parseServiceName('player'),

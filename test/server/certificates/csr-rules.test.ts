@@ -7,6 +7,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '@signet/server/errors';
+import { athenzForms } from '@signet/server/x509/athenz-forms';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import {
   grantInstanceNames,
@@ -15,14 +16,15 @@ import {
   type ServiceGrants,
 } from '@signet/server/x509/csr-rules';
 import { relativeName } from '@signet/server/x509/distinguished-name';
+import { signetForms } from '@signet/server/x509/name-forms';
 import type { NamingRules } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/requests';
 
 const pair = ecPair();
-const rules: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
-const athenz: NamingRules = { ...rules, athenz: true };
+const rules: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
+const athenz: NamingRules = { ...rules, forms: athenzForms };
 const domain = parseDomainName('media.video');
 const service = parseServiceName('player');
 const grants: ServiceGrants = {

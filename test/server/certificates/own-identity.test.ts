@@ -1,6 +1,7 @@
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { signetForms } from '@signet/server/x509/name-forms';
 import { createOwnIdentity } from '@signet/server/x509/own-identity';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
@@ -23,7 +24,7 @@ async function world() {
     } as never,
     clock,
     randomBytes,
-    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms },
   });
   return { clock, identity, confirmed };
 }

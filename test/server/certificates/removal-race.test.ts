@@ -31,6 +31,7 @@ import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { certificatesInPem } from '@signet/server/x509/certificate-reader';
 import { issueRoleCertificate } from '@signet/server/x509/issue-role-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { signetForms } from '@signet/server/x509/name-forms';
 import test, { type ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceNames } from '#support/instance-world';
@@ -137,7 +138,7 @@ async function twoServers(t: ExecutionContext) {
   const { root, intermediate } = await createAuthorities(systemClock);
   const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
   const seen = watched(store.certificates, store.instances, () => round);
-  const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+  const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
   const deps: InstanceDeps = {
     ...seen,
     store,

@@ -1,3 +1,4 @@
+import { signetForms } from '@signet/server/x509/name-forms';
 import 'reflect-metadata';
 import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync, readFileSync, writeFileSync } from 'node:fs';
@@ -54,7 +55,7 @@ async function renew(t: ExecutionContext, wish: Wish): Promise<string | undefine
     confirm: async (serial: string) => void confirmed.push(serial),
   };
   const issuers = { signing: () => ours.issuer, current: () => ({ active, draining, rootsPem: '' }) };
-  const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+  const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
   try {
     await renewServerCertificate({ files, issuers, rules, certificates, clock, randomBytes } as never);
   } catch (error) {

@@ -6,6 +6,7 @@ import type { IssuedAltName } from '@signet/server/x509/certificate-profile';
 import { sequence } from '@signet/server/x509/der-writer';
 import { relativeName } from '@signet/server/x509/distinguished-name';
 import type { Issuer } from '@signet/server/x509/issuer';
+import { signetForms } from '@signet/server/x509/name-forms';
 import { oids } from '@signet/server/x509/oids';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import test from 'ava';
@@ -21,7 +22,7 @@ const issuer = {
   kind: 'P-256',
   privateKey: pair.privateKey,
 } as unknown as Issuer;
-const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false };
+const naming = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
 
 const ownName = 'i-1.player.media.sys-cloud.instanceid.signet.test';
 const otherName = 'i-2.player.media.sys-cloud.instanceid.signet.test';

@@ -3,6 +3,7 @@ import { ForbiddenError } from '@signet/server/errors';
 import { type AttestInput, hostCertificate } from '@signet/server/instances/attest-instance';
 import type { InstanceDeps, IssueHostCertificate } from '@signet/server/instances/instance-deps';
 import type { SshHost } from '@signet/server/ssh/issue-ssh';
+import { signetForms } from '@signet/server/x509/name-forms';
 import test from 'ava';
 import { snapshotOf } from '#support/domains';
 
@@ -20,7 +21,7 @@ const snapshot = snapshotOf({
 const deps = {
   clock: { now: () => 1 },
   hosts: {
-    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+    rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms },
     isServerHost: (name: string) => name === 'auth.test',
   },
 } as unknown as Pick<InstanceDeps, 'clock' | 'hosts'>;

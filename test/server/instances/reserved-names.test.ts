@@ -1,6 +1,7 @@
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { isReservedHost } from '@signet/server/instances/reserved-names';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
+import { signetForms } from '@signet/server/x509/name-forms';
 import test from 'ava';
 import { domainContent, stored } from '#support/domains';
 
@@ -19,7 +20,7 @@ const isReserved = (host: string, serverHost = 'auth.signet.test') =>
   isReservedHost(
     snapshot,
     {
-      rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', athenz: false },
+      rules: { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms },
       isServerHost: (name) => name === serverHost,
     },
     tenant,

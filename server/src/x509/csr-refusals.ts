@@ -1,0 +1,17 @@
+import { InvalidRequestError } from '../errors.ts';
+import { isDnsName } from './naming.ts';
+import type { AltName } from './subject-alt-names.ts';
+
+/** Refuses a request by the rule that it breaks. Throws `InvalidRequestError`. */
+export function refuse(rule: string): never {
+  throw new InvalidRequestError(`csr ${rule}`);
+}
+
+/** A name as refusals tell it. */
+export function quoted(name: AltName): string {
+  return name.value === '' ? '' : ` \`${name.value.slice(0, 256)}\``;
+}
+
+export function checkDnsForm(name: string): void {
+  if (!isDnsName(name)) refuse(`dns name \`${name.slice(0, 256)}\` is not a valid host name`);
+}
