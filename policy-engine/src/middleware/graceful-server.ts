@@ -2,12 +2,16 @@ import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node
 import type { Server as HttpsServer } from 'node:https';
 import type { Socket } from 'node:net';
 import { Server as TlsServer } from 'node:tls';
+import type { Clock } from '../clock.ts';
 
 /** How a server stops; all times in milliseconds. */
 export interface CloseOptions {
   /** How long the port stays open after the order, so that balancers notice before connections are refused. Default 0. */
   delayMs?: number;
-  /** A connection is closed when nothing was asked on it for this long: its client may be about to. Default 1,000. */
+  /**
+   * A connection is closed when nothing was asked on it for this long: its client may be about to. Longer for a client whose requests
+   * came further apart, up to the deadline. Default 1,000.
+   */
   idleMs?: number;
   /** What is left this long after the port was closed is cut. Default 9,000. */
   deadlineMs?: number;
@@ -30,76 +34,26 @@ interface Connection {
   /** When the last answer was sent, and how much had been received then. */
   idleSince: number;
   bytes: number;
+  /** How long its client took for its last requests; before the first one, how long the handshake took. */
+  pauseMs: number;
 }
 
 /** How often connections are looked at while the server stops. */
 const sweepMs = 50;
+/** A client that goes on as before asks again within so many of its pauses. */
+const pausesToWait = 3;
 
 /**
  * Follows the connections of a server that does not listen yet. Node's own `close` ends idle connections at once, also those
- * on which a request is just arriving, and leaves those that never finish their TLS handshake.
+ * on which a request is just arriving, and leaves those that never finish their TLS handshake. `monotonic` is time that nobody sets, in
+ * milliseconds.
  */
-export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer {
-  const accepted = new Set<Socket>();
-  const connections = new Map<Socket, Connection>();
+export function gracefulServer(
+  server: HttpServer | HttpsServer,
+  monotonic: Clock = { now: () => performance.now() },
+): GracefulServer {
   let closed: Promise<void> | undefined;
-  server.on('connection', (socket: Socket) => {
-    accepted.add(socket);
-    socket.once('close', () => accepted.delete(socket));
-  });
-  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
-    connections.set(socket, { open: new Set(), idleSince: performance.now(), bytes: socket.bytesRead });
-    socket.once('close', () => connections.delete(socket));
-  });
-  server.on('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
-    const connection = connections.get(socket);
-    if (connection === undefined) return;
-    connection.open.add(response);
-    if (closed !== undefined) announceEnd(connection, response);
-    response.once('close', () => {
-      connection.open.delete(response);
-      connection.idleSince = performance.now();
-      connection.bytes = socket.bytesRead;
-    });
-  });
-
-  /**
-   * Ends the connections on which nobody has asked for `idleMs`, and those that have not begun in that time. INVARIANT: a handshake that was
-   * answered is not cut off before the deadline: for its client it may be over, and a request on the way.
-   */
-  function sweep(idleMs: number, since: number): void {
-    const now = performance.now();
-    for (const [socket, connection] of connections) {
-      // What was received since the last answer is the beginning of a request.
-      const isIdle = connection.open.size === 0 && socket.bytesRead === connection.bytes;
-      if (isIdle && now - connection.idleSince >= idleMs) socket.destroySoon();
-    }
-    if (now - since < idleMs) return;
-    const speaking = new Set([...connections.keys()].map(peerOf));
-    for (const socket of accepted) if (socket.bytesWritten === 0 && !speaking.has(peerOf(socket))) socket.destroy();
-  }
-
-  async function close({ delayMs = 0, idleMs = 1000, deadlineMs = 9000 }: CloseOptions): Promise<void> {
-    for (const connection of connections.values()) {
-      for (const response of connection.open) announceEnd(connection, response);
-    }
-    await new Promise((resolve) => setTimeout(resolve, delayMs));
-    // Node's `close` calls it.
-    server.closeIdleConnections = () => undefined;
-    const since = performance.now();
-    const ended = new Promise<void>((resolve) => server.close(() => resolve()));
-    // Not before what has arrived is read: timers come before it, and this after.
-    const look = () => setImmediate(() => sweep(idleMs, since));
-    look();
-    const timer = setInterval(look, sweepMs);
-    const deadline = setTimeout(() => {
-      for (const socket of accepted) socket.destroy();
-    }, deadlineMs);
-    await ended;
-    clearInterval(timer);
-    clearTimeout(deadline);
-  }
-
+  const following = followConnections(server, monotonic, () => closed !== undefined);
   return {
     get isClosing() {
       return closed !== undefined;
@@ -108,11 +62,111 @@ export function gracefulServer(server: HttpServer | HttpsServer): GracefulServer
       if (closed === undefined) {
         const { promise, resolve, reject } = Promise.withResolvers<void>();
         closed = promise;
-        close(options).then(resolve, reject);
+        close(server, following, monotonic, options).then(resolve, reject);
       }
       return closed;
     },
   };
+}
+
+/** The connections of a server. */
+interface Following {
+  readonly accepted: ReadonlySet<Socket>;
+  /** Those that speak HTTP. */
+  readonly connections: ReadonlyMap<Socket, Connection>;
+}
+
+function followConnections(server: HttpServer, monotonic: Clock, isClosing: () => boolean): Following {
+  const accepted = new Set<Socket>();
+  /** When they were accepted, by their ends: a socket of TLS does not say which one it is over. */
+  const beginning = new Map<string, number>();
+  const connections = new Map<Socket, Connection>();
+  server.on('connection', (socket: Socket) => {
+    const [peer, now] = [peerOf(socket), monotonic.now()];
+    accepted.add(socket);
+    beginning.set(peer, now);
+    socket.once('close', () => {
+      accepted.delete(socket);
+      beginning.delete(peer);
+    });
+  });
+  server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => {
+    const idleSince = monotonic.now();
+    const pauseMs = idleSince - (beginning.get(peerOf(socket)) ?? idleSince);
+    connections.set(socket, { open: new Set(), idleSince, bytes: socket.bytesRead, pauseMs });
+    socket.once('close', () => connections.delete(socket));
+  });
+  // Before the listener that answers, which may do so at once.
+  server.prependListener('request', ({ socket }: IncomingMessage, response: ServerResponse) => {
+    const connection = connections.get(socket);
+    if (connection === undefined) return;
+    // One that was longer is forgotten little by little.
+    if (connection.open.size === 0) {
+      connection.pauseMs = Math.max(monotonic.now() - connection.idleSince, connection.pauseMs / 2);
+    }
+    connection.open.add(response);
+    if (isClosing()) announceEnd(connection, response);
+    response.once('close', () => {
+      connection.open.delete(response);
+      connection.idleSince = monotonic.now();
+      connection.bytes = socket.bytesRead;
+    });
+  });
+  return { accepted, connections };
+}
+
+async function close(
+  server: HttpServer,
+  following: Following,
+  monotonic: Clock,
+  { delayMs = 0, idleMs = 1000, deadlineMs = 9000 }: CloseOptions,
+): Promise<void> {
+  for (const connection of following.connections.values()) {
+    for (const response of connection.open) announceEnd(connection, response);
+  }
+  await new Promise((resolve) => setTimeout(resolve, delayMs));
+  // Whoever connected while this process was busy is accepted first: closing the port resets who waits at it. Timers come before that, and
+  // this after.
+  await new Promise((resolve) => setImmediate(resolve));
+  // Node's `close` calls it.
+  server.closeIdleConnections = () => undefined;
+  const since = monotonic.now();
+  const ended = new Promise<void>((resolve) => server.close(() => resolve()));
+  // Not before what has arrived is read, as above.
+  const look = () => {
+    const now = monotonic.now();
+    setImmediate(() => sweep(following, now, { idleMs, deadlineMs, since }));
+  };
+  look();
+  const timer = setInterval(look, sweepMs);
+  const deadline = setTimeout(() => {
+    for (const socket of following.accepted) socket.destroy();
+  }, deadlineMs);
+  await ended;
+  clearInterval(timer);
+  clearTimeout(deadline);
+}
+
+/**
+ * Ends the connections on which nobody has asked for `idleMs`, and those that have not begun in that time. What arrived before `now` has
+ * been read. INVARIANT: a handshake that was answered is not cut off before the deadline: for its client it may be over, and a request on
+ * the way.
+ */
+function sweep(
+  { accepted, connections }: Following,
+  now: number,
+  { idleMs, deadlineMs, since }: { readonly idleMs: number; readonly deadlineMs: number; readonly since: number },
+): void {
+  for (const [socket, connection] of connections) {
+    // What was received since the last answer is the beginning of a request.
+    const isIdle = connection.open.size === 0 && socket.bytesRead === connection.bytes;
+    const usualMs = connection.pauseMs * pausesToWait;
+    const waitMs = usualMs <= deadlineMs ? Math.max(idleMs, usualMs) : idleMs;
+    if (isIdle && now - connection.idleSince >= waitMs) socket.destroySoon();
+  }
+  if (now - since < idleMs) return;
+  const speaking = new Set([...connections.keys()].map(peerOf));
+  for (const socket of accepted) if (socket.bytesWritten === 0 && !speaking.has(peerOf(socket))) socket.destroy();
 }
 
 /** Says with the last answer of a connection that it is the last one; who has sent further requests gets their answers first. */

@@ -116,6 +116,70 @@ test('an answer to a request that came with the one before it is waited for, how
   await closed;
 });
 
+test('a client that takes its time between requests is waited for as long, not only the time of idle connections', async (t) => {
+  let now = 0;
+  const server = createServer({ keepAliveTimeout: 0 }, (_, response) => void response.end('done'));
+  const graceful = gracefulServer(server, { now: () => now });
+  const ask = async (socket: Socket) => {
+    socket.write(get);
+    await once(socket, 'data');
+  };
+  const [slow, quick] = [await dial(server), await dial(server)];
+  await ask(quick);
+  await ask(slow);
+  // Its pauses are forgotten by halves: 32 s, 16 s, 8 s.
+  now = 32_000;
+  for (const _ of ['32 s', '16 s', '8 s']) await ask(slow);
+  const quickEnded = once(quick.resume(), 'close');
+  const closed = graceful.close({ idleMs: 1000, deadlineMs: 60_000 });
+  // Three times 8 s are not over.
+  now += 23_999;
+  await quickEnded;
+  slow.write(get);
+  t.regex(await text(slow), /connection: close[\s\S]*done/i);
+  await closed;
+});
+
+test('a client whose pauses are longer than the deadline is not waited for', async (t) => {
+  let now = 0;
+  const server = createServer({ keepAliveTimeout: 0 }, (_, response) => void response.end('done'));
+  const graceful = gracefulServer(server, { now: () => now });
+  const socket = await dial(server);
+  for (const pauseMs of [0, 20_001]) {
+    now += pauseMs;
+    socket.write(get);
+    await once(socket, 'data');
+  }
+  const asking = await dial(server);
+  asking.write('GET / HT');
+  const ended = once(socket.resume(), 'close');
+  const closed = graceful.close({ idleMs: 1000, deadlineMs: 60_000 });
+  now += 1000;
+  await ended;
+  // The deadline is not over: this one goes on.
+  asking.write('TP/1.1\r\nHost: localhost\r\n\r\n');
+  t.regex(await text(asking), /connection: close[\s\S]*done/i);
+  await closed;
+});
+
+test('a client that the kernel has connected already is answered when the port closes before this process accepted it', async (t) => {
+  const server = createServer((_, response) => void response.end('done'));
+  const graceful = gracefulServer(server);
+  const first = await dial(server);
+  const { remotePort = 0 } = first;
+  first.destroy();
+  const waiting = connect(remotePort, '127.0.0.1');
+  const received = text(waiting);
+  waiting.write(get);
+  // It connects at the next tick; from there on this process does nothing else until the delay is over.
+  await new Promise<void>((resolve) => process.nextTick(resolve));
+  const closed = graceful.close({ delayMs: 1, deadlineMs: 60_000 });
+  const start = performance.now();
+  while (performance.now() - start < 50);
+  t.regex(await received, /connection: close[\s\S]*done/i);
+  await closed;
+});
+
 test('a connection that never finishes its handshake does not keep the server', async (t) => {
   const authority = await TestAuthority.create();
   const { pem, key } = authority.certificate('catalog.api');
