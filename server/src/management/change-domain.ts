@@ -50,6 +50,8 @@ export interface ChangeRequest {
   readonly dryRun: boolean;
   /** Aborted when nobody waits for the answer any more; only dry runs stop. */
   readonly signal?: AbortSignal;
+  /** Told what was read of the domain to judge the change, also when it is refused. */
+  readonly onRead?: (domain: DomainRecord) => void;
   readonly allowWildcard: boolean;
   /** As in `NameRules`. */
   readonly removeMemberships?: boolean;
@@ -170,6 +172,7 @@ export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snaps
 async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit) {
   const excerpt = await readForChange(reader, edit.domain, edit.members);
   if (excerpt === undefined) throw new UnknownDomainError(edit.domain);
+  request.onRead?.(excerpt.content);
   const query = { caller: request.caller, right: edit.right, domain: edit.domain, object: edit.object };
   const systemOnly = edit.systemOnly === true;
   const { isAdmin } = requireRight(deps.snapshot(), { ...query, systemOnly }, deps.clock.now());
@@ -179,6 +182,7 @@ async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: C
     ? await readForChange(reader, edit.domain, { ...edit.members, withoutRules: false })
     : excerpt;
   const before = whole ?? excerpt;
+  if (needsRules) request.onRead?.(before.content);
   await yieldToOthers();
   const view = edit.view(before.content);
   await yieldToOthers();

@@ -133,6 +133,8 @@ export interface AuditQuery {
   readonly before?: number;
   /** Newest first, at most this many. */
   readonly limit: number;
+  /** Told how many rows were read for a page, whether or not all fit on it. */
+  readonly looked?: (rows: number) => void;
 }
 
 /** A page of the audit log, bounded also by what its records hold. */

@@ -56,6 +56,7 @@ export async function readAuditPage(db: Kysely<Schema>, query: AuditQuery): Prom
   const found = await selectRecords(db, { ...query, limit: query.limit + 1 })
     .select(['id', lengthOfSides])
     .execute();
+  query.looked?.(found.length);
   const fit = Math.min(query.limit, fitting(found.map(({ length }) => length)));
   const ids = found.slice(0, fit).map(({ id }) => id);
   const last = ids.at(-1);

@@ -6,6 +6,7 @@ import { JsonText } from '../../steps/json-steps.ts';
 import { runInSlices } from '../../steps/run-in-slices.ts';
 import type { Steps } from '../../steps/steps.ts';
 import type { RouteContext } from '../context.ts';
+import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
@@ -18,7 +19,12 @@ export async function answerChanges(
 ): Promise<void> {
   const { cursor, limit, list } = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
   const before = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
-  const { records, next } = await deps.store.auditPage({ ...wanted, limit, ...(before !== undefined && { before }) });
+  const { records, next } = await deps.store.auditPage({
+    ...wanted,
+    limit,
+    ...(before !== undefined && { before }),
+    looked: (rows) => lookedAt(ctx, 'row', rows),
+  });
   const more = next !== undefined && { next: makeCursor(String(next), list, deps.pagingSecret) };
   await answerView(ctx, { items: await runInSlices(mapInSteps(records, show)), ...more });
 }

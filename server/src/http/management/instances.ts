@@ -4,6 +4,7 @@ import { z } from 'zod';
 import { makeCursor, readCursor } from '../../management/paging.ts';
 import type { InstanceRecord } from '../../model/instance-store.ts';
 import type { RouteContext } from '../context.ts';
+import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import type { PathRight } from './path-rights.ts';
 import { answerView, pageRequestOf, queryOf, viewedDomain } from './request.ts';
@@ -27,6 +28,7 @@ async function answerInstances(deps: ManagementRouteDeps, ctx: RouteContext): Pr
   const after =
     cursor === undefined ? undefined : positionSchema.parse(JSON.parse(readCursor(cursor, list, deps.pagingSecret)));
   const found = await deps.store.instances.list({ domain, service, after, limit: limit + 1 });
+  lookedAt(ctx, 'row', found.length);
   const items = found.slice(0, limit);
   const last = items.at(-1);
   const next =

@@ -14,13 +14,12 @@ export function rowsOf({ roles, groups, policies, services }: DomainRecord): num
   return lists + rules + services.length;
 }
 
-/** The same records, and the caller pays for each that is shown. */
+/** The same records, and the caller pays for what of each is shown. */
 export function paidByCaller(
   ctx: RouteContext,
   show: (record: AuditRecord) => Record<string, unknown>,
 ): (record: AuditRecord) => Record<string, unknown> {
   return (record) => {
-    lookedAt(ctx, 'row');
     ctx.state.work += ((record.before?.length ?? 0) + (record.after?.length ?? 0)) * costs.answerByte;
     return show(record);
   };

@@ -15,6 +15,7 @@ import { readPage } from '../../management/paging.ts';
 import type { MemberRecord } from '../../model/records.ts';
 import { bodyJson } from '../body.ts';
 import type { RouteContext } from '../context.ts';
+import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, views } from './path-rights.ts';
 import {
@@ -61,8 +62,11 @@ export function mountMemberListRoutes(
   routes.get(`${one}/members`, view, async (ctx) => {
     const path = pathOf(ctx);
     requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
-    const read = (after: string, limit: number) =>
-      deps.store.view(async (reader) => (await reader.memberPage(path, after, limit)).map(shown));
+    const read = async (after: string, limit: number) => {
+      const members = await deps.store.view((reader) => reader.memberPage(path, after, limit));
+      lookedAt(ctx, 'row', members.length);
+      return members.map(shown);
+    };
     const request = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
     await answerView(ctx, await readPage(read, ({ name }) => name, request, deps.pagingSecret));
   });

@@ -58,6 +58,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     },
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
+    onRead: (domain) => lookedAt(ctx, 'row', rowsOf(domain)),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),

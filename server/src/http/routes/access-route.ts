@@ -79,7 +79,9 @@ function rolesOf(deps: AccessDeps, ctx: RouteContext) {
   const snapshot = deps.snapshot();
   const domain = existingDomain(snapshot, name);
   requireRightToAsk(deps, snapshot, ctx, name, principal);
-  return grantedRoles(snapshot, domain, principal, deps.clock.now());
+  const roles = grantedRoles(snapshot, domain, principal, deps.clock.now());
+  ctx.state.work += roles.length * costs.row;
+  return roles;
 }
 
 /** The enabled domain. Throws `UnknownDomainError`. */
