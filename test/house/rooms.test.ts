@@ -14,6 +14,7 @@ const rooms = [
   'ip-address.ts',
   'registered-key.ts',
   'steps',
+  'turns',
   'model',
   'snapshot',
   'roles',

@@ -1,6 +1,7 @@
-import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import type { PrincipalName } from '@signet/policy-engine/names';
 import { ServiceUnavailableError, TooManyRequestsError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import { laneOf } from '../turns/lane-of.ts';
 import { createWorkProcess, JobError } from '../work-process/work-process.ts';
 import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
 import { OneAtATime } from './one-at-a-time.ts';
@@ -65,12 +66,6 @@ export function openDryRuns({ storeFile, logger }: { readonly storeFile: string;
     },
     close: () => helper.close(),
   };
-}
-
-/** Whose turn it is: the domain makes as many principals as it likes, while a user is somebody. */
-function laneOf(caller: PrincipalName): string {
-  const domain = splitPrincipal(caller)?.domain;
-  return domain === undefined || domain === 'user' ? caller : domain;
 }
 
 /** What is said where the process found nothing: too much to find is an answer too. */

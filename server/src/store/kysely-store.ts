@@ -20,6 +20,8 @@ import type {
   StoreState,
   StoreTransaction,
 } from '../model/store.ts';
+import { FairTurns } from '../turns/fair-turns.ts';
+import { laneOf } from '../turns/lane-of.ts';
 import { verifyAuditChain } from './audit-chain.ts';
 import { readAudit, readAuditPage } from './audit-rows.ts';
 import type { Schema } from './database-schema.ts';
@@ -41,6 +43,8 @@ export class KyselyStore implements Store {
   readonly instances: InstanceStore;
   readonly #database: StoreDatabase;
   readonly #clock: Clock;
+  /** Of changes. */
+  readonly #turns = new FairTurns();
 
   constructor(database: StoreDatabase, clock: Clock) {
     const guarded = guardDatabase(database);
@@ -105,16 +109,19 @@ export class KyselyStore implements Store {
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    return this.#guard(() =>
-      this.#database.transact(async (transaction) => {
-        const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
-        const state = await readState(transaction);
-        const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), { ...meta, ...state });
-        const result = await work(changes);
-        await changes.finish();
-        return result;
-      }),
-    );
+    // So that a domain that changes much has one transaction before anybody else's, and not as many as it has asked for.
+    return this.#guard(() => this.#turns.run(laneOf(context.actor), () => this.#transact(context, work)));
+  }
+
+  #transact<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
+    return this.#database.transact(async (transaction) => {
+      const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
+      const state = await readState(transaction);
+      const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), { ...meta, ...state });
+      const result = await work(changes);
+      await changes.finish();
+      return result;
+    });
   }
 
   condition(): StoreCondition {

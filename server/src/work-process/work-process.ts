@@ -1,6 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
-import { FairQueue, type NoPlace } from './fair-queue.ts';
+import { FairQueue, type NoPlace } from '../turns/fair-queue.ts';
 
 export interface WorkProcessOptions {
   /** The module that the process runs: it answers jobs by `answerJobs`. */

@@ -1,4 +1,4 @@
-import { FairQueue } from '@signet/server/work-process/fair-queue';
+import { FairQueue } from '@signet/server/turns/fair-queue';
 import test from 'ava';
 
 function queueOf(places: number, laneShare: number) {
