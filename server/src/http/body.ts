@@ -51,18 +51,37 @@ export function bodyText(ctx: AppContext | RouteContext): string {
 
 /**
  * The value of a JSON body, in which no member may stand twice: readers disagree on which one counts. Throws `InvalidRequestError`, and
- * `TooLargeError` for more in it than `readJson` was told to take.
+ * `TooLargeError` for more in it than `readJson` was told to take. A member `__proto__` would get lost on the way into an object.
  */
 export function bodyJson(ctx: AppContext | RouteContext): unknown {
   const text = bodyText(ctx);
   // What the reader puts where the bytes are not UTF-8.
   if (text.includes('\uFFFD')) throw new InvalidRequestError('the body is not UTF-8');
   try {
-    return parseStrictJson(text, ctx.state.jsonLimits);
+    const value = parseStrictJson(text, ctx.state.jsonLimits);
+    if (mayHoldForbiddenName(text)) refuseForbiddenNames(value);
+    return value;
   } catch (error) {
     if (error instanceof JsonLimitError) throw new TooLargeError(`the body is too large: ${error.message}`);
     if (error instanceof JsonSyntaxError) throw new InvalidRequestError(`the body is not JSON: ${error.message}`);
     throw error;
+  }
+}
+
+/** Every character can be written as such an escape. A walk through a large value costs more than a look at its text. */
+function mayHoldForbiddenName(text: string): boolean {
+  return text.includes('__proto__') || text.includes('\\u');
+}
+
+function refuseForbiddenNames(body: unknown): void {
+  // No recursion: a body may be nested as deep as it is long.
+  const open: unknown[] = [body];
+  for (const value of open) {
+    if (typeof value !== 'object' || value === null) continue;
+    if (Object.hasOwn(value, '__proto__')) throw new InvalidRequestError('`__proto__` is not allowed as a name');
+    for (const part of Array.isArray(value) ? value : Object.values(value)) {
+      if (typeof part === 'object') open.push(part);
+    }
   }
 }
 

@@ -19,7 +19,7 @@ import { memberWarnings } from './member-warnings.ts';
 import { lostNames, type NameRules, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
-import { checkQuotas, type Quotas } from './quotas.ts';
+import { checkQuotas, checkRuleCount, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
 import { checkSafeguards } from './safeguards.ts';
@@ -71,6 +71,8 @@ export interface DomainEdit {
   readonly members: MemberScope;
   /** What the caller sees of the object, the base of its entity tag; undefined when there is none. */
   view(domain: DomainContent): unknown;
+  /** How many rules the domain would have: too many are refused before they are read. */
+  rulesAfter?(domain: DomainContent): number;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
   apply(domain: DomainRecord): DomainContent;
 }
@@ -218,6 +220,7 @@ async function edited(
   const now = deps.clock.now();
   const { isAdmin, reader } = excerpt;
   const { content: before, otherMembers } = excerpt.before;
+  if (edit.rulesAfter !== undefined) checkRuleCount(before, edit.rulesAfter(before), deps.quotas);
   const applied = edit.apply(before);
   const wanted = request.removeMemberships === true ? withoutMembers(applied, lostNames(before, applied)) : applied;
   if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {

@@ -24,6 +24,12 @@ export function checkQuotas(
   if (fault !== undefined) throw fault.error;
 }
 
+/** The same for a number of rules, before they are read. */
+export function checkRuleCount(before: DomainContent, rules: number, quotas: Quotas): void {
+  const most = quotasInForce(before, quotas).assertions;
+  if (rules > most && rules > countsOf(before, 0).assertions) throw quotaError(before, 'assertions', most);
+}
+
 /** Every quota that a change goes past. Pure. */
 export function findQuotaFaults(
   before: DomainContent | undefined,
@@ -36,10 +42,11 @@ export function findQuotaFaults(
   const inForce = quotasInForce(after, quotas);
   return quotaKinds
     .filter((kind) => is[kind] > inForce[kind] && is[kind] > (was?.[kind] ?? 0))
-    .map((kind) => {
-      const error = new ConflictError(`domain \`${after.name}\` may have at most ${inForce[kind]} ${kind}`);
-      return { kind, error };
-    });
+    .map((kind) => ({ kind, error: quotaError(after, kind, inForce[kind]) }));
+}
+
+function quotaError({ name }: DomainContent, kind: QuotaKind, most: number): ConflictError {
+  return new ConflictError(`domain \`${name}\` may have at most ${most} ${kind}`);
 }
 
 /** The domain's own where it has some, else those of the server. */

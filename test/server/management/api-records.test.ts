@@ -136,6 +136,46 @@ test('quotas of a domain are set by system operators alone, and hold', async (t)
   t.is((await boss(`${domain}/roles/third`, send('PUT', {}))).status, 201);
 });
 
+test('rules beyond a quota are refused before they are read, whatever else is wrong with them', async (t) => {
+  const domain = await newDomain('manyrules');
+  t.is((await operator(`${domain}/quotas`, send('PUT', { assertions: 3 }))).status, 200);
+  await boss(`${domain}/roles/reader`, send('PUT', {}));
+  const good = { action: 'read', resource: 'film.*', role: 'reader' };
+  const bad = { ...good, role: 'nobody' };
+  t.is((await boss(`${domain}/policies/first`, send('PUT', [good]))).status, 201);
+  const many = (count: number) => Array.from({ length: count }, () => bad);
+  const tooMany = [409, { code: 409, message: 'domain `manyrules` may have at most 3 assertions' }];
+  const outcome = async (path: string, body: unknown) => {
+    const answer = await boss(`${domain}/policies/${path}`, send('PUT', body));
+    return [answer.status, answer.body];
+  };
+  // Two more are as many as there may be: they are read. So are three in the place of the one.
+  for (const [path, fitting, body] of [
+    ['second', 2, many],
+    ['second', 2, (count: number) => ({ active: '1', versions: { '1': many(count - 1), '2': many(1) } })],
+    ['first', 3, many],
+    ['first/versions/0', 3, many],
+    ['first/versions/1', 2, many],
+  ] as const) {
+    t.is((await outcome(path, body(fitting)))[0], 400, path);
+    t.deepEqual(await outcome(path, body(fitting + 1)), tooMany, path);
+  }
+  t.is((await outcome('second', { active: '1', versions: 'rules' }))[0], 400);
+  t.is((await outcome('second', [good, good]))[0], 201);
+});
+
+test('`__proto__` is no name in a body, however it is written', async (t) => {
+  const domain = await newDomain('names');
+  const answers = [];
+  for (const name of ['__proto__', '\\u005f_proto__', '_\\u005fproto\\u005f_', '__pr\\u006Fto__']) {
+    for (const body of [`{"${name}":{}}`, `{"members":[{"name":"a.b","${name}":1}]}`]) {
+      const request = { method: 'PUT', headers: { 'content-type': 'application/json' }, body };
+      answers.push((await boss(`${domain}/roles/reader`, request)).body);
+    }
+  }
+  t.deepEqual(answers, Array(8).fill({ code: 400, message: '`__proto__` is not allowed as a name' }));
+});
+
 test('members whose review is due, the oldest first, for who may look at them', async (t) => {
   const domain = await newDomain('reviewed');
   const member = (name: string, review: string) =>

@@ -14,19 +14,6 @@ function jsonSource(value: unknown): YamlSource {
   };
 }
 
-/** Such an entry would get lost on the way into an object, as in documents. */
-function refuseForbiddenKeys(body: unknown): void {
-  // No recursion: a body may be nested as deep as it is long.
-  const open: unknown[] = [body];
-  for (const value of open) {
-    if (typeof value !== 'object' || value === null) continue;
-    if (Object.hasOwn(value, '__proto__')) throw new InvalidRequestError('`__proto__` is not allowed as a name');
-    for (const part of Array.isArray(value) ? value : Object.values(value)) {
-      if (typeof part === 'object') open.push(part);
-    }
-  }
-}
-
 /**
  * Reads a part of a document that came as JSON, with the schema and the rules of documents. Throws `InvalidRequestError` that names
  * every field that is wrong, up to `maxProblems`.
@@ -36,7 +23,6 @@ export function readPart<Shape, Part>(
   value: unknown,
   read: (reader: FieldReader, shape: Shape) => Part | undefined,
 ): Part {
-  refuseForbiddenKeys(value);
   const source = jsonSource(value);
   const shape = schema.safeParse(value);
   const problems = shape.success ? [] : [...schemaProblems(source, shape.error.issues)];

@@ -91,13 +91,31 @@ function read<Shape>(
 
 /** `PUT` of a whole policy: a list of rules, or versions of which one is active. */
 export function putPolicy(path: PolicyPath, body: unknown): DomainEdit {
-  return editOf(path, (content) => {
+  const edit = editOf(path, (content) => {
     return withVersions(
       content,
       path,
       read(content, path, body, policySchema, (shape) => shape),
     );
   });
+  const rulesAfter = ({ policies }: DomainContent) =>
+    rulesIn(policies.filter(({ name }) => name !== path.name)) + Math.max(itemsIn(body), itemsOfVersions(body));
+  return { ...edit, rulesAfter };
+}
+
+function rulesIn(policies: DomainContent['policies']): number {
+  return policies.reduce((sum, { assertions }) => sum + assertions.length, 0);
+}
+
+/** 0 of anything but an array: its reader says what is wrong with it. */
+function itemsIn(body: unknown): number {
+  return Array.isArray(body) ? body.length : 0;
+}
+
+function itemsOfVersions(body: unknown): number {
+  const versions: unknown = Object(body).versions;
+  if (typeof versions !== 'object' || versions === null) return 0;
+  return Object.values(versions).reduce<number>((sum, list) => sum + itemsIn(list), 0);
 }
 
 export function deletePolicy(path: PolicyPath): DomainEdit {
@@ -110,7 +128,7 @@ export function deletePolicy(path: PolicyPath): DomainEdit {
 /** `PUT` of one version: its rules. A new version is not active; the first of a policy is. */
 export function putVersion(path: PolicyPath, version: string, body: unknown): DomainEdit {
   if (version === '__proto__') throw new InvalidRequestError('`__proto__` is not allowed as a name');
-  return editOf(path, (content) => {
+  const edit = editOf(path, (content) => {
     const old = versions(content, path);
     const [first] = old;
     const caseSensitive = first?.caseSensitive === true;
@@ -122,6 +140,9 @@ export function putVersion(path: PolicyPath, version: string, body: unknown): Do
     const others = old.filter((policy) => policy.version !== version);
     return withVersions(content, path, [...others, { ...fresh, ...description, active }]);
   });
+  const rulesAfter = ({ policies }: DomainContent) =>
+    rulesIn(policies.filter((policy) => policy.name !== path.name || policy.version !== version)) + itemsIn(body);
+  return { ...edit, rulesAfter };
 }
 
 export function deleteVersion(path: PolicyPath, version: string): DomainEdit {
