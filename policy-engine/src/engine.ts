@@ -8,7 +8,7 @@ import {
   explanation,
 } from './engine/explanation.ts';
 import { checkOpenOptions } from './engine/open-options.ts';
-import { decideInSet, type LoadedDomain, type PolicySet } from './engine/policy-set.ts';
+import { type AskedAccess, decideInSet, type LoadedDomain, type PolicySet } from './engine/policy-set.ts';
 import { type Holder, recordOf } from './engine/record-of.ts';
 import type {
   DecideRequest,
@@ -27,14 +27,7 @@ import { PolicyDirectories } from './loader/policy-directories.ts';
 import { parseDomainName } from './names/index.ts';
 import { reportFault } from './on-error.ts';
 import { bareDecision } from './policy/decide.ts';
-import {
-  compileDomain,
-  type Decision,
-  type DecisionContext,
-  type DomainPolicy,
-  type PolicyInput,
-  type Status,
-} from './policy/index.ts';
+import { compileDomain, type Decision, type DomainPolicy, type PolicyInput, type Status } from './policy/index.ts';
 import { DecisionRecorder } from './records/decision-recorder.ts';
 import { ServedDomains } from './served-domains.ts';
 import { type SteadyClock, steadyClock } from './steady-clock.ts';
@@ -155,13 +148,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   /** Decides for roles without a token. Never throws. */
   decideRoles(request: DecideRolesRequest): Decision {
     try {
-      const { domain, roles, action, resource, context } = request;
+      const { domain, roles } = request;
       if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string')) {
         return this.#refuse('DENY_TOKEN_INVALID', request);
       }
-      const now = this.#clock.now();
-      const decision = decideInSet(this.#set, domain, roles, action, resource, now, context);
-      return this.#recorded(decision, request, { domain, roles });
+      const holder = { domain, roles };
+      const decision = decideInSet(this.#set, holder, request, this.#clock.now());
+      return this.#recorded(decision, request, holder);
     } catch (error) {
       return this.#failed('decideRoles', error);
     }
@@ -170,12 +163,12 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   /** Decides for the role that a role certificate of one of the given authorities names. Never throws. */
   decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
     try {
-      const { action, resource, context } = request;
+      const asked = askedOf(request);
       const now = this.#clock.now();
       const read = readRoleCertificate(request.certificate, now, request.authorities);
       if (read.kind === 'refused') return this.#refuse(read.status, request);
       const holder = { domain: read.domain, roles: [read.role] };
-      return this.#recorded(this.#decideHeld(holder, action, resource, now, context), request, holder);
+      return this.#recorded(this.#decideHeld(holder, asked, now), request, holder);
     } catch (error) {
       return this.#failed('decideRoleCertificate', error);
     }
@@ -276,24 +269,17 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   #decideVerified(token: VerifiedAccessToken, request: DecideRequest, now: number): Decision {
-    const { action, resource, context } = request;
+    const asked = askedOf(request);
     const refusal = this.#authenticator.refusal(token, request.certificate, now);
-    const decision =
-      refusal === undefined ? this.#decideHeld(token, action, resource, now, context) : bareDecision(refusal);
+    const decision = refusal === undefined ? this.#decideHeld(token, asked, now) : bareDecision(refusal);
     return this.#recorded(decision, request, token);
   }
 
   /** Decides for roles that a credential names: it counts only where this service serves its domain. */
-  #decideHeld(
-    { domain, roles }: Holder,
-    action: string,
-    resource: string,
-    now: number,
-    context: DecisionContext | undefined,
-  ): Decision {
-    const refusal = this.#served.refusal(domain, resource);
+  #decideHeld(holder: Holder, asked: AskedAccess, now: number): Decision {
+    const refusal = this.#served.refusal(holder.domain, asked.resource);
     if (refusal !== undefined) return bareDecision(refusal);
-    return decideInSet(this.#set, domain, roles, action, resource, now, context);
+    return decideInSet(this.#set, holder, asked, now);
   }
 
   /** A DENY of any token wins, and so does a decision without an end; else an ALLOW of any, else the status of the last. */
@@ -321,6 +307,11 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     if (this.#recorder?.samples()) this.#recorder.record(recordOf(decision, asked, holder, this.#clock.now()));
     return decision;
   }
+}
+
+/** Read once and before anything is decided: what is checked is what is decided, also of an object whose parts are computed. */
+function askedOf({ action, resource, context }: AskedAccess): AskedAccess {
+  return { action, resource, context };
 }
 
 const nothingAsked = { roles: [], action: '', resource: '' };

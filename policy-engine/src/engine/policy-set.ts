@@ -1,5 +1,6 @@
 import { bareDecision, checkRequest, decideInDomain } from '../policy/decide.ts';
 import type { Decision, DecisionContext, DomainPolicy } from '../policy/index.ts';
+import type { Holder } from './record-of.ts';
 
 /** The policy of one domain and until when it may be used. */
 export interface LoadedDomain {
@@ -13,19 +14,19 @@ export interface LoadedDomain {
 /** All policies of an engine. Never changed: a new set takes the place of an old one by one assignment. */
 export type PolicySet = ReadonlyMap<string, LoadedDomain>;
 
+/** What is asked, whoever asks. */
+export interface AskedAccess {
+  readonly action: string;
+  readonly resource: string;
+  readonly context?: DecisionContext | undefined;
+}
+
 /** Decides for roles of a domain, at a time in milliseconds since the epoch. */
-export function decideInSet(
-  set: PolicySet,
-  domain: string,
-  roles: readonly string[],
-  action: string,
-  resource: string,
-  now: number,
-  context: DecisionContext | undefined,
-): Decision {
+export function decideInSet(set: PolicySet, { domain, roles }: Holder, asked: AskedAccess, now: number): Decision {
+  const { action, resource } = asked;
   const loaded = set.get(domain);
   if (loaded !== undefined && now < loaded.expires) {
-    return decideInDomain(loaded.policy, roles, action, resource, context);
+    return decideInDomain(loaded.policy, roles, action, resource, asked.context);
   }
   const refusal = checkRequest(domain, roles, action, resource);
   if (refusal !== undefined) return bareDecision(refusal);

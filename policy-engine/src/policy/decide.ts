@@ -35,7 +35,7 @@ export function decideInDomain(
   const folded = foldAscii(resource);
   const name = policy.qualified ? folded : qualifiedName(folded, policy.domain);
   if (name === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const deciding = findDeciding(policy, name, roles, foldAscii(action), context);
+  const deciding = findDeciding(policy, name, new Search(roles, foldAscii(action), context));
   if (deciding === 'too-much-work') {
     policy.overruns.count += 1;
     return policy.exceeded;
@@ -57,11 +57,8 @@ function qualifiedName(resource: string, domain: string): string | undefined {
 function findDeciding(
   policy: DomainPolicy,
   name: string,
-  roles: readonly string[],
-  action: string,
-  context: DecisionContext | undefined,
+  search: Search,
 ): CompiledAssertion | 'too-much-work' | undefined {
-  const search = new Search(roles, action, context);
   try {
     policy.byResource.search(name, search);
   } catch (error) {

@@ -1,5 +1,5 @@
 import { globLiterals, matchesPattern } from './pattern.ts';
-import { emptyTrie, nextNode, type TrieNode, trieNode } from './radix-trie.ts';
+import { emptyTrie, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
 import { mayOffer, type Rules, searchRules } from './rules.ts';
 import type { Search } from './search.ts';
 
@@ -43,7 +43,7 @@ export class GlobIndex {
     while (node !== undefined) {
       at += node.label.length;
       if (node.value !== undefined) this.#searchBySuffix(node.value, text, at, search);
-      node = nextNode(node, text, at, 1, search);
+      node = nextNode(node, text, at, search);
     }
   }
 
@@ -53,7 +53,7 @@ export class GlobIndex {
     while (node !== undefined) {
       at -= node.label.length;
       if (node.value !== undefined) this.#searchByInner(node.value, text, from, search);
-      node = nextNode(node, text, at, -1, search);
+      node = nextNodeBackwards(node, text, at, search);
     }
   }
 
@@ -63,11 +63,11 @@ export class GlobIndex {
     search.spend(text.length - from);
     for (let start = from; start < text.length; start += 1) {
       let at = start;
-      let node = nextNode(root, text, at, 1, search);
+      let node = nextNode(root, text, at, search);
       while (node !== undefined) {
         if (node.value !== undefined) this.#searchEntries(node.value, text, search);
         at += node.label.length;
-        node = nextNode(node, text, at, 1, search);
+        node = nextNode(node, text, at, search);
       }
     }
   }

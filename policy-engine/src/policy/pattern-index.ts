@@ -41,6 +41,6 @@ function searchPrefixes(root: TrieNode<Rules>, text: string, search: Search): vo
   while (node !== undefined) {
     at += node.label.length;
     if (node.value !== undefined) searchRules(node.value, search);
-    node = nextNode(node, text, at, 1, search);
+    node = nextNode(node, text, at, search);
   }
 }

@@ -52,26 +52,28 @@ function commonLength(label: string, key: string, from: number): number {
   return length;
 }
 
-/**
- * The child on the way of `text` at `at`, when its whole label fits; `step` is 1 for forwards, -1 for backwards. The characters that were
- * compared are spent of `work`.
- */
-export function nextNode<T>(
-  node: TrieNode<T>,
-  text: string,
-  at: number,
-  step: 1 | -1,
-  work: Work,
-): TrieNode<T> | undefined {
+/** As `commonLength`, for a label that was stored backwards: the key is read towards its beginning. */
+function commonLengthBackwards(label: string, key: string, from: number): number {
+  const end = Math.min(label.length, from + 1);
+  let length = 0;
+  while (length < end && label.charCodeAt(length) === key.charCodeAt(from - length)) length += 1;
+  return length;
+}
+
+/** The child on the way of `text` at `at`, when its whole label fits. The characters that it has in common are spent of `work`. */
+export function nextNode<T>(node: TrieNode<T>, text: string, at: number, work: Work): TrieNode<T> | undefined {
   const child = node.children?.get(text.charCodeAt(at));
   if (child === undefined) return undefined;
-  const { label } = child;
-  for (let i = 1; i < label.length; i += 1) {
-    if (label.charCodeAt(i) !== text.charCodeAt(at + step * i)) {
-      work.spend(i);
-      return undefined;
-    }
-  }
-  work.spend(label.length);
-  return child;
+  const common = commonLength(child.label, text, at);
+  work.spend(common);
+  return common === child.label.length ? child : undefined;
+}
+
+/** As `nextNode`, in a tree of keys that were stored backwards. */
+export function nextNodeBackwards<T>(node: TrieNode<T>, text: string, at: number, work: Work): TrieNode<T> | undefined {
+  const child = node.children?.get(text.charCodeAt(at));
+  if (child === undefined) return undefined;
+  const common = commonLengthBackwards(child.label, text, at);
+  work.spend(common);
+  return common === child.label.length ? child : undefined;
 }
