@@ -35,7 +35,7 @@ async function fill(store: Store, instances: number): Promise<string[]> {
   for (let first = 0; first < instances; first += 64) {
     const group = Array.from({ length: 64 }, async (_, index) => {
       const given = await give(store, first + index);
-      await store.instances.register(keyOf(first + index), given, details, epochSeconds(systemClock));
+      await store.instances.register(keyOf(first + index), given, { ...details, at: epochSeconds(systemClock) });
       serials[first + index] = given.serial;
     });
     await Promise.all(group);
@@ -61,7 +61,7 @@ function operations(store: Store, serials: string[]): Operations {
     registered: async (turn) => {
       const index = indexOf(turn);
       const given = await give(store, index);
-      await store.instances.register(keyOf(index), given, details, epochSeconds(systemClock));
+      await store.instances.register(keyOf(index), given, { ...details, at: epochSeconds(systemClock) });
       serials[index] = given.serial;
     },
     refreshed: async (turn) => {
@@ -69,7 +69,7 @@ function operations(store: Store, serials: string[]): Operations {
       const presented = serials[index] ?? '';
       await store.instances.standing(keyOf(index), presented);
       const given = await give(store, index);
-      await store.instances.rotate(keyOf(index), presented, given, epochSeconds(systemClock));
+      await store.instances.rotate(keyOf(index), { serial: presented, at: epochSeconds(systemClock) }, given);
       serials[index] = given.serial;
     },
     'a certificate revoked': (turn) =>

@@ -68,7 +68,7 @@ function fleetOf(store: Store, deps: IssueDeps, pem: string) {
     register: async () => {
       const instance = next();
       const signed = await issue(deps, pem);
-      await store.instances.register(instance.key, signed, { clientOnly: false }, epochSeconds(systemClock));
+      await store.instances.register(instance.key, signed, { clientOnly: false, at: epochSeconds(systemClock) });
       instance.presented = signed.serial;
     },
     refresh: async () => {
@@ -76,7 +76,7 @@ function fleetOf(store: Store, deps: IssueDeps, pem: string) {
       await store.instances.standing(instance.key, instance.presented);
       const signed = await issue(deps, pem);
       const at = epochSeconds(systemClock);
-      const rotation = await store.instances.rotate(instance.key, instance.presented, signed, at);
+      const rotation = await store.instances.rotate(instance.key, { serial: instance.presented, at }, signed);
       if (rotation !== 'moved') throw new Error(`the serial number is ${rotation}`);
       instance.presented = signed.serial;
     },

@@ -4,7 +4,7 @@ import { plainlyAttested } from '@signet/server/instances/attestation/attestatio
 import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import type { RecordingConditions } from '@signet/server/model/certificate-store';
-import type { InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
+import type { InstanceDetails, InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import { relativeName } from '@signet/server/x509/distinguished-name';
@@ -102,9 +102,8 @@ export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps;
       standing: async () => standing,
       rotate: async (
         _key: unknown,
-        _presented: string,
+        _presented: unknown,
         given: { sshAllowed: boolean },
-        _at: number,
         conditions?: RecordingConditions,
       ) => {
         await decide(conditions);
@@ -114,12 +113,11 @@ export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps;
       register: async (
         _key: unknown,
         _given: unknown,
-        details: object,
-        _at: number,
+        { clientOnly, sshAllowed }: InstanceDetails,
         conditions?: RecordingConditions,
       ) => {
         await decide(conditions);
-        done.push(`registered ${JSON.stringify(details)}`);
+        done.push(`registered ${JSON.stringify({ clientOnly, sshAllowed })}`);
       },
       allowSsh: async (_key: unknown, allowed: boolean) => void done.push(`SSH ${allowed}`),
     },

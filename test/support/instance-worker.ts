@@ -26,7 +26,7 @@ async function serve(file: string): Promise<void> {
     const row = { serial, issuer: 'i', kind: 'instance', subject: 'media.player', notBefore: 0, notAfter: 99 } as const;
     const holder = parsePrincipalName('media.player');
     await store.certificates.intend({ ...row, ...instance, holder }, 1);
-    return store.instances.rotate(instance, presented, { serial, fingerprint: 'f', notAfter: 99 }, 1);
+    return store.instances.rotate(instance, { serial: presented, at: 1 }, { serial, fingerprint: 'f', notAfter: 99 });
   };
   process.on('message', (order: WorkerOrder) => {
     const done = order.kind === 'spend' ? Promise.all(order.digests.map(spend)) : rotate(order.presented, order.serial);

@@ -325,7 +325,7 @@ async function issueSome(world: RandomWorld): Promise<void> {
   await certificates.intend({ ...row, kind: 'service', serial: otherSerial, holder }, 1);
   await certificates.intend({ ...row, kind: 'instance', serial, ...instance, holder: parsePrincipalName('a.x') }, 1);
   const given = { serial, fingerprint: 'f', notAfter: row.notAfter, sshAllowed: false };
-  await instances.register(instance, given, { clientOnly: false, sshAllowed: false }, 1);
+  await instances.register(instance, given, { clientOnly: false, sshAllowed: false, at: 1 });
 }
 
 async function applySome(world: RandomWorld): Promise<unknown> {

@@ -389,8 +389,8 @@ test('a registration with a join token that ends while it is under way gives not
   const row = { serial: '01', issuer: 'i', kind: 'instance', subject: holder, notBefore: 0, notAfter: 100 } as const;
   await store.certificates.intend({ ...row, holder, provider: key.provider, instanceId: key.instanceId }, 2);
   const given = { serial: '01', fingerprint: 'f', notAfter: 100 };
-  const details = { clientOnly: false, joinToken: 'digest' };
-  await t.throwsAsync(store.instances.register(key, given, details, 3), { message: /ended with its instance/ });
+  const details = { clientOnly: false, joinToken: 'digest', at: 3 };
+  await t.throwsAsync(store.instances.register(key, given, details), { message: /ended with its instance/ });
   t.is(await store.instances.find(key), undefined);
 });
 

@@ -81,11 +81,17 @@ function mayHaveHost(
   );
 }
 
+/** What an instance, or its provider for it, says of its names, beside the request for a certificate. */
+interface StatedNames {
+  readonly hostname?: string | undefined;
+  /** From where it asks. */
+  readonly address: string;
+}
+
 function grantsFor(
   deps: InstanceDeps,
   key: Pick<InstanceKey, 'provider' | 'domain'>,
-  hostname: string | undefined,
-  address: string,
+  { hostname, address }: StatedNames,
 ): ServiceGrants {
   const [snapshot, now] = [deps.snapshot(), deps.clock.now()];
   return {
@@ -118,10 +124,9 @@ export function namesFor(
   deps: InstanceDeps,
   request: CertificateRequest,
   subject: Omit<InstanceKey, 'instanceId'> & { readonly instanceId: InstanceKey['instanceId'] | undefined },
-  information: RefreshInformation,
-  address: string,
+  stated: StatedNames,
 ): ReturnType<typeof grantInstanceNames> {
-  return grantInstanceNames(request, subject, deps.rules, grantsFor(deps, subject, information.hostname, address));
+  return grantInstanceNames(request, subject, deps.rules, grantsFor(deps, subject, stated));
 }
 
 export interface AttestInput {
@@ -174,14 +179,13 @@ export function signInstance(
   input: AttestInput,
   request: CertificateRequest,
   attested: Attested,
-  clientOnly: boolean,
 ): Promise<SignedCertificate> {
   const { key, information, names } = input;
   const order: CertificateOrder = {
     kind: 'instance',
     names,
     subjectKey: request.subjectKey,
-    usage: clientOnly ? 'client' : attested.usage,
+    usage: attested.usage,
     requestedSeconds: information.requestedSeconds,
     defaultSeconds: deps.limits.serviceDefaultSeconds,
     maxSeconds: [
@@ -201,18 +205,24 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
   return information.ssh === undefined ? undefined : deps.readHostRequest?.(information.ssh);
 }
 
+/** What a host certificate rests on. */
+export interface HostGrounds {
+  readonly attested: Attested;
+  /** The certificate beside it, or the one that asks. */
+  readonly asking: AskingCertificate;
+  /** Throws when the instance may have nothing. */
+  readonly authorize: (snapshot: Snapshot) => unknown;
+}
+
 /**
  * The host certificate that was asked for, when the provider says that the instance may have one, no longer than the X.509 certificate
  * beside it, or without one than that which asked. Names that only the provider states count as far as policy lets it vouch for them.
- * `authorize` throws when the instance may have nothing.
  */
 export async function hostCertificate(
   deps: Pick<InstanceDeps, 'clock' | 'hosts'>,
   issue: IssueHostCertificate | undefined,
   input: AttestInput,
-  attested: Attested,
-  asking: AskingCertificate,
-  authorize: (snapshot: Snapshot) => unknown,
+  { attested, asking, authorize }: HostGrounds,
 ): Promise<SshHostCertificate | undefined> {
   if (issue === undefined || !attested.ssh) return undefined;
   const { hostname } = input.information;

@@ -68,6 +68,14 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
   throw new ForbiddenError('the instance is revoked, it must register again');
 }
 
+/** What a refresh rests on. */
+interface RefreshGrounds {
+  readonly key: InstanceKey;
+  readonly attested: Attested;
+  /** Throws when the instance may have nothing. */
+  readonly authorize: (snapshot: Snapshot) => unknown;
+}
+
 /*
  * INVARIANT: lineage and rights are compared again in the transaction that records the certificate; both may have moved while the provider
  * was asked.
@@ -75,10 +83,8 @@ async function refuseForeign(deps: InstanceDeps, caller: Caller, key: InstanceKe
 async function recordRefresh(
   deps: InstanceDeps,
   caller: Caller,
-  key: InstanceKey,
   signed: SignedCertificate,
-  attested: Attested,
-  authorize: (snapshot: Snapshot) => unknown,
+  { key, attested, authorize }: RefreshGrounds,
 ): Promise<void> {
   const { serial, issuedAt } = caller.certificate;
   // The tenant first: what is not there any more is said of it, and not of the caller.
@@ -93,7 +99,8 @@ async function recordRefresh(
     return;
   }
   const given = { ...signed, sshAllowed: attested.ssh };
-  const rotation = await deps.instances.rotate(key, serial, given, epochSeconds(deps.clock), conditions);
+  const presented = { serial, at: epochSeconds(deps.clock) };
+  const rotation = await deps.instances.rotate(key, presented, given, conditions);
   if (rotation !== 'moved') await refuseForeign(deps, caller, key, rotation);
 }
 
@@ -115,7 +122,8 @@ export async function refreshInstance(
     findTenant(snapshot, key);
     requireSame(snapshot);
     authorizeProvider(at, key, information);
-    return request === undefined ? noNames : namesFor(at, request, key, information, caller.address);
+    const stated = { hostname: information.hostname, address: caller.address };
+    return request === undefined ? noNames : namesFor(at, request, key, stated);
   };
   findTenant(deps.snapshot(), key);
   const { lineage, clientOnly, sshAllowed } = await requireOwnCertificate(deps, caller, key);
@@ -124,13 +132,14 @@ export async function refreshInstance(
   const { principal, address } = caller;
   const input: AttestInput = { operation: 'refresh', key, information, names, principal, address };
 
-  const attested = await attest(deps, input);
+  const answer = await attest(deps, input);
+  const attested: Attested = clientOnly ? { ...answer, usage: 'client' } : answer;
   if (attested.recorded && lineage === 'missing') throw new ForbiddenError('the instance is not registered');
-  const signed = request && (await signInstance(deps, input, request, attested, clientOnly));
+  const signed = request && (await signInstance(deps, input, request, attested));
   const presentedEnd = Math.floor(caller.certificate.notAfter / 1000);
   const asking = { ...caller.certificate, notAfter: signed?.notAfter ?? presentedEnd };
-  const ssh = await hostCertificate(deps, issueHost, input, attested, asking, authorize);
-  if (signed !== undefined) await recordRefresh(deps, caller, key, signed, attested, authorize);
+  const ssh = await hostCertificate(deps, issueHost, input, { attested, asking, authorize });
+  if (signed !== undefined) await recordRefresh(deps, caller, signed, { key, attested, authorize });
   else if (attested.recorded && attested.ssh !== sshAllowed) await deps.instances.allowSsh(key, attested.ssh);
   const presented = signed && presentedChain(signed, deps.issuers.current().rootsPem);
   return {

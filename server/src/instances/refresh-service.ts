@@ -114,12 +114,17 @@ function dnsNamesOf(certificate: ReadCertificate): ReadonlySet<string> {
   return new Set(altNamesOf(certificate).flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
 }
 
+/** What a service asks for, and the key that vouches for it. */
+interface VouchedRequest {
+  readonly asked: ServiceRefresh;
+  readonly request: CertificateRequest;
+  readonly vouchedKey: KeyId | undefined;
+}
+
 async function signService(
   deps: InstanceDeps,
   asking: Asking,
-  asked: ServiceRefresh,
-  request: CertificateRequest,
-  vouchedKey: KeyId | undefined,
+  { asked, request, vouchedKey }: VouchedRequest,
 ): Promise<SignedCertificate> {
   const { caller, own, isSelf } = asking;
   const names = grantServiceNames(request, asked, deps.rules, {
@@ -183,7 +188,7 @@ export async function refreshService(deps: InstanceDeps, caller: Caller, asked: 
   const vouchedKey = authorizeService(deps, asking, asked, request);
   const asInstance = await refreshAsInstance(deps, asking, asked);
   if (asInstance !== undefined) return asInstance;
-  const signed = await signService(deps, asking, asked, request, vouchedKey);
+  const signed = await signService(deps, asking, { asked, request, vouchedKey });
   const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
   return { name: `${asked.domain}.${asked.service}`, certificate: chain, caCertBundle: signer };
 }

@@ -42,16 +42,16 @@ export async function registerInstance(
     findTenant(snapshot, information);
     requireSame(snapshot);
     authorizeProvider(at, information, information);
-    return namesFor(at, request, information, information, registrant.address);
+    const { hostname } = information;
+    return namesFor(at, request, information, { hostname, address: registrant.address });
   };
   const { instanceId, ...names } = authorize(deps.snapshot());
   const key: InstanceKey = { provider, domain, service, instanceId };
   const input = { operation: 'register', key, information, names, ...registrant } as const;
 
   const attested = await attest(deps, input);
-  const clientOnly = attested.usage === 'client';
-  const signed = await signInstance(deps, input, request, attested, clientOnly);
-  const ssh = await hostCertificate(deps, issueHost, input, attested, signed, authorize);
+  const signed = await signInstance(deps, input, request, attested);
+  const ssh = await hostCertificate(deps, issueHost, input, { attested, asking: signed, authorize });
   // INVARIANT: asked again in the transaction that records it: the provider took its time, and rights may be gone since.
   const conditions = decidedAgain(deps, undefined, (snapshot) => {
     authorize(snapshot);
@@ -59,12 +59,13 @@ export async function registerInstance(
   });
   if (attested.recorded) {
     const details = {
-      clientOnly,
+      clientOnly: attested.usage === 'client',
       sshAllowed: attested.ssh,
       hostname: information.hostname,
       joinToken: attested.joinToken,
+      at: epochSeconds(deps.clock),
     };
-    await deps.instances.register(key, signed, details, epochSeconds(deps.clock), conditions);
+    await deps.instances.register(key, signed, details, conditions);
   } else {
     await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   }

@@ -43,6 +43,15 @@ export interface InstanceDetails {
   readonly hostname?: string | undefined;
   /** The digest of the join token that attested it: one that ended since registers nothing. */
   readonly joinToken?: string | undefined;
+  /** When it registers, in seconds since the epoch. */
+  readonly at: number;
+}
+
+/** The serial number of the certificate that is exchanged for a new one. */
+export interface PresentedSerial {
+  readonly serial: string;
+  /** When it is exchanged, in seconds since the epoch. */
+  readonly at: number;
 }
 
 /** The certificate of a refresh, and what the provider said beside it. */
@@ -100,7 +109,6 @@ export interface InstanceStore {
     key: InstanceKey,
     given: GivenCertificate,
     details: InstanceDetails,
-    at: number,
     conditions?: RecordingConditions,
   ): Promise<void>;
   /**
@@ -109,9 +117,8 @@ export interface InstanceStore {
    */
   rotate(
     key: InstanceKey,
-    presented: string,
+    presented: PresentedSerial,
     given: RefreshedCertificate,
-    at: number,
     conditions?: RecordingConditions,
   ): Promise<Rotation>;
   /** Remembers what the provider says of SSH where no certificate is recorded with it. */

@@ -11,6 +11,7 @@ import type {
   InstanceStore,
   JoinToken,
   Lineage,
+  PresentedSerial,
   RefreshedCertificate,
   Rotation,
   TokenUse,
@@ -58,7 +59,6 @@ export class KyselyInstanceStore implements InstanceStore {
     key: InstanceKey,
     given: GivenCertificate,
     details: InstanceDetails,
-    at: number,
     conditions?: RecordingConditions,
   ): Promise<void> {
     const { serial, fingerprint, notAfter } = given;
@@ -66,7 +66,7 @@ export class KyselyInstanceStore implements InstanceStore {
       ...instanceColumns(key),
       hostname: details.hostname ?? null,
       serial,
-      at,
+      at: details.at,
       not_after: notAfter,
       client_only: flag(details.clientOnly),
       ssh_allowed: flag(details.sshAllowed === true),
@@ -80,18 +80,17 @@ export class KyselyInstanceStore implements InstanceStore {
 
   rotate(
     key: InstanceKey,
-    presented: string,
+    presented: PresentedSerial,
     given: RefreshedCertificate,
-    at: number,
     conditions?: RecordingConditions,
   ): Promise<Rotation> {
     const { serial, fingerprint, notAfter, sshAllowed } = given;
-    const columns = { ...instanceColumns(key), serial, presented, at };
+    const columns = { ...instanceColumns(key), serial, presented: presented.serial, at: presented.at };
     const values = { ...columns, not_after: notAfter, ssh_allowed: flag(sshAllowed === true) };
     return this.#recorder.record(conditions, async (db) => {
       // One statement compares and changes: it is the common case, and needs no look before.
       const { numAffectedRows: moved } = await this.#statements.rotate.execute(db, values);
-      if (moved !== 1n) return (await this.#standing(db, key, presented)).lineage;
+      if (moved !== 1n) return (await this.#standing(db, key, presented.serial)).lineage;
       await this.#recorder.confirm(db, serial, fingerprint);
       return 'moved';
     });

@@ -81,11 +81,17 @@ test('an instance is forgotten when all of its certificates ended long ago, a re
     return { serial, fingerprint: 'f', notAfter };
   };
   for (const id of ['gone-1', 'gone-2', 'gone-3']) {
-    await instances.register(keyOf(id), await give(id, id, now + day), { clientOnly: false }, now);
+    await instances.register(keyOf(id), await give(id, id, now + day), { clientOnly: false, at: now });
   }
-  await instances.register(keyOf('alive'), await give('alive', 'a1', now + 60 * day), { clientOnly: false }, now);
-  await instances.register(keyOf('revoked'), await give('revoked', 'b1', now + 40 * day), { clientOnly: false }, now);
-  t.is(await instances.rotate(keyOf('revoked'), 'b1', await give('revoked', 'b2', now + day), now), 'moved');
+  await instances.register(keyOf('alive'), await give('alive', 'a1', now + 60 * day), { clientOnly: false, at: now });
+  await instances.register(keyOf('revoked'), await give('revoked', 'b1', now + 40 * day), {
+    clientOnly: false,
+    at: now,
+  });
+  t.is(
+    await instances.rotate(keyOf('revoked'), { serial: 'b1', at: now }, await give('revoked', 'b2', now + day)),
+    'moved',
+  );
   await store.change({ actor: 'test' }, (change) =>
     change.revokeInstance(keyOf('revoked'), { reason: 'key-compromise', at: now, by: 'test' }),
   );

@@ -111,10 +111,10 @@ function watched(
         noting(current(), conditions, (noted) => certificates.confirm(serial, print, noted)),
     }),
     instances: bound(instances, {
-      register: (key, given, details, at, conditions) =>
-        noting(current(), conditions, (noted) => instances.register(key, given, details, at, noted)),
-      rotate: (key, presented, given, at, conditions) =>
-        noting(current(), conditions, (noted) => instances.rotate(key, presented, given, at, noted)),
+      register: (key, given, details, conditions) =>
+        noting(current(), conditions, (noted) => instances.register(key, given, details, noted)),
+      rotate: (key, presented, given, conditions) =>
+        noting(current(), conditions, (noted) => instances.rotate(key, presented, given, noted)),
     }),
   };
 }
@@ -190,7 +190,7 @@ async function startLineages({ store }: Servers): Promise<void> {
     const [key, serial] = [instanceAt(index), `${index}`.padStart(32, '0')];
     const row = { serial, issuer: 'i', kind: 'instance', subject: player, notBefore: 0, notAfter: 2 ** 40 } as const;
     await store.certificates.intend({ ...row, holder: player, provider: key.provider, instanceId: key.instanceId }, 0);
-    await store.instances.register(key, { serial, fingerprint: 'f', notAfter: 2 ** 40 }, { clientOnly: false }, 0);
+    await store.instances.register(key, { serial, fingerprint: 'f', notAfter: 2 ** 40 }, { clientOnly: false, at: 0 });
   }
 }
 

@@ -40,15 +40,16 @@ async function asked(ssh: boolean, more: { readonly hostname?: string; readonly 
   const input = { key, names: { altNames }, information: { hostname: more.hostname } } as unknown as AttestInput;
   const attested = { ssh, sshPrincipals: more.stated, maxSeconds: 60 } as unknown as Parameters<
     typeof hostCertificate
-  >[3];
+  >[3]['attested'];
   let host: Parameters<IssueHostCertificate>[1] | undefined;
   const issue = (async (_: unknown, given: typeof host) => {
     host = given;
   }) as unknown as IssueHostCertificate;
   let allowed = true;
-  await hostCertificate(deps, issue, input, attested, asking, () => {
+  const authorize = () => {
     if (!allowed) throw new ForbiddenError('no longer');
-  });
+  };
+  await hostCertificate(deps, issue, input, { attested, asking, authorize });
   const names = host?.namesAt(snapshot);
   allowed = false;
   return { names, seconds: host?.maxSeconds, late: () => host?.namesAt(snapshot) };

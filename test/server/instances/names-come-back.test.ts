@@ -237,7 +237,7 @@ test('a provider that is deleted takes the instances it vouched for with it, whe
     const [serial, fingerprint] = [`0${index}`, 'f'];
     const row = { serial, issuer: 'i', kind: 'instance', subject: holder, holder, ...key } as const;
     await store.certificates.intend({ ...row, notBefore: at, notAfter: at + 99 }, at);
-    await store.instances.register(key, { serial, fingerprint, notAfter: at + 99 }, { clientOnly: false }, at);
+    await store.instances.register(key, { serial, fingerprint, notAfter: at + 99 }, { clientOnly: false, at });
     await store.instances.addJoinToken(serial, { ...key, expires: at + 99, createdBy: holder });
   }
   t.is((await operator(`${base}/catalog/services/api`, send('DELETE'))).status, 204);

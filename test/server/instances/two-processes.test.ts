@@ -62,7 +62,11 @@ test('two refreshes with one certificate in two processes: both are answered, wh
     notAfter: 99,
   } as const;
   await store.certificates.intend({ ...row, holder }, 1);
-  await store.instances.register(instance, { serial: 's', fingerprint: 'f', notAfter: 99 }, { clientOnly: false }, 1);
+  await store.instances.register(
+    instance,
+    { serial: 's', fingerprint: 'f', notAfter: 99 },
+    { clientOnly: false, at: 1 },
+  );
   let current = 's';
   for (let round = 0; round < 8; round += 1) {
     const presented = current;
@@ -78,7 +82,7 @@ test('two refreshes with one certificate in two processes: both are answered, wh
     const [lost = ''] = serials.filter((serial) => serial !== current);
     t.like(record, { previousUsed: true }, 'one lost answer is tolerated, and no second one');
     const third = { serial: 'third', fingerprint: 'f', notAfter: 99 };
-    t.is(await store.instances.rotate(instance, presented, third, 1), 'foreign');
+    t.is(await store.instances.rotate(instance, { serial: presented, at: 1 }, third), 'foreign');
     t.is((await store.instances.standing(instance, lost))?.lineage, 'foreign', 'who has this one is somebody else');
   }
 });

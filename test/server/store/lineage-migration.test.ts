@@ -21,8 +21,8 @@ test('a store of before goes on: lineage and join tokens count, SSH has to be al
     await store.certificates.intend({ ...row, ...key, serial, holder }, 1);
   }
   const given = (serial: string) => ({ serial, fingerprint: 'f', notAfter: 900, sshAllowed: true });
-  await store.instances.register(key, given('01'), { clientOnly: false, sshAllowed: true }, 1);
-  t.is(await store.instances.rotate(key, '01', given('02'), 2), 'moved');
+  await store.instances.register(key, given('01'), { clientOnly: false, sshAllowed: true, at: 1 });
+  t.is(await store.instances.rotate(key, { serial: '01', at: 2 }, given('02')), 'moved');
   await store.instances.addJoinToken('digest', { ...key, expires: 900, createdBy: holder });
   await store.close();
   await takeBack(file, '008-lineage');
@@ -36,7 +36,7 @@ test('a store of before goes on: lineage and join tokens count, SSH has to be al
     sshAllowed: false,
   });
   t.like(await again.certificates.find('02'), { state: 'issued', vouchedKey: undefined });
-  t.is(await again.instances.rotate(key, '01', given('03'), 3), 'moved', 'a lost answer of before');
+  t.is(await again.instances.rotate(key, { serial: '01', at: 3 }, given('03')), 'moved', 'a lost answer of before');
   t.like(await again.instances.find(key), { previousUsed: true, sshAllowed: true });
   t.true(await again.instances.spendJoinToken('digest', key, 4));
   t.is(await again.instances.spendAttestationToken('jti', key, 900), 'first');

@@ -78,7 +78,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   t.teardown(() => store.close());
   await save(store, 'media', { viewer: ['media.player'] });
   for (const serial of ['a1', 'a2']) await issue(store, serial, serial);
-  for (const id of ['a1', 'a2']) await store.instances.register(instance(id), given(id), { clientOnly: false }, at);
+  for (const id of ['a1', 'a2']) await store.instances.register(instance(id), given(id), { clientOnly: false, at });
   for (const kid of ['k1', 'k2']) await store.change(by.context, (change) => change.addSigningKey(signingKey(kid)));
   for (const id of ['t1', 't2']) {
     await store.instances.addJoinToken(id, { ...instance(id), expires: at + 9999, createdBy: operator });
@@ -90,7 +90,7 @@ async function dayAfterBackup(t: ExecutionContext) {
   await save(store, 'media', { viewer: ['media.player', 'media.guest'] }, ['allow read movie viewer']);
   await save(store, 'films');
   for (const serial of ['b1', 'b2']) await issue(store, serial, 'a2');
-  await store.instances.rotate(instance('a2'), 'a2', given('b1'), at + 1);
+  await store.instances.rotate(instance('a2'), { serial: 'a2', at: at + 1 }, given('b1'));
   await store.instances.spendAttestationToken('j1', instance('a2'), at + 9999);
   await store.change(by.context, (change) => change.revokeCertificate('b2', revocation));
   await store.change(by.context, (change) => change.removeInstance(instance('a1'), revocation));

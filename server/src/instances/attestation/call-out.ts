@@ -63,9 +63,11 @@ export function createCallOut(deps: CallOutDeps): CallOut {
   return {
     provider: (name, endpoint, credentialsFrom) => ({
       attest: async (request) => {
-        const text = await guarded(deps, guards, name, callerOf(deps, request), () =>
-          exchange(deps, { name, endpoint, credentialsFrom }, request),
-        );
+        const text = await guarded(deps, guards, {
+          provider: name,
+          caller: callerOf(deps, request),
+          exchange: () => exchange(deps, { name, endpoint, credentialsFrom }, request),
+        });
         return attestedBy(readAnswer(text, name, request));
       },
     }),
@@ -90,12 +92,17 @@ function callerOf({ isShared }: Pick<CallOutDeps, 'isShared'>, request: Attestat
   return { key: `register ${key}`, operation };
 }
 
+/** One exchange with a provider, and whose it is. */
+interface GuardedCall {
+  readonly provider: PrincipalName;
+  readonly caller: CallOutCaller;
+  readonly exchange: () => Promise<string>;
+}
+
 async function guarded(
   deps: CallOutDeps,
   { slots, circuits }: Guards,
-  provider: PrincipalName,
-  caller: CallOutCaller,
-  call: () => Promise<string>,
+  { provider, caller, exchange }: GuardedCall,
 ): Promise<string> {
   const key = `${provider} ${caller.key}`;
   const breaker = circuits.get(key) ?? createCircuitBreaker(failuresUntilOpen, pauseMs);
@@ -105,7 +112,7 @@ async function guarded(
   requireSlot(deps, provider, taken.take(caller));
   try {
     requireClosed(breaker, provider, deps.clock.now());
-    const answer = await call();
+    const answer = await exchange();
     breaker.succeeded();
     return answer;
   } catch (error) {
