@@ -48,7 +48,12 @@ export async function createPki(clock: Clock = systemClock): Promise<Pki> {
     issuer: { certificate: intermediate.certificate, key: intermediate.key },
     identity: (name, days = 30) => issueIdentity(intermediate, identityOf(name), days, clock),
     server: (name = 'sys.auth.server') =>
-      issueServerCertificate(intermediate, identityOf(name), ['localhost', '127.0.0.1', '::1'], 30, clock),
+      issueServerCertificate(
+        intermediate,
+        { ...identityOf(name), hosts: ['localhost', '127.0.0.1', '::1'] },
+        30,
+        clock,
+      ),
     odd: (certificate) => issueOdd(intermediate, certificate, clock),
   };
 }

@@ -53,9 +53,12 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
     domain: parseDomainName('sys.auth'),
     service: parseServiceName('server'),
     trustDomain: options.trustDomain,
+    hosts,
   };
-  await writePair(at('server'), await issueServerCertificate(intermediate, server, hosts, leafDays, clock));
-  for (const name of options.identities) await makeIdentity(at('identities', name), name, intermediate, options, clock);
+  await writePair(at('server'), await issueServerCertificate(intermediate, server, leafDays, clock));
+  for (const name of options.identities) {
+    await writePair(at('identities', name), await makeIdentity(name, intermediate, options, clock));
+  }
   await makeStore(at('data'), clock);
   // Last: a folder without it is not complete.
   const config = at('signet.yaml');
@@ -76,19 +79,15 @@ function wildcardFree(host: string): string[] {
   return host === '0.0.0.0' || host === '::' ? [] : [host];
 }
 
-async function makeIdentity(
-  path: string,
+function makeIdentity(
   name: PrincipalName,
   authority: Authority,
   options: InitialiseOptions,
   clock: Clock,
-): Promise<void> {
+): Promise<CertificateAndKey> {
   const parts = splitPrincipal(name);
   if (parts === undefined) throw new UsageError(`\`${name}\` is not a service`);
-  await writePair(
-    path,
-    await issueIdentity(authority, { ...parts, trustDomain: options.trustDomain }, leafDays, clock),
-  );
+  return issueIdentity(authority, { ...parts, trustDomain: options.trustDomain }, leafDays, clock);
 }
 
 async function writePair(path: string, { certificate, key }: CertificateAndKey): Promise<void> {

@@ -65,6 +65,17 @@ export function action<Arguments extends unknown[]>(
   };
 }
 
+/** As `action`, for a command with many arguments: `fn` gets them as one object, by the names that the command declares. */
+export function namedAction<Name extends string, Options>(
+  fn: (given: Readonly<Record<Name, string>>, options: Options) => void | Promise<void>,
+): (...args: unknown[]) => Promise<void> {
+  return action((...args: unknown[]) => {
+    const command = args.at(-1) as Command;
+    const given = command.registeredArguments.map((argument, at) => [argument.name(), args[at]]);
+    return fn(Object.fromEntries(given), command.opts() as Options);
+  });
+}
+
 /** The folder of `npm start` in the current directory. */
 export const defaultFolder = '.signet';
 

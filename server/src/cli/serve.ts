@@ -46,7 +46,7 @@ export function serveCommand(): Command {
           await workers.ended;
           return;
         }
-        await serve(config, logger, signal, options.json, load);
+        await serve({ config, logger, signal, json: options.json, load });
       }),
     );
 }
@@ -60,13 +60,18 @@ function flagsOf(options: Options): Record<string, unknown> {
   };
 }
 
-async function serve(
-  config: ServerConfig,
-  logger: Logger,
-  signal: AbortSignal,
-  json: boolean | undefined,
-  load: () => ServerConfig,
-): Promise<void> {
+/** What a process serves with, and until when. */
+interface Serving {
+  readonly config: ServerConfig;
+  readonly logger: Logger;
+  /** Ends it. */
+  readonly signal: AbortSignal;
+  readonly json: boolean | undefined;
+  /** Reads the configuration again. */
+  readonly load: () => ServerConfig;
+}
+
+async function serve({ config, logger, signal, json, load }: Serving): Promise<void> {
   const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
   const server = await createServer(config, { logger, clock: systemClock, ...(peers !== undefined && { peers }) });
   peers?.answerWith(server.refresh);

@@ -61,7 +61,7 @@ export async function ensureIdentities(paths: WorldPaths, clock: Clock): Promise
     if (isFit(pair, authority, clock.now())) continue;
     const made =
       pair === server
-        ? issueServerCertificate(authority, nameOf(name), localHosts, leafDays, clock)
+        ? issueServerCertificate(authority, { ...nameOf(name), hosts: localHosts }, leafDays, clock)
         : issueIdentity(authority, nameOf(name), leafDays, clock);
     await writePair(pair, await made);
   }

@@ -89,7 +89,7 @@ export async function issueUserCertificate(
   const conditions = decidedAgain(deps, { principal: caller, certificate: asking }, (snapshot) =>
     requireLogins(deps, snapshot, caller, logins),
   );
-  return issue(deps, authority, profile, request, whose, conditions);
+  return issue(deps, authority, { profile, request, whose, conditions });
 }
 
 function requireLogins(
@@ -136,7 +136,7 @@ export async function issueHostCertificate(
     await rights.decide(source);
     await host.stillAllowed?.();
   };
-  return issue(deps, authority, profile, request, whose, { ...rights, decide });
+  return issue(deps, authority, { profile, request, whose, conditions: { ...rights, decide } });
 }
 
 function requireHostNames(host: SshHost, snapshot: Snapshot, principals: readonly string[]): void {
@@ -151,13 +151,18 @@ export function randomSerial(randomBytes: (length: number) => Buffer): bigint {
   return serial === 0n ? randomSerial(randomBytes) : serial;
 }
 
+/** A certificate that was granted. */
+interface SshGrant {
+  readonly profile: SshProfile;
+  readonly request: SshCertRequest;
+  readonly whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId' | 'askingSerial'>;
+  readonly conditions: RecordingConditions;
+}
+
 async function issue(
   deps: IssueSshDeps,
   authority: SshAuthority,
-  profile: SshProfile,
-  request: SshCertRequest,
-  whose: Pick<SshCertificateRecord, 'owner' | 'provider' | 'instanceId' | 'askingSerial'>,
-  conditions: RecordingConditions,
+  { profile, request, whose, conditions }: SshGrant,
 ): Promise<IssuedSshCertificate> {
   const { kind, serial, keyId, principals, validAfter, validBefore } = profile;
   const keys = { subjectKey: request.publicKey.fingerprint, authorityKey: authority.publicKey.fingerprint };

@@ -36,7 +36,7 @@ export async function createAuthorities(clock: Clock): Promise<{ root: Authority
 async function createAuthority(clock: Clock, name: string, days: number, issuer?: Authority): Promise<Authority> {
   const keys = await generateKeys();
   const { KeyUsageFlags } = x509;
-  const parsed = await sign(clock, days, `CN=${name},O=Signet`, keys, issuer, [
+  const parsed = await sign({ subject: `CN=${name},O=Signet`, days, keys }, issuer, clock, [
     new x509.BasicConstraintsExtension(true, issuer === undefined ? undefined : 0, true),
     new x509.KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
   ]);
@@ -51,6 +51,12 @@ export interface ServiceIdentity {
   readonly trustDomain: string;
 }
 
+/** Who the certificate of a server is for. */
+export interface ServerIdentity extends ServiceIdentity {
+  /** The names and addresses that it is reached by. */
+  readonly hosts: readonly string[];
+}
+
 /**
  * A client certificate for a service: CN `domain.service`, one URI name (its SPIFFE id, so that it is an X509-SVID), and a new key.
  * Throws `InvalidRequestError` when the name does not fit a common name.
@@ -61,25 +67,13 @@ export function issueIdentity(
   days: number,
   clock: Clock,
 ): Promise<CertificateAndKey> {
-  return issueLeaf(authority, identity, [], days, clock);
+  return issueServerCertificate(authority, { ...identity, hosts: [] }, days, clock);
 }
 
 /** As `issueIdentity`, with the names and addresses that a server is reached by. */
-export function issueServerCertificate(
+export async function issueServerCertificate(
   authority: Authority,
-  identity: ServiceIdentity,
-  hosts: readonly string[],
-  days: number,
-  clock: Clock,
-): Promise<CertificateAndKey> {
-  const names = hosts.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value }));
-  return issueLeaf(authority, identity, names, days, clock);
-}
-
-async function issueLeaf(
-  authority: Authority,
-  { domain, service, trustDomain }: ServiceIdentity,
-  names: x509.JsonGeneralNames,
+  { domain, service, trustDomain, hosts }: ServerIdentity,
   days: number,
   clock: Clock,
 ): Promise<CertificateAndKey> {
@@ -88,8 +82,9 @@ async function issueLeaf(
     throw new InvalidRequestError(`\`${principal}\` is longer than the ${maxCommonName} characters of a common name`);
   }
   const keys = await generateKeys();
+  const names = hosts.map((value) => ({ type: isIP(value) === 0 ? ('dns' as const) : ('ip' as const), value }));
   const uri = `spiffe://${trustDomain}/ns/default/sa/${principal}`;
-  const leaf = await sign(clock, days, `CN=${principal}`, keys, authority, [
+  const leaf = await sign({ subject: `CN=${principal}`, days, keys }, authority, clock, [
     new x509.BasicConstraintsExtension(false, undefined, true),
     new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth, x509.ExtendedKeyUsage.serverAuth]),
@@ -99,12 +94,18 @@ async function issueLeaf(
   return { certificate: `${certificate}${authority.certificate}`, key };
 }
 
+/** Whose certificate is signed, and for how long. */
+interface CertificateHolder {
+  readonly subject: string;
+  readonly days: number;
+  readonly keys: webcrypto.CryptoKeyPair;
+}
+
+/** Without an issuer by its own key. */
 async function sign(
-  clock: Clock,
-  days: number,
-  subject: string,
-  keys: webcrypto.CryptoKeyPair,
+  { subject, days, keys }: CertificateHolder,
   issuer: Authority | undefined,
+  clock: Clock,
   extensions: x509.Extension[],
 ): Promise<x509.X509Certificate> {
   const wanted = clock.now() + days * dayMs;

@@ -62,7 +62,7 @@ test('an identity has one name, a server those that it is reached by', async (t)
   t.is(identity.subjectAltName, 'URI:spiffe://signet.test/ns/default/sa/media.player');
   t.false(identity.ca);
   const hosts = ['signet.example.com', '127.0.0.1', '::1'];
-  const server = read(await issueServerCertificate(intermediate, service('server'), hosts, 30, clock));
+  const server = read(await issueServerCertificate(intermediate, { ...service('server'), hosts }, 30, clock));
   t.is(
     server.subjectAltName,
     'URI:spiffe://signet.test/ns/default/sa/media.server, DNS:signet.example.com, IP Address:127.0.0.1, IP Address:0:0:0:0:0:0:0:1',

@@ -70,7 +70,7 @@ test('a renewed certificate holds the id of the token server and no other, whate
   const authority = await loadAuthority(at('ca', 'intermediate.cert.pem'), at('ca', 'intermediate.key.pem'));
   const other = { domain: parseDomainName('media'), service: parseServiceName('player'), trustDomain: 'other.test' };
   const old = new FakeClock(systemClock.now() - 300 * day);
-  const { certificate, key } = await issueServerCertificate(authority, other, ['localhost'], 365, old);
+  const { certificate, key } = await issueServerCertificate(authority, { ...other, hosts: ['localhost'] }, 365, old);
   writeFileSync(at('server.cert.pem'), certificate);
   writeFileSync(at('server.key.pem'), key);
   t.deepEqual(await keep(), ['info: server certificate renewed']);
@@ -82,7 +82,7 @@ test('a certificate that was issued by a clock far ahead, and has not begun, is 
   const authority = await loadAuthority(at('ca', 'intermediate.cert.pem'), at('ca', 'intermediate.key.pem'));
   const ahead = new FakeClock(systemClock.now() + 200 * day);
   const name = { domain: parseDomainName('sys.auth'), service: parseServiceName('server'), trustDomain: 'signet.test' };
-  const { certificate, key } = await issueServerCertificate(authority, name, ['localhost'], 365, ahead);
+  const { certificate, key } = await issueServerCertificate(authority, { ...name, hosts: ['localhost'] }, 365, ahead);
   writeFileSync(at('server.cert.pem'), certificate);
   writeFileSync(at('server.key.pem'), key);
   t.deepEqual(await keep(), ['info: server certificate renewed']);

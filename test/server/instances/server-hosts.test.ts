@@ -15,7 +15,7 @@ test('the server is known by its addresses and by the names of its certificate',
     trustDomain: 'signet.test',
   };
   const names = ['localhost', 'tokens.internal.test', '*.wild.test'];
-  const { certificate } = await issueServerCertificate(intermediate, identity, names, 30, systemClock);
+  const { certificate } = await issueServerCertificate(intermediate, { ...identity, hosts: names }, 30, systemClock);
   const file = join(temporaryFolder(t), 'server.pem');
   writeFileSync(file, certificate);
   const tls = { certificate: file, key: file, clientCa: file, renew: false };

@@ -1,7 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { parse } from 'yaml';
-import { action } from '../run.ts';
+import { action, namedAction } from '../run.ts';
 import {
   given,
   list,
@@ -29,7 +29,11 @@ interface RuleOptions extends WriteOptions {
 type ConditionOptions = Readonly<Record<string, string | { readonly operator: string; readonly value: string }>>;
 
 const all = (domain: string) => ['domains', domain, 'policies'];
+const versionPath = (domain: string, name: string, version: string) => [...all(domain), name, 'versions', version];
 const one = (command: Command) => command.argument('<domain>').argument('<policy>');
+
+/** The arguments of a command for a version. */
+type Named<More extends string> = Readonly<Record<'domain' | 'policy' | 'version' | More, string>>;
 
 /** `signet policy …`. */
 export function policyCommand(): Command {
@@ -91,8 +95,8 @@ function addRuleCommands(command: Command): Command {
         .argument('<version>')
         .argument('<id>')
         .action(
-          action((domain: string, name: string, version: string, id: string, o: WriteOptions) => {
-            const path = [...all(domain), name, 'versions', version, 'assertions', id];
+          namedAction(({ domain, policy, version, id }: Named<'id'>, o: WriteOptions) => {
+            const path = [...versionPath(domain, policy, version), 'assertions', id];
             return write(o, { method: 'DELETE', path });
           }),
         ),
@@ -100,15 +104,14 @@ function addRuleCommands(command: Command): Command {
 }
 
 function addVersionCommands(command: Command): Command {
-  const versionPath = (domain: string, name: string, version: string) => [...all(domain), name, 'versions', version];
   return command
     .addCommand(
       one(writer('put-version', 'make one version the rules of a file (`-`: standard input); a new one is not active'))
         .argument('<version>')
         .argument('<file>')
         .action(
-          action((domain: string, name: string, version: string, file: string, o: WriteOptions) =>
-            write(o, { method: 'PUT', path: versionPath(domain, name, version), body: readYaml(file) }),
+          namedAction(({ domain, policy, version, file }: Named<'file'>, o: WriteOptions) =>
+            write(o, { method: 'PUT', path: versionPath(domain, policy, version), body: readYaml(file) }),
           ),
         ),
     )

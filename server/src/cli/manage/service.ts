@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
-import { action } from '../run.ts';
+import { action, namedAction } from '../run.ts';
 import {
   given,
   list,
@@ -19,6 +19,8 @@ interface PutOptions extends WriteOptions {
   readonly host?: readonly string[];
   readonly disabled?: boolean;
 }
+
+type KeyArguments = Readonly<Record<'domain' | 'service' | 'key-id' | 'file', string>>;
 
 /** `signet service …`. */
 export function serviceCommand(): Command {
@@ -67,9 +69,13 @@ export function serviceCommand(): Command {
       key(writer('add-key', 'register a public key, or replace the one of this id'))
         .argument('<file>', 'PEM of the public key')
         .action(
-          action((domain: string, name: string, id: string, file: string, o: WriteOptions) => {
-            const body = { pem: readFileSync(file, 'utf8') };
-            return write(o, { method: 'PUT', path: [...all(domain), name, 'keys', id], body });
+          namedAction((named: KeyArguments, o: WriteOptions) => {
+            const body = { pem: readFileSync(named.file, 'utf8') };
+            return write(o, {
+              method: 'PUT',
+              path: [...all(named.domain), named.service, 'keys', named['key-id']],
+              body,
+            });
           }),
         ),
     )

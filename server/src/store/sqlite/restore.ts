@@ -50,7 +50,7 @@ export async function restoreStore(storeFile: string, backup: string, options: R
     // What a killed restore, or somebody else, left there would be read as a part of the copy.
     removeCopy(fresh);
     const digest = await takeBackup(backup, fresh, options, schemas);
-    return replace(storeFile, fresh, digest, options, schemas);
+    return replace(storeFile, { fresh, digest }, options, schemas);
   } catch (error) {
     throw translateError(writeError(error, storeFile));
   } finally {
@@ -129,11 +129,16 @@ function checkProof(database: Database.Database, digest: string, backup: string,
   throw new StoreRefusedError('seal', `backup \`${backup}\` ${what}: ${help}`);
 }
 
+/** The copy of a backup that takes the place of the store, and the digest over what came from it. */
+interface CheckedCopy {
+  readonly fresh: string;
+  readonly digest: string;
+}
+
 /** Everything that changes names happens here, while the old store is locked: no server can begin on it meanwhile. */
 function replace(
   storeFile: string,
-  fresh: string,
-  digest: string,
+  { fresh, digest }: CheckedCopy,
   options: RestoreOptions,
   schemas: KnownSchemas,
 ): Restored {
