@@ -341,7 +341,8 @@ async function applySome(world: RandomWorld): Promise<unknown> {
       };
       writeFileSync(join(documents, `${name}.yaml`), JSON.stringify(domain));
     }
-    return await applyDocuments(world.store, readDocumentFolder(documents), request.context, any.now, {
+    return await applyDocuments(world.store, readDocumentFolder(documents), request.context, {
+      now: any.now,
       removeMemberships: true,
       reuseName: true,
     });

@@ -60,7 +60,8 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
       ...(options.reason === undefined ? {} : { reason: parseReason(options.reason) }),
     };
     const rules = documentRulesOf(options, config);
-    const summary = await applyDocuments(store, documents, context, systemClock.now(), {
+    const summary = await applyDocuments(store, documents, context, {
+      now: systemClock.now(),
       ...rules,
       ...(planned !== undefined && { planned }),
     });

@@ -57,7 +57,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
 async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevState['identities']): Promise<void> {
   const { paths } = deps;
   if (!existsSync(paths.complete)) {
-    await applyDocuments(store, readDocumentFolder(deps.policies), context, deps.clock.now());
+    await applyDocuments(store, readDocumentFolder(deps.policies), context, { now: deps.clock.now() });
   }
   await registerKeys(store, identities, bootstrapServices);
   if (!existsSync(paths.complete)) await writeFileAtomic(paths.complete, '{}\n', { mode: 0o600 });
@@ -107,6 +107,7 @@ async function registerKeys(store: Store, identities: DevState['identities'], na
     if (parts === undefined || files === undefined) continue;
     const domain = await store.domain(parts.domain);
     if (!domain?.services.some((service) => service.name === parts.service)) continue;
-    await registerServiceKey(store, parts.domain, parts.service, parseKeyId('0'), publicKeyPem(files.key), context);
+    const key = { ...parts, keyId: parseKeyId('0'), pem: publicKeyPem(files.key) };
+    await registerServiceKey(store, key, context);
   }
 }

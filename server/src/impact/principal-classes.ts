@@ -127,7 +127,7 @@ function exampleOf(prefix: string, taken: Taken): PrincipalClass | undefined {
     const domain = splitPrincipal(name as PrincipalName)?.domain;
     return name.includes('.') && !taken.names.has(name) && !(domain !== undefined && taken.closed.has(domain));
   };
-  return findName(prefix, prefix, taken, prefix === '' ? ['user.somebody'] : [], isFree);
+  return findName({ base: prefix, isFree }, taken, prefix, prefix === '' ? ['user.somebody'] : []);
 }
 
 /** The services of a domain that is disabled on one side, as far as wildcards cover them. */
@@ -138,19 +138,25 @@ function closedClasses(domain: DomainName, taken: Taken): PrincipalClass[] {
   const bases = taken.prefixes.some((prefix) => own.startsWith(prefix)) ? [own, ...inside] : inside;
   const isFree = (name: string) => splitPrincipal(name as PrincipalName)?.domain === domain && !taken.names.has(name);
   return [...new Set(bases)].flatMap((base) => {
-    const found = findName(base, base, taken, [], isFree);
+    const found = findName({ base, isFree }, taken, base);
     return found === undefined ? [] : { ...found, within: domain };
   });
 }
 
+/** A name that this prefix covers and that is free. */
+interface SoughtName {
+  readonly base: string;
+  readonly isFree: (name: string) => boolean;
+}
+
 /** Tries short continuations first; goes deeper only where others have taken all that begin with a letter. */
 function findName(
-  base: string,
-  start: string,
+  sought: SoughtName,
   taken: Taken,
-  favourites: readonly string[],
-  isFree: (name: string) => boolean,
+  start: string,
+  favourites: readonly string[] = [],
 ): PrincipalClass | undefined {
+  const { base, isFree } = sought;
   const isCloser = (name: string) => {
     taken.work.spend(stepsAPrefix * taken.prefixes.length);
     return taken.prefixes.some((rival) => rival.length > base.length && name.startsWith(rival));
@@ -166,7 +172,7 @@ function findName(
     taken.work.spend(stepsAPrefix * taken.prefixes.length);
     const isContested = taken.prefixes.some((rival) => rival.length > next.length && rival.startsWith(next));
     if (!isContested || isCloser(next)) continue;
-    const found = findName(base, next, taken, [], isFree);
+    const found = findName(sought, taken, next);
     if (found !== undefined) return found;
   }
   return undefined;

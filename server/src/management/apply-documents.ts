@@ -32,6 +32,8 @@ export interface ApplySummary {
 }
 
 export interface ApplyOptions extends DocumentRules {
+  /** Milliseconds since the epoch. */
+  readonly now: number;
   /** The state that the store must still have. */
   readonly planned?: PlannedState;
 }
@@ -47,9 +49,9 @@ export function applyDocuments(
   store: Store,
   folder: DocumentFolder,
   context: ChangeContext,
-  now: number,
-  options: ApplyOptions = {},
+  options: ApplyOptions,
 ): Promise<ApplySummary> {
+  const { now } = options;
   return store.change(context, async (transaction) => {
     if (options.planned !== undefined) requireUnmoved(transaction.state(), options.planned);
     const world = await readWorld(transaction, folder);

@@ -45,9 +45,7 @@ export function requireRight(snapshot: Snapshot, query: RightQuery, now: number)
 
 /** Whether the policy of `sys.auth` gives the right on `sys.auth:domain.<domain>`. */
 export function isOperator(snapshot: Snapshot, query: Omit<RightQuery, 'object'>, now: number): boolean {
-  return (
-    isAllowed(snapshot, query.caller, query.right, `${systemDomain}:domain.${query.domain}`, now)?.granted === true
-  );
+  return isAllowed(snapshot, query, `${systemDomain}:domain.${query.domain}`, now)?.granted === true;
 }
 
 /** Whether the policy of `sys.auth` may give the right on any domain at all. One that it gives nothing need not be asked which. */
@@ -73,9 +71,7 @@ function isOwner(snapshot: Snapshot, { caller, domain }: RightQuery, now: number
 /** Whether the caller may look at the domain: who may manage anything of it may. */
 export function mayView(
   snapshot: Snapshot,
-  caller: PrincipalName,
-  domain: DomainName,
-  object: string,
+  { caller, domain, object }: Pick<RightQuery, 'caller' | 'domain' | 'object'>,
   now: number,
 ): boolean {
   const query = { caller, right: 'view_domain', domain, object } as const;
@@ -95,7 +91,7 @@ function seesAll(snapshot: Snapshot, query: RightQuery, now: number): boolean {
 export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number): Viewer {
   return {
     seesAll: (domain) => seesAll(snapshot, { caller, right: 'view_domain', domain, object: 'domain' }, now),
-    sees: (domain, object) => mayView(snapshot, caller, domain, object, now),
+    sees: (domain, object) => mayView(snapshot, { caller, domain, object }, now),
   };
 }
 
@@ -107,7 +103,7 @@ function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean
   const { caller, right, domain, object } = query;
   const resource = `${domain}:${object}`;
   // A DENY of any rule wins.
-  if (isAllowed(snapshot, caller, right, resource, now)?.granted !== true) return false;
+  if (isAllowed(snapshot, query, resource, now)?.granted !== true) return false;
   const own = snapshot.domain(domain);
   if (own === undefined) return false;
   const held = grantedRoles(snapshot, own, caller, now).map(({ name }) => fullRoleName(domain, name));
@@ -128,10 +124,15 @@ function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean
   }
 }
 
-function isAllowed(snapshot: Snapshot, principal: PrincipalName, right: Right, resource: string, now: number) {
+function isAllowed(
+  snapshot: Snapshot,
+  { caller, right }: Pick<RightQuery, 'caller' | 'right'>,
+  resource: string,
+  now: number,
+) {
   const domain = resource.slice(0, resource.indexOf(':'));
   if (!snapshot.domains.has(domain as DomainName)) return undefined;
-  return checkAccess(snapshot, { principal, action: authorityAction(right), resource }, now);
+  return checkAccess(snapshot, { principal: caller, action: authorityAction(right), resource }, now);
 }
 
 /** Whether an action is a right to manage, or a pattern of such. */

@@ -34,12 +34,13 @@ export function runCases(snapshot: Snapshot, files: readonly CaseFile[], now: nu
   const deciding = new Set<string>();
   for (const file of files) {
     for (const policyCase of file.cases) {
-      const decision = decide(snapshot, policyCase, policyCase.at ?? now);
+      const at = policyCase.at ?? now;
+      const decision = decide(snapshot, policyCase, at);
       const { policy, assertion } = decision;
       if (policy !== undefined && assertion?.id !== undefined) {
         deciding.add(assertionKey(policyCase.domain, policy, assertion.id));
       }
-      const failure = failureOf(snapshot, file, policyCase, decision, policyCase.at ?? now);
+      const failure = failureOf(snapshot, file, { policyCase, decision, at });
       if (failure === undefined) passed += 1;
       else failures.push(failure);
     }
@@ -47,12 +48,17 @@ export function runCases(snapshot: Snapshot, files: readonly CaseFile[], now: nu
   return { passed, failures, deciding };
 }
 
+/** A case, and what was decided for it at this time. */
+interface TriedCase {
+  readonly policyCase: PolicyCase;
+  readonly decision: Decision;
+  readonly at: number;
+}
+
 function failureOf(
   snapshot: Snapshot,
   file: CaseFile,
-  policyCase: PolicyCase,
-  decision: Decision,
-  at: number,
+  { policyCase, decision, at }: TriedCase,
 ): CaseFailure | undefined {
   if (fits(policyCase.expect, decision)) return undefined;
   const why = explain(snapshot, policyCase, decision, at);

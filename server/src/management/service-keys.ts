@@ -4,16 +4,21 @@ import type { ChangeContext, ServiceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { parsePublicKey } from './public-key.ts';
 
+/** A public key, of whom, and under which id. */
+export interface NewServiceKey {
+  readonly domain: DomainName;
+  readonly service: ServiceName;
+  readonly keyId: KeyId;
+  readonly pem: string;
+}
+
 /**
  * Registers the public key of a service, with which its principal tokens are verified; a key of the same id is replaced.
  * Throws `UnknownDomainError`, `NotFoundError` for a service that does not exist, `InvalidRequestError` for no public key.
  */
 export async function registerServiceKey(
   store: Store,
-  domainName: DomainName,
-  serviceName: ServiceName,
-  keyId: KeyId,
-  pem: string,
+  { domain: domainName, service: serviceName, keyId, pem }: NewServiceKey,
   context: ChangeContext,
 ): Promise<void> {
   const key = { id: keyId, pem: parsePublicKey(pem) };

@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { fullRoleName } from '@signet/policy-engine/names';
+import { fullRoleName, type PrincipalName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import {
   ForbiddenError,
@@ -41,7 +41,8 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   checkClient(principal, request);
   const domain = findAudience(snapshot, request.scope);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const roles = rolesToGrant(snapshot, domain, principal.name, request.scope, deps.clock.now());
+  const held = grantedRoles(snapshot, domain, principal.name, deps.clock.now());
+  const roles = rolesToGrant(held, principal.name, request.scope);
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
   const lifeSeconds = accessTokenLife(request.expiresInSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
@@ -97,13 +98,10 @@ function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot
 }
 
 function rolesToGrant(
-  snapshot: Snapshot,
-  domain: DomainSnapshot,
-  principal: Parameters<typeof grantedRoles>[2],
+  held: readonly RoleSnapshot[],
+  principal: PrincipalName,
   scope: RequestedScope,
-  now: number,
 ): readonly RoleSnapshot[] {
-  const held = grantedRoles(snapshot, domain, principal, now);
   const granted = scope.kind === 'all-roles' ? held : held.filter((role) => scope.roles.has(role.name));
   if (granted.length === 0) throw new NoGrantedRolesError(scope.domain, { detail: { principal } });
   return granted;

@@ -26,7 +26,13 @@ function list(path: string, summary: string, item: z.ZodType, query: Readonly<Re
   return { method: 'get', path, summary, query, form: 'list', answers };
 }
 
-function write(method: Method, path: string, summary: string, body: z.ZodType, view: z.ZodType): Operation {
+/** What a change takes, and what it answers. */
+interface ChangeShapes {
+  readonly body: z.ZodType;
+  readonly view: z.ZodType;
+}
+
+function write(method: Method, path: string, summary: string, { body, view }: ChangeShapes): Operation {
   const schema = z.union([view, shapes.previewShape]);
   const answers = {
     200: { says: 'as it is now, or what a dry run found', schema },
@@ -44,16 +50,22 @@ function remove(path: string, summary: string, view?: z.ZodType): Operation {
 
 const domains: readonly Operation[] = [
   list(`${base}/domains`, 'Lists the domains that the caller may look at', z.string()),
-  write('post', `${base}/domains`, 'Makes a domain', newDomainSchema, shapes.domainShape),
+  write('post', `${base}/domains`, 'Makes a domain', { body: newDomainSchema, view: shapes.domainShape }),
   read(domain, 'What a domain says of itself', shapes.domainShape),
-  write('put', domain, 'Changes what a domain says of itself', domainFieldsSchema, shapes.domainShape),
+  write('put', domain, 'Changes what a domain says of itself', { body: domainFieldsSchema, view: shapes.domainShape }),
   remove(domain, 'Deletes a disabled domain that no other one needs'),
   read(`${domain}/limits`, 'The longest lifetimes that it allows, in seconds', limitsSchema),
-  write('put', `${domain}/limits`, 'Sets the longest lifetimes', limitsSchema, limitsSchema),
+  write('put', `${domain}/limits`, 'Sets the longest lifetimes', { body: limitsSchema, view: limitsSchema }),
   read(`${domain}/quotas`, 'How many of each it may have', shapes.quotasShape),
-  write('put', `${domain}/quotas`, 'Sets its own quotas; for system operators', quotasSchema, shapes.quotasShape),
+  write('put', `${domain}/quotas`, 'Sets its own quotas; for system operators', {
+    body: quotasSchema,
+    view: shapes.quotasShape,
+  }),
   read(`${domain}/accounts/aws`, 'Its AWS account', shapes.accountShape),
-  write('put', `${domain}/accounts/aws`, 'Sets it; for system operators', accountSchema, shapes.accountShape),
+  write('put', `${domain}/accounts/aws`, 'Sets it; for system operators', {
+    body: accountSchema,
+    view: shapes.accountShape,
+  }),
   remove(`${domain}/accounts/aws`, 'Takes it away; for system operators'),
   list(
     `${domain}/changes`,
@@ -69,11 +81,14 @@ function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): 
   return [
     list(`${domain}/${kind}s`, `Lists the ${kind}s of the domain`, z.string()),
     read(one, `A ${kind} with its members`, view),
-    write('put', one, `Makes or changes a ${kind}; members stay where the body names none`, body, view),
+    write('put', one, `Makes or changes a ${kind}; members stay where the body names none`, { body, view }),
     remove(one, `Deletes a ${kind}`),
     list(`${one}/members`, `Lists the members of a ${kind}`, shapes.memberShape),
     read(member, 'A member', shapes.memberShape),
-    write('put', member, 'Adds a member, or changes until when it counts', memberFieldsSchema, shapes.memberShape),
+    write('put', member, 'Adds a member, or changes until when it counts', {
+      body: memberFieldsSchema,
+      view: shapes.memberShape,
+    }),
     remove(member, 'Takes a member away'),
     list(`${one}/changes`, `What was changed in a ${kind}, newest first`, shapes.objectChangeShape),
   ];
@@ -85,12 +100,18 @@ const rules = z.array(assertionSchema);
 const policies: readonly Operation[] = [
   list(`${domain}/policies`, 'Lists the policies of the domain', z.string()),
   read(policy, 'A policy with all its versions', shapes.policyShape),
-  write('put', policy, 'Makes or replaces a policy', policySchema, shapes.policyShape),
+  write('put', policy, 'Makes or replaces a policy', { body: policySchema, view: shapes.policyShape }),
   remove(policy, 'Deletes a policy'),
-  write('put', `${policy}/active`, 'Makes another version the active one', activeSchema, shapes.policyShape),
-  write('put', version, 'Makes or replaces a version; a new one is not active', rules, shapes.policyShape),
+  write('put', `${policy}/active`, 'Makes another version the active one', {
+    body: activeSchema,
+    view: shapes.policyShape,
+  }),
+  write('put', version, 'Makes or replaces a version; a new one is not active', {
+    body: rules,
+    view: shapes.policyShape,
+  }),
   remove(version, 'Deletes a version that is not the active one', shapes.policyShape),
-  write('post', `${version}/assertions`, 'Adds a rule', assertionSchema, shapes.policyShape),
+  write('post', `${version}/assertions`, 'Adds a rule', { body: assertionSchema, view: shapes.policyShape }),
   remove(`${version}/assertions/{id}`, 'Takes a rule away', shapes.policyShape),
   list(`${policy}/changes`, 'What was changed in a policy, newest first', shapes.objectChangeShape),
 ];
@@ -99,10 +120,13 @@ const service = `${domain}/services/{name}`;
 const services: readonly Operation[] = [
   list(`${domain}/services`, 'Lists the services of the domain', z.string()),
   read(service, 'A service with its public keys', shapes.serviceShape),
-  write('put', service, 'Makes or changes a service; its keys stay', serviceFieldsSchema, shapes.serviceShape),
+  write('put', service, 'Makes or changes a service; its keys stay', {
+    body: serviceFieldsSchema,
+    view: shapes.serviceShape,
+  }),
   remove(service, 'Deletes a service'),
   read(`${service}/keys/{keyId}`, 'A public key', shapes.keyShape),
-  write('put', `${service}/keys/{keyId}`, 'Registers a public key', keySchema, shapes.keyShape),
+  write('put', `${service}/keys/{keyId}`, 'Registers a public key', { body: keySchema, view: shapes.keyShape }),
   remove(`${service}/keys/{keyId}`, 'Takes a public key away'),
   list(`${service}/changes`, 'What was changed in a service, newest first', shapes.objectChangeShape),
 ];

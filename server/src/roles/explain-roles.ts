@@ -32,7 +32,8 @@ export function explainRoles(
   now: number,
 ): ExplainedRole[] {
   const held = new Set(grantedRoles(snapshot, domain, principal, now).map((role) => role.name));
-  const direct = directRoles(snapshot, domain, principal, now);
+  const directIn = (where: DomainSnapshot) => directRoles(snapshot, where, principal, now);
+  const direct = directIn(domain);
   const entries = entryPaths(snapshot, domain, principal, now);
   return [...domain.roles.values()]
     .map((role) => ({
@@ -41,7 +42,7 @@ export function explainRoles(
       paths: [
         ...(entries.get(role.name) ?? []),
         ...assumedPaths(domain, role, direct),
-        ...delegatedPaths(snapshot, domain, role, principal, now),
+        ...delegatedPaths(snapshot, domain, role, directIn),
       ],
     }))
     .filter(({ held, paths }) => held || paths.length > 0)
@@ -112,17 +113,17 @@ function assumedPaths(domain: DomainSnapshot, role: RoleSnapshot, direct: readon
     .map(({ name: from }) => ({ kind: 'assumed', from }));
 }
 
+/** `directIn`: the roles of a domain that list the principal. */
 function delegatedPaths(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   role: RoleSnapshot,
-  principal: PrincipalName,
-  now: number,
+  directIn: (where: DomainSnapshot) => readonly RoleSnapshot[],
 ): RolePath[] {
   const partner = role.trust === undefined ? undefined : snapshot.domain(role.trust);
   if (partner === undefined) return [];
   const name = fullRoleName(domain.name, role.name);
-  return directRoles(snapshot, partner, principal, now)
+  return directIn(partner)
     .filter(({ name: from }) => new RolePatterns(partner.assumable.get(from) ?? []).fits(name, false))
     .map(({ name: from }) => ({ kind: 'delegated', domain: partner.name, from }));
 }

@@ -18,7 +18,7 @@ export function grantedRoles(
   if (principalState(snapshot, principal) === 'disabled') return [];
   const granted = listedRoles(snapshot, domain, principal, now);
   addOwnAssumedRoles(domain, granted);
-  addDelegatedRoles(snapshot, domain, principal, now, granted);
+  for (const role of delegatedRoles(snapshot, domain, principal, now)) granted.add(role);
   return granted.size < 2 ? [...granted] : [...granted].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
@@ -64,13 +64,13 @@ function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>):
 }
 
 /** What has too many wildcards to compare gives nothing: who asks for a token does not wait for the rules of the trusted domain. */
-function addDelegatedRoles(
+function delegatedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
   now: number,
-  granted: Set<RoleSnapshot>,
-): void {
+): readonly RoleSnapshot[] {
+  const granted: RoleSnapshot[] = [];
   for (const [trusted, roles] of domain.trusting) {
     const partner = snapshot.domain(trusted);
     if (partner === undefined || partner.assumable.size === 0) continue;
@@ -80,7 +80,8 @@ function addDelegatedRoles(
     const patterns = new RolePatterns(assumable);
     for (const name of roles) {
       const role = domain.roles.get(name);
-      if (role !== undefined && patterns.fits(fullRoleName(domain.name, name), false)) granted.add(role);
+      if (role !== undefined && patterns.fits(fullRoleName(domain.name, name), false)) granted.push(role);
     }
   }
+  return granted;
 }

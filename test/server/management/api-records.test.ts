@@ -59,7 +59,7 @@ test('the changes of an object come in pages, and what documents did is among th
   const text =
     'domain: paged.objects\nroles:\n  admin: { members: [media.boss] }\n  reader: { description: applied }\n';
   writeFileSync(join(folder, 'd.yaml'), text);
-  await applyDocuments(server.store, readDocumentFolder(folder), { actor: 'local:jane' }, 0);
+  await applyDocuments(server.store, readDocumentFolder(folder), { actor: 'local:jane' }, { now: 0 });
   const seen: string[] = [];
   let next: string | undefined = '';
   while (next !== undefined) {
@@ -92,7 +92,7 @@ policies:
   m: [{ action: view_domain, resource: role.keepers, role: keepers }]
 `,
   );
-  await applyDocuments(server.store, readDocumentFolder(folder), { actor: 'local:jane' }, 0);
+  await applyDocuments(server.store, readDocumentFolder(folder), { actor: 'local:jane' }, { now: 0 });
   const keyer = await as('media.keyer');
   const shown = await keyer(`${domain}/roles/keepers/changes`);
   t.is(shown.status, 200);

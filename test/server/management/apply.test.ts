@@ -34,8 +34,8 @@ async function openWorld(t: ExecutionContext) {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(documents, name), text);
     return documents;
   };
-  const apply = async (files: Files, options: ApplyOptions = {}) =>
-    applyDocuments(store, readDocumentFolder(write(files)), by, 0, options);
+  const apply = async (files: Files, options: Omit<ApplyOptions, 'now'> = {}) =>
+    applyDocuments(store, readDocumentFolder(write(files)), by, { now: 0, ...options });
   return { store, apply, write };
 }
 
@@ -105,7 +105,7 @@ test('keys that were registered stay when the document says nothing of keys, and
   const { store, apply } = await openWorld(t);
   await apply({ 'catalog.yaml': catalog });
   const [domain, service, id] = [parseDomainName('catalog'), parseServiceName('api'), parseKeyId('v1')];
-  await registerServiceKey(store, domain, service, id, pem, by);
+  await registerServiceKey(store, { domain, service, keyId: id, pem }, by);
   const keys = async () => (await store.domain(domain))?.services[0]?.publicKeys;
   t.deepEqual(await keys(), [{ id, pem }]);
   const again = await apply({ 'catalog.yaml': catalog });
@@ -131,18 +131,18 @@ test('registering a key: replaced by its id; refused without domain, service or 
   await apply({ 'catalog.yaml': catalog });
   const [domain, service, id] = [parseDomainName('catalog'), parseServiceName('api'), parseKeyId('v1')];
   const other = generateKeyPairSync('ed25519').publicKey.export({ type: 'spki', format: 'pem' }).toString();
-  await registerServiceKey(store, domain, service, id, other, by);
-  await registerServiceKey(store, domain, service, id, pem, by);
+  await registerServiceKey(store, { domain, service, keyId: id, pem: other }, by);
+  await registerServiceKey(store, { domain, service, keyId: id, pem }, by);
   t.deepEqual((await store.domain(domain))?.services[0]?.publicKeys, [{ id, pem }]);
   t.is((await store.domain(domain))?.policyVersion, 1);
-  await t.throwsAsync(registerServiceKey(store, parseDomainName('x'), service, id, pem, by), {
+  await t.throwsAsync(registerServiceKey(store, { domain: parseDomainName('x'), service, keyId: id, pem }, by), {
     instanceOf: UnknownDomainError,
   });
-  await t.throwsAsync(registerServiceKey(store, domain, parseServiceName('x'), id, pem, by), {
+  await t.throwsAsync(registerServiceKey(store, { domain, service: parseServiceName('x'), keyId: id, pem }, by), {
     instanceOf: NotFoundError,
     message: 'service `catalog.x` does not exist',
   });
-  await t.throwsAsync(registerServiceKey(store, domain, service, id, 'nonsense', by), {
+  await t.throwsAsync(registerServiceKey(store, { domain, service, keyId: id, pem: 'nonsense' }, by), {
     instanceOf: InvalidRequestError,
   });
 });
@@ -291,12 +291,9 @@ test('a folder without documents, and none at all', (t) => {
 test('the sample policies hold what they promise', async (t) => {
   const { store } = await openWorld(t);
   const samples = join(import.meta.dirname, '..', '..', '..', 'policies');
-  const { domains, casesPassed, warnings } = await applyDocuments(
-    store,
-    readDocumentFolder(samples),
-    by,
-    systemClock.now(),
-  );
+  const { domains, casesPassed, warnings } = await applyDocuments(store, readDocumentFolder(samples), by, {
+    now: systemClock.now(),
+  });
   t.deepEqual(
     domains.map((domain) => String(domain.name)),
     ['catalog', 'media', 'sys.auth'],
@@ -309,12 +306,12 @@ test('a domain that asks for a reason is not changed without one', async (t) => 
   const { store, write } = await openWorld(t);
   const read = (more: string) =>
     readDocumentFolder(write({ 'catalog.yaml': `domain: catalog\nrequireReason: true\n${more}` }));
-  await applyDocuments(store, read(''), { actor: 'a' }, 0);
-  t.is((await applyDocuments(store, read(''), { actor: 'a' }, 0)).domains[0]?.outcome, 'unchanged');
-  await t.throwsAsync(applyDocuments(store, read('enabled: false\n'), { actor: 'a' }, 0), {
+  await applyDocuments(store, read(''), { actor: 'a' }, { now: 0 });
+  t.is((await applyDocuments(store, read(''), { actor: 'a' }, { now: 0 })).domains[0]?.outcome, 'unchanged');
+  await t.throwsAsync(applyDocuments(store, read('enabled: false\n'), { actor: 'a' }, { now: 0 }), {
     instanceOf: InvalidRequestError,
     message: 'domain `catalog` asks for a reason: reason is missing',
   });
-  const applied = await applyDocuments(store, read('enabled: false\n'), { actor: 'a', reason: 'sold' }, 0);
+  const applied = await applyDocuments(store, read('enabled: false\n'), { actor: 'a', reason: 'sold' }, { now: 0 });
   t.is(applied.domains[0]?.outcome, 'changed');
 });

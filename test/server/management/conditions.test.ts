@@ -61,7 +61,7 @@ policies:
 
 test('what documents say of conditions and case is stored, compiled, and exported without a loss', async (t) => {
   const { store, documents } = await openWorld(t);
-  await applyDocuments(store, documents({ d: everything }), { actor: 'a' }, now);
+  await applyDocuments(store, documents({ d: everything }), { actor: 'a' }, { now });
   const { domains } = await store.changesSince();
   const rules = domains[0]?.policies.map(({ name, version, caseSensitive, assertions }) => ({
     name,
@@ -212,7 +212,12 @@ test('cases say what the host says of itself', async (t) => {
 - { principal: x.a, action: write, resource: b, expect: DENY }
 - { principal: x.a, action: write, resource: b, context: { scopeall: good }, expect: allow }
 `;
-  const summary = await applyDocuments(store, documents({ d: document(rules), 'd.cases': cases }), { actor: 'a' }, now);
+  const summary = await applyDocuments(
+    store,
+    documents({ d: document(rules), 'd.cases': cases }),
+    { actor: 'a' },
+    { now },
+  );
   t.is(summary.casesPassed, 6);
   const wrong = '- { principal: x.a, action: read, resource: b, context: { host: h1 }, expect: allow }\n';
   t.throws(() => documents({ 'd.cases': wrong }), {
@@ -226,7 +231,7 @@ test('the impact tells the hosts apart', async (t) => {
     store,
     documents({ d: document('{ action: read, resource: b, role: r }') }),
     { actor: 'a' },
-    now,
+    { now },
   );
   const rules = `{ action: read, resource: b, role: r }
 { effect: deny, action: read, resource: b, role: r, conditions: [{ instances: h1 }] }
@@ -255,7 +260,7 @@ test('the impact tells hosts apart by every operator, and people can read it', a
     store,
     documents({ d: document('{ action: read, resource: b, role: r }') }),
     { actor: 'a' },
-    now,
+    { now },
   );
   const rules = `{ action: read, resource: b, role: r }
 { effect: deny, action: read, resource: b, role: r, conditions: [{ instances: { operator: IN_CIDR, value: "10.0.0.0/8" } }] }

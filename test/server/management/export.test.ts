@@ -56,14 +56,14 @@ test('what is exported applies to nothing, and says everything', async (t) => {
   t.teardown(() => store.close());
   writeFileSync(join(folder, 'catalog.yaml'), everything);
   writeFileSync(join(folder, 'media.yaml'), 'domain: media\nenabled: false\n');
-  await applyDocuments(store, readDocumentFolder(folder), { actor: 'a' }, 0, { allowWildcard: true });
+  await applyDocuments(store, readDocumentFolder(folder), { actor: 'a' }, { now: 0, allowWildcard: true });
   const { domains } = await store.changesSince();
   for (const domain of domains) writeFileSync(join(folder, `${domain.name}.yaml`), exportDomain(domain));
   const again = readDocumentFolder(folder);
   t.deepEqual((await planDocuments(store, again, 0)).changes, []);
   const other = await openSqliteStore(join(folder, 'other.db'));
   t.teardown(() => other.close());
-  await applyDocuments(other, again, { actor: 'a' }, 0, { allowWildcard: true });
+  await applyDocuments(other, again, { actor: 'a' }, { now: 0, allowWildcard: true });
   const plain = (list: typeof domains) => list.map((domain) => exportDomain(domain));
   t.deepEqual(plain((await other.changesSince()).domains), plain(domains));
 });

@@ -40,7 +40,7 @@ async function openWorld(t: ExecutionContext) {
 
 test('says what is created, changed and deleted, and whose access flips; changes nothing', async (t) => {
   const { store, documents } = await openWorld(t);
-  await applyDocuments(store, documents({ 'catalog.yaml': catalog }), by, now);
+  await applyDocuments(store, documents({ 'catalog.yaml': catalog }), by, { now });
   const before = await store.changesSince();
   const changed = catalog
     .replace('[media.player]', '["media.*"]')
@@ -83,7 +83,7 @@ test('says what is created, changed and deleted, and whose access flips; changes
 
 test('a plan of what is there already changes nothing', async (t) => {
   const { store, documents } = await openWorld(t);
-  await applyDocuments(store, documents({ 'catalog.yaml': catalog }), by, now);
+  await applyDocuments(store, documents({ 'catalog.yaml': catalog }), by, { now });
   const plan = await planDocuments(store, documents({ 'catalog.yaml': catalog }), now);
   t.deepEqual([plan.changes, plan.impact], [[], []]);
 });
@@ -102,15 +102,15 @@ test('apply refuses when the store or the documents moved since the plan', async
   t.throws(() => plannedState(plan, documents({ 'catalog.yaml': `${catalog}description: new\n` })), {
     instanceOf: PreconditionFailedError,
   });
-  await applyDocuments(store, documents({ 'media.yaml': 'domain: media\n' }), by, now);
+  await applyDocuments(store, documents({ 'media.yaml': 'domain: media\n' }), by, { now });
   const before = await store.changesSince();
-  await t.throwsAsync(applyDocuments(store, folder, by, now, { planned: plannedState(plan, folder) }), {
+  await t.throwsAsync(applyDocuments(store, folder, by, { now, planned: plannedState(plan, folder) }), {
     instanceOf: PreconditionFailedError,
     message: 'the store changed since the plan: plan again',
   });
   t.deepEqual(await store.changesSince(), before);
   const again = planFileOf((await planDocuments(store, folder, now)).state, folder);
-  const applied = await applyDocuments(store, folder, by, now, { planned: plannedState(again, folder) });
+  const applied = await applyDocuments(store, folder, by, { now, planned: plannedState(again, folder) });
   t.is(applied.domains[0]?.outcome, 'created');
 });
 

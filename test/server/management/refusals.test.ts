@@ -17,6 +17,8 @@ const now = 1_700_000_000_000;
 type Files = Readonly<Record<string, string>>;
 const quotas = { roles: 3, members: 4, groups: 2, policies: 2, assertions: 3, services: 2, keys: 2 };
 
+type Rules = Omit<ApplyOptions, 'now'>;
+
 async function openWorld(t: ExecutionContext) {
   const folder = temporaryFolder(t);
   const store = await openSqliteStore(join(folder, 'signet.db'));
@@ -28,10 +30,10 @@ async function openWorld(t: ExecutionContext) {
     for (const [name, text] of Object.entries(files)) writeFileSync(join(at, `${name}.yaml`), text);
     return readDocumentFolder(at);
   };
-  const apply = async (files: Files, options: ApplyOptions = {}) =>
-    applyDocuments(store, documents(files), by, now, options);
+  const apply = async (files: Files, options: Rules = {}) =>
+    applyDocuments(store, documents(files), by, { now, ...options });
   /** What both plan and apply say, after it was seen that nothing changed. */
-  const refused = async (files: Files, options: ApplyOptions = {}) => {
+  const refused = async (files: Files, options: Rules = {}) => {
     const before = await store.changesSince();
     const text = (problem: Parameters<typeof formatProblem>[0]) => formatProblem(problem).replace(/^.*\//, '');
     const planned = (await planDocuments(store, documents(files), now, options)).refusals.map(text);

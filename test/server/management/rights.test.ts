@@ -97,7 +97,7 @@ test('rules that take more work to compare than one decision may give nothing', 
 });
 
 const sees = (ask: Ask, object = 'role.reader') =>
-  mayView(world(ask), parsePrincipalName(ask.caller ?? joe), media, object, 1);
+  mayView(world(ask), { caller: parsePrincipalName(ask.caller ?? joe), domain: media, object }, 1);
 
 test('who may manage anything of an object may look at it, and nobody else', (t) => {
   t.true(sees({ caller: boss }));
@@ -169,7 +169,7 @@ test('a rule of a version that is not active, or with conditions, gives no right
       deleted: [],
       signingKeys: [],
     });
-    return mayView(snapshot, parsePrincipalName(joe), media, 'role.reader', 1);
+    return mayView(snapshot, { caller: parsePrincipalName(joe), domain: media, object: 'role.reader' }, 1);
   };
   const all = { ...policy, assertions: [bare] };
   t.true(isGiven({ ...policy, assertions: [named] }));

@@ -23,8 +23,8 @@ async function register(domain: string, service: string, keyId: string, text = p
   const store = {
     change: async (_: unknown, work: (transaction: never) => Promise<unknown>) => work(transaction as never),
   };
-  const names = [parseDomainName(domain), parseServiceName(service), parseKeyId(keyId)] as const;
-  await registerServiceKey(store as never, ...names, text, { actor: 'test' });
+  const names = { domain: parseDomainName(domain), service: parseServiceName(service), keyId: parseKeyId(keyId) };
+  await registerServiceKey(store as never, { ...names, pem: text }, { actor: 'test' });
   return saved?.services.map(({ name, publicKeys }) => [
     name as string,
     ...publicKeys.map((key) => `${key.id} ${key.pem === pem ? 'new' : key.pem}`),

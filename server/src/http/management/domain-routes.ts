@@ -44,7 +44,7 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     lookedAt(ctx, 'row', names.length);
     const isVisible = (name: DomainName) => {
       lookedAt(ctx, 'viewDecision');
-      return mayView(snapshot, caller, name, 'domain', now);
+      return mayView(snapshot, { caller, domain: name, object: 'domain' }, now);
     };
     const read = (after: string, limit: number) =>
       runInSlices(firstOf(names, limit, (name) => name > after && isVisible(name)));

@@ -69,7 +69,7 @@ function requirePathRight({ snapshot, clock }: Deps, ctx: RouteContext, wanted: 
     requireRight(current, { caller, right, domain: domainOf(ctx), object: wanted.object(ctx), systemOnly }, now);
   } else if (wanted.kind === 'view') {
     const [domain, object] = [domainOf(ctx), wanted.object(ctx)];
-    if (mayView(current, caller, domain, object, now)) return;
+    if (mayView(current, { caller, domain, object }, now)) return;
     throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
   } else if (wanted.kind === 'operator') {
     if (isOperator(current, { caller, right: wanted.right, domain: systemDomain }, now)) return;

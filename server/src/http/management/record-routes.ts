@@ -49,7 +49,7 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       };
       const sees = (domain: DomainName, object: string) => {
         lookedAt(ctx, 'viewDecision');
-        return mayView(snapshot, caller, domain, object, now);
+        return mayView(snapshot, { caller, domain, object }, now);
       };
       const isVisible = (domain: DomainName) => sees(domain, 'domain');
       const looked = (rows: number) => lookedAt(ctx, 'row', rows);

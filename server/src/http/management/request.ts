@@ -163,7 +163,7 @@ export function requireView(
   domain: DomainName,
   object: string,
 ): void {
-  if (mayView(deps.snapshot(), caller, domain, object, deps.clock.now())) return;
+  if (mayView(deps.snapshot(), { caller, domain, object }, deps.clock.now())) return;
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }
 
@@ -184,7 +184,7 @@ export async function answerPage<Item>(
   ctx: RouteContext,
   items: readonly Item[],
   keyOf: (item: Item) => string,
-  query = queryOf(ctx, ['limit', 'cursor']),
 ): Promise<void> {
+  const query = queryOf(ctx, ['limit', 'cursor']);
   await answerView(ctx, pageOf(items, keyOf, pageRequestOf(ctx, query), deps.pagingSecret));
 }

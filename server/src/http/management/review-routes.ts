@@ -28,7 +28,7 @@ export function mountReviewRoute(routes: ManagementRoutes, deps: ManagementRoute
       const snapshot = deps.snapshot();
       const isVisible = visibleLists((list, object) => {
         lookedAt(ctx, 'viewDecision');
-        return mayView(snapshot, caller, list, object, now);
+        return mayView(snapshot, { caller, domain: list, object }, now);
       });
       const read = async (after: string, limit: number) => {
         const place = after === '' ? {} : { after: placeOf(after) };

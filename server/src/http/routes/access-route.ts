@@ -48,7 +48,7 @@ export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
     const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
     const answer = checkAccess(snapshot, asked, deps.clock.now());
     ctx.state.work += answer.work * costs.comparison;
-    requireRightToAsk(deps, snapshot, ctx, domain, principal);
+    requireRightToAsk(deps, snapshot, ctx, { domain, principal });
     // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
     const granted = answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
     answerJson(ctx, JSON.stringify({ granted } satisfies Access));
@@ -78,7 +78,7 @@ function rolesOf(deps: AccessDeps, ctx: RouteContext) {
   const principal = parsePrincipal(ctx.params['principal']);
   const snapshot = deps.snapshot();
   const domain = existingDomain(snapshot, name);
-  requireRightToAsk(deps, snapshot, ctx, name, principal);
+  requireRightToAsk(deps, snapshot, ctx, { domain: name, principal });
   const roles = grantedRoles(snapshot, domain, principal, deps.clock.now());
   ctx.state.work += roles.length * costs.row;
   return roles;
@@ -117,12 +117,17 @@ function parseResource(value: unknown): { resource: string; domain: DomainName }
   return { resource: value, domain: parseDomainName(value.slice(0, colon), 'domain of the resource') };
 }
 
+/** Whose roles are asked about, and in which domain. */
+interface AskedPrincipal {
+  readonly domain: DomainName;
+  readonly principal: PrincipalName;
+}
+
 function requireRightToAsk(
   deps: AccessDeps,
   snapshot: Snapshot,
   ctx: { state: RequestState },
-  domain: DomainName,
-  subject: PrincipalName,
+  { domain, principal: subject }: AskedPrincipal,
 ): void {
   if (!deps.restricted) return;
   const caller = requireIdentity(ctx).name;

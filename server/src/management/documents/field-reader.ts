@@ -4,6 +4,13 @@ import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
 import type { FieldPath, YamlSource } from './yaml-source.ts';
 
 /** Ends the reading of something with so many problems that nobody looks for more. */
+/** An entry of a mapping, and where it stands. */
+export interface Entry<Name extends string, Value> {
+  readonly name: Name;
+  readonly value: Value;
+  readonly path: FieldPath;
+}
+
 export class TooManyProblems extends Error {}
 
 /** Collects what is wrong with a document while its parts are read; a part that is wrong is left out. */
@@ -55,9 +62,9 @@ export class FieldReader {
     path: FieldPath,
     mapping: Readonly<Record<string, Value>> | undefined,
     parse: (value: unknown, field?: string) => Name,
-  ): { readonly name: Name; readonly value: Value; readonly path: FieldPath }[] {
+  ): Entry<Name, Value>[] {
     const seen = new Set<Name>();
-    const entries: { name: Name; value: Value; path: FieldPath }[] = [];
+    const entries: Entry<Name, Value>[] = [];
     for (const [key, value] of Object.entries(mapping ?? {})) {
       const at = [...path, key];
       const name = this.read(at, () => parse(key), 'key');

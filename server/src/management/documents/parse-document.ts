@@ -15,7 +15,7 @@ import {
   type RoleShape,
   type ServiceShape,
 } from './document-schema.ts';
-import { FieldReader } from './field-reader.ts';
+import { type Entry, FieldReader } from './field-reader.ts';
 import { readMembers } from './members.ts';
 import { readPolicies } from './read-policies.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
@@ -66,9 +66,7 @@ function readDocument(reader: FieldReader, shape: DocumentShape, parseKey: Parse
       roles,
       groups: readGroups(reader, shape.groups),
       policies: readPolicies(reader, name, roleNames, shape.policies),
-      services: services.map(({ name: service, value, path }) =>
-        readService(reader, { domain: name, name: service, shape: value, path, parseKey }),
-      ),
+      services: services.map((entry) => readService(reader, name, entry, parseKey)),
     },
   };
 }
@@ -78,18 +76,14 @@ function isEmpty(values: object | undefined): boolean {
 }
 
 function readRoles(reader: FieldReader, domain: DomainName, roles: DocumentShape['roles']): RoleRecord[] {
-  return reader
-    .entries(['roles'], roles, parseRoleName)
-    .map(({ name, value, path }) => readRole(reader, domain, name, value, path));
+  return reader.entries(['roles'], roles, parseRoleName).map((entry) => readRole(reader, domain, entry));
 }
 
 /** One role of the domain. */
 export function readRole(
   reader: FieldReader,
   domain: DomainName,
-  name: RoleRecord['name'],
-  shape: RoleShape,
-  path: FieldPath,
+  { name, value: shape, path }: Entry<RoleRecord['name'], RoleShape>,
 ): RoleRecord {
   const trust = readTrust(reader, domain, shape, path);
   return {
@@ -113,17 +107,13 @@ function readTrust(reader: FieldReader, domain: DomainName, role: RoleShape, pat
 }
 
 function readGroups(reader: FieldReader, groups: DocumentShape['groups']): GroupRecord[] {
-  return reader
-    .entries(['groups'], groups, parseGroupName)
-    .map(({ name, value, path }) => readGroup(reader, name, value, path));
+  return reader.entries(['groups'], groups, parseGroupName).map((entry) => readGroup(reader, entry));
 }
 
 /** One group. */
 export function readGroup(
   reader: FieldReader,
-  name: GroupRecord['name'],
-  shape: GroupShape,
-  path: FieldPath,
+  { name, value: shape, path }: Entry<GroupRecord['name'], GroupShape>,
 ): GroupRecord {
   return {
     name,
@@ -137,17 +127,13 @@ const maxCommonNameLength = 64;
 /** Reads a public key in PEM, and answers it as SPKI PEM. Throws `InvalidRequestError`. Given from outside: it takes a cryptographic library. */
 export type ParseKey = (pem: string) => string;
 
-/** The part of a document that is about one service. */
-export interface ServicePart {
-  readonly domain: DomainName;
-  readonly name: ServiceRecord['name'];
-  readonly shape: ServiceShape;
-  readonly path: FieldPath;
-  readonly parseKey: ParseKey;
-}
-
 /** One service of the domain. */
-export function readService(reader: FieldReader, { domain, name, shape, path, parseKey }: ServicePart): ServiceRecord {
+export function readService(
+  reader: FieldReader,
+  domain: DomainName,
+  { name, value: shape, path }: Entry<ServiceRecord['name'], ServiceShape>,
+  parseKey: ParseKey,
+): ServiceRecord {
   if (`${domain}.${name}`.length > maxCommonNameLength) {
     reader.complain(path, `\`${domain}.${name}\` has more than the 64 characters that a certificate can name`, 'key');
   }

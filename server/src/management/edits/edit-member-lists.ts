@@ -113,8 +113,8 @@ export function putList(list: MemberList, body: unknown): DomainEdit {
 
 function readList(list: MemberList, body: unknown): ListRecord {
   return list.kind === 'role'
-    ? readPart(roleSchema, body, (reader, shape) => readRole(reader, list.domain, list.name, shape, []))
-    : readPart(groupSchema, body, (reader, shape) => readGroup(reader, list.name, shape, []));
+    ? readPart(roleSchema, body, (reader, value) => readRole(reader, list.domain, { name: list.name, value, path: [] }))
+    : readPart(groupSchema, body, (reader, value) => readGroup(reader, { name: list.name, value, path: [] }));
 }
 
 export function deleteList(list: MemberList): DomainEdit {

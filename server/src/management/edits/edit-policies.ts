@@ -75,14 +75,14 @@ function withVersions(content: DomainContent, path: PolicyPath, records: readonl
   return { ...content, policies: policies.sort((a, b) => (order(a) < order(b) ? -1 : 1)) };
 }
 
-/** Reads a body with its schema; `wrap` makes a policy in the form of documents of it. */
-function read<Shape>(
-  content: DomainContent,
-  path: PolicyPath,
-  body: unknown,
-  schema: z.ZodType<Shape>,
-  wrap: (shape: Shape) => PolicyShape,
-) {
+/** A form that a body may have, and how a policy in the form of documents is made of it. */
+interface BodyForm<Shape> {
+  readonly schema: z.ZodType<Shape>;
+  readonly wrap: (shape: Shape) => PolicyShape;
+}
+
+/** Reads a body in its form. */
+function read<Shape>(content: DomainContent, path: PolicyPath, body: unknown, { schema, wrap }: BodyForm<Shape>) {
   const roles = content.roles.map(({ name }) => name);
   return readPart(schema, body, (reader, shape) =>
     readPolicies(reader, path.domain, roles, { [path.name]: wrap(shape) }),
@@ -92,11 +92,7 @@ function read<Shape>(
 /** `PUT` of a whole policy: a list of rules, or versions of which one is active. */
 export function putPolicy(path: PolicyPath, body: unknown): DomainEdit {
   const edit = editOf(path, (content) => {
-    return withVersions(
-      content,
-      path,
-      read(content, path, body, policySchema, (shape) => shape),
-    );
+    return withVersions(content, path, read(content, path, body, { schema: policySchema, wrap: (shape) => shape }));
   });
   const rulesAfter = ({ policies }: DomainContent) =>
     rulesIn(policies.filter(({ name }) => name !== path.name)) + Math.max(itemsIn(body), itemsOfVersions(body));
@@ -133,7 +129,7 @@ export function putVersion(path: PolicyPath, version: string, body: unknown): Do
     const [first] = old;
     const caseSensitive = first?.caseSensitive === true;
     const wrap = (rules: AssertionShape[]) => ({ caseSensitive, active: null, versions: { [version]: rules } });
-    const [fresh] = read(content, path, body, assertionsSchema, wrap);
+    const [fresh] = read(content, path, body, { schema: assertionsSchema, wrap });
     if (fresh === undefined) return content;
     const active = old.length === 0 || old.some((policy) => policy.version === version && policy.active);
     const description = first?.description === undefined ? {} : { description: first.description };
@@ -182,7 +178,7 @@ export function addAssertion(path: PolicyPath, version: string, body: unknown): 
     const target = versionOf(old, path, version);
     const { caseSensitive } = target;
     const wrap = (rule: AssertionShape) => ({ caseSensitive, active: null, versions: { [version]: [rule] } });
-    const [fresh] = read(content, path, body, assertionSchema, wrap);
+    const [fresh] = read(content, path, body, { schema: assertionSchema, wrap });
     const assertions = [...target.assertions, ...(fresh?.assertions ?? [])];
     return withVersions(content, path, swap(old, target, { ...target, assertions }));
   });

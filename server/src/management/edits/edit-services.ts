@@ -44,7 +44,7 @@ export const serviceFieldsSchema = serviceSchema.omit({ publicKeys: true });
 /** `PUT` of a service: what the body leaves out is taken away, but its keys stay. */
 export function putService(path: ServicePath, body: unknown): DomainEdit {
   const service = readPart(serviceFieldsSchema, body, (reader, shape) => {
-    return readService(reader, { domain: path.domain, name: path.name, shape, path: [], parseKey: parsePublicKey });
+    return readService(reader, path.domain, { name: path.name, value: shape, path: [] }, parsePublicKey);
   });
   return {
     domain: path.domain,
