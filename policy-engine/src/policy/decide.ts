@@ -21,6 +21,7 @@ export function bareDecision(status: Status): Decision {
  * roles; the roles in the order given, their assertions in the order of the policies.
  * `roles` are short names, compared as data: a `*` in one is not a wildcard. `resource` may have the domain in front.
  */
+// biome-ignore lint/complexity/useMaxParams: published with these five; to change them would break callers
 export function decideInDomain(
   policy: DomainPolicy,
   roles: readonly string[],

@@ -52,6 +52,7 @@ interface Query {
  * As `decideInDomain`, with the reasons. Looks at every assertion: for people, not for every request. Where that is too much work, only
  * what decided is told.
  */
+// biome-ignore lint/complexity/useMaxParams: published with these five; to change them would break callers
 export function explainInDomain(
   policy: DomainPolicy,
   roles: readonly string[],
