@@ -101,6 +101,8 @@ test('members, reviews, versions of policies, searches and the changes of each',
     caseSensitive: true,
   });
   t.is(((await as('boss', 'policy', 'changes', ...policy)) as unknown[]).length, 3);
+  const left = await as('boss', 'policy', 'remove', ...policy, '0', String(versions['0']?.[0]?.id));
+  t.like(left, { versions: { 0: [] } });
 });
 
 const usage: readonly (readonly [args: readonly string[], status: number, said: RegExp])[] = [
