@@ -27,7 +27,7 @@ export function exportsOf(file: string): { values: string[]; types: string[] } {
 export interface Declaration {
   readonly name: string;
   readonly isType: boolean;
-  /** The line before it ends a docstring. */
+  /** The line before it ends a docstring, a suppression of the linter aside. */
   readonly isDescribed: boolean;
 }
 
@@ -37,7 +37,8 @@ export function declarationsOf(code: string): Declaration[] {
   const found = new Map<string, Declaration>();
   for (const { 1: kind, 2: name = '', index } of code.matchAll(grammar)) {
     const isType = kind === 'interface' || kind === 'type';
-    if (!found.has(name)) found.set(name, { name, isType, isDescribed: /\*\/\n$/.test(code.slice(0, index)) });
+    if (!found.has(name))
+      found.set(name, { name, isType, isDescribed: /\*\/\n(?:\/\/ biome-ignore .*\n)?$/.test(code.slice(0, index)) });
   }
   return [...found.values()];
 }

@@ -77,7 +77,7 @@ async function registerMany(): Promise<void> {
       notBefore: 0,
     } as const;
     await certificates.intend(row, 1);
-    await instances.register(key, given, { clientOnly: false }, 1);
+    await instances.register(key, given, { clientOnly: false, at: 1 });
   }
 }
 
