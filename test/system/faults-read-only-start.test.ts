@@ -59,11 +59,15 @@ const disks: Readonly<Record<string, (folder: string) => Disk>> = {
   }),
 };
 
-/** Twenty changes that are in the log of the store, and nowhere else. */
+/**
+ * Twenty changes that are in the log of the store, and nowhere else: more than the file of the store has room for, so that a full disk keeps
+ * them there.
+ */
 async function fillLog(installation: Installation, serving: Serving): Promise<void> {
   const operator = serving.as(await installation.pki.identity('sys.auth.operator'));
   for (let n = 0; n < 20; n += 1) {
-    await operator(`^/management/v1/domains/load/roles/r${n}`, json({ members: [`media.m${n}`] }, 'PUT'));
+    const members = Array.from({ length: 60 }, (_, index) => `media.m${n}-${index}`);
+    await operator(`^/management/v1/domains/load/roles/r${n}`, json({ members }, 'PUT'));
   }
   operator.agent.destroy();
 }
