@@ -3,7 +3,7 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { costs } from '@signet/server/budgets/costs';
 import { managementPath, mountManagementRoutes } from '@signet/server/http/management/index';
 import type { ManagementRouteDeps } from '@signet/server/http/management/management-deps';
-import type { AccessDeps } from '@signet/server/http/routes/access';
+import type { AccessDeps } from '@signet/server/http/routes/access-route';
 import test from 'ava';
 import { caller, startServer, wholeFile } from '#support/start-server';
 
