@@ -33,10 +33,14 @@ function copyIdentity(t: ExecutionContext, world: DevWorld, name: string) {
   return { ...copy, serial: new X509Certificate(readFileSync(cert)).serialNumber };
 }
 
-async function describe(t: ExecutionContext, world: DevWorld, description: string): Promise<void> {
+/** Changes the policies of the domain. */
+async function allowReading(t: ExecutionContext, world: DevWorld, resource: string): Promise<void> {
   const folder = temporaryFolder(t);
   const policies = readFileSync(new URL('../../policies/catalog.yaml', import.meta.url), 'utf8');
-  writeFileSync(join(folder, 'catalog.yaml'), policies.replace('description: Movies', `description: ${description}`));
+  writeFileSync(
+    join(folder, 'catalog.yaml'),
+    policies.replace('policies:', `policies:\n  more:\n    - { action: read, resource: ${resource}, role: reader }`),
+  );
   const { status, stderr } = await world.signet('apply', '--config', join(world.folder, 'signet.yaml'), folder);
   t.is(status, 0, stderr);
 }
@@ -56,7 +60,7 @@ test('a host takes the bundles of a restored store, and a certificate that was r
   const made = await signet('backup', backup);
   t.is(made.status, 0, made.stderr);
   const old = onDisk(first);
-  for (const text of ['Films', 'All films']) await describe(t, first, text);
+  for (const resource of ['films', 'all-films']) await allowReading(t, first, resource);
   await poll(first, 'the newer version is there', ({ version }) => version > old.version);
   const newer = onDisk(first);
 
@@ -84,7 +88,7 @@ test('a host takes the bundles of a restored store, and a certificate that was r
     JSON.stringify(await inForce(again)).includes(`"epoch":${epoch}`),
   );
   t.is(await ask(again), 401);
-  await describe(t, again, 'Still more films');
+  await allowReading(t, again, 'still-more-films');
   await poll(again, 'changes go on', (found) => found.epoch === epoch && found.version > newer.version);
   t.is((await signet('audit', 'verify')).status, 0);
 });

@@ -38,6 +38,7 @@ onLinux('workers that abort or are killed are started again, and the others answ
   t.is(await status(), 200);
   // As many as said so: the port is free for others while none has it.
   let served = 2;
+  await until('both serve', () => serving.errors().split('"msg":"serving"').length > served, 60_000);
   for (const signal of ['SIGABRT', 'SIGKILL'] as const) {
     const [first = 0, ...others] = childrenOf(serving.pid);
     t.is(others.length, 1);

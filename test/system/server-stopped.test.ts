@@ -30,8 +30,8 @@ test('the provider goes on deciding, and no bad bundle takes effect', async (t) 
   writeFileSync(
     join(folder, 'catalog.yaml'),
     readFileSync(new URL('../../policies/catalog.yaml', import.meta.url), 'utf8').replace(
-      'description: Movies',
-      'description: All movies',
+      'policies:',
+      'policies:\n  films:\n    - { action: list, resource: film, role: reader }',
     ),
   );
   t.is((await world.signet('apply', '--config', join(world.folder, 'signet.yaml'), folder)).status, 0);
