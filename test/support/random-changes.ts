@@ -225,6 +225,8 @@ const methods = {
   acceptClock: (_, change) => change.acceptClock(),
   source: 'reads',
   domain: 'reads',
+  attributes: 'reads',
+  assertionCounts: 'reads',
   isUnchanged: 'reads',
   excerpt: 'reads',
   memberPage: 'reads',

@@ -3,7 +3,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
-import type { ChangeContext, DomainContent, DomainRecord } from '../model/records.ts';
+import type { AssertionCount, ChangeContext, DomainContent, DomainRecord } from '../model/records.ts';
 import type { DomainExcerpt, MemberScope, Store, StoreReader, StoreTransaction } from '../model/store.ts';
 import { notFollowed } from '../peers.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
@@ -19,7 +19,7 @@ import { memberWarnings } from './member-warnings.ts';
 import { lostNames, type NameRules, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
 import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
-import { checkQuotas, checkRuleCount, type Quotas } from './quotas.ts';
+import { checkAssertionCount, checkQuotas, type Quotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
 import { checkSafeguards } from './safeguards.ts';
@@ -71,8 +71,8 @@ export interface DomainEdit {
   readonly members: MemberScope;
   /** What the caller sees of the object, the base of its entity tag; undefined when there is none. */
   view(domain: DomainContent): unknown;
-  /** How many rules the domain would have: too many are refused before they are read. */
-  rulesAfter?(domain: DomainContent): number;
+  /** How many assertions the domain would have: too many are refused before anything else is read. */
+  assertionsAfter?(counts: readonly AssertionCount[]): number;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
   apply(domain: DomainRecord): DomainContent;
 }
@@ -172,19 +172,20 @@ export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snaps
 }
 
 async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit) {
-  const excerpt = await readForChange(reader, edit.domain, edit.members);
-  if (excerpt === undefined) throw new UnknownDomainError(edit.domain);
-  request.onRead?.(excerpt.content);
+  const attributes = await reader.attributes(edit.domain);
+  if (attributes === undefined) throw new UnknownDomainError(edit.domain);
   const query = { caller: request.caller, right: edit.right, domain: edit.domain, object: edit.object };
   const systemOnly = edit.systemOnly === true;
   const { isAdmin } = requireRight(deps.snapshot(), { ...query, systemOnly }, deps.clock.now());
+  if (edit.assertionsAfter !== undefined) {
+    const counts = await reader.assertionCounts(edit.domain);
+    checkAssertionCount(attributes, counts, edit.assertionsAfter(counts), deps.quotas);
+  }
   // A delegate's change is judged by the rules as well.
-  const needsRules = !isAdmin && edit.members.withoutRules === true;
-  const whole = needsRules
-    ? await readForChange(reader, edit.domain, { ...edit.members, withoutRules: false })
-    : excerpt;
-  const before = whole ?? excerpt;
-  if (needsRules) request.onRead?.(before.content);
+  const withoutRules = isAdmin && edit.members.withoutRules === true;
+  const before = await readForChange(reader, edit.domain, { ...edit.members, withoutRules });
+  if (before === undefined) throw new UnknownDomainError(edit.domain);
+  request.onRead?.(before.content);
   await yieldToOthers();
   const view = edit.view(before.content);
   await yieldToOthers();
@@ -220,7 +221,6 @@ async function edited(
   const now = deps.clock.now();
   const { isAdmin, reader } = excerpt;
   const { content: before, otherMembers } = excerpt.before;
-  if (edit.rulesAfter !== undefined) checkRuleCount(before, edit.rulesAfter(before), deps.quotas);
   const applied = edit.apply(before);
   const wanted = request.removeMemberships === true ? withoutMembers(applied, lostNames(before, applied)) : applied;
   if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {

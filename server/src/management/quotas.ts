@@ -1,5 +1,11 @@
 import { ConflictError } from '../errors.ts';
-import { type DomainContent, type QuotaKind, quotaKinds } from '../model/records.ts';
+import {
+  type AssertionCount,
+  type DomainAttributes,
+  type DomainContent,
+  type QuotaKind,
+  quotaKinds,
+} from '../model/records.ts';
 
 /** At most how many of each a domain may have, unless it has quotas of its own. */
 export type Quotas = Readonly<Record<QuotaKind, number>>;
@@ -24,10 +30,19 @@ export function checkQuotas(
   if (fault !== undefined) throw fault.error;
 }
 
-/** The same for a number of rules, before they are read. */
-export function checkRuleCount(before: DomainContent, rules: number, quotas: Quotas): void {
-  const most = quotasInForce(before, quotas).assertions;
-  if (rules > most && rules > countsOf(before, 0).assertions) throw quotaError(before, 'assertions', most);
+/** The same for a number of assertions, before they are read. */
+export function checkAssertionCount(
+  domain: DomainAttributes,
+  counts: readonly AssertionCount[],
+  after: number,
+  quotas: Quotas,
+): void {
+  const most = quotasInForce(domain, quotas).assertions;
+  if (after > most && after > assertionsIn(counts)) throw quotaError(domain, 'assertions', most);
+}
+
+export function assertionsIn(counts: readonly AssertionCount[]): number {
+  return counts.reduce((sum, { assertions }) => sum + assertions, 0);
 }
 
 /** Every quota that a change goes past. Pure. */
@@ -45,12 +60,12 @@ export function findQuotaFaults(
     .map((kind) => ({ kind, error: quotaError(after, kind, inForce[kind]) }));
 }
 
-function quotaError({ name }: DomainContent, kind: QuotaKind, most: number): ConflictError {
+function quotaError({ name }: Pick<DomainContent, 'name'>, kind: QuotaKind, most: number): ConflictError {
   return new ConflictError(`domain \`${name}\` may have at most ${most} ${kind}`);
 }
 
 /** The domain's own where it has some, else those of the server. */
-export function quotasInForce(content: DomainContent, quotas: Quotas): Quotas {
+export function quotasInForce(content: Pick<DomainContent, 'quotas'>, quotas: Quotas): Quotas {
   return { ...quotas, ...content.quotas };
 }
 

@@ -98,7 +98,14 @@ export interface DomainContent {
 }
 
 /** A domain as it is stored. */
-export interface DomainRecord extends DomainContent {
+export interface DomainRecord extends DomainContent, DomainAttributes {
+  /** As `credentialsFrom` for services, of those whose name was used before. */
+  readonly servicesFrom?: ReadonlyMap<ServiceName, number>;
+  readonly policies: readonly StoredPolicy[];
+}
+
+/** A stored domain without what it consists of. */
+export interface DomainAttributes extends Omit<DomainContent, 'roles' | 'groups' | 'policies' | 'services'> {
   /** Grows by one with each change of what a bundle carries, and when the domain is deleted or made again. */
   readonly policyVersion: number;
   /** When that was. */
@@ -107,9 +114,13 @@ export interface DomainRecord extends DomainContent {
   readonly dnsForm?: string;
   /** Credentials issued before are those of a domain of this name that was deleted; absent when there was none. */
   readonly credentialsFrom?: number;
-  /** The same for services, of those whose name was used before. */
-  readonly servicesFrom?: ReadonlyMap<ServiceName, number>;
-  readonly policies: readonly StoredPolicy[];
+}
+
+/** How many assertions a version of a policy has; those without any are left out. */
+export interface AssertionCount {
+  readonly policy: string;
+  readonly version: string;
+  readonly assertions: number;
 }
 
 /** Who changes the store and why: what the audit log keeps beside the change itself. */

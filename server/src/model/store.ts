@@ -2,8 +2,10 @@ import type { DomainName, GroupName, KeyId, RoleName, ServiceName } from '@signe
 import type { CertificateStore, Revocation } from './certificate-store.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
+  AssertionCount,
   AuditRecord,
   ChangeContext,
+  DomainAttributes,
   DomainContent,
   DomainRecord,
   MemberRecord,
@@ -65,6 +67,8 @@ export interface StoreReader {
   /** The same for a snapshot; in a transaction, before it has changed anything. */
   source(): SnapshotSource;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
+  attributes(name: DomainName): Promise<DomainAttributes | undefined>;
+  assertionCounts(name: DomainName): Promise<readonly AssertionCount[]>;
   /** Whether the domain is as it was in that state; false also where that cannot be told. */
   isUnchanged(name: DomainName, since: StoreState): Promise<boolean>;
   /** As much of the domain as the scope says. */

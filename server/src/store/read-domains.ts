@@ -11,6 +11,7 @@ import type { WireConditions } from '@signet/policy-engine/wire';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
 import {
+  type DomainAttributes,
   type DomainRecord,
   type GroupRecord,
   quotaKinds,
@@ -29,6 +30,22 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
   if (names.length === 0) return [];
   const { records } = await readRecords(db, names, await readAllMembers(db, names));
   return records;
+}
+
+/** Reads what the domain is without what it consists of. */
+export async function readAttributes(db: Kysely<Schema>, name: string): Promise<DomainAttributes | undefined> {
+  const [row] = await selectDomains(db, [name]).execute();
+  if (row === undefined) return undefined;
+  const [account] = await selectAccounts(db, [name]).execute();
+  return { ...domainFields(row), ...optional('awsAccount', account?.account ?? null) };
+}
+
+function selectDomains(db: Kysely<Schema>, names: readonly string[]) {
+  return db.selectFrom('domains').selectAll().where('name', 'in', names).where('deleted', '=', 0).orderBy('name');
+}
+
+function selectAccounts(db: Kysely<Schema>, names: readonly string[]) {
+  return db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names);
 }
 
 /** Reads as much of a domain as the scope says. Call it inside a transaction. */
@@ -54,14 +71,8 @@ async function readRecords(
   members: ListedMembers,
   withoutRules = false,
 ): Promise<{ readonly records: DomainRecord[]; readonly members: number }> {
-  const rows = await db
-    .selectFrom('domains')
-    .selectAll()
-    .where('name', 'in', names)
-    .where('deleted', '=', 0)
-    .orderBy('name')
-    .execute();
-  const accounts = await db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names).execute();
+  const rows = await selectDomains(db, names).execute();
+  const accounts = await selectAccounts(db, names).execute();
   const roleRows = await db.selectFrom('roles').selectAll().where('domain', 'in', names).orderBy('name').execute();
   const groupRows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
   const roles = collect(roleRows, (row) => roleRecord(row, members));

@@ -7,7 +7,7 @@ import {
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { DomainRecord, MemberRecord } from '../model/records.ts';
+import type { AssertionCount, DomainAttributes, DomainRecord, MemberRecord } from '../model/records.ts';
 import type { SnapshotSource } from '../model/snapshot-source.ts';
 import type {
   DelegatedKey,
@@ -26,7 +26,7 @@ import { isUnchanged } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readEndedNames, readFormHolder } from './names.ts';
 import { readChanges } from './read-changes.ts';
-import { readDomains, readExcerpt } from './read-domains.ts';
+import { readAttributes, readDomains, readExcerpt } from './read-domains.ts';
 import { readMemberPage } from './read-members.ts';
 import { chunks } from './row-values.ts';
 
@@ -59,6 +59,15 @@ export class KyselyStoreReader implements StoreReader {
   async domain(name: DomainName): Promise<DomainRecord | undefined> {
     const [domain] = await readDomains(this.#db, [name]);
     return domain;
+  }
+
+  attributes(name: DomainName): Promise<DomainAttributes | undefined> {
+    return readAttributes(this.#db, name);
+  }
+
+  assertionCounts(name: DomainName): Promise<readonly AssertionCount[]> {
+    const counts = this.#db.selectFrom('assertions').where('domain', '=', name).groupBy(['policy', 'version']);
+    return counts.select((select) => ['policy', 'version', select.fn.countAll<number>().as('assertions')]).execute();
   }
 
   isUnchanged(name: DomainName, since: StoreState): Promise<boolean> {

@@ -24,6 +24,7 @@ import { joinTokenProvider } from '@signet/server/instances/attestation/join-tok
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
+import { arePlainConditions, conditionsSchema } from '@signet/server/management/documents/conditions';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
@@ -295,6 +296,14 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/management/documents/parse-document.ts', 'maxCommonNameLength', (length) => {
     const text = `domain: d\nservices:\n  ${'s'.repeat(length - 2)}: {}\n`;
     return parseDomainDocument('d.yaml', text, parsePublicKey).kind === 'ok';
+  }),
+  maximum('server/src/management/documents/conditions.ts', 'maxCharacters', (length) => {
+    const set = { instances: 'a'.repeat(length) };
+    return arePlainConditions([set]) && conditionsSchema.safeParse([set]).success;
+  }),
+  maximum('server/src/management/documents/conditions.ts', 'maxSets', (length) => {
+    const sets = Array.from({ length }, () => ({ instances: 'a' }));
+    return arePlainConditions(sets) && conditionsSchema.safeParse(sets).success;
   }),
   maximum(
     'server/src/management/documents/yaml-source.ts',

@@ -29,13 +29,23 @@ const odd = fc.oneof(
   fc.string({ maxLength: 5, unit: 'binary' }),
   ...[256, 257, 512, 513, 1024, 1025].map((length) => fc.constant('a'.repeat(length))),
 );
+const values = fc.oneof(fc.constantFrom('a', 'a,b', 'a,', ',', '*', 'a b', 'ä'), odd);
+const set = fc.oneof(
+  fc.record({ instances: values, enforcementstate: values, other: odd }, { requiredKeys: [] }),
+  fc.constant({ instances: { operator: 'EQUALS', value: 'a' } }),
+  odd,
+);
+const conditions = fc.oneof(
+  fc.array(set, { maxLength: 3 }),
+  ...[64, 65].map((length) => fc.constant(Array.from({ length }, () => ({ instances: 'a' })))),
+);
 const rule = fc.record(
   {
     action: fc.oneof(fc.constant('read'), odd),
     resource: fc.oneof(fc.constant('movie.*'), odd),
     role: fc.oneof(fc.constant('reader'), odd),
     effect: fc.oneof(fc.constantFrom('ALLOW', 'DENY'), odd),
-    conditions: fc.oneof(fc.constant([{ instances: 'a' }]), odd),
+    conditions: fc.oneof(conditions, odd),
     caseSensitive: odd,
     other: odd,
   },
@@ -63,7 +73,15 @@ test('what people write is a plain rule, and everything else is read by the sche
     t.true(isPlainAssertion(value));
     t.deepEqual<unknown, unknown>(assertionsSchema.parse([value]), [value]);
   }
-  for (const more of [{ effect: 'deny' }, { caseSensitive: true }, { conditions: [{ instances: 'a' }] }]) {
+  for (const conditions of [[{ instances: 'a,b' }], [{}], Array.from({ length: 64 }, () => ({ instances: 'a' }))]) {
+    t.true(isPlainAssertion({ ...usual, conditions }));
+    t.true(assertionsSchema.safeParse([{ ...usual, conditions }]).success);
+  }
+  for (const more of [
+    { effect: 'deny' },
+    { caseSensitive: true },
+    { conditions: [{ instances: { operator: 'EQUALS', value: 'a' } }] },
+  ]) {
     t.false(isPlainAssertion({ ...usual, ...more }));
     t.true(assertionsSchema.safeParse([{ ...usual, ...more }]).success);
   }
@@ -74,6 +92,13 @@ test('what people write is a plain rule, and everything else is read by the sche
     { resource: 'a b' },
     { role: 'a\nb' },
     { role: undefined },
+    { conditions: [] },
+    { conditions: {} },
+    { conditions: [[]] },
+    { conditions: [{ other: 'a' }] },
+    { conditions: [{ instances: 'a ' }] },
+    { conditions: [{ instances: 'a'.repeat(1025) }] },
+    { conditions: Array.from({ length: 65 }, () => ({ instances: 'a' })) },
   ]) {
     t.false(isPlainAssertion({ ...usual, ...more }));
     t.false(assertionsSchema.safeParse([{ ...usual, ...more }]).success);

@@ -5,14 +5,13 @@ import type { FieldReader } from './field-reader.ts';
 import { strict } from './strict.ts';
 import type { FieldPath } from './yaml-source.ts';
 
+const maxCharacters = 1024;
+const valuesGrammar = /^[^\s,\p{Cc}\p{Cf}\p{Cs}]+(?:,[^\s,\p{Cc}\p{Cf}\p{Cs}]+)*$/u;
 /** Values, any of which will do; `*`: any value at all. */
 const values = z
   .string()
-  .max(1024, 'must have at most 1,024 characters')
-  .regex(
-    /^[^\s,\p{Cc}\p{Cf}\p{Cs}]+(?:,[^\s,\p{Cc}\p{Cf}\p{Cs}]+)*$/u,
-    'must be one value, or several with commas and no blanks between them',
-  );
+  .max(maxCharacters, 'must have at most 1,024 characters')
+  .regex(valuesGrammar, 'must be one value, or several with commas and no blanks between them');
 /** Values alone are those that the context's must equal. */
 export const conditionSchema = z.union([values, strict({ operator: z.enum(conditionOperators), value: values })]);
 
@@ -22,8 +21,30 @@ const setSchema = strict(
   Object.fromEntries(conditionKeys.map((key) => [key, condition])) as Record<ConditionKey, typeof condition>,
 );
 
+const maxSets = 64;
 /** Sets of conditions: a rule counts where all conditions of any one set hold. */
-export const conditionsSchema = z.array(setSchema).min(1, 'must not be empty').max(64, 'must be at most 64 sets');
+export const conditionsSchema = z
+  .array(setSchema)
+  .min(1, 'must not be empty')
+  .max(maxSets, `must be at most ${maxSets} sets`);
+
+/** What most conditions are: values alone. Whatever is plain is right by the schema too and stays as it is, for a tenth of the price. */
+export function arePlainConditions(value: unknown): boolean {
+  return Array.isArray(value) && value.length > 0 && value.length <= maxSets && value.every(isPlainSet);
+}
+
+const knownKeys: ReadonlySet<string> = new Set(conditionKeys);
+
+function isPlainSet(value: unknown): boolean {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
+  const set: Readonly<Record<string, unknown>> = { ...value };
+  for (const key in set) if (!knownKeys.has(key) || !areValues(set[key])) return false;
+  return true;
+}
+
+function areValues(value: unknown): boolean {
+  return typeof value === 'string' && value.length <= maxCharacters && valuesGrammar.test(value);
+}
 
 export type ConditionsShape = z.output<typeof conditionsSchema>;
 

@@ -1,7 +1,7 @@
 import { z } from 'zod';
 import type { QuotaKind } from '../../model/records.ts';
 import { notPlain, plainLine, plainLines } from '../plain-text.ts';
-import { conditionsSchema } from './conditions.ts';
+import { arePlainConditions, conditionsSchema } from './conditions.ts';
 import { list, mapping, strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
@@ -69,14 +69,15 @@ export const assertionSchema = strict({
 /** What most rules are. Whatever is one is a rule by its schema too and stays as it is, for a tenth of the price. */
 export function isPlainAssertion(value: unknown): boolean {
   if (typeof value !== 'object' || value === null) return false;
-  const { action, resource, role, effect = 'ALLOW', ...others }: Partial<Record<string, unknown>> = value;
+  const { action, resource, role, effect = 'ALLOW', conditions, ...others }: Partial<Record<string, unknown>> = value;
   for (const _ in others) return false;
   return (
     isText(action, maxTexts.action) &&
     isText(resource, maxTexts.resource) &&
     withoutBlanks.test(resource) &&
     isText(role, maxTexts.role) &&
-    (effect === 'ALLOW' || effect === 'DENY')
+    (effect === 'ALLOW' || effect === 'DENY') &&
+    (conditions === undefined || arePlainConditions(conditions))
   );
 }
 

@@ -1,7 +1,7 @@
 import type { DomainName, PolicyName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
-import type { DomainContent, DomainRecord, PolicyRecord } from '../../model/records.ts';
+import type { AssertionCount, DomainContent, DomainRecord, PolicyRecord } from '../../model/records.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import {
@@ -16,6 +16,7 @@ import { readPolicies } from '../documents/read-policies.ts';
 import { strict } from '../documents/strict.ts';
 import { assertionShape } from '../export-domain.ts';
 import { noMembers } from '../member-scope.ts';
+import { assertionsIn } from '../quotas.ts';
 
 /** A policy of a domain, by its name. */
 export interface PolicyPath {
@@ -94,13 +95,10 @@ export function putPolicy(path: PolicyPath, body: unknown): DomainEdit {
   const edit = editOf(path, (content) => {
     return withVersions(content, path, read(content, path, body, { schema: policySchema, wrap: (shape) => shape }));
   });
-  const rulesAfter = ({ policies }: DomainContent) =>
-    rulesIn(policies.filter(({ name }) => name !== path.name)) + Math.max(itemsIn(body), itemsOfVersions(body));
-  return { ...edit, rulesAfter };
-}
-
-function rulesIn(policies: DomainContent['policies']): number {
-  return policies.reduce((sum, { assertions }) => sum + assertions.length, 0);
+  const wanted = Math.max(itemsIn(body), itemsOfVersions(body));
+  const assertionsAfter = (counts: readonly AssertionCount[]) =>
+    assertionsIn(counts.filter(({ policy }) => policy !== path.name)) + wanted;
+  return { ...edit, assertionsAfter };
 }
 
 /** 0 of anything but an array: its reader says what is wrong with it. */
@@ -136,9 +134,9 @@ export function putVersion(path: PolicyPath, version: string, body: unknown): Do
     const others = old.filter((policy) => policy.version !== version);
     return withVersions(content, path, [...others, { ...fresh, ...description, active }]);
   });
-  const rulesAfter = ({ policies }: DomainContent) =>
-    rulesIn(policies.filter((policy) => policy.name !== path.name || policy.version !== version)) + itemsIn(body);
-  return { ...edit, rulesAfter };
+  const assertionsAfter = (counts: readonly AssertionCount[]) =>
+    assertionsIn(counts.filter((other) => other.policy !== path.name || other.version !== version)) + itemsIn(body);
+  return { ...edit, assertionsAfter };
 }
 
 export function deleteVersion(path: PolicyPath, version: string): DomainEdit {
