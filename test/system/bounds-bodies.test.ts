@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { assertWithin, costOf, costsAreKnown, slowness } from '#support/cost';
 import { hostileTexts, hostileValues, mebibyte } from '#support/hostile-json';
-import { install, serve } from '#support/signet-program';
+import { type Installation, install, serve } from '#support/signet-program';
 import type { Answer } from '#support/start-server';
 import { until } from '#support/until';
 
@@ -12,11 +12,9 @@ const boundMs = 100;
 const boundMiB = 50;
 const json = (method: string, body: string) => ({ method, headers: { 'content-type': 'application/json' }, body });
 
-test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leaves a short answer and a line', async (t) => {
-  t.timeout(180_000);
-  if (!costsAreKnown) return t.pass('processor time and memory are known on Linux only');
+async function largeDomain(t: ExecutionContext): Promise<Installation> {
   const roles = Object.fromEntries(Array.from({ length: 5000 }, (_, index) => [`r${index}`, []]));
-  const installation = await install(t, {
+  return install(t, {
     // Bodies like these use up any budget, and what is answered 429 is not read.
     more: 'budgets: { enabled: false }\n',
     domains: [
@@ -24,11 +22,18 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
       { name: 'media', roles: { admin: ['media.boss'], reader: [], ...roles }, services: { boss: {}, guest: {} } },
     ],
   });
+}
+
+const domain = '^/management/v1/domains/media';
+const small = json('PUT', '{"members":[1]}');
+
+test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leaves a short answer and a line', async (t) => {
+  t.timeout(180_000);
+  if (!costsAreKnown) return t.pass('processor time and memory are known on Linux only');
+  const installation = await largeDomain(t);
   const serving = await serve(t, installation);
   const as = async (name: string) => serving.as(await installation.pki.identity(name));
   const [guest, boss] = [await as('media.guest'), await as('media.boss')];
-  const domain = '^/management/v1/domains/media';
-  const small = json('PUT', '{"members":[1]}');
   for (let index = 0; index < 20; index += 1) await boss(`${domain}/roles/reader`, small);
 
   const worst = { ms: 0, ofMs: '', mib: 0, ofMiB: '' };
@@ -84,4 +89,26 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
       .map((line) => line.length),
   );
   assertWithin(t, 'the longest line of the log', longest, 2000, 'characters');
+});
+
+test('nor does a refused body in a process that was just started', async (t) => {
+  t.timeout(180_000);
+  if (!costsAreKnown) return t.pass('processor time is known on Linux only');
+  const installation = await largeDomain(t);
+  const boss = await installation.pki.identity('media.boss');
+  const bodies = new Map(hostileValues);
+  for (const what of ['members as objects', 'rules', 'rules with conditions']) {
+    let least = Number.POSITIVE_INFINITY;
+    for (let start = 0; start < 5 && least > boundMs; start += 1) {
+      const serving = await serve(t, installation);
+      const put = serving.as(boss);
+      for (let index = 0; index < 20; index += 1) await put(`${domain}/roles/reader`, small);
+      const before = costOf(serving.pid).processorMs;
+      const { status } = await put(`${domain}/policies/data`, json('PUT', bodies.get(what) ?? ''));
+      least = Math.min(least, costOf(serving.pid).processorMs - before);
+      t.true(status === 400 || status === 409, `${what}: ${status}`);
+      await serving.end();
+    }
+    assertWithin(t, `processor time of ${what}`, least > boundMs ? least / slowness() : least, boundMs, 'ms');
+  }
 });

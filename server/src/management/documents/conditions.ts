@@ -37,9 +37,7 @@ const knownKeys: ReadonlySet<string> = new Set(conditionKeys);
 
 function isPlainSet(value: unknown): boolean {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
-  const set: Readonly<Record<string, unknown>> = { ...value };
-  for (const key in set) if (!knownKeys.has(key) || !areValues(set[key])) return false;
-  return true;
+  return Object.entries(value).every(([key, values]) => knownKeys.has(key) && areValues(values));
 }
 
 function areValues(value: unknown): boolean {

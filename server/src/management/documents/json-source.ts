@@ -1,5 +1,5 @@
 import type { z } from 'zod';
-import { InvalidRequestError } from '../../errors.ts';
+import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
 import { FieldReader, TooManyProblems } from './field-reader.ts';
 import { maxProblems } from './places.ts';
 import { formatPath, type YamlSource } from './yaml-source.ts';
@@ -14,28 +14,38 @@ function jsonSource(value: unknown): YamlSource {
   };
 }
 
+/** The body of a request that has its form. */
+export interface Body<Shape> {
+  readonly shape: Shape;
+  /** Reads it by the rules of documents. Throws `InvalidRequestError` as `parseBody` does. */
+  read<Part>(read: (reader: FieldReader, shape: Shape) => Part | undefined): Part;
+}
+
 /**
- * Reads a part of a document that came as JSON, with the schema and the rules of documents. Throws `InvalidRequestError` that names
- * every field that is wrong, up to `maxProblems`.
+ * Parses a part of a document that came as JSON with the schema of documents. Throws `InvalidRequestError` that names every field that is
+ * wrong, up to `maxProblems`.
  */
-export function readPart<Shape, Part>(
-  schema: z.ZodType<Shape>,
-  value: unknown,
-  read: (reader: FieldReader, shape: Shape) => Part | undefined,
-): Part {
+export function parseBody<Shape>(schema: z.ZodType<Shape>, value: unknown): Body<Shape> {
   const source = jsonSource(value);
-  const shape = schema.safeParse(value);
-  const problems = shape.success ? [] : [...schemaProblems(source, shape.error.issues)];
-  if (shape.success) {
-    const reader = new FieldReader(source, maxProblems);
-    const part = unlessTooMany(() => read(reader, shape.data));
-    if (part !== undefined && reader.problems.length === 0) return part;
-    problems.push(...reader.problems);
-  }
-  const text = problems
+  const parsed = schema.safeParse(value);
+  if (!parsed.success) throw problemsIn(schemaProblems(source, parsed.error.issues));
+  const shape = parsed.data;
+  return {
+    shape,
+    read: (read) => {
+      const reader = new FieldReader(source, maxProblems);
+      const part = unlessTooMany(() => read(reader, shape));
+      if (part !== undefined && reader.problems.length === 0) return part;
+      throw problemsIn(reader.problems);
+    },
+  };
+}
+
+function problemsIn(problems: Iterable<DocumentProblem>): InvalidRequestError {
+  const text = [...problems]
     .slice(0, maxProblems)
     .map(({ field, message }) => (field === '' ? `the body ${message}` : `${field}: ${message}`));
-  throw new InvalidRequestError(text.join('; '));
+  return new InvalidRequestError(text.join('; '));
 }
 
 function unlessTooMany<Part>(read: () => Part): Part | undefined {

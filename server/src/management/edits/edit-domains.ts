@@ -4,7 +4,7 @@ import { ConflictError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
-import { readPart } from '../documents/json-source.ts';
+import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
 import { list, strict } from '../documents/strict.ts';
@@ -36,7 +36,7 @@ export const newDomainSchema = strict({
 
 /** The domain that the body of a `POST` describes: with a role `admin`, and nothing else. */
 export function readNewDomain(body: unknown): DomainContent {
-  return readPart(newDomainSchema, body, (reader, shape) => {
+  return parseBody(newDomainSchema, body).read((reader, shape) => {
     const name = reader.read(['domain'], () => parseDomainName(shape.domain));
     const members = readMembers(reader, ['admins'], shape.admins, 'role');
     if (name === undefined) return undefined;
@@ -56,7 +56,7 @@ export function readNewDomain(body: unknown): DomainContent {
 
 /** `PUT` of what a domain says of itself. */
 export function putDomain(domain: DomainName, body: unknown): DomainEdit {
-  const fields = readPart(domainFieldsSchema, body, (_reader, shape) => shape);
+  const fields = parseBody(domainFieldsSchema, body).shape;
   return {
     domain,
     right: 'manage_domain',
@@ -80,7 +80,7 @@ export function checkDeletable(domain: DomainRecord): void {
 
 /** `PUT` of the upper bounds of lifetimes; what the body leaves out is bounded by the server alone. */
 export function putLimits(domain: DomainName, body: unknown): DomainEdit {
-  const limits = definedOnly(readPart(limitsSchema, body, (_reader, shape) => shape));
+  const limits = definedOnly(parseBody(limitsSchema, body).shape);
   return {
     domain,
     right: 'manage_domain',
@@ -98,7 +98,7 @@ export function quotasView(content: DomainContent, quotas: Quotas): Record<strin
 
 /** `PUT` of the quotas of a domain: for system operators. What the body leaves out the server says. */
 export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): DomainEdit {
-  const own = definedOnly(readPart(quotasSchema, body, (_reader, shape) => shape));
+  const own = definedOnly(parseBody(quotasSchema, body).shape);
   return {
     domain,
     right: 'manage_domain',
@@ -119,7 +119,7 @@ function accountView({ awsAccount }: DomainContent): unknown {
 
 /** `PUT` of the cloud account of a domain: for system operators, as whoever names an account gets credentials of it. */
 export function putAccount(domain: DomainName, body: unknown): DomainEdit {
-  const { account } = readPart(accountSchema, body, (_reader, shape) => shape);
+  const { account } = parseBody(accountSchema, body).shape;
   return {
     domain,
     right: 'manage_domain',

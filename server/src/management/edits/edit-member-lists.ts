@@ -11,7 +11,7 @@ import type { MemberScope } from '../../model/store.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
-import { readPart } from '../documents/json-source.ts';
+import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readGroup, readRole } from '../documents/parse-document.ts';
 import { groupShape, memberShape, roleShape } from '../export-domain.ts';
@@ -113,8 +113,10 @@ export function putList(list: MemberList, body: unknown): DomainEdit {
 
 function readList(list: MemberList, body: unknown): ListRecord {
   return list.kind === 'role'
-    ? readPart(roleSchema, body, (reader, value) => readRole(reader, list.domain, { name: list.name, value, path: [] }))
-    : readPart(groupSchema, body, (reader, value) => readGroup(reader, { name: list.name, value, path: [] }));
+    ? parseBody(roleSchema, body).read((reader, value) =>
+        readRole(reader, list.domain, { name: list.name, value, path: [] }),
+      )
+    : parseBody(groupSchema, body).read((reader, value) => readGroup(reader, { name: list.name, value, path: [] }));
 }
 
 export function deleteList(list: MemberList): DomainEdit {
@@ -151,7 +153,7 @@ function memberView(content: DomainContent, list: MemberList, name: string): unk
 
 /** `PUT` of a member: its end, review date and whether it counts now. */
 export function putMember(list: MemberList, member: string, body: unknown): DomainEdit {
-  const [record] = readPart(memberFieldsSchema, body, (reader, shape) => {
+  const [record] = parseBody(memberFieldsSchema, body).read((reader, shape) => {
     return readMembers(reader, ['members'], [{ ...shape, name: member }], list.kind);
   });
   const name = record?.name ?? member;

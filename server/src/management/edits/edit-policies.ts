@@ -11,7 +11,7 @@ import {
   type PolicyShape,
   policySchema,
 } from '../documents/document-schema.ts';
-import { readPart } from '../documents/json-source.ts';
+import { type Body, parseBody } from '../documents/json-source.ts';
 import { readPolicies } from '../documents/read-policies.ts';
 import { strict } from '../documents/strict.ts';
 import { assertionShape } from '../export-domain.ts';
@@ -76,40 +76,27 @@ function withVersions(content: DomainContent, path: PolicyPath, records: readonl
   return { ...content, policies: policies.sort((a, b) => (order(a) < order(b) ? -1 : 1)) };
 }
 
-/** A form that a body may have, and how a policy in the form of documents is made of it. */
-interface BodyForm<Shape> {
-  readonly schema: z.ZodType<Shape>;
-  readonly wrap: (shape: Shape) => PolicyShape;
-}
-
-/** Reads a body in its form. */
-function read<Shape>(content: DomainContent, path: PolicyPath, body: unknown, { schema, wrap }: BodyForm<Shape>) {
+/** The policy of a body, in the form of documents. */
+function read<Shape>(content: DomainContent, path: PolicyPath, body: Body<Shape>, wrap: (shape: Shape) => PolicyShape) {
   const roles = content.roles.map(({ name }) => name);
-  return readPart(schema, body, (reader, shape) =>
-    readPolicies(reader, path.domain, roles, { [path.name]: wrap(shape) }),
-  );
+  return body.read((reader, shape) => readPolicies(reader, path.domain, roles, { [path.name]: wrap(shape) }));
 }
 
 /** `PUT` of a whole policy: a list of rules, or versions of which one is active. */
-export function putPolicy(path: PolicyPath, body: unknown): DomainEdit {
-  const edit = editOf(path, (content) => {
-    return withVersions(content, path, read(content, path, body, { schema: policySchema, wrap: (shape) => shape }));
-  });
-  const wanted = Math.max(itemsIn(body), itemsOfVersions(body));
-  const assertionsAfter = (counts: readonly AssertionCount[]) =>
-    assertionsIn(counts.filter(({ policy }) => policy !== path.name)) + wanted;
-  return { ...edit, assertionsAfter };
-}
-
-/** 0 of anything but an array: its reader says what is wrong with it. */
-function itemsIn(body: unknown): number {
-  return Array.isArray(body) ? body.length : 0;
-}
-
-function itemsOfVersions(body: unknown): number {
-  const versions: unknown = Object(body).versions;
-  if (typeof versions !== 'object' || versions === null) return 0;
-  return Object.values(versions).reduce<number>((sum, list) => sum + itemsIn(list), 0);
+export function putPolicy(path: PolicyPath, json: unknown): DomainEdit {
+  const body = parseBody(policySchema, json);
+  const versions = Array.isArray(body.shape) ? [body.shape] : Object.values(body.shape.versions);
+  const wanted = versions.reduce((sum, assertions) => sum + assertions.length, 0);
+  return {
+    ...editOf(path, (content) =>
+      withVersions(
+        content,
+        path,
+        read(content, path, body, (shape) => shape),
+      ),
+    ),
+    assertionsAfter: (counts) => assertionsIn(counts.filter(({ policy }) => policy !== path.name)) + wanted,
+  };
 }
 
 export function deletePolicy(path: PolicyPath): DomainEdit {
@@ -120,23 +107,23 @@ export function deletePolicy(path: PolicyPath): DomainEdit {
 }
 
 /** `PUT` of one version: its rules. A new version is not active; the first of a policy is. */
-export function putVersion(path: PolicyPath, version: string, body: unknown): DomainEdit {
+export function putVersion(path: PolicyPath, version: string, json: unknown): DomainEdit {
   if (version === '__proto__') throw new InvalidRequestError('`__proto__` is not allowed as a name');
+  const body = parseBody(assertionsSchema, json);
   const edit = editOf(path, (content) => {
     const old = versions(content, path);
     const [first] = old;
     const caseSensitive = first?.caseSensitive === true;
     const wrap = (rules: AssertionShape[]) => ({ caseSensitive, active: null, versions: { [version]: rules } });
-    const [fresh] = read(content, path, body, { schema: assertionsSchema, wrap });
+    const [fresh] = read(content, path, body, wrap);
     if (fresh === undefined) return content;
     const active = old.length === 0 || old.some((policy) => policy.version === version && policy.active);
     const description = first?.description === undefined ? {} : { description: first.description };
     const others = old.filter((policy) => policy.version !== version);
     return withVersions(content, path, [...others, { ...fresh, ...description, active }]);
   });
-  const assertionsAfter = (counts: readonly AssertionCount[]) =>
-    assertionsIn(counts.filter((other) => other.policy !== path.name || other.version !== version)) + itemsIn(body);
-  return { ...edit, assertionsAfter };
+  const isOther = (one: AssertionCount) => one.policy !== path.name || one.version !== version;
+  return { ...edit, assertionsAfter: (counts) => assertionsIn(counts.filter(isOther)) + body.shape.length };
 }
 
 export function deleteVersion(path: PolicyPath, version: string): DomainEdit {
@@ -157,7 +144,7 @@ export const activeSchema = strict({ version: z.string().nullable() });
 
 /** `PUT` of the active version; `null` switches the policy off. */
 export function putActive(path: PolicyPath, body: unknown): DomainEdit {
-  const { version } = readPart(activeSchema, body, (_reader, shape) => shape);
+  const { version } = parseBody(activeSchema, body).shape;
   return editOf(path, (content) => {
     const old = existing(content, path);
     if (version !== null) versionOf(old, path, version);
@@ -170,13 +157,14 @@ export function putActive(path: PolicyPath, body: unknown): DomainEdit {
 }
 
 /** `POST` of one more rule, at the end of a version. */
-export function addAssertion(path: PolicyPath, version: string, body: unknown): DomainEdit {
+export function addAssertion(path: PolicyPath, version: string, json: unknown): DomainEdit {
+  const body = parseBody(assertionSchema, json);
   return editOf(path, (content) => {
     const old = existing(content, path);
     const target = versionOf(old, path, version);
     const { caseSensitive } = target;
     const wrap = (rule: AssertionShape) => ({ caseSensitive, active: null, versions: { [version]: [rule] } });
-    const [fresh] = read(content, path, body, { schema: assertionSchema, wrap });
+    const [fresh] = read(content, path, body, wrap);
     const assertions = [...target.assertions, ...(fresh?.assertions ?? [])];
     return withVersions(content, path, swap(old, target, { ...target, assertions }));
   });

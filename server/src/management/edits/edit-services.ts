@@ -4,7 +4,7 @@ import { NotFoundError } from '../../errors.ts';
 import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { serviceSchema } from '../documents/document-schema.ts';
-import { readPart } from '../documents/json-source.ts';
+import { parseBody } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { strict } from '../documents/strict.ts';
 import { serviceShape } from '../export-domain.ts';
@@ -43,7 +43,7 @@ export const serviceFieldsSchema = serviceSchema.omit({ publicKeys: true });
 
 /** `PUT` of a service: what the body leaves out is taken away, but its keys stay. */
 export function putService(path: ServicePath, body: unknown): DomainEdit {
-  const service = readPart(serviceFieldsSchema, body, (reader, shape) => {
+  const service = parseBody(serviceFieldsSchema, body).read((reader, shape) => {
     return readService(reader, path.domain, { name: path.name, value: shape, path: [] }, parsePublicKey);
   });
   return {
@@ -76,7 +76,7 @@ export const keySchema = strict({ pem: z.string().max(16_384) });
 
 /** `PUT` of a public key: its SPKI PEM. */
 export function putKey(path: ServicePath, id: KeyId, body: unknown): DomainEdit {
-  const key = readPart(keySchema, body, (reader, shape): ServiceKeyRecord | undefined => {
+  const key = parseBody(keySchema, body).read((reader, shape): ServiceKeyRecord | undefined => {
     const pem = reader.read(['pem'], () => parsePublicKey(shape.pem));
     return pem === undefined ? undefined : { id, pem };
   });
