@@ -47,7 +47,7 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
 }
 
 async function documentsOf(store: Store, only: string | undefined): Promise<readonly DomainRecord[]> {
-  if (only === undefined) return (await store.changesSince()).domains;
+  if (only === undefined) return store.everything(async ({ domains }) => (await Array.fromAsync(domains)).flat());
   const name = parseDomainName(only);
   const domain = await store.domain(name);
   if (domain === undefined) throw new UnknownDomainError(name);

@@ -18,6 +18,14 @@ export function isSameState(a: StoreState, b: StoreState): boolean {
 /** Whether somebody has the domain as it was in the state that they name. */
 export type Knows = (name: DomainName) => boolean;
 
+/** Everything that there is. */
+export interface StoreContents {
+  readonly state: StoreState;
+  /** All domains, disabled ones included, sorted by name. In parts: a store may hold millions of members. */
+  readonly domains: AsyncIterable<readonly DomainRecord[]>;
+  readonly signingKeys: readonly SigningKeyRecord[];
+}
+
 /** What changed after a given state, or everything that there is. */
 export interface StoreChanges {
   readonly state: StoreState;
@@ -49,8 +57,10 @@ export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
   /**
-   * What changed after `known`, as of one instant; everything there is where that cannot be told, is too much, or without it. Of the domains
+   * What changed after `known`, as of one instant; undefined where that cannot be told or is too much: then everything counts. Of the domains
    * that the asker `knows`, some may come as patches.
    */
-  changesSince(known?: StoreState, knows?: Knows): Promise<StoreChanges>;
+  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined>;
+  /** Runs `work` on everything, as of one instant. */
+  everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result>;
 }

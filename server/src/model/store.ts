@@ -16,7 +16,7 @@ import type { DueReview, DueReviewQuery } from './reviews.ts';
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
 import type { LiveSshCertificate, SshSelection } from './ssh-selection.ts';
 
-export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreState } from './snapshot-source.ts';
+export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreContents, StoreState } from './snapshot-source.ts';
 
 export interface SaveOutcome {
   readonly kind: 'created' | 'changed' | 'unchanged';

@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DomainRecord } from '../model/records.ts';
 import { isSameState } from '../model/snapshot-source.ts';
-import type { DomainPatch, StoreChanges } from '../model/store.ts';
+import type { DomainPatch, StoreChanges, StoreState } from '../model/store.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { compileDomainInSteps } from './compile-domain.ts';
 import { changeMembersInSteps, compileMembersInSteps } from './compile-members.ts';
@@ -26,60 +26,88 @@ export function compileSnapshot(known: Snapshot | undefined, changes: StoreChang
 }
 
 export function* compileInSteps(known: Snapshot | undefined, changes: StoreChanges): Steps<CompiledSnapshot> {
-  const previous = previousOf(known, changes);
-  const domains = new Map<DomainName, DomainSnapshot | undefined>();
-  const members = new Map<DomainName, DomainMembers | undefined>();
-  const disabled = new Map<DomainName, boolean>();
-  const outdated = new Map<DomainName, boolean>();
-  const problems: CompileProblem[] = [];
-  for (const name of changes.deleted) {
-    domains.set(name, undefined);
-    members.set(name, undefined);
-    disabled.set(name, false);
-    outdated.set(name, false);
+  const { state, deleted, domains, patches = [], signingKeys } = changes;
+  const builder = new SnapshotBuilder(state, known, previousOf(known, changes));
+  for (const name of deleted) builder.remove(name);
+  for (const record of domains) yield* builder.addInSteps(record);
+  for (const patch of patches) yield* builder.addInSteps(patch.excerpt, patch);
+  return builder.build(signingKeys);
+}
+
+/** Makes a snapshot, domain by domain. */
+export class SnapshotBuilder {
+  readonly #state: StoreState;
+  readonly #last: Snapshot | undefined;
+  readonly #previous: Snapshot | undefined;
+  readonly #domains = new Map<DomainName, DomainSnapshot | undefined>();
+  readonly #members = new Map<DomainName, DomainMembers | undefined>();
+  readonly #disabled = new Map<DomainName, boolean>();
+  readonly #outdated = new Map<DomainName, boolean>();
+  readonly #problems: CompileProblem[] = [];
+
+  /** `last`: the snapshot before, whose counts go on; `previous`: the one that is changed, absent when the new one is made of everything. */
+  constructor(state: StoreState, last?: Snapshot, previous?: Snapshot) {
+    this.#state = state;
+    this.#last = last;
+    this.#previous = previous;
   }
-  for (const { record, patch } of changedDomains(changes)) {
-    disabled.set(record.name, !record.enabled);
-    outdated.set(record.name, false);
-    if (!record.enabled) {
-      domains.set(record.name, undefined);
-      members.set(record.name, undefined);
-      continue;
-    }
+
+  remove(name: DomainName): void {
+    this.#set(name, undefined, undefined);
+    this.#disabled.set(name, false);
+    this.#outdated.set(name, false);
+  }
+
+  /** A domain, whole or as a patch of what the snapshot before has of it. */
+  *addInSteps(record: DomainRecord, patch?: DomainPatch): Steps<void> {
+    this.#disabled.set(record.name, !record.enabled);
+    this.#outdated.set(record.name, false);
+    if (!record.enabled) return this.#set(record.name, undefined, undefined);
     try {
-      const base = patch && baseOf(previous, patch);
-      const listed = yield* membersAfter(record, base);
-      // Whoever left is out also where the rest cannot be used.
-      if (previous?.domain(record.name) !== undefined) members.set(record.name, listed);
-      const sameRules = base?.sameRules === true ? base.domain : undefined;
-      const last = known?.domain(record.name);
-      const compiled =
-        base?.sameModel === true
-          ? base.domain
-          : yield* compileDomainInSteps(record, changes.state.epoch, { sameRules, last });
-      domains.set(record.name, compiled);
-      members.set(record.name, listed);
+      yield* this.#compile(record, patch && baseOf(this.#previous, patch));
     } catch (error) {
-      problems.push({ domain: record.name, error });
-      outdated.set(record.name, true);
+      this.#problems.push({ domain: record.name, error });
+      this.#outdated.set(record.name, true);
     }
     yield;
   }
-  const { epoch, counter, head } = changes.state;
-  const all = LayeredMap.of(previous?.domains ?? new Map<DomainName, DomainSnapshot>()).with(domains);
-  const everyone = LayeredMap.of(previous?.members ?? new Map<DomainName, DomainMembers>()).with(members);
-  const snapshot = Object.freeze({
-    epoch,
-    counter,
-    head,
-    domain: (name: DomainName) => all.get(name),
-    domains: all,
-    members: everyone,
-    disabledDomains: changedNames(previous?.disabledDomains, disabled),
-    outdatedDomains: changedNames(previous?.outdatedDomains, outdated),
-    signingKeys: changes.signingKeys,
-  });
-  return { snapshot, problems };
+
+  *#compile(record: DomainRecord, base: Base | undefined): Steps<void> {
+    const listed = yield* membersAfter(record, base);
+    // Whoever left is out also where the rest cannot be used.
+    if (this.#previous?.domain(record.name) !== undefined) this.#members.set(record.name, listed);
+    const sameRules = base?.sameRules === true ? base.domain : undefined;
+    const last = this.#last?.domain(record.name);
+    const compiled =
+      base?.sameModel === true
+        ? base.domain
+        : yield* compileDomainInSteps(record, this.#state.epoch, { sameRules, last });
+    this.#set(record.name, compiled, listed);
+  }
+
+  #set(name: DomainName, domain: DomainSnapshot | undefined, members: DomainMembers | undefined): void {
+    this.#domains.set(name, domain);
+    this.#members.set(name, members);
+  }
+
+  build(signingKeys: Snapshot['signingKeys']): CompiledSnapshot {
+    const { epoch, counter, head } = this.#state;
+    const previous = this.#previous;
+    const domains = LayeredMap.of(previous?.domains ?? new Map<DomainName, DomainSnapshot>()).with(this.#domains);
+    const members = LayeredMap.of(previous?.members ?? new Map<DomainName, DomainMembers>()).with(this.#members);
+    const snapshot = Object.freeze({
+      epoch,
+      counter,
+      head,
+      domain: (name: DomainName) => domains.get(name),
+      domains,
+      members,
+      disabledDomains: changedNames(previous?.disabledDomains, this.#disabled),
+      outdatedDomains: changedNames(previous?.outdatedDomains, this.#outdated),
+      signingKeys,
+    });
+    return { snapshot, problems: this.#problems };
+  }
 }
 
 /** INVARIANT: changes go on top of the very state that they were read for; on any other they would lose or revive members. */
@@ -87,13 +115,6 @@ function previousOf(known: Snapshot | undefined, { since }: StoreChanges): Snaps
   if (since === undefined) return undefined;
   if (known === undefined || !isSameState(known, since)) throw new Error('the changes are those of another state');
   return known;
-}
-
-function changedDomains({ domains, patches = [] }: StoreChanges) {
-  return [
-    ...domains.map((record) => ({ record, patch: undefined })),
-    ...patches.map((patch) => ({ record: patch.excerpt, patch })),
-  ];
 }
 
 /** A domain and its members before a patch. */

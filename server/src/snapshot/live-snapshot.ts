@@ -3,7 +3,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
 import { runInSlices } from '../steps/run-in-slices.ts';
-import { type CompiledSnapshot, compileInSteps } from './compile-snapshot.ts';
+import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 
 export interface SnapshotStatus {
@@ -43,16 +43,28 @@ export interface LiveSnapshotDeps {
 
 /** Loads the first snapshot, and then looks at the store every `refreshIntervalMs`. Throws when the store cannot be read at all. */
 export async function openLiveSnapshot(deps: LiveSnapshotDeps): Promise<LiveSnapshot> {
-  const { snapshot, problems } = await runInSlices(compileInSteps(undefined, await deps.store.changesSince()));
+  const { snapshot, problems } = await loadSnapshot(deps.store);
   for (const problem of problems) deps.onError?.(problem.error);
   return new PollingSnapshot(deps, snapshot);
+}
+
+/** A snapshot of everything, made part by part; the counts of the `last` one go on. */
+function loadSnapshot(source: SnapshotSource, last?: Snapshot): Promise<CompiledSnapshot> {
+  return source.everything(async ({ state, signingKeys, domains }) => {
+    const builder = new SnapshotBuilder(state, last);
+    for await (const part of domains) {
+      for (const domain of part) await runInSlices(builder.addInSteps(domain));
+    }
+    return builder.build(signingKeys);
+  });
 }
 
 /** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
 async function newerThan(old: Snapshot, source: SnapshotSource): Promise<CompiledSnapshot | undefined> {
   if (isSameState(old, await source.state())) return undefined;
   const knows = (name: DomainName) => old.domain(name) !== undefined && !old.outdatedDomains.has(name);
-  return runInSlices(compileInSteps(old, await source.changesSince(old, knows)));
+  const changes = await source.changesSince(old, knows);
+  return changes === undefined ? loadSnapshot(source, old) : runInSlices(compileInSteps(old, changes));
 }
 
 class PollingSnapshot implements LiveSnapshot {

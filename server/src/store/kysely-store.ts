@@ -16,6 +16,7 @@ import type {
   Store,
   StoreChanges,
   StoreCondition,
+  StoreContents,
   StoreReader,
   StoreState,
   StoreTransaction,
@@ -29,7 +30,7 @@ import { readDueReviews } from './due-reviews.ts';
 import { guardDatabase } from './guarded-database.ts';
 import { KyselyCertificateStore } from './kysely-certificate-store.ts';
 import { KyselyInstanceStore } from './kysely-instance-store.ts';
-import { readChanges, readState } from './read-changes.ts';
+import { readChanges, readContents, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import { createRecorder } from './recorder.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
@@ -59,8 +60,12 @@ export class KyselyStore implements Store {
     return this.#read(readState);
   }
 
-  changesSince(known?: StoreState, knows?: Knows): Promise<StoreChanges> {
+  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined> {
     return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, known, knows)));
+  }
+
+  everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result> {
+    return this.#read((db) => db.transaction().execute(async (transaction) => work(await readContents(transaction))));
   }
 
   view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result> {

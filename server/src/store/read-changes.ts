@@ -2,7 +2,7 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { DomainRecord } from '../model/records.ts';
-import type { DomainPatch, Knows, StoreChanges, StoreState } from '../model/snapshot-source.ts';
+import type { DomainPatch, Knows, StoreChanges, StoreContents, StoreState } from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readDomains, readExcerpt } from './read-domains.ts';
@@ -21,24 +21,30 @@ export async function readState(db: Kysely<Schema>): Promise<StoreState> {
 /** What `changesSince` answers, read within one transaction. */
 export async function readChanges(
   db: Kysely<Schema>,
-  known?: StoreState,
+  known: StoreState,
   knows: Knows = () => false,
-): Promise<StoreChanges> {
+): Promise<StoreChanges | undefined> {
   const state = await readState(db);
-  const signingKeys = await readSigningKeys(db);
-  const touched = known && (await changesAfter(db, known, state));
-  if (known === undefined || touched === undefined)
-    return { state, domains: await readAll(db), deleted: [], signingKeys };
+  const touched = await changesAfter(db, known, state);
+  if (touched === undefined) return undefined;
   const { epoch, counter, head } = known;
-  return { state, since: { epoch, counter, head }, ...(await readTouched(db, touched, knows)), signingKeys };
+  const changes = await readTouched(db, touched, knows);
+  return { state, since: { epoch, counter, head }, ...changes, signingKeys: await readSigningKeys(db) };
 }
 
-async function readAll(db: Kysely<Schema>): Promise<readonly DomainRecord[]> {
-  const rows = await db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name').execute();
-  return await readWhole(
-    db,
-    rows.map(({ name }) => name),
-  );
+/** What `everything` shows, read within one transaction. */
+export async function readContents(db: Kysely<Schema>): Promise<StoreContents> {
+  const names = db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name');
+  const all = (await names.execute()).map(({ name }) => name);
+  return { state: await readState(db), domains: readInParts(db, all), signingKeys: await readSigningKeys(db) };
+}
+
+async function* readInParts(db: Kysely<Schema>, names: readonly string[]): AsyncIterable<readonly DomainRecord[]> {
+  for (const part of chunks(names, domainsARead)) {
+    yield await readDomains(db, part);
+    // Requests go on being answered while many domains are read.
+    await yieldToOthers();
+  }
 }
 
 async function readTouched(
@@ -57,7 +63,7 @@ async function readTouched(
     else patches.push(patch);
   }
   return {
-    domains: await readWhole(db, whole),
+    domains: (await Array.fromAsync(readInParts(db, whole))).flat(),
     deleted: names.filter((name) => !present.has(name)),
     ...(patches.length > 0 && { patches }),
   };
@@ -71,16 +77,6 @@ async function presentOf(db: Kysely<Schema>, names: readonly DomainName[]): Prom
     for (const { name } of await rows.execute()) found.add(parseDomainName(name));
   }
   return found;
-}
-
-async function readWhole(db: Kysely<Schema>, names: readonly string[]): Promise<readonly DomainRecord[]> {
-  const domains: DomainRecord[] = [];
-  for (const part of chunks(names, domainsARead)) {
-    for (const domain of await readDomains(db, part)) domains.push(domain);
-    // Requests go on being answered while many domains are read.
-    await yieldToOthers();
-  }
-  return domains;
 }
 
 async function readPatch(

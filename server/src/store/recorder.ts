@@ -5,7 +5,7 @@ import type { SnapshotSource } from '../model/snapshot-source.ts';
 import { recordingStatements } from './certificate-statements.ts';
 import type { Schema } from './database-schema.ts';
 import type { GuardedDatabase } from './guarded-database.ts';
-import { readChanges } from './read-changes.ts';
+import { readChanges, readContents } from './read-changes.ts';
 
 /** Records what is about to be handed out, in a transaction that asks its conditions first. */
 export interface Recorder {
@@ -28,6 +28,7 @@ export function createRecorder(database: GuardedDatabase): Recorder {
       return state;
     },
     changesSince: (known, knows) => readChanges(db, known, knows),
+    everything: async (work) => work(await readContents(db)),
   });
   const require = async (db: Kysely<Schema>, { presented, decide }: RecordingConditions): Promise<void> => {
     if (presented !== undefined) {

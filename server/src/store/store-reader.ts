@@ -25,7 +25,7 @@ import type {
 import { isUnchanged } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readEndedNames, readFormHolder } from './names.ts';
-import { readChanges } from './read-changes.ts';
+import { readChanges, readContents } from './read-changes.ts';
 import { readAttributes, readDomains, readExcerpt } from './read-domains.ts';
 import { readMemberPage } from './read-members.ts';
 import { chunks } from './row-values.ts';
@@ -53,6 +53,7 @@ export class KyselyStoreReader implements StoreReader {
     return {
       state: () => Promise.resolve(this.#state),
       changesSince: (known, knows) => readChanges(this.#db, known, knows),
+      everything: async (work) => work(await readContents(this.#db)),
     };
   }
 

@@ -123,7 +123,7 @@ async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[])
     await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', sketch)));
     if (index === 0) known = await store.state();
   }
-  return (await store.changesSince(known, () => true)).patches !== undefined;
+  return known !== undefined && (await store.changesSince(known, () => true))?.patches !== undefined;
 }
 
 /** Whether a change is followed that writes so many rows: its head, and for each new domain one and those of its members. */
@@ -138,7 +138,7 @@ async function followsRows(t: ExecutionContext, rows: number): Promise<boolean> 
       await change.saveDomain(domainContent(`d${left}`, { roles }));
     }
   });
-  return (await store.changesSince(known)).since !== undefined;
+  return (await store.changesSince(known)) !== undefined;
 }
 
 /** Whether the header of an answer has all of these warnings. */

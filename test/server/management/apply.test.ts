@@ -16,6 +16,7 @@ import { registerServiceKey } from '@signet/server/management/service-keys';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'local:jane', reason: 'try' };
@@ -51,9 +52,9 @@ services:
 const media = 'domain: media\nservices:\n  player: {}\n  studio: {}\n';
 
 async function refused(t: ExecutionContext, store: Store, work: Promise<unknown>): Promise<readonly string[]> {
-  const before = await store.changesSince();
+  const before = await contentsOf(store);
   const error = await t.throwsAsync(work, { instanceOf: InvalidDocumentError });
-  t.deepEqual(await store.changesSince(), before);
+  t.deepEqual(await contentsOf(store), before);
   return error.problems.map((problem) => formatProblem(problem).replace(/^.*\//, ''));
 }
 

@@ -9,6 +9,7 @@ import { planDocuments } from '@signet/server/management/plan-documents';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { managementWorld, send } from '#support/management-world';
+import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 /* Rules that count on some hosts only, and rules that keep their case: through documents, cases, plans and the API. */
@@ -62,7 +63,7 @@ policies:
 test('what documents say of conditions and case is stored, compiled, and exported without a loss', async (t) => {
   const { store, documents } = await openWorld(t);
   await applyDocuments(store, documents({ d: everything }), { actor: 'a' }, { now });
-  const { domains } = await store.changesSince();
+  const { domains } = await contentsOf(store);
   const rules = domains[0]?.policies.map(({ name, version, caseSensitive, assertions }) => ({
     name,
     version,

@@ -7,6 +7,7 @@ import { planDocuments } from '@signet/server/management/plan-documents';
 import { parsePlanFile, planFileOf, plannedState } from '@signet/server/management/plan-file';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'local:jane' };
@@ -41,7 +42,7 @@ async function openWorld(t: ExecutionContext) {
 test('says what is created, changed and deleted, and whose access flips; changes nothing', async (t) => {
   const { store, documents } = await openWorld(t);
   await applyDocuments(store, documents({ 'catalog.yaml': catalog }), by, { now });
-  const before = await store.changesSince();
+  const before = await contentsOf(store);
   const changed = catalog
     .replace('[media.player]', '["media.*"]')
     .replace('{ action: "*", resource: movie, role: editor }', '{ action: read, resource: movie, role: editor }')
@@ -78,7 +79,7 @@ test('says what is created, changed and deleted, and whose access flips; changes
     ],
   );
   t.deepEqual(plan.state, before.state);
-  t.deepEqual(await store.changesSince(), before);
+  t.deepEqual(await contentsOf(store), before);
 });
 
 test('a plan of what is there already changes nothing', async (t) => {
@@ -103,12 +104,12 @@ test('apply refuses when the store or the documents moved since the plan', async
     instanceOf: PreconditionFailedError,
   });
   await applyDocuments(store, documents({ 'media.yaml': 'domain: media\n' }), by, { now });
-  const before = await store.changesSince();
+  const before = await contentsOf(store);
   await t.throwsAsync(applyDocuments(store, folder, by, { now, planned: plannedState(plan, folder) }), {
     instanceOf: PreconditionFailedError,
     message: 'the store changed since the plan: plan again',
   });
-  t.deepEqual(await store.changesSince(), before);
+  t.deepEqual(await contentsOf(store), before);
   const again = planFileOf((await planDocuments(store, folder, now)).state, folder);
   const applied = await applyDocuments(store, folder, by, { now, planned: plannedState(again, folder) });
   t.is(applied.domains[0]?.outcome, 'created');

@@ -8,6 +8,7 @@ import { readDocumentFolder } from '@signet/server/management/documents/read-fol
 import { planDocuments } from '@signet/server/management/plan-documents';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 /* Documents obey the rules of the management API: each refusal at its place, said by the plan before apply says it. */
@@ -34,11 +35,11 @@ async function openWorld(t: ExecutionContext) {
     applyDocuments(store, documents(files), by, { now, ...options });
   /** What both plan and apply say, after it was seen that nothing changed. */
   const refused = async (files: Files, options: Rules = {}) => {
-    const before = await store.changesSince();
+    const before = await contentsOf(store);
     const text = (problem: Parameters<typeof formatProblem>[0]) => formatProblem(problem).replace(/^.*\//, '');
     const planned = (await planDocuments(store, documents(files), now, options)).refusals.map(text);
     const error = await t.throwsAsync(apply(files, options), { instanceOf: InvalidDocumentError });
-    t.deepEqual(await store.changesSince(), before);
+    t.deepEqual(await contentsOf(store), before);
     t.deepEqual(error.problems.map(text), planned);
     return planned;
   };

@@ -10,6 +10,7 @@ import type { ExecutionContext } from 'ava';
 import test from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
+import { contentsOf } from '#support/store-contents';
 
 /** What version 0.1.0 published of the store that it wrote: of each domain the tags and the payload, of keys named `fixture-key`. */
 interface Published {
@@ -39,7 +40,7 @@ async function openUpgraded(t: ExecutionContext): Promise<Store> {
 }
 
 async function publishAll(store: Store): Promise<Published['bundles']> {
-  const { snapshot, problems } = compileSnapshot(undefined, await store.changesSince());
+  const { snapshot, problems } = compileSnapshot(undefined, await contentsOf(store));
   if (problems.length > 0) throw new Error('a domain cannot be compiled');
   const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const active = { token: undefined, bundle: undefined, accessToken: undefined, idToken: undefined };

@@ -1,7 +1,9 @@
 import { z } from 'zod';
 import type { DomainRecord } from '../../model/records.ts';
+import type { StoreContents } from '../../model/store.ts';
 import { registeredKey } from '../../registered-key.ts';
-import { compileSnapshot } from '../../snapshot/compile-snapshot.ts';
+import { SnapshotBuilder } from '../../snapshot/compile-snapshot.ts';
+import { runAtOnce } from '../../steps/steps.ts';
 import { withoutDnsNames } from '../../x509/naming.ts';
 import { type SealState, sealStateOf } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
@@ -38,14 +40,10 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
   const { faults: inFile, digest, seal, loss } = checkPages(file, await knownSchemas(), sealKey);
   const store = await openSqliteStore(file, { readonly: true, witness: 'ignored' });
   try {
-    const changes = await store.changesSince();
+    const { faults, notes, ...counts } = await store.everything(checkDomains);
     const audit = await store.verifyAudit();
-    const { problems } = compileSnapshot(undefined, changes);
-    const { epoch, counter } = changes.state;
     return {
-      epoch,
-      counter,
-      domains: changes.domains.length,
+      ...counts,
       auditRecords: audit.records,
       digest,
       seal,
@@ -54,18 +52,33 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
         ...(loss?.reason === 'behind' ? [loss.message] : []),
         ...checkCounts(file),
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
-        ...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`),
-        ...changes.domains.flatMap(unreadableKeys),
+        ...faults,
       ],
-      notes: [
-        // A store that was put aside has none either.
-        ...(loss?.reason === 'witness' ? [loss.message] : []),
-        ...changes.domains.filter(({ dnsForm }) => dnsForm === undefined).map(({ name }) => withoutDnsNames(name)),
-      ],
+      // A store that was put aside has none either.
+      notes: [...(loss?.reason === 'witness' ? [loss.message] : []), ...notes],
     };
   } finally {
     await store.close();
   }
+}
+
+/** Whether every domain can be used, and what an operator should know of some. */
+async function checkDomains({ state, domains, signingKeys }: StoreContents) {
+  const builder = new SnapshotBuilder(state);
+  const [keys, notes]: [string[], string[]] = [[], []];
+  let count = 0;
+  for await (const part of domains) {
+    for (const domain of part) {
+      runAtOnce(builder.addInSteps(domain));
+      keys.push(...unreadableKeys(domain));
+      if (domain.dnsForm === undefined) notes.push(withoutDnsNames(domain.name));
+    }
+    count += part.length;
+  }
+  const { problems } = builder.build(signingKeys);
+  const faults = [...problems.map(({ domain }) => `domain \`${domain}\` cannot be used`), ...keys];
+  const { epoch, counter } = state;
+  return { epoch, counter, domains: count, faults, notes };
 }
 
 function unreadableKeys({ name, services }: DomainRecord): string[] {
