@@ -4,7 +4,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import type { AssertionCount, ChangeContext, DomainContent, DomainRecord } from '../model/records.ts';
-import type { DomainExcerpt, MemberScope, Store, StoreReader, StoreTransaction } from '../model/store.ts';
+import type { DomainExcerpt, DomainScope, Store, StoreReader, StoreTransaction } from '../model/store.ts';
 import { notFollowed } from '../peers.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -67,8 +67,8 @@ export interface DomainEdit {
   readonly object: string;
   /** Whether only the policy of `sys.auth` gives the right. */
   readonly systemOnly?: boolean;
-  /** The members that the change has to do with. It sees no others, and leaves them as they are. */
-  readonly members: MemberScope;
+  /** What the change has to do with. It sees nothing else of the domain, and leaves it as it is. */
+  readonly scope: DomainScope;
   /** What the caller sees of the object, the base of its entity tag; undefined when there is none. */
   view(domain: DomainContent): unknown;
   /** How many assertions the domain would have: too many are refused before anything else is read. */
@@ -119,7 +119,7 @@ export async function changeDomain(
     await transaction.saveExcerpt(before, after);
     if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
     // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
-    const saved = await readForChange(transaction, edit.domain, edit.members);
+    const saved = await readForChange(transaction, edit.domain, edit.scope);
     await yieldToOthers();
     const view = saved && edit.view(saved.content);
     return { kind: 'done', created: !wasThere, view, warnings };
@@ -181,9 +181,9 @@ async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: C
     const counts = await reader.assertionCounts(edit.domain);
     checkAssertionCount(attributes, counts, edit.assertionsAfter(counts), deps.quotas);
   }
-  // A delegate's change is judged by the rules as well.
-  const withoutRules = isAdmin && edit.members.withoutRules === true;
-  const before = await readForChange(reader, edit.domain, { ...edit.members, withoutRules });
+  // A delegate's change is judged by everything that gives authority.
+  const scope = isAdmin ? edit.scope : { ...edit.scope, lists: 'all' as const, policies: true, services: true };
+  const before = await readForChange(reader, edit.domain, scope);
   if (before === undefined) throw new UnknownDomainError(edit.domain);
   request.onRead?.(before.content);
   await yieldToOthers();

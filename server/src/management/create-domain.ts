@@ -14,7 +14,6 @@ import {
 } from './change-domain.ts';
 import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
 import { checkDeletable, domainView } from './edits/edit-domains.ts';
-import { noMembers } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
 import { checkPlantedKeys } from './planted-keys.ts';
@@ -35,7 +34,7 @@ export async function createDomain(
   const check = async (reader: StoreReader) => {
     const current = await asOf(deps, reader);
     requireOperator(current, request, content.name);
-    if ((await reader.excerpt(content.name, noMembers)) !== undefined)
+    if ((await reader.attributes(content.name)) !== undefined)
       throw new ConflictError(`domain \`${content.name}\` exists already`);
     requireReason(content, request.context);
     checkQuotas(undefined, content, deps.quotas);
@@ -68,7 +67,7 @@ export async function deleteDomain(
 ): Promise<ChangeOutcome> {
   const check = async (reader: StoreReader) => {
     const current = await asOf(deps, reader);
-    const domain = (await reader.excerpt(name, noMembers))?.content;
+    const domain = await reader.attributes(name);
     if (domain === undefined) throw new UnknownDomainError(name);
     requireOperator(current, request, name);
     requireReason(domain, request.context);

@@ -1,9 +1,12 @@
-import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainName, GroupName } from '@signet/policy-engine/names';
 import type { DomainRecord } from '../model/records.ts';
-import type { DomainExcerpt, MemberScope, StoreReader } from '../model/store.ts';
+import type { DomainExcerpt, DomainScope, StoreReader } from '../model/store.ts';
 
-/** For changes that have nothing to do with members. */
-export const noMembers: MemberScope = { roles: [], groups: [], names: [] };
+/** A whole domain without its members. */
+export const noMembers: DomainScope = { roles: [], groups: [], names: [] };
+
+/** The attributes of a domain alone. */
+export const attributes: DomainScope = { ...noMembers, lists: [], policies: false, services: false };
 
 /**
  * The domain with the members that a change in `scope` is judged by. Whoever touches an administrator needs to see all of them, with
@@ -12,24 +15,29 @@ export const noMembers: MemberScope = { roles: [], groups: [], names: [] };
 export async function readForChange(
   reader: StoreReader,
   name: DomainName,
-  scope: MemberScope,
+  scope: DomainScope,
 ): Promise<DomainExcerpt | undefined> {
   const excerpt = await reader.excerpt(name, scope);
   const [role] = administratorRoles(excerpt);
   if (role === undefined || role.members.length === 0) return excerpt;
   const roles = [...scope.roles.filter((other) => other !== role.name), role.name];
   const whole = await reader.excerpt(name, { ...scope, roles });
-  const members = new Set(administratorRoles(whole).flatMap((admin) => admin.members.map((member) => member.name)));
-  const groups = (whole?.content.groups ?? [])
-    .map((group) => group.name)
-    .filter((group) => scope.groups.includes(group) || members.has(`${name}:group.${group}`));
+  const members = administratorRoles(whole).flatMap((admin) => admin.members.map((member) => member.name));
+  const groups = [...new Set([...scope.groups, ...ownGroups(name, members)])];
   return groups.length === scope.groups.length ? whole : await reader.excerpt(name, { ...scope, roles, groups });
+}
+
+/** The groups of the domain that are among these members. */
+export function ownGroups(domain: DomainName, members: readonly string[]): GroupName[] {
+  const prefix = `${domain}:group.`;
+  // Parsed with the member.
+  return members.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length) as GroupName);
 }
 
 /** The domain with all of its members. */
 export async function readWhole(reader: StoreReader, name: DomainName): Promise<DomainExcerpt | undefined> {
   const content = await reader.domain(name);
-  return content && { content, otherMembers: 0, withoutRules: false };
+  return content && { content, otherMembers: 0 };
 }
 
 function administratorRoles(excerpt: DomainExcerpt | undefined): readonly DomainRecord['roles'][number][] {

@@ -5,6 +5,7 @@ import type { DomainContent } from '../model/records.ts';
 import type { Membership, StoreReader, StoreTransaction } from '../model/store.ts';
 import { formTaken } from '../store/names.ts';
 import { serverPrincipal } from '../x509/own-identity.ts';
+import { attributes } from './member-scope.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
 
 /* What a change does to names: two domains with one form in DNS, names that come back, and names that others go on to list. */
@@ -216,7 +217,7 @@ export function withoutMembers<Content extends DomainContent>(content: Content, 
 export async function removeMemberships(transaction: StoreTransaction, names: readonly string[]): Promise<void> {
   const found = await transaction.memberships(names);
   for (const domain of new Set(found.map((membership) => membership.domain))) {
-    const excerpt = await transaction.excerpt(domain, { roles: [], groups: [], names, withoutRules: true });
+    const excerpt = await transaction.excerpt(domain, { ...attributes, names });
     if (excerpt !== undefined) await transaction.saveExcerpt(excerpt, withoutMembers(excerpt.content, names));
   }
 }

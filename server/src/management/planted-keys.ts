@@ -2,17 +2,17 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
 import type { DomainContent, MemberRecord, ServiceKeyRecord, ServiceRecord } from '../model/records.ts';
-import type { DelegatedKey, MemberScope, MemberSearch, StoreReader } from '../model/store.ts';
+import type { DelegatedKey, DomainScope, MemberSearch, StoreReader } from '../model/store.ts';
 import { diffLists } from '../store/diff-domains.ts';
 import { groupBy } from '../store/row-values.ts';
 import { powerIn } from './managers.ts';
-import { noMembers } from './member-scope.ts';
+import { attributes } from './member-scope.ts';
 import type { Sees } from './name-safeguards.ts';
 import type { SafeguardFault } from './safeguard-fault.ts';
 
 /** Where other domains are found, as the change leaves them. */
 export interface PlantedKeysReader extends Pick<StoreReader, 'delegatedKeys' | 'domainsWithMember'> {
-  excerpt(name: DomainName, scope: MemberScope): Promise<{ readonly content: DomainContent } | undefined>;
+  excerpt(name: DomainName, scope: DomainScope): Promise<{ readonly content: DomainContent } | undefined>;
 }
 
 type Reader = PlantedKeysReader;
@@ -140,7 +140,7 @@ async function raisedEntries(
   const [is, was] = [powerIn(after), powerIn(before, false)];
   const roles = after.roles.map(({ name }) => name).filter((name) => is(name) && !was(name));
   if (roles.length === 0) return [];
-  const stored = await reader.excerpt(after.name, { ...noMembers, roles });
+  const stored = await reader.excerpt(after.name, { ...attributes, roles });
   const wanted = new Set(roles);
   return (stored?.content.roles ?? [])
     .filter(({ name }) => wanted.has(name))
@@ -150,7 +150,7 @@ async function raisedEntries(
 /** The domain with its policies, which a change of members may not have read. */
 async function withRules(after: DomainContent, reader: Reader): Promise<DomainContent> {
   if (after.policies.length > 0) return after;
-  const stored = await reader.excerpt(after.name, noMembers);
+  const stored = await reader.excerpt(after.name, { ...attributes, policies: true });
   return { ...after, policies: stored?.content.policies ?? [] };
 }
 
@@ -208,7 +208,7 @@ async function groupMembers(
   for (const [domain, ofDomain] of groupBy([...new Set(names)], domainOf)) {
     const groups = ofDomain.map((full) => full.slice(`${domain}:group.`.length) as GroupName);
     const wanted = new Set<string>(groups);
-    const scope = { ...noMembers, groups, withoutRules: true };
+    const scope = { ...attributes, groups };
     const stored = await reader.excerpt(domainOf(`${domain}:`), scope);
     const sides = domain === after.name ? [stored?.content, after] : [stored?.content];
     for (const { name, members } of sides.flatMap((side) => side?.groups ?? [])) {
@@ -235,7 +235,7 @@ function authorityBy(after: DomainContent, reader: Reader): (entry: Entry) => Pr
   const ofGroup = async (group: string) => {
     if (isInPower(after, isPowerful, group)) return true;
     for (const name of await reader.domainsWithMember({ names: [group], prefixes: [] })) {
-      const user = await reader.excerpt(name, { ...noMembers, names: [group] });
+      const user = await reader.excerpt(name, { ...attributes, names: [group], policies: true });
       if (user === undefined) continue;
       if (isInPower(user.content, name === after.name ? isPowerful : powerIn(user.content), group)) return true;
     }

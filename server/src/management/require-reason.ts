@@ -11,7 +11,7 @@ export function parseReason(text: string): string {
 }
 
 /** Throws `InvalidRequestError` when the domain wants to know why it is changed. */
-export function requireReason(domain: DomainContent, context: ChangeContext): void {
+export function requireReason(domain: Pick<DomainContent, 'name' | 'requireReason'>, context: ChangeContext): void {
   if (domain.requireReason !== true || (context.reason ?? '').trim() !== '') return;
   throw new InvalidRequestError(`domain \`${domain.name}\` asks for a reason: reason is missing`);
 }

@@ -2,10 +2,10 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, fullRoleName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, InvalidRequestError } from '../errors.ts';
 import type { DomainContent, MemberRecord } from '../model/records.ts';
-import type { StoreReader } from '../model/store.ts';
+import type { DomainScope, StoreReader } from '../model/store.ts';
 import { isBelowUser } from '../snapshot/snapshot.ts';
 import { RoleNames } from './documents/role-names.ts';
-import { noMembers } from './member-scope.ts';
+import { attributes } from './member-scope.ts';
 import { findNameFaults, type NameOptions, type NameRules, type Sees } from './name-safeguards.ts';
 import { faultOf, type GroupNames, groupNames, newMembers, newReferences, type Reference } from './new-references.ts';
 import { systemDomain } from './rights.ts';
@@ -42,6 +42,8 @@ export async function checkSafeguards(
   await checkReferences(newReferences(before, after), after, options);
 }
 
+const listsAlone: DomainScope = { ...attributes, lists: 'all' };
+
 /** Each domain is read once, however many of its groups are named. */
 async function checkReferences(
   references: readonly Reference[],
@@ -54,7 +56,8 @@ async function checkReferences(
     if (index % decisionsAtOnce === 0) await yieldToOthers();
     requireConsent(reference, after.name, options);
     const { domain } = reference;
-    if (!owners.has(domain)) owners.set(domain, groupNames((await options.reader.excerpt(domain, noMembers))?.content));
+    if (!owners.has(domain))
+      owners.set(domain, groupNames((await options.reader.excerpt(domain, listsAlone))?.content));
     const missing = faultOf(reference, owners.get(domain));
     if (missing !== undefined) throw missing.error;
   }

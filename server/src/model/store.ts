@@ -24,13 +24,11 @@ export interface SaveOutcome {
   readonly version: number;
 }
 
-/** A domain that was read in part. */
+/** A domain that was read in part: what was not read is left out of it. */
 export interface DomainExcerpt {
   readonly content: DomainRecord;
   /** How many members of roles and groups are not in `content`. */
   readonly otherMembers: number;
-  /** Whether policies and services are not in it either. */
-  readonly withoutRules: boolean;
 }
 
 /** Members of roles or groups: those of these names, and those whose names begin so. */
@@ -72,7 +70,7 @@ export interface StoreReader {
   /** Whether the domain is as it was in that state; false also where that cannot be told. */
   isUnchanged(name: DomainName, since: StoreState): Promise<boolean>;
   /** As much of the domain as the scope says. */
-  excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined>;
+  excerpt(name: DomainName, scope: DomainScope): Promise<DomainExcerpt | undefined>;
   /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
   memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]>;
   /** The services of those of the domains that exist. */
@@ -215,13 +213,18 @@ export interface FormHolder {
   readonly deleted: boolean;
 }
 
-/** What of a domain is read: the members of whole roles and groups, and those of some names wherever they are. */
-export interface MemberScope {
+/** What of a domain is read beside its attributes. */
+export interface DomainScope {
+  /** Roles and groups with all of their members. */
   readonly roles: readonly RoleName[];
   readonly groups: readonly GroupName[];
+  /** Members of these names, in whatever role or group. */
   readonly names: readonly string[];
-  /** Whether policies and services stay out of it as well. */
-  readonly withoutRules?: boolean;
+  /** Roles and groups beside those, without further members; default: all of them. */
+  readonly lists?: 'all' | readonly ListKey[];
+  /** Default: true. */
+  readonly policies?: boolean;
+  readonly services?: boolean;
 }
 
 /** A role or a group. */

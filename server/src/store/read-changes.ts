@@ -87,6 +87,8 @@ async function readPatch(
   if (changes.names === 'all' || changes.names.size > maxNames) return undefined;
   const { sameModel, sameRules } = changes;
   const names = [...changes.names].sort();
-  const excerpt = await readExcerpt(db, domain, { roles: [], groups: [], names, withoutRules: sameRules });
+  const lists = sameModel ? [] : 'all';
+  const scope = { roles: [], groups: [], names, lists, policies: !sameRules, services: !sameRules } as const;
+  const excerpt = await readExcerpt(db, domain, scope);
   return excerpt && { names, sameModel, sameRules, excerpt: excerpt.content };
 }

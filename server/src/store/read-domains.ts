@@ -20,16 +20,24 @@ import {
   type StoredAssertion,
   type StoredPolicy,
 } from '../model/records.ts';
-import type { DomainExcerpt, MemberScope } from '../model/store.ts';
+import type { DomainExcerpt, DomainScope, ListKey } from '../model/store.ts';
 import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './database-schema.ts';
-import { fullNameOf, type ListedMembers, readAllMembers, readScopedMembers, rowsAPage } from './read-members.ts';
-import { groupBy, optional } from './row-values.ts';
+import {
+  countMembers,
+  fullNameOf,
+  type ListedMembers,
+  readAllMembers,
+  readScopedMembers,
+  rowsAPage,
+} from './read-members.ts';
+import { chunks, groupBy, optional } from './row-values.ts';
+
+const valuesAStatement = 500;
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
 export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {
   if (names.length === 0) return [];
-  const { records } = await readRecords(db, names, await readAllMembers(db, names));
-  return records;
+  return readRecords(db, names, await readAllMembers(db, names), everything);
 }
 
 /** Reads what the domain is without what it consists of. */
@@ -52,34 +60,51 @@ function selectAccounts(db: Kysely<Schema>, names: readonly string[]) {
 export async function readExcerpt(
   db: Kysely<Schema>,
   name: string,
-  scope: MemberScope,
+  scope: DomainScope,
 ): Promise<DomainExcerpt | undefined> {
   const scoped = await readScopedMembers(db, name, scope);
-  const { records, members } = await readRecords(db, [name], scoped, scope.withoutRules);
-  const [content] = records;
+  const [content] = await readRecords(db, [name], scoped, partsOf(name, scope, scoped));
   if (content === undefined) return undefined;
   const shown = [...content.roles, ...content.groups].reduce((sum, list) => sum + list.members.length, 0);
-  return { content, otherMembers: members - shown, withoutRules: scope.withoutRules === true };
+  return { content, otherMembers: (await countMembers(db, name)) - shown };
+}
+
+/** What is read of domains beside their attributes and members. */
+interface Parts {
+  /** Roles and groups of these full names; absent: all of them. */
+  readonly lists?: ReadonlySet<string>;
+  readonly policies: boolean;
+  readonly services: boolean;
+}
+
+const everything: Parts = { policies: true, services: true };
+
+function partsOf(domain: string, scope: DomainScope, members: ListedMembers): Parts {
+  const { roles, groups, lists = 'all', policies = true, services = true } = scope;
+  if (lists === 'all') return { policies, services };
+  const wanted: readonly ListKey[] = [
+    ...lists,
+    ...roles.map((name) => ({ kind: 'role', domain, name }) as const),
+    ...groups.map((name) => ({ kind: 'group', domain, name }) as const),
+  ];
+  return { lists: new Set([...members.keys(), ...wanted.map(fullNameOf)]), policies, services };
 }
 
 const none: ReadonlyMap<string, never[]> = new Map();
 
-/** The domains with the given members, and how many members there are in all. */
 async function readRecords(
   db: Kysely<Schema>,
   names: readonly string[],
   members: ListedMembers,
-  withoutRules = false,
-): Promise<{ readonly records: DomainRecord[]; readonly members: number }> {
+  parts: Parts,
+): Promise<DomainRecord[]> {
   const rows = await selectDomains(db, names).execute();
   const accounts = await selectAccounts(db, names).execute();
-  const roleRows = await db.selectFrom('roles').selectAll().where('domain', 'in', names).orderBy('name').execute();
-  const groupRows = await db.selectFrom('groups').selectAll().where('domain', 'in', names).orderBy('name').execute();
-  const roles = collect(roleRows, (row) => roleRecord(row, members));
-  const groups = collect(groupRows, (row) => groupRecord(row, members));
-  const policies = withoutRules ? none : await readPolicies(db, names);
-  const services = withoutRules ? none : await readServices(db, names);
-  const records = rows.map((row) => ({
+  const roles = collect(await readLists(db, 'roles', names, parts), (row) => roleRecord(row, members));
+  const groups = collect(await readLists(db, 'groups', names, parts), (row) => groupRecord(row, members));
+  const policies = parts.policies ? await readPolicies(db, names) : none;
+  const services = parts.services ? await readServices(db, names) : none;
+  return rows.map((row) => ({
     ...domainFields(row),
     ...optional('awsAccount', accounts.find((account) => account.domain === row.name)?.account ?? null),
     roles: roles.get(row.name) ?? [],
@@ -88,7 +113,28 @@ async function readRecords(
     services: services.get(row.name)?.map(({ service }) => service) ?? [],
     ...servicesFrom(services.get(row.name) ?? []),
   }));
-  return { records, members: [...roleRows, ...groupRows].reduce((sum, row) => sum + row.member_count, 0) };
+}
+
+async function readLists<Table extends 'roles' | 'groups'>(
+  db: Kysely<Schema>,
+  table: Table,
+  domains: readonly string[],
+  { lists }: Parts,
+): Promise<Selectable<Schema[Table]>[]> {
+  const rows = db.selectFrom<'roles' | 'groups'>(table).selectAll().where('domain', 'in', domains).orderBy('name');
+  if (lists === undefined) return (await rows.execute()) as Selectable<Schema[Table]>[];
+  const found: unknown[] = [];
+  for (const part of chunks([...lists].flatMap((list) => shortName(table, list)).sort(), valuesAStatement)) {
+    found.push(...(await rows.where('name', 'in', part).execute()));
+  }
+  return found as Selectable<Schema[Table]>[];
+}
+
+/** The name of a role or group without its domain; nothing for one of the other kind. */
+function shortName(table: 'roles' | 'groups', list: string): string[] {
+  const kind = table === 'roles' ? ':role.' : ':group.';
+  const at = list.indexOf(kind);
+  return at < 0 ? [] : [list.slice(at + kind.length)];
 }
 
 const quotasSchema = z.partialRecord(z.enum(quotaKinds), z.int());

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import type { MemberRecord } from '../model/records.ts';
-import type { ListKey, MemberScope } from '../model/store.ts';
+import type { DomainScope, ListKey } from '../model/store.ts';
 import type { MembersTable, Schema } from './database-schema.ts';
 import { chunks, optional } from './row-values.ts';
 
@@ -34,7 +34,7 @@ export async function readAllMembers(db: Kysely<Schema>, domains: readonly strin
 export async function readScopedMembers(
   db: Kysely<Schema>,
   domain: string,
-  { roles, groups, names }: MemberScope,
+  { roles, groups, names }: DomainScope,
 ): Promise<ListedMembers> {
   const lists: MutableLists = new Map();
   const whole: readonly ListKey[] = [
@@ -62,6 +62,16 @@ export async function readMemberPage(
 ): Promise<MemberRecord[]> {
   const list = inOrder(db).where('domain', '=', domain).where('kind', '=', kind).where('list', '=', name);
   return (await list.where('member', '>', after).limit(limit).execute()).map(memberRecord);
+}
+
+/** How many members the roles and groups of a domain have. */
+export async function countMembers(db: Kysely<Schema>, domain: string): Promise<number> {
+  let count = 0;
+  for (const table of ['roles', 'groups'] as const) {
+    const sum = db.selectFrom(table).select((select) => select.fn.sum<number | null>('member_count').as('members'));
+    count += (await sum.where('domain', '=', domain).executeTakeFirst())?.members ?? 0;
+  }
+  return count;
 }
 
 /** The domains that have members, a page in each batch; who has more than a page is alone. */

@@ -12,10 +12,10 @@ import type { SnapshotSource } from '../model/snapshot-source.ts';
 import type {
   DelegatedKey,
   DomainExcerpt,
+  DomainScope,
   EndedName,
   FormHolder,
   ListKey,
-  MemberScope,
   MemberSearch,
   Membership,
   StoreReader,
@@ -75,7 +75,7 @@ export class KyselyStoreReader implements StoreReader {
     return isUnchanged(this.#db, name, since, this.#state);
   }
 
-  excerpt(name: DomainName, scope: MemberScope): Promise<DomainExcerpt | undefined> {
+  excerpt(name: DomainName, scope: DomainScope): Promise<DomainExcerpt | undefined> {
     return readExcerpt(this.#db, name, scope);
   }
 

@@ -1,7 +1,7 @@
 import { parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
 import { noMembers, readForChange, readWhole } from '@signet/server/management/member-scope';
 import type { DomainContent } from '@signet/server/model/records';
-import type { MemberScope } from '@signet/server/model/store';
+import type { DomainScope } from '@signet/server/model/store';
 import test from 'ava';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 
@@ -18,7 +18,7 @@ const usual: DomainSketch = {
 function readerOf(sketch: DomainSketch | undefined) {
   const asked: string[] = [];
   const content = sketch && domainContent(sketch);
-  const inScope = ({ roles, groups, names }: MemberScope): DomainContent | undefined => {
+  const inScope = ({ roles, groups, names }: DomainScope): DomainContent | undefined => {
     const cut = <List extends DomainContent['roles'][number] | DomainContent['groups'][number]>(
       list: List,
       whole: readonly string[],
@@ -35,10 +35,10 @@ function readerOf(sketch: DomainSketch | undefined) {
     );
   };
   const reader = {
-    excerpt: async (_: unknown, scope: MemberScope) => {
+    excerpt: async (_: unknown, scope: DomainScope) => {
       asked.push(`roles ${scope.roles.join()} groups ${scope.groups.join()} names ${scope.names.join()}`);
       const part = inScope(scope);
-      return part && { content: part, otherMembers: 1, withoutRules: false };
+      return part && { content: part, otherMembers: 1 };
     },
     domain: async () => content,
   };
@@ -48,7 +48,7 @@ function readerOf(sketch: DomainSketch | undefined) {
 const cases: readonly (readonly [
   note: string,
   sketch: DomainSketch | undefined,
-  scope: MemberScope,
+  scope: DomainScope,
   asked: readonly string[],
 ])[] = [
   ['nobody', usual, noMembers, ['roles  groups  names ']],
@@ -82,7 +82,7 @@ const cases: readonly (readonly [
     [
       'roles admin,reader groups crew names ',
       'roles reader,admin groups crew names ',
-      'roles reader,admin groups chiefs,crew names ',
+      'roles reader,admin groups crew,chiefs names ',
     ],
   ],
   [

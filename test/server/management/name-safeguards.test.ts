@@ -357,7 +357,7 @@ test('members are taken out of every role and group, each domain once, and only 
     [...content.roles, ...content.groups].map(({ members }) => members.map(({ name }) => name));
   t.deepEqual(left(withoutMembers(far, ['media.web'])), [['media.api'], [], ['user.ann']]);
   const saved: unknown[] = [];
-  const excerpt = { content: far, otherMembers: 0, withoutRules: true } as unknown as DomainExcerpt;
+  const excerpt = { content: far, otherMembers: 0 } as unknown as DomainExcerpt;
   await removeMemberships(
     {
       memberships: readerOf({

@@ -186,7 +186,7 @@ test('a domain is read once, however many of its groups become members', async (
   const reader = {
     excerpt: async (name: string) => {
       asked.push(name);
-      return { content: far, otherMembers: 0, withoutRules: false };
+      return { content: far, otherMembers: 0 };
     },
     formHolder: async () => undefined,
     endedNames: async () => [],
@@ -202,8 +202,7 @@ test('a domain is read once, however many of its groups become members', async (
 async function refusal(members: readonly string[], seen: readonly string[] = [], after: DomainSketch = {}) {
   const far = domainContent('far', { groups: { crew: [] } });
   const reader = {
-    excerpt: async (name: string) =>
-      name === 'far' ? { content: far, otherMembers: 0, withoutRules: false } : undefined,
+    excerpt: async (name: string) => (name === 'far' ? { content: far, otherMembers: 0 } : undefined),
     formHolder: async () => undefined,
     endedNames: async () => [],
     memberships: async () => [],

@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
 import type { DomainContent, DomainRecord, MemberRecord } from '@signet/server/model/records';
-import type { MemberScope, Store, StoreChanges, StoreState } from '@signet/server/model/store';
+import type { DomainScope, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
@@ -17,12 +17,12 @@ interface World {
   readonly store: Store;
   save(sketch: DomainSketch): Promise<unknown>;
   /** Changes the excerpt of domain `a`. */
-  change(scope: Partial<MemberScope>, edit: (content: DomainRecord) => DomainContent): Promise<unknown>;
+  change(scope: Partial<DomainScope>, edit: (content: DomainRecord) => DomainContent): Promise<unknown>;
   /** Role or group to the number of members that stands beside it. */
   counts(): unknown;
 }
 
-const scopeOf = (scope: Partial<MemberScope>): MemberScope => ({ roles: [], groups: [], names: [], ...scope });
+const scopeOf = (scope: Partial<DomainScope>): DomainScope => ({ roles: [], groups: [], names: [], ...scope });
 
 async function openWorld(t: ExecutionContext, sketch: DomainSketch = {}): Promise<World> {
   const file = join(temporaryFolder(t), 'signet.db');
@@ -71,7 +71,7 @@ const sketch: DomainSketch = {
   rules: ['allow read thing reader'],
 };
 
-const excerpts: readonly [string, Partial<MemberScope>, Record<string, readonly string[]>][] = [
+const excerpts: readonly [string, Partial<DomainScope>, Record<string, readonly string[]>][] = [
   ['nothing', {}, { admin: [], reader: [], writer: [], other: [], team: [] }],
   ['one name', { names: ['m.b'] }, { admin: [], reader: ['m.b'], writer: ['m.b'], other: [], team: ['m.b'] }],
   [
@@ -102,12 +102,59 @@ for (const [note, scope, shown] of excerpts) {
   });
 }
 
-test('an excerpt without rules has no policies and services, and a change of it leaves them', async (t) => {
+const parts: readonly [
+  string,
+  Partial<DomainScope>,
+  readonly string[],
+  readonly [policies: number, services: number],
+][] = [
+  ['everything', {}, ['admin', 'reader', 'writer', 'other', 'team'], [1, 1]],
+  [
+    'neither policies nor services',
+    { policies: false, services: false },
+    ['admin', 'reader', 'writer', 'other', 'team'],
+    [0, 0],
+  ],
+  ['no list', { lists: [], policies: false }, [], [0, 1]],
+  ['the lists of a name', { lists: [], names: ['m.b'], services: false }, ['reader', 'writer', 'team'], [1, 0]],
+  [
+    'whole lists',
+    { lists: [], roles: [parseRoleName('writer')], groups: [parseGroupName('other')] },
+    ['writer', 'other'],
+    [1, 1],
+  ],
+  [
+    'lists without members, one of which is not there',
+    {
+      lists: [
+        { kind: 'role', domain: a, name: 'reader' },
+        { kind: 'group', domain: a, name: 'reader' },
+      ],
+    },
+    ['reader'],
+    [1, 1],
+  ],
+];
+for (const [note, scope, lists, [policies, services]] of parts) {
+  test(`an excerpt of ${note} has nothing else, and counts the members that it does not show`, async (t) => {
+    const { store } = await openWorld(t, { ...sketch, services: ['api'] });
+    const excerpt = await store.view((reader) => reader.excerpt(a, scopeOf(scope)));
+    const { roles = [], groups = [] } = excerpt?.content ?? {};
+    const all = [...roles, ...groups];
+    t.deepEqual(
+      all.map(({ name }) => String(name)),
+      lists,
+    );
+    t.deepEqual([excerpt?.content.policies.length, excerpt?.content.services.length], [policies, services]);
+    t.is(excerpt?.otherMembers, 9 - all.flatMap(({ members }) => members).length);
+  });
+}
+
+test('a change of an excerpt leaves what it does not show', async (t) => {
   const { store, change } = await openWorld(t, { ...sketch, services: ['api'] });
   const before = await store.domain(a);
-  const scope = scopeOf({ names: ['m.x'], withoutRules: true });
-  const excerpt = await store.view((reader) => reader.excerpt(a, scope));
-  t.deepEqual([excerpt?.withoutRules, excerpt?.content.policies, excerpt?.content.services], [true, [], []]);
+  const list = { kind: 'role', domain: a, name: 'reader' } as const;
+  const scope = scopeOf({ names: ['m.x'], lists: [list], policies: false, services: false });
   await change(scope, (content) => withMembers(content, 'reader', [{ name: 'm.x', disabled: false }]));
   const after = await store.domain(a);
   t.deepEqual([after?.policies, after?.services], [before?.policies, before?.services]);

@@ -11,6 +11,7 @@ import {
   scopeOfList,
 } from '../../management/edits/edit-member-lists.ts';
 import { memberShape } from '../../management/export-domain.ts';
+import { attributes } from '../../management/member-scope.ts';
 import { readPage } from '../../management/paging.ts';
 import type { MemberRecord } from '../../model/records.ts';
 import { bodyJson } from '../body.ts';
@@ -47,7 +48,7 @@ export function mountMemberListRoutes(
     manages('manage_members', objectOf[kind]),
   ];
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const domain = await viewedDomain(deps, ctx);
+    const domain = await viewedDomain(deps, ctx, 'domain', { ...attributes, lists: 'all' });
     const names = (kind === 'role' ? domain.roles : domain.groups).map(({ name }) => name);
     await answerPage(deps, ctx, names, (name) => name);
   });
@@ -61,7 +62,7 @@ export function mountMemberListRoutes(
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
   routes.get(`${one}/members`, view, async (ctx) => {
     const path = pathOf(ctx);
-    requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`), path);
+    requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`, { ...attributes, lists: [path] }), path);
     const read = async (after: string, limit: number) => {
       const members = await deps.store.view((reader) => reader.memberPage(path, after, limit));
       lookedAt(ctx, 'row', members.length);

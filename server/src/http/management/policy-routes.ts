@@ -11,12 +11,16 @@ import {
   putPolicy,
   putVersion,
 } from '../../management/edits/edit-policies.ts';
+import { attributes } from '../../management/member-scope.ts';
+import type { DomainScope } from '../../model/store.ts';
 import { bodyJson } from '../body.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, views } from './path-rights.ts';
 import { answerChange, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
+
+const policies: DomainScope = { ...attributes, policies: true };
 
 /** Policies, their versions, and the rules in these. */
 export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
@@ -25,12 +29,12 @@ export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRout
   const version = `${one}/versions/:version`;
   const manage = manages('manage_policies', objectOf.policy);
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const names = new Set((await viewedDomain(deps, ctx)).policies.map(({ name }) => name));
+    const names = new Set((await viewedDomain(deps, ctx, 'domain', policies)).policies.map(({ name }) => name));
     await answerPage(deps, ctx, [...names], (name) => name);
   });
   routes.get(one, views(objectOf.policy), async (ctx) => {
     const path = pathOf(ctx);
-    const view = policyView(await viewedDomain(deps, ctx, `policy.${path.name}`), path);
+    const view = policyView(await viewedDomain(deps, ctx, `policy.${path.name}`, policies), path);
     if (view === undefined) throw new NotFoundError('there is no such policy');
     await answerView(ctx, view);
   });

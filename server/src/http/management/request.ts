@@ -8,7 +8,7 @@ import {
   type DomainEdit,
   entityTagInSteps,
 } from '../../management/change-domain.ts';
-import { noMembers } from '../../management/member-scope.ts';
+import { attributes } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
@@ -128,18 +128,18 @@ export async function answerView(ctx: RouteContext, view: unknown): Promise<void
 }
 
 /**
- * The stored domain with no other members than those of the scope, for somebody who may look at it: at all of it, or at `object`. Throws
- * `UnknownDomainError`, `ForbiddenError`.
+ * As much of the stored domain as the scope says, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`,
+ * `ForbiddenError`.
  */
 export async function viewedDomain(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
   object = 'domain',
-  members = noMembers,
+  scope = attributes,
 ): Promise<DomainRecord> {
   const caller = requireIdentity(ctx).name;
   const name = domainOf(ctx);
-  const excerpt = await deps.store.view((reader) => reader.excerpt(name, members));
+  const excerpt = await deps.store.view((reader) => reader.excerpt(name, scope));
   if (excerpt === undefined) throw new UnknownDomainError(name);
   lookedAt(ctx, 'row', rowsOf(excerpt.content));
   requireView(deps, caller, name, object);
@@ -150,9 +150,9 @@ export async function viewedDomain(
 export async function answerObject(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
-  { object, members, view }: Pick<DomainEdit, 'object' | 'members' | 'view'>,
+  { object, scope, view }: Pick<DomainEdit, 'object' | 'scope' | 'view'>,
 ): Promise<void> {
-  const found = view(await viewedDomain(deps, ctx, object, members));
+  const found = view(await viewedDomain(deps, ctx, object, scope));
   if (found === undefined) throw new NotFoundError('there is no such object');
   await answerView(ctx, found);
 }

@@ -6,6 +6,7 @@ import {
   putKey,
   putService,
   type ServicePath,
+  services,
   serviceView,
 } from '../../management/edits/edit-services.ts';
 import { bodyJson } from '../body.ts';
@@ -25,12 +26,12 @@ export function mountServiceRoutes(routes: ManagementRoutes, deps: ManagementRou
   const manage = manages('manage_services', objectOf.service);
   const keys = manages('manage_keys', objectOf.service);
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const names = (await viewedDomain(deps, ctx)).services.map(({ name }) => name);
+    const names = (await viewedDomain(deps, ctx, 'domain', services)).services.map(({ name }) => name);
     await answerPage(deps, ctx, names, (name) => name);
   });
   routes.get(one, view, async (ctx) => {
     const path = pathOf(ctx);
-    const view = serviceView(await viewedDomain(deps, ctx, `service.${path.name}`), path);
+    const view = serviceView(await viewedDomain(deps, ctx, `service.${path.name}`, services), path);
     if (view === undefined) throw new NotFoundError('there is no such service');
     await answerView(ctx, view);
   });

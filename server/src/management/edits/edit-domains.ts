@@ -1,19 +1,21 @@
 import { type DomainName, parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
-import type { DomainContent, DomainRecord } from '../../model/records.ts';
+import type { DomainContent } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { definedOnly } from '../documents/parse-document.ts';
 import { list, strict } from '../documents/strict.ts';
-import { noMembers } from '../member-scope.ts';
+import { attributes } from '../member-scope.ts';
 import { type Quotas, quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
 
+type DomainFields = Omit<DomainContent, 'roles' | 'groups' | 'policies' | 'services'>;
+
 /** What a domain says of itself, as the API shows it. */
-export function domainView(domain: DomainContent): Record<string, unknown> {
+export function domainView(domain: DomainFields): Record<string, unknown> {
   return {
     name: domain.name,
     ...(domain.description === undefined ? {} : { description: domain.description }),
@@ -61,7 +63,7 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
-    members: noMembers,
+    scope: attributes,
     view: domainView,
     apply: ({ description: _old, requireReason: _was, ...content }) => ({
       ...content,
@@ -73,7 +75,7 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
 }
 
 /** Whether a domain may be deleted: it is disabled already, and not the one that everything hangs on. Throws `ConflictError`. */
-export function checkDeletable(domain: DomainRecord): void {
+export function checkDeletable(domain: DomainFields): void {
   if (domain.name === systemDomain) throw new ConflictError(`domain \`${systemDomain}\` cannot be deleted`);
   if (domain.enabled) throw new ConflictError(`domain \`${domain.name}\` must be disabled before it is deleted`);
 }
@@ -85,14 +87,14 @@ export function putLimits(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
-    members: noMembers,
+    scope: attributes,
     view: ({ limits: shown }) => shown,
     apply: (content) => ({ ...content, limits }),
   };
 }
 
 /** The quotas of a domain: those in force, and which of them are its own. */
-export function quotasView(content: DomainContent, quotas: Quotas): Record<string, unknown> {
+export function quotasView(content: DomainFields, quotas: Quotas): Record<string, unknown> {
   return { inForce: quotasInForce(content, quotas), own: content.quotas ?? {} };
 }
 
@@ -104,7 +106,7 @@ export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): Do
     right: 'manage_domain',
     object: 'domain',
     systemOnly: true,
-    members: noMembers,
+    scope: attributes,
     view: (content) => quotasView(content, quotas),
     apply: ({ quotas: _old, ...content }) => ({ ...content, ...(Object.keys(own).length > 0 && { quotas: own }) }),
   };
@@ -124,7 +126,7 @@ export function putAccount(domain: DomainName, body: unknown): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
-    members: noMembers,
+    scope: attributes,
     systemOnly: true,
     view: accountView,
     apply: (content) => ({ ...content, awsAccount: account }),
@@ -136,7 +138,7 @@ export function deleteAccount(domain: DomainName): DomainEdit {
     domain,
     right: 'manage_domain',
     object: 'domain',
-    members: noMembers,
+    scope: attributes,
     systemOnly: true,
     view: accountView,
     apply: ({ awsAccount, ...content }) => {

@@ -7,7 +7,7 @@ import {
 } from '@signet/policy-engine/names';
 import { ConflictError, NotFoundError } from '../../errors.ts';
 import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../model/records.ts';
-import type { MemberScope } from '../../model/store.ts';
+import type { DomainScope } from '../../model/store.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/document-schema.ts';
@@ -15,6 +15,7 @@ import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readGroup, readRole } from '../documents/parse-document.ts';
 import { groupShape, memberShape, roleShape } from '../export-domain.ts';
+import { attributes, ownGroups } from '../member-scope.ts';
 
 /** A role or a group, by its name. */
 export type MemberList =
@@ -58,26 +59,30 @@ export function requireList(content: DomainContent, list: MemberList): void {
 }
 
 /** Every member of the list; of a group also where it is a member itself. */
-export function scopeOfList(list: MemberList): MemberScope {
+export function scopeOfList(list: MemberList): DomainScope {
   return list.kind === 'role'
-    ? { roles: [list.name], groups: [], names: [] }
-    : { roles: [], groups: [list.name], names: [fullGroupName(list)] };
+    ? { ...attributes, roles: [list.name] }
+    : { ...attributes, groups: [list.name], names: [fullGroupName(list)] };
 }
 
-/** The same with the groups of the domain that become members of a role: who is in them counts from then on. */
-function scopeOfPut(list: MemberList, { members }: ListRecord): MemberScope {
-  const scope = scopeOfList(list);
-  if (list.kind === 'group') return scope;
-  const prefix = `${list.domain}:group.`;
-  const own = members.map(({ name }) => name).filter((name) => name.startsWith(prefix));
-  // Parsed with the member.
-  return { ...scope, groups: own.map((name) => name.slice(prefix.length) as GroupName) };
+/** The same with all roles and groups, and with the groups of the domain that become members of a role: who is in them counts from then on. */
+function scopeOfPut(list: MemberList, { members }: ListRecord): DomainScope {
+  const scope: DomainScope = { ...scopeOfList(list), lists: 'all' };
+  const names = members.map(({ name }) => name);
+  return list.kind === 'group' ? scope : { ...scope, groups: ownGroups(list.domain, names) };
 }
 
-/** One member of the list, and of a group where it is a member itself. */
-function scopeOfMember(list: MemberList, member: string): MemberScope {
+/** The same with the policies, which may speak of a role that goes. */
+function scopeOfDelete(list: MemberList): DomainScope {
+  return { ...scopeOfList(list), lists: 'all', policies: true };
+}
+
+/** One member of the list, and of a group where it is a member itself; with the group of the domain that becomes a member. */
+function scopeOfMember(list: MemberList, member: string): DomainScope {
+  const { domain } = list;
+  const named = ownGroups(domain, [member]).map((name): MemberList => ({ kind: 'group', domain, name }));
   const names = list.kind === 'role' ? [member] : [member, fullGroupName(list)];
-  return { roles: [], groups: [], names, withoutRules: true };
+  return { ...attributes, names, lists: [list, ...named] };
 }
 
 function fullGroupName({ domain, name }: MemberList): string {
@@ -96,7 +101,7 @@ export function putList(list: MemberList, body: unknown): DomainEdit {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
-    members: scopeOfPut(list, fresh),
+    scope: scopeOfPut(list, fresh),
     view: (content) => listView(content, list),
     apply: (content) => {
       const kept = keepsMembers ? find(content, list)?.members : undefined;
@@ -124,7 +129,7 @@ export function deleteList(list: MemberList): DomainEdit {
     domain: list.domain,
     right: 'manage_domain',
     object: objectOf(list),
-    members: scopeOfList(list),
+    scope: scopeOfDelete(list),
     view: (content) => listView(content, list),
     apply: (content) => {
       existing(content, list);
@@ -161,7 +166,7 @@ export function putMember(list: MemberList, member: string, body: unknown): Doma
     domain: list.domain,
     right: 'manage_members',
     object: objectOf(list),
-    members: scopeOfMember(list, name),
+    scope: scopeOfMember(list, name),
     view: (content) => memberView(content, list, name),
     apply: (content) => {
       const found = existing(content, list);
@@ -178,7 +183,7 @@ export function deleteMember(list: MemberList, member: string): DomainEdit {
     domain: list.domain,
     right: 'manage_members',
     object: objectOf(list),
-    members: scopeOfMember(list, name),
+    scope: scopeOfMember(list, name),
     view: (content) => memberView(content, list, name),
     apply: (content) => {
       const { members } = existing(content, list);

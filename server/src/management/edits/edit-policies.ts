@@ -64,7 +64,7 @@ function editOf(path: PolicyPath, apply: DomainEdit['apply']): DomainEdit {
     domain: path.domain,
     right: 'manage_policies',
     object: `policy.${path.name}`,
-    members: noMembers,
+    scope: { ...noMembers, services: false },
     view: (content) => policyView(content, path),
     apply,
   };

@@ -2,14 +2,17 @@ import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from 
 import { z } from 'zod';
 import { NotFoundError } from '../../errors.ts';
 import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
+import type { DomainScope } from '../../model/store.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { serviceSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { strict } from '../documents/strict.ts';
 import { serviceShape } from '../export-domain.ts';
-import { noMembers } from '../member-scope.ts';
+import { attributes } from '../member-scope.ts';
 import { parsePublicKey } from '../public-key.ts';
+
+export const services: DomainScope = { ...attributes, services: true };
 
 /** A service of a domain, by its name. */
 export interface ServicePath {
@@ -34,8 +37,8 @@ export function serviceView(content: DomainContent, path: ServicePath): Record<s
 }
 
 function withService(content: DomainContent, service: ServiceRecord): DomainContent {
-  const services = [...content.services.filter(({ name }) => name !== service.name), service];
-  return { ...content, services: services.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+  const all = [...content.services.filter(({ name }) => name !== service.name), service];
+  return { ...content, services: all.sort((a, b) => (a.name < b.name ? -1 : 1)) };
 }
 
 /** Body of `PUT` of a service. */
@@ -50,7 +53,7 @@ export function putService(path: ServicePath, body: unknown): DomainEdit {
     domain: path.domain,
     right: 'manage_services',
     object: `service.${path.name}`,
-    members: noMembers,
+    scope: services,
     view: (content) => serviceView(content, path),
     apply: (content) => withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
   };
@@ -62,7 +65,7 @@ export function deleteService(path: ServicePath): DomainEdit {
     right: 'manage_services',
     object: `service.${path.name}`,
     // Where it is a member of its own domain.
-    members: { ...noMembers, names: [servicePrincipal(path.domain, path.name)] },
+    scope: { ...services, names: [servicePrincipal(path.domain, path.name)] },
     view: (content) => serviceView(content, path),
     apply: (content) => {
       existing(content, path);
@@ -101,7 +104,7 @@ function keyEdit(
     domain: path.domain,
     right: 'manage_keys',
     object: `service.${path.name}`,
-    members: noMembers,
+    scope: services,
     view: (content) => find(content, path)?.publicKeys.find((key) => key.id === id),
     apply: (content) => {
       const service = existing(content, path);
