@@ -17,8 +17,8 @@ export interface Refusal {
   readonly reason: string;
   /** What the caller is told. */
   readonly message: string;
-  /** Set where an access token was missing or bad (RFC 6750 §3): a new token may help. */
-  readonly challenge?: 'Bearer' | 'Bearer error="invalid_token"';
+  /** Set where an access token was missing or bad (RFC 6750 §3.1): another request, or a new token, may help. */
+  readonly token?: 'missing' | 'invalid_request' | 'invalid_token';
 }
 
 /** 403 for every refusal (docs/reference/protected-services.md#refusals). */
@@ -26,8 +26,13 @@ export class AccessRefusedError extends HttpError {
   override readonly name = 'AccessRefusedError';
   readonly reason: string;
 
-  constructor({ reason, message, challenge }: Refusal) {
-    super(403, message, challenge === undefined ? {} : { 'WWW-Authenticate': challenge });
+  constructor({ reason, message, token }: Refusal) {
+    super(403, message, token === undefined ? {} : { 'WWW-Authenticate': challengeOf(token, message) });
     this.reason = reason;
   }
+}
+
+/** Without a token there is no error code (RFC 6750 §3.1). */
+function challengeOf(token: NonNullable<Refusal['token']>, message: string): string {
+  return token === 'missing' ? 'Bearer' : `Bearer error="${token}", error_description="${message}"`;
 }

@@ -65,6 +65,12 @@ export class UnauthenticatedError extends DomainError {
 /** Nothing was presented that could say who is calling. */
 export class MissingCredentialsError extends UnauthenticatedError {}
 
+/** A client is named beside the certificate that is not its holder (RFC 6749 §5.2, `invalid_client`). */
+export class WrongClientError extends DomainError {
+  override readonly name = 'WrongClientError';
+  readonly code = 'unauthenticated';
+}
+
 /** The caller is known and may not do this. */
 export class ForbiddenError extends DomainError {
   override readonly name = 'ForbiddenError';

@@ -60,7 +60,7 @@ const cases: readonly Case[] = [
     },
     status: 403,
     body: { code: 403, message: 'more than one access token was sent' },
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_request", error_description="more than one access token was sent"',
     reason: 'several tokens',
   },
   {
@@ -84,7 +84,7 @@ const cases: readonly Case[] = [
     request: async () => ({ headers: { authorization: 'Basic dXNlcjpwYXNz' } }),
     status: 403,
     body: refused,
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
     reason: 'DENY_TOKEN_INVALID',
   },
   {
@@ -92,7 +92,7 @@ const cases: readonly Case[] = [
     request: withToken(['reader'], { expiresInSeconds: -1 }),
     status: 403,
     body: refused,
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
     reason: 'DENY_TOKEN_EXPIRED',
   },
   {
@@ -100,7 +100,7 @@ const cases: readonly Case[] = [
     request: withToken(['reader'], { domain: 'media' }),
     status: 403,
     body: refused,
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
     reason: 'DENY_DOMAIN_MISMATCH',
   },
   {
@@ -125,7 +125,7 @@ const cases: readonly Case[] = [
     },
     status: 403,
     body: refused,
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
     reason: 'DENY_CERT_HASH_MISMATCH',
   },
   {
@@ -133,7 +133,7 @@ const cases: readonly Case[] = [
     request: async (provider) => ({ headers: (await withToken(['reader'])(provider)).headers }),
     status: 403,
     body: refused,
-    challenge: 'Bearer error="invalid_token"',
+    challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
     reason: 'DENY_CERT_HASH_MISMATCH',
   },
 ];

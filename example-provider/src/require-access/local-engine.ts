@@ -33,7 +33,7 @@ export function localEngine(deps: {
       if (decision.status !== 'ALLOW') {
         const message = 'access is not granted';
         if (!tokenFaults.has(decision.status)) throw new AccessRefusedError({ reason: decision.status, message });
-        throw new AccessRefusedError({ reason: decision.status, message, challenge: 'Bearer error="invalid_token"' });
+        throw new AccessRefusedError({ reason: decision.status, message, token: 'invalid_token' });
       }
       await next();
     };
@@ -45,13 +45,13 @@ function accessToken(request: IncomingMessage): string {
   const tokens = new Set([...own, ...authorization].map((value) => value.replace(/^bearer(?: +|$)/i, '').trim()));
   const [token, ...others] = tokens;
   if (token === undefined || token === '') {
-    throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', challenge: 'Bearer' });
+    throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', token: 'missing' });
   }
   if (others.length > 0) {
     throw new AccessRefusedError({
       reason: 'several tokens',
       message: 'more than one access token was sent',
-      challenge: 'Bearer error="invalid_token"',
+      token: 'invalid_request',
     });
   }
   return token;

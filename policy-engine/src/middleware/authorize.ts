@@ -129,16 +129,23 @@ function missing(options: ProtectOptions): Outcome {
 }
 
 function badRequest(): Outcome {
-  return refusal(400, 'more than one token was sent', { 'WWW-Authenticate': 'Bearer error="invalid_request"' });
+  const message = 'more than one token was sent';
+  return refusal(400, message, { 'WWW-Authenticate': bearer('invalid_request', message) });
 }
 
 function denied(options: ProtectOptions, decision: Decision | undefined): Outcome {
   const isTokenFault = decision === undefined || tokenStatuses.has(decision.status);
-  const challenge = isTokenFault ? 'Bearer error="invalid_token"' : 'Bearer error="insufficient_scope"';
+  const message = isTokenFault ? 'the token is not valid here' : 'access is not granted';
+  const challenge = bearer(isTokenFault ? 'invalid_token' : 'insufficient_scope', message);
   const status = options.rfc6750 && isTokenFault ? 401 : 403;
   const headers = isTokenFault || options.rfc6750 ? { 'WWW-Authenticate': challenge } : {};
-  const outcome = refusal(status, isTokenFault ? 'the token is not valid here' : 'access is not granted', headers);
+  const outcome = refusal(status, message, headers);
   return decision === undefined ? outcome : { ...outcome, decision };
+}
+
+/** RFC 6750 §3. */
+function bearer(error: 'invalid_request' | 'invalid_token' | 'insufficient_scope', description: string): string {
+  return `Bearer error="${error}", error_description="${description}"`;
 }
 
 function refusal(status: number, message: string, headers: Record<string, string> = {}): Outcome & { kind: 'refused' } {

@@ -110,14 +110,15 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const answer = errorAnswer(error);
   const refused = refusedCredential(deps, ctx, error);
   if (refused !== undefined) deps.onRefused(refused);
-  if (answer.status === 401) deps.budget?.unauthenticated(ctx);
+  if (error instanceof UnauthenticatedError) deps.budget?.unauthenticated(ctx);
   if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.errorDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Request-Id', ctx.state.requestId);
   for (const [name, value] of Object.entries(answer.headers)) ctx.set(name, value);
-  if (answer.status === 401) ctx.set('WWW-Authenticate', deps.profile.challenge);
+  const challenge = answer.status === 401 ? challengeOf(deps, ctx) : undefined;
+  if (challenge !== undefined) ctx.set('WWW-Authenticate', challenge);
   // What is left of a small body is read and dropped; nothing more is taken from a connection with a body without a known end.
   if (ctx.req.headers['transfer-encoding'] !== undefined && !ctx.req.complete) ctx.set('Connection', 'close');
   ctx.status = answer.status;
@@ -127,6 +128,17 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const lingers = !ctx.req.complete && ctx.res.getHeader('Connection') === 'close';
   ctx.body = lingers ? lingeringAnswer(text, ctx.req) : text;
   if (lingers) ctx.length = Buffer.byteLength(text);
+}
+
+/**
+ * `WWW-Authenticate` of a 401. On the token endpoint only for a request with `Authorization`, and with its scheme (RFC 6749 §5.2, decision
+ * 037): OAuth clients that see one do not read the error.
+ */
+function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string | undefined {
+  if (ctx.path !== tokenPath) return profile.challenge;
+  const { authorization } = ctx.req.headers;
+  if (authorization === undefined) return undefined;
+  return /^basic(\s|$)/i.test(authorization) ? `Basic realm="${profile.name}"` : profile.challenge;
 }
 
 /** Why a credential was refused, in a text of the server's own; undefined when there was none or it was not the reason. */

@@ -2,13 +2,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { fullRoleName, type PrincipalName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
-import {
-  ForbiddenError,
-  InvalidRequestError,
-  NoGrantedRolesError,
-  NotFoundError,
-  UnknownDomainError,
-} from '../errors.ts';
+import { ForbiddenError, NoGrantedRolesError, NotFoundError, UnknownDomainError, WrongClientError } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
@@ -83,7 +77,7 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
 /** RFC 8705 §2: a `client_id` that is sent names the caller. */
 function checkClient(principal: Principal, request: TokenRequest): void {
   if (request.clientId !== undefined && request.clientId.toLowerCase() !== principal.name) {
-    throw new InvalidRequestError('client_id is not the principal of the client certificate');
+    throw new WrongClientError('client_id is not the principal of the client certificate');
   }
 }
 

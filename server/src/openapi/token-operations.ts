@@ -55,6 +55,7 @@ const tokenAnswer = z.strictObject({
 const metadata = z.looseObject({ issuer: text, token_endpoint: text, jwks_uri: text });
 
 const ok = (schema: z.ZodType, says = 'the answer'): Record<200, OperationAnswer> => ({ 200: { says, schema } });
+const cached = (schema: z.ZodType) => ({ ...ok(schema), 304: { says: 'the caller has it' } });
 const file = (type: string, says: string): Record<200, OperationAnswer> => ({ 200: { says, type } });
 
 const asking = {
@@ -100,11 +101,17 @@ const tokens: readonly Operation[] = [
     path: `${base}/oauth2/keys`,
     summary: 'The public keys of tokens and bundles',
     query: { rfc: '`true`: names of curves as in RFC 7518' },
-    answers: ok(z.strictObject({ keys: z.array(jwk) })),
+    answers: cached(z.strictObject({ keys: z.array(jwk) })),
+  },
+  {
+    method: 'get',
+    path: `${base}/.well-known/jwks.json`,
+    summary: 'The same as a JWK set (RFC 7517)',
+    answers: cached(z.strictObject({ keys: z.array(jwk) })),
   },
   ...['oauth-authorization-server', 'openid-configuration'].flatMap((name) =>
     [`${base}/.well-known/${name}`, `/.well-known/${name}${base}`].map((path): Operation => {
-      return { method: 'get', path, summary: 'Metadata of the server (RFC 8414)', answers: ok(metadata) };
+      return { method: 'get', path, summary: 'Metadata of the server (RFC 8414)', answers: cached(metadata) };
     }),
   ),
   ...accessChecks(base),
@@ -124,14 +131,14 @@ const tokens: readonly Operation[] = [
     method: 'get',
     path: `${base}/domain/{domainName}/policy/signed`,
     summary: 'The signed policy of a domain, in a form that caches can hold',
-    answers: { ...ok(bundle), 304: { says: 'the caller has it' } },
+    answers: cached(bundle),
   },
   {
     method: 'post',
     path: `${base}/domain/{domainName}/policy/signed`,
     summary: 'The same with versions and a form of signature of the caller’s choice',
     body: bundleRequest,
-    answers: { ...ok(bundle), 304: { says: 'the caller has it' } },
+    answers: cached(bundle),
   },
   {
     method: 'get',

@@ -79,21 +79,33 @@ const refusals: {
   {
     note: 'two tokens',
     headers: { authorization: ['Bearer abc'], 'svc-role-auth': ['def'] },
-    expect: { status: 403, challenge: 'Bearer error="invalid_token"', message: 'the token is not valid here' },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
+      message: 'the token is not valid here',
+    },
     asked: 0,
   },
   {
     note: 'two tokens, RFC 6750',
     headers: { authorization: ['Bearer abc', 'Bearer def'] },
     options: { rfc6750: true },
-    expect: { status: 400, challenge: 'Bearer error="invalid_request"', message: 'more than one token was sent' },
+    expect: {
+      status: 400,
+      challenge: 'Bearer error="invalid_request", error_description="more than one token was sent"',
+      message: 'more than one token was sent',
+    },
     asked: 0,
   },
   {
     note: 'an invalid token',
     status: 'DENY_TOKEN_INVALID',
     headers: { authorization: ['Bearer abc'] },
-    expect: { status: 403, challenge: 'Bearer error="invalid_token"', message: 'the token is not valid here' },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
+      message: 'the token is not valid here',
+    },
     asked: 1,
   },
   {
@@ -101,7 +113,11 @@ const refusals: {
     status: 'DENY_TOKEN_EXPIRED',
     headers: { authorization: ['Bearer abc'] },
     options: { rfc6750: true },
-    expect: { status: 401, challenge: 'Bearer error="invalid_token"', message: 'the token is not valid here' },
+    expect: {
+      status: 401,
+      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
+      message: 'the token is not valid here',
+    },
     asked: 1,
   },
   {
@@ -109,7 +125,11 @@ const refusals: {
     status: 'DENY_CERT_HASH_MISMATCH',
     headers: { authorization: ['Bearer abc'] },
     options: { rfc6750: true },
-    expect: { status: 401, challenge: 'Bearer error="invalid_token"', message: 'the token is not valid here' },
+    expect: {
+      status: 401,
+      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
+      message: 'the token is not valid here',
+    },
     asked: 1,
   },
   {
@@ -124,7 +144,11 @@ const refusals: {
     status: 'DENY',
     headers: { authorization: ['Bearer abc'] },
     options: { rfc6750: true },
-    expect: { status: 403, challenge: 'Bearer error="insufficient_scope"', message: 'access is not granted' },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="insufficient_scope", error_description="access is not granted"',
+      message: 'access is not granted',
+    },
     asked: 1,
   },
   {

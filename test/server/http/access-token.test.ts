@@ -185,7 +185,7 @@ const refusals: readonly (readonly [name: string, fields: Record<string, string>
   [
     'client_id of somebody else',
     { ...good, client_id: 'media.studio' },
-    refusal(400, 'invalid_request', 'client_id is not the principal of the client certificate'),
+    refusal(401, 'invalid_client', 'client_id is not the principal of the client certificate'),
   ],
 ];
 
@@ -256,6 +256,42 @@ const badTransport: readonly (readonly [name: string, options: CallOptions, body
   ],
 ];
 
+const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`;
+const second = 'an Authorization header is not accepted beside the client certificate';
+const other = 'the Authorization header does not name the principal of the client certificate';
+
+const authorizations: readonly (readonly [header: string, status: number, message?: string])[] = [
+  [basic('media.player:'), 200],
+  [basic('media.player:').replace('Basic ', 'bAsIc   '), 200],
+  [basic('MEDIA.Player:'), 200],
+  // Said by other means than Basic: not read.
+  ['Bearer x', 200],
+  [basic('media.player:x'), 400, second],
+  [basic('media.player: '), 400, second],
+  [basic('media.player::'), 400, second],
+  [basic('media.player'), 400, second],
+  [basic(''), 400, second],
+  ['Basic', 400, second],
+  ['Basic !!!!', 400, second],
+  [basic('media.studio:x'), 400, second],
+  [basic('media.studio:'), 401, other],
+  [basic(':'), 401, other],
+  [basic('media.player\0:'), 401, other],
+];
+for (const [authorization, status, message] of authorizations) {
+  test(`Authorization beside the certificate: ${JSON.stringify(authorization)}`, async (t) => {
+    const { headers, ...rest } = form(good);
+    const answer = await asPlayer('/oauth2/token', { ...rest, headers: { ...headers, authorization } });
+    t.is(answer.status, status);
+    if (message !== undefined) t.is((answer.body as { message: string }).message, message);
+    t.is(answer.headers['www-authenticate'], status === 401 ? 'Basic realm="signet"' : undefined);
+  });
+}
+
+test('an empty client_secret is none', async (t) => {
+  t.is((await asPlayer('/oauth2/token', form({ ...good, client_id: 'media.player', client_secret: '' }))).status, 200);
+});
+
 for (const [name, options, body] of badTransport) {
   test(`refused: ${name}`, async (t) => {
     const answer = await caller(t, server, player)('/oauth2/token', options);
@@ -279,9 +315,18 @@ for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPF
 test('refused: no certificate, before the body counts', async (t) => {
   const answer = await nobody('/oauth2/token', form('nonsense=%zz'));
   t.is(answer.status, 401);
-  t.is(answer.headers['www-authenticate'], 'ClientCertificate realm="signet"');
+  t.is(answer.headers['www-authenticate'], undefined, 'OAuth clients read the error only without one');
   t.like(answer.headers, errorHeaders);
   t.deepEqual(answer.body, refusal(401, 'invalid_client', 'a client certificate is required'));
+  const { headers, ...rest } = form('nonsense=%zz');
+  for (const [authorization, challenge] of [
+    ['Bearer x', 'ClientCertificate realm="signet"'],
+    ['Basic eDp5', 'Basic realm="signet"'],
+  ] as const) {
+    const again = await nobody('/oauth2/token', { ...rest, headers: { ...headers, authorization } });
+    t.deepEqual([again.status, again.headers['www-authenticate']], [401, challenge]);
+  }
+  t.is((await nobody('/oauth2/keys')).headers['www-authenticate'], 'ClientCertificate realm="signet"');
 });
 
 test('refused: headers that claim a certificate', async (t) => {

@@ -23,8 +23,14 @@ const dispatcher = new Agent({ connect: { cert, key, ca: server.pki.bundle } });
 file.teardown(() => dispatcher.close());
 test.after.always(() => file.end());
 
-/** `fetch` with the client certificate, as the standard clients take it. */
-const withCertificate = async (url: string, options?: { method?: string; headers?: unknown; body?: unknown }) => {
+interface FetchOptions {
+  method?: string;
+  headers?: unknown;
+  body?: unknown;
+}
+
+/** `fetch` as the standard clients take it. */
+const fetchThrough = (dispatcher: Agent) => async (url: string, options?: FetchOptions) => {
   const { method = 'GET', body } = options ?? {};
   const headers = Object.fromEntries(new Headers(options?.headers as Record<string, string>).entries());
   const answer = await fetchOver(url, { method, headers, dispatcher, ...(body != null && { body: String(body) }) });
@@ -33,13 +39,15 @@ const withCertificate = async (url: string, options?: { method?: string; headers
     headers: Object.fromEntries(answer.headers.entries()),
   });
 };
+const withCertificate = fetchThrough(dispatcher);
 
 const metadata = {
   issuer: server.baseUrl,
   token_endpoint: `${server.baseUrl}/oauth2/token`,
   jwks_uri: `${server.baseUrl}/oauth2/keys?rfc=true`,
   grant_types_supported: ['client_credentials'],
-  response_types_supported: [],
+  response_types_supported: ['none'],
+  scopes_supported: ['openid'],
   subject_types_supported: ['public'],
   id_token_signing_alg_values_supported: ['ES256'],
   token_endpoint_auth_methods_supported: ['tls_client_auth'],
@@ -73,6 +81,43 @@ test('an issuer of its own is found where RFC 8414 looks for it', async (t) => {
   }
 });
 
+test('a JWK set, and what is cached by its entity tag', async (t) => {
+  const set = await call('/.well-known/jwks.json');
+  t.deepEqual(set.body, (await call('/oauth2/keys?rfc=true')).body);
+  const tags = new Set<unknown>();
+  for (const path of [
+    '/.well-known/jwks.json',
+    '/oauth2/keys?rfc=true',
+    '/oauth2/keys',
+    '/.well-known/oauth-authorization-server',
+    '/.well-known/openid-configuration',
+  ]) {
+    const etag = (await call(path)).headers['etag'];
+    t.regex(String(etag), /^"[\w-]{27}"$/);
+    tags.add(etag);
+    for (const known of [String(etag), `W/${etag}`, `"other", ${etag}`, '*']) {
+      const answer = await call(path, { headers: { 'if-none-match': known } });
+      t.deepEqual([answer.status, answer.text, answer.headers['etag']], [304, '', etag]);
+      t.is(answer.headers['cache-control'], 'max-age=300');
+    }
+    t.is((await call(path, { headers: { 'if-none-match': '"other"' } })).status, 200);
+  }
+  t.is(tags.size, 3, 'two forms of the keys, and the metadata');
+});
+
+test('strangers read keys and metadata only where they may', async (t) => {
+  for (const [anonymousKeys, status] of [
+    [true, 200],
+    [false, 401],
+  ] as const) {
+    const own = await startServer(t, { options: { anonymousKeys } });
+    const ask = caller(t, own);
+    for (const path of ['/.well-known/jwks.json', '/oauth2/keys', '/.well-known/oauth-authorization-server']) {
+      t.is((await ask(path)).status, status, path);
+    }
+  }
+});
+
 for (const algorithm of ['oauth2', 'oidc'] as const) {
   test(`oauth4webapi: ${algorithm} discovery, tls_client_auth, token`, async (t) => {
     const issuer = new URL(server.baseUrl);
@@ -103,6 +148,25 @@ test('oauth4webapi validates a token that is not bound to a certificate', async 
   const request = new Request('https://api.example/movie', { headers: { authorization: `Bearer ${token}` } });
   const claims = await oauth.validateJwtAccessToken(as, request, 'catalog', { [oauth.customFetch]: withCertificate });
   t.like(claims, { sub: 'media.player', cnf: undefined });
+});
+
+test('oauth4webapi reads invalid_client of a wrong client_id, and of no certificate', async (t) => {
+  const as = { issuer: server.baseUrl, token_endpoint: `${server.baseUrl}/oauth2/token` };
+  const parameters = () => new URLSearchParams({ scope: 'catalog:domain' });
+  const stranger = new Agent({ connect: { ca: server.pki.bundle } });
+  t.teardown(() => stranger.close());
+  for (const [clientId, over] of [
+    ['media.studio', dispatcher],
+    ['media.player', stranger],
+  ] as const) {
+    const self = { client_id: clientId };
+    const options = { [oauth.customFetch]: fetchThrough(over) };
+    const answer = await oauth.clientCredentialsGrantRequest(as, self, oauth.TlsClientAuth(), parameters(), options);
+    const error = await t.throwsAsync(oauth.processClientCredentialsResponse(as, self, answer), {
+      instanceOf: oauth.ResponseBodyError,
+    });
+    t.like(error, { error: 'invalid_client', status: 401 });
+  }
 });
 
 test('oauth4webapi understands a refusal', async (t) => {

@@ -64,7 +64,7 @@ const refused: [note: string, ask: Ask, name: string][] = [
   ['without a key for access tokens', { keys: { idToken: { sign } } }, 'NoSigningKeyError'],
   ['without a key for ID tokens', { keys: { accessToken: { sign } } }, 'NoSigningKeyError'],
   ['without keys', { keys: {} }, 'NoSigningKeyError'],
-  ['in the name of another client', { clientId: 'media.studio' }, 'InvalidRequestError'],
+  ['in the name of another client', { clientId: 'media.studio' }, 'WrongClientError'],
   ['with a role certificate', { as: role }, 'ForbiddenError'],
   ['for a domain that is not there', { scope: 'nowhere:domain' }, 'UnknownDomainError'],
   ['for a domain without a role in it', { scope: 'media:domain' }, 'NoGrantedRolesError'],

@@ -1,8 +1,9 @@
 import type { RouterMiddleware } from '@koa/router';
 import { costs } from '../../budgets/costs.ts';
-import { InvalidRequestError } from '../../errors.ts';
+import { InvalidRequestError, WrongClientError } from '../../errors.ts';
 import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
+import type { Principal } from '../../principal.ts';
 import { bodyText } from '../body.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
@@ -11,13 +12,28 @@ import { parseParameters } from '../parameters.ts';
 export function accessTokenRoute(deps: IssueTokensDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const principal = requirePrincipal(ctx);
-    if (/^basic(\s|$)/i.test(ctx.req.headers.authorization ?? '')) {
-      throw new InvalidRequestError('an Authorization header is not accepted beside the client certificate');
-    }
+    checkBasic(ctx.req.headers.authorization, principal);
     const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'));
     const tokens = issueTokens(deps, principal, request);
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
     answerJson(ctx, JSON.stringify(tokens));
   };
+}
+
+/**
+ * Clients without a secret may send their name and an empty one (RFC 6749 §2.3.1), as several libraries do of their own accord. Throws
+ * `InvalidRequestError` for anything else, which would be a second authentication (§2.3), and `WrongClientError` for another name.
+ */
+function checkBasic(header: string | undefined, { name }: Principal): void {
+  if (header === undefined || !/^basic(\s|$)/i.test(header)) return;
+  const credentials = /^basic +([A-Za-z0-9+/]+={0,2}) *$/i.exec(header)?.[1] ?? '';
+  const [, client, secret] = /^([^:]*):(.*)$/s.exec(Buffer.from(credentials, 'base64').toString('latin1')) ?? [];
+  if (client === undefined || secret !== '') {
+    throw new InvalidRequestError('an Authorization header is not accepted beside the client certificate');
+  }
+  // Names of principals are the same with and without the form encoding that comes before Base64.
+  if (client.toLowerCase() !== name) {
+    throw new WrongClientError('the Authorization header does not name the principal of the client certificate');
+  }
 }

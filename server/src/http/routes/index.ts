@@ -11,7 +11,7 @@ import type { IdentityRouteDeps } from './identity/identity-deps.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
 import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
-import { publicKeysRoute } from './public-keys.ts';
+import { jwksRoute, publicKeysRoute } from './public-keys.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
 import { signedPolicyDataRoute } from './signed-policy-data-route.ts';
 import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
@@ -41,7 +41,9 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   const base = addresses.basePath;
   const { bodyBytes } = config.limits;
   const { maxAgeSeconds } = config.keys;
-  router.get(`${base}/oauth2/keys`, publicKeysRoute({ keys: tokens.keys, maxAgeSeconds }));
+  const publicKeys = { keys: tokens.keys, maxAgeSeconds };
+  router.get(`${base}/oauth2/keys`, publicKeysRoute(publicKeys));
+  router.get(`${base}/.well-known/jwks.json`, jwksRoute(publicKeys));
   router.get(`${base}/access/domain/:domainName/principal/:principal`, roleAccessRoute(access));
   router.get(`${base}/access/domain/:domainName/role/:roleName/principal/:principal`, roleCheckRoute(access));
   router.get(`${base}/access/:action`, accessRoute(access));
@@ -79,6 +81,9 @@ function readinessPaths({ basePath }: Addresses): string[] {
 /** The paths that answer callers without a certificate (docs/reference/authentication.md#client-certificates). */
 export function openPaths(addresses: Addresses, anonymousKeys: boolean): ReadonlySet<string> {
   const open = [...healthPaths(addresses), ...readinessPaths(addresses)];
-  if (anonymousKeys) open.push(`${addresses.basePath}/oauth2/keys`, ...metadataPaths(addresses));
+  if (anonymousKeys) {
+    const { basePath } = addresses;
+    open.push(`${basePath}/oauth2/keys`, `${basePath}/.well-known/jwks.json`, ...metadataPaths(addresses));
+  }
   return new Set(open);
 }

@@ -1,6 +1,7 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { Addresses } from '../../config/config.ts';
-import { answerJson, type RequestState } from '../context.ts';
+import { answerCached } from '../cached-answer.ts';
+import type { RequestState } from '../context.ts';
 
 /**
  * The server's metadata (RFC 8414 §2, RFC 8705 §3.3 and §5, OpenID Connect Discovery §3). Every address comes from the configuration, never from
@@ -13,7 +14,10 @@ export function serverMetadata(addresses: Addresses, bound: boolean): Readonly<R
     token_endpoint: tokenEndpoint,
     jwks_uri: `${addresses.baseUrl}/oauth2/keys?rfc=true`,
     grant_types_supported: ['client_credentials'],
-    response_types_supported: [],
+    // There is no authorization endpoint; RFC 8414 §2 wants the member, and §3.2 no empty array.
+    response_types_supported: ['none'],
+    // Of the others, `<domain>:domain` and `<domain>:role.<role>`, there are as many as roles.
+    scopes_supported: ['openid'],
     subject_types_supported: ['public'],
     id_token_signing_alg_values_supported: ['ES256'],
     token_endpoint_auth_methods_supported: ['tls_client_auth'],
@@ -40,8 +44,5 @@ export function metadataRoute(
   maxAgeSeconds: number,
 ): RouterMiddleware<RequestState> {
   const json = JSON.stringify(metadata);
-  return (ctx) => {
-    ctx.set('Cache-Control', `max-age=${maxAgeSeconds}`);
-    answerJson(ctx, json);
-  };
+  return (ctx) => answerCached(ctx, json, maxAgeSeconds);
 }

@@ -2,7 +2,8 @@ import type { RouterMiddleware } from '@koa/router';
 import type { Jwk, JwkList } from '@signet/policy-engine/wire';
 import { InvalidRequestError } from '../../errors.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
-import { answerJson, type RequestState } from '../context.ts';
+import { answerCached } from '../cached-answer.ts';
+import type { RequestState, RouteContext } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
 export interface PublicKeysDeps {
@@ -16,11 +17,18 @@ export function publicKeysRoute(deps: PublicKeysDeps): RouterMiddleware<RequestS
   return (ctx) => {
     const rfc = parseParameters(ctx.querystring, 'query').get('rfc') ?? 'false';
     if (rfc !== 'true' && rfc !== 'false') throw new InvalidRequestError('rfc must be `true` or `false`');
-    const { published } = deps.keys.current();
-    const list: JwkList = { keys: rfc === 'true' ? [...published] : published.map(withOldCurveName) };
-    ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
-    answerJson(ctx, JSON.stringify(list));
+    answerKeys(ctx, deps, rfc === 'true' ? (key) => key : withOldCurveName);
   };
+}
+
+/** `GET /.well-known/jwks.json`: the same with the names of the JWK RFC. */
+export function jwksRoute(deps: PublicKeysDeps): RouterMiddleware<RequestState> {
+  return (ctx) => answerKeys(ctx, deps, (key) => key);
+}
+
+function answerKeys(ctx: RouteContext, { keys, maxAgeSeconds }: PublicKeysDeps, form: (key: Jwk) => Jwk): void {
+  const list: JwkList = { keys: keys.current().published.map(form) };
+  answerCached(ctx, JSON.stringify(list), maxAgeSeconds);
 }
 
 function withOldCurveName(key: Jwk): Jwk {
