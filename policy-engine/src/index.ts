@@ -24,7 +24,7 @@ export {
 export type { DomainHealth, EngineHealth, HealthError } from './loader/health.ts';
 export type { KeysInput, NodeRemoteKeys } from './loader/open-keys.ts';
 export type { KeysTls } from './loader/tls-fetch.ts';
-export { secureServerOptions } from './middleware/secure-server-options.ts';
+export { secureServerOptions } from './middleware/tls-options.ts';
 export {
   type AssertionInput,
   type Change,

@@ -1,4 +1,5 @@
 import type { Clock } from '@signet/policy-engine/clock';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { SignetClientError } from '../errors.ts';
@@ -46,7 +47,7 @@ function createDispatcher(
     cert: identity.certificate,
     key: identity.key,
     ca: identity.caBundle,
-    minVersion: 'TLSv1.2' as const,
+    ...secureClientOptions,
     timeout: options.connectTimeoutMs,
   };
   const common = {

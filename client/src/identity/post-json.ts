@@ -1,4 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, request } from 'undici';
 import { decodeObject, type JsonObject } from '../decode.ts';
@@ -32,7 +33,7 @@ export async function postJson(
     connect: {
       ca: peer.caBundle,
       checkServerIdentity: peer.isServer,
-      minVersion: 'TLSv1.2',
+      ...secureClientOptions,
       timeout: peer.timeoutMs,
       ...(certificate !== undefined && key !== undefined && { cert: certificate, key }),
     },

@@ -1,6 +1,7 @@
 import { request } from 'node:https';
 import { Readable } from 'node:stream';
 import type { KeysFetch, KeysResponse } from '../keys/index.ts';
+import { secureClientOptions } from '../middleware/tls-options.ts';
 import { checkServerIs } from '../server-identity.ts';
 
 /** PEM texts, as `node:tls` takes them. */
@@ -27,6 +28,7 @@ export function fetchWithTls(tls: KeysTls | (() => KeysTls)): KeysFetch {
       headers,
       signal,
       agent: false,
+      ...secureClientOptions,
       checkServerIdentity: checkServerIs(serverIdentity),
       ...(ca !== undefined && { ca: typeof ca === 'string' ? ca : [...ca] }),
       ...(cert !== undefined && { cert }),

@@ -27,5 +27,5 @@ export {
   type KoaRouting,
   koaRouting,
 } from './routing.ts';
-export { secureServerOptions } from './secure-server-options.ts';
+export { secureClientOptions, secureServerOptions } from './tls-options.ts';
 export { protectUpgrade, refuseUpgrade, type UpgradeSocket } from './upgrade.ts';

@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { setTimeout as pause } from 'node:timers/promises';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { Agent, request } from 'undici';
 import { z } from 'zod';
@@ -21,7 +22,7 @@ export async function waitUntilKnown(
   counter: number,
 ): Promise<void> {
   const ca = readFileSync(deps.paths.caBundle, 'utf8');
-  const agent = new Agent({ connect: { ca, checkServerIdentity: checkServerIs() } });
+  const agent = new Agent({ connect: { ...secureClientOptions, ca, checkServerIdentity: checkServerIs() } });
   try {
     for (let left = deadlineMs / intervalMs; left > 0 && !deps.signal.aborted; left -= 1) {
       const { body } = await request(`${deps.baseUrl}/readyz`, { dispatcher: agent, signal: deps.signal });

@@ -21,27 +21,12 @@ export interface TlsServerOptions {
   readonly onFailure: (stage: 'handshake' | 'request', reason: string) => void;
 }
 
-/** Authenticated encryption and forward secrecy only (TLS 1.3 suites, then those of TLS 1.2). */
-const ciphers = [
-  'TLS_AES_128_GCM_SHA256',
-  'TLS_AES_256_GCM_SHA384',
-  'TLS_CHACHA20_POLY1305_SHA256',
-  'ECDHE-ECDSA-AES128-GCM-SHA256',
-  'ECDHE-RSA-AES128-GCM-SHA256',
-  'ECDHE-ECDSA-AES256-GCM-SHA384',
-  'ECDHE-RSA-AES256-GCM-SHA384',
-  'ECDHE-ECDSA-CHACHA20-POLY1305',
-  'ECDHE-RSA-CHACHA20-POLY1305',
-].join(':');
-
 function secureOptions(files: TlsFiles) {
   return {
     cert: readFileSync(files.certificate),
     key: readFileSync(files.key),
     ca: readFileSync(files.clientCa),
     ...secureServerOptions,
-    ciphers,
-    honorCipherOrder: true,
   } as const;
 }
 

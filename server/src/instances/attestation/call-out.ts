@@ -2,6 +2,7 @@ import { lookup } from 'node:dns/promises';
 import { isIP } from 'node:net';
 import type { PeerCertificate } from 'node:tls';
 import type { Clock } from '@signet/policy-engine/clock';
+import { secureClientOptions } from '@signet/policy-engine/http';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
 import { Agent, request as send } from 'undici';
@@ -208,7 +209,7 @@ function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, 
       ca: identity.roots,
       cert: identity.certificate,
       key: identity.key,
-      minVersion: 'TLSv1.2',
+      ...secureClientOptions,
       servername: isIP(target.host) === 0 ? target.host : '',
       checkServerIdentity: isProvider(deps, provider),
       lookup: (_host, options, answer) => {
