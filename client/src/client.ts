@@ -12,7 +12,7 @@ import { Servers } from './http/servers.ts';
 import { Instances } from './instances.ts';
 import { createKeyResolver, type KeyResolver } from './key-resolver.ts';
 import { fetchKeys, fetchMetadata, type Metadata, type PublishedKeys } from './published-keys.ts';
-import { Roles } from './roles.ts';
+import { commonName, Roles } from './roles.ts';
 import { SshCertificates } from './ssh-certificates.ts';
 import { createTargetFetch, type Target, type TargetFetch } from './target-fetch.ts';
 import { Tokens } from './tokens/tokens.ts';
@@ -175,7 +175,10 @@ export function createClient(options: ClientOptions): SignetClient {
   const tokens = new Tokens({
     http,
     clock,
-    thumbprint: async () => (await current()).thumbprint,
+    caller: async () => {
+      const { thumbprint, subject } = await current();
+      return { thumbprint, principal: commonName(subject) };
+    },
     cacheSize,
     cacheFile: options.tokenCacheFile,
     server: baseUrls.join(' '),

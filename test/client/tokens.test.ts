@@ -26,22 +26,26 @@ const forms: readonly { note: string; query: TokenQuery; form: Record<string, st
   {
     note: 'all roles of a domain',
     query: { domain: 'catalog' },
-    form: { grant_type: 'client_credentials', scope: 'catalog:domain' },
+    form: { grant_type: 'client_credentials', client_id: 'media.player', scope: 'catalog:domain' },
   },
   {
     note: 'named roles, sorted and each once, lower-cased',
     query: { domain: 'Catalog', roles: ['reader', 'Admin', 'reader'] },
-    form: { grant_type: 'client_credentials', scope: 'catalog:role.admin catalog:role.reader' },
+    form: {
+      grant_type: 'client_credentials',
+      client_id: 'media.player',
+      scope: 'catalog:role.admin catalog:role.reader',
+    },
   },
   {
     note: 'a life',
     query: { domain: 'catalog', expiresIn: 600 },
-    form: { grant_type: 'client_credentials', scope: 'catalog:domain', expires_in: '600' },
+    form: { grant_type: 'client_credentials', client_id: 'media.player', scope: 'catalog:domain', expires_in: '600' },
   },
   {
     note: 'the default life asked for as 0',
     query: { domain: 'catalog', expiresIn: 0 },
-    form: { grant_type: 'client_credentials', scope: 'catalog:domain' },
+    form: { grant_type: 'client_credentials', client_id: 'media.player', scope: 'catalog:domain' },
   },
 ];
 

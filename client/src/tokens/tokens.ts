@@ -8,7 +8,7 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { parseArguments, wholeNumber } from '../arguments.ts';
-import { decodeObject, malformed, stringMember } from '../decode.ts';
+import { decodeObject, type JsonObject, malformed, stringMember } from '../decode.ts';
 import type { SignetClientError } from '../errors.ts';
 import type { Http } from '../http/http.ts';
 import { SharedFlights } from '../shared-flights.ts';
@@ -36,14 +36,19 @@ export interface IdTokenQuery extends TokenQuery {
 export interface TokensDeps {
   readonly http: Http;
   readonly clock: Clock;
-  /** What the token will be bound to: the thumbprint of the certificate in use. */
-  readonly thumbprint: () => Promise<string>;
+  /** Whose certificate is in use, and its thumbprint, to which the token will be bound. */
+  readonly caller: () => Promise<Caller>;
   /** Tokens kept at most. */
   readonly cacheSize: number;
   /** File to keep tokens in as well. */
   readonly cacheFile: string | undefined;
   /** What tells the tokens of this client's servers from those of others in a shared file. */
   readonly server: string;
+}
+
+interface Caller {
+  readonly principal: string;
+  readonly thumbprint: string;
 }
 
 interface ParsedQuery {
@@ -125,7 +130,7 @@ export class Tokens {
   }
 
   async #keyOf(query: ParsedQuery): Promise<string> {
-    const thumbprint = await this.#deps.thumbprint();
+    const { thumbprint } = await this.#deps.caller();
     const { domain, roles, expiresInSeconds, service } = query;
     return JSON.stringify([this.#deps.server, thumbprint, domain, roles, expiresInSeconds, service]);
   }
@@ -137,10 +142,10 @@ export class Tokens {
       method: 'POST',
       path: ['oauth2', 'token'],
       headers: { 'content-type': 'application/x-www-form-urlencoded' },
-      body: formBody(query),
+      body: formBody(query, (await this.#deps.caller()).principal),
       signal,
     });
-    const { token, expiresInSeconds } = decodeToken(body, askedAt);
+    const { token, expiresInSeconds } = decodeToken(body, askedAt, scopesOf(query));
     const grantedSeconds = query.service === undefined ? expiresInSeconds : Math.min(expiresInSeconds, idTokenSeconds);
     return {
       token: { ...token, expiresAt: askedAt + grantedSeconds * 1000 },
@@ -164,29 +169,57 @@ function parseQuery(query: TokenQuery, service: string | undefined): ParsedQuery
   }));
 }
 
-function formBody(query: ParsedQuery): string {
+function scopesOf(query: ParsedQuery): string[] {
   const scopes = query.roles.map((role) => fullRoleName(query.domain, role));
   if (scopes.length === 0) scopes.push(`${query.domain}:domain`);
   if (query.service !== undefined) scopes.push('openid', `${query.domain}:service.${query.service}`);
-  const form = new URLSearchParams({ grant_type: 'client_credentials', scope: scopes.join(' ') });
+  return scopes;
+}
+
+/** The certificate authenticates, and the client names itself beside it (RFC 8705 §2). */
+function formBody(query: ParsedQuery, client: string): string {
+  const scope = scopesOf(query).join(' ');
+  const form = new URLSearchParams({ grant_type: 'client_credentials', client_id: client, scope });
   if (query.expiresInSeconds > 0) form.set('expires_in', String(query.expiresInSeconds));
   return form.toString();
 }
 
-function decodeToken(body: Uint8Array, askedAt: number): { token: CachedToken['token']; expiresInSeconds: number } {
+/** RFC 6749 §5.1; a scope that is left out is the one that was `asked` for. */
+function decodeToken(
+  body: Uint8Array,
+  askedAt: number,
+  asked: readonly string[],
+): { token: CachedToken['token']; expiresInSeconds: number } {
   const json = decodeObject(body);
   if (stringMember(json, 'token_type').toLowerCase() !== 'bearer') throw malformed('`token_type` is not Bearer');
-  const expiresInSeconds = json['expires_in'];
-  if (typeof expiresInSeconds !== 'number' || !Number.isSafeInteger(expiresInSeconds) || expiresInSeconds <= 0) {
-    throw malformed('`expires_in` must be a positive number of seconds');
-  }
-  const scope = json['scope'] === undefined ? '' : stringMember(json, 'scope');
+  const accessToken = stringMember(json, 'access_token');
+  const expiresInSeconds = lifeOf(json, accessToken, askedAt);
+  const scope = json['scope'] === undefined ? asked : stringMember(json, 'scope').split(' ');
   const token = {
-    accessToken: stringMember(json, 'access_token'),
+    accessToken,
     tokenType: 'Bearer' as const,
-    scope: scope.split(' ').filter((name) => name !== ''),
+    scope: scope.filter((name) => name !== ''),
     expiresAt: askedAt + expiresInSeconds * 1000,
     ...(json['id_token'] === undefined ? {} : { idToken: stringMember(json, 'id_token') }),
   };
   return { token, expiresInSeconds };
+}
+
+/** Where the answer does not say it, what the token itself says; 0 where nobody does: then it is not used again. */
+function lifeOf(json: JsonObject, accessToken: string, askedAt: number): number {
+  const life = json['expires_in'];
+  if (life === undefined) return Math.max(0, Math.floor((expiryOf(accessToken) ?? 0) - askedAt / 1000));
+  if (typeof life === 'number' && Number.isSafeInteger(life) && life > 0) return life;
+  throw malformed('`expires_in` must be a positive number of seconds');
+}
+
+/** `exp` of a token that is a JWT, in seconds since the epoch. */
+function expiryOf(token: string): number | undefined {
+  try {
+    const payload: unknown = JSON.parse(Buffer.from(token.split('.')[1] ?? '', 'base64url').toString());
+    const exp: unknown = Object(payload).exp;
+    return typeof exp === 'number' && Number.isFinite(exp) ? exp : undefined;
+  } catch {
+    return undefined;
+  }
 }

@@ -24,7 +24,13 @@ function world(answer: object = good) {
     sent.push(new URLSearchParams(body));
     return { body: Buffer.from(JSON.stringify(server.answer)) };
   };
-  const deps = { http: { send }, clock, thumbprint: async () => server.thumbprint, cacheSize: 9, server: 's' };
+  const deps = {
+    http: { send },
+    clock,
+    caller: async () => ({ principal: 'm.s', thumbprint: server.thumbprint }),
+    cacheSize: 9,
+    server: 's',
+  };
   return { clock, sent, server, tokens: new Tokens(deps) };
 }
 
@@ -33,7 +39,6 @@ const malformed: [note: string, change: object, problem: RegExp][] = [
   ['another type', { token_type: 'DPoP' }, /`token_type` is not Bearer/],
   ['no token', { access_token: undefined }, /`access_token`/],
   ['a token that is a number', { access_token: 7 }, /`access_token`/],
-  ['no life', { expires_in: undefined }, /`expires_in` must be a positive number/],
   ['a life of nought', { expires_in: 0 }, /`expires_in` must be a positive number/],
   ['a life below nought', { expires_in: -1 }, /`expires_in` must be a positive number/],
   ['a life of a fraction', { expires_in: 1.5 }, /`expires_in` must be a positive number/],
@@ -58,9 +63,28 @@ test('an answer is read', async (t) => {
   };
   t.deepEqual<unknown, unknown>(await tokens.get({ domain: 'd' }), expected);
   const bare = world({ ...good, scope: undefined, id_token: 'i' });
-  t.deepEqual((await bare.tokens.get({ domain: 'd' })).scope, []);
+  t.deepEqual((await bare.tokens.get({ domain: 'd' })).scope, ['d:domain'], 'as asked for');
   t.false('idToken' in (await bare.tokens.get({ domain: 'd' })));
 });
+
+const jwt = (payload: string) => `h.${Buffer.from(payload).toString('base64url')}.s`;
+const inSeconds = (life: number) => jwt(JSON.stringify({ exp: new FakeClock().now() / 1000 + life }));
+const lives: readonly [note: string, token: string, lifeSeconds: number][] = [
+  ['that of the token', inSeconds(600), 600],
+  ['of a token that has expired', inSeconds(-1), 0],
+  ['of a token that says none', jwt('{}'), 0],
+  ['of a token that says something else', jwt('{"exp":"600"}'), 0],
+  ['of a token whose payload is no object', jwt('null'), 0],
+  ['of a token that is no JWT', 'opaque', 0],
+];
+for (const [note, token, life] of lives) {
+  test(`the life that the answer does not say: ${note}`, async (t) => {
+    const { clock, sent, tokens } = world({ ...good, access_token: token, expires_in: undefined });
+    t.is((await tokens.get({ domain: 'd' })).expiresAt, clock.now() + life * 1000);
+    await tokens.get({ domain: 'd' });
+    t.is(sent.length, life > 0 ? 1 : 2, 'used again only while it is known to be good');
+  });
+}
 
 test('what is asked for', async (t) => {
   const { sent, server, tokens } = world();
@@ -71,9 +95,9 @@ test('what is asked for', async (t) => {
   t.deepEqual(
     sent.map((form) => Object.fromEntries(form)),
     [
-      { grant_type: 'client_credentials', scope: 'd:domain' },
-      { grant_type: 'client_credentials', scope: 'd:role.r d:role.s', expires_in: '60' },
-      { grant_type: 'client_credentials', scope: 'd:domain openid d:service.api' },
+      { grant_type: 'client_credentials', client_id: 'm.s', scope: 'd:domain' },
+      { grant_type: 'client_credentials', client_id: 'm.s', scope: 'd:role.r d:role.s', expires_in: '60' },
+      { grant_type: 'client_credentials', client_id: 'm.s', scope: 'd:domain openid d:service.api' },
     ],
   );
   await t.throwsAsync(tokens.get({ domain: 'd', expiresIn: -1 }), { code: 'invalid-argument' } as never);
