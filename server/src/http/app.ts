@@ -197,9 +197,13 @@ function countHosts(rawHeaders: readonly string[]): number {
   return count;
 }
 
-/** After the router: a known path with another method is 405, everything else 404 (docs/reference/http.md#errors). */
+/** RFC 9110 §9.3 and RFC 5789; Node's parser knows more. */
+const standardMethods: ReadonlySet<string> = new Set('GET HEAD POST PUT DELETE CONNECT OPTIONS TRACE PATCH'.split(' '));
+
+/** After the router: a method that nobody knows is 501 (RFC 9110 §15.6.2), a known path with another method is 405, everything else 404 (docs/reference/http.md#errors). */
 const unmatched: Middleware = (ctx) => {
   if (ctx['_matchedRoute'] !== undefined) return;
+  if (!standardMethods.has(ctx.method)) throw new TransportError(501, 'the method is not known');
   const layers: unknown = ctx['matched'];
   const methods = new Set<string>();
   for (const layer of Array.isArray(layers) ? layers : []) {

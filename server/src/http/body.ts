@@ -88,9 +88,12 @@ function refuseForbiddenNames(body: unknown): void {
 function checkType(ctx: AppContext, type: string): void {
   const { 'content-type': given = '', 'content-encoding': encoding = 'identity' } = ctx.req.headers;
   if (given !== type && !isTypeInUtf8(given, type)) {
-    throw new TransportError(415, `content type must be \`${type}\``);
+    throw new TransportError(415, `content type must be \`${type}\``, { Accept: type });
   }
-  if (encoding.toLowerCase() !== 'identity') throw new TransportError(415, 'a compressed body is not accepted');
+  // RFC 9110 §15.5.16 and §12.5.3: what would be accepted.
+  if (encoding.toLowerCase() !== 'identity') {
+    throw new TransportError(415, 'a compressed body is not accepted', { 'Accept-Encoding': 'identity' });
+  }
 }
 
 /** The type alone, or with `charset=utf-8`; nothing else may follow it. */

@@ -55,7 +55,7 @@ export function createTlsServer(options: TlsServerOptions): Server {
     if (ofHandshakes.has(error)) return;
     const code = 'code' in error ? String(error.code) : 'unknown';
     options.onFailure('request', code);
-    answerUnparsable(code, socket);
+    answerUnparsable(code, socket, 'rawPacket' in error ? String(error.rawPacket) : '');
   });
   server.prependListener('tlsClientError', (error, socket) => {
     ofHandshakes.add(error);
@@ -82,13 +82,18 @@ export function reloadTls(server: Server, files: TlsFiles): void {
   server.setSecureContext(options);
 }
 
-function answerUnparsable(code: string, socket: Duplex): void {
+/** The first line of a request of HTTP/1.1, whatever its method. */
+const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]\r?\n/;
+
+function answerUnparsable(code: string, socket: Duplex, received: string): void {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
   } else if (code === 'HPE_HEADER_OVERFLOW') {
     writeRaw(socket, 431, 'Request Header Fields Too Large', 'the headers are too large');
   } else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
     writeRaw(socket, 408, 'Request Timeout', 'the request took too long');
+  } else if (code === 'HPE_INVALID_METHOD' && requestLine.test(received)) {
+    writeRaw(socket, 501, 'Not Implemented', 'the method is not known');
   } else {
     writeRaw(socket, 400, 'Bad Request', 'the request is not HTTP');
   }
@@ -102,6 +107,7 @@ function writeRaw(socket: Duplex, status: number, phrase: string, message: strin
   const body = resourceError(status, message);
   const head = [
     `HTTP/1.1 ${status} ${phrase}`,
+    `Date: ${new Date().toUTCString()}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
     'Cache-Control: no-store',

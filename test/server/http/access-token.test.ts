@@ -256,6 +256,14 @@ const badTransport: readonly (readonly [name: string, options: CallOptions, body
   ],
 ];
 
+test('a 415 names what is accepted', async (t) => {
+  const type = await asPlayer('/oauth2/token', { ...form(good), headers: { 'content-type': 'text/plain' } });
+  t.deepEqual([type.status, type.headers['accept']], [415, 'application/x-www-form-urlencoded']);
+  const { headers, ...rest } = form(good);
+  const coding = await asPlayer('/oauth2/token', { ...rest, headers: { ...headers, 'content-encoding': 'gzip' } });
+  t.deepEqual([coding.status, coding.headers['accept-encoding']], [415, 'identity']);
+});
+
 const basic = (credentials: string) => `Basic ${Buffer.from(credentials).toString('base64')}`;
 const second = 'an Authorization header is not accepted beside the client certificate';
 const other = 'the Authorization header does not name the principal of the client certificate';
@@ -301,7 +309,7 @@ for (const [name, options, body] of badTransport) {
   });
 }
 
-for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PROPFIND', 'PATCH']) {
+for (const method of ['GET', 'HEAD', 'PUT', 'DELETE', 'OPTIONS', 'TRACE', 'PATCH']) {
   test(`refused: ${method}`, async (t) => {
     const answer = await caller(t, server, player)('/oauth2/token', { method });
     t.is(answer.status, 405);

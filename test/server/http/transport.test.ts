@@ -108,6 +108,8 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
     417,
     'the expectation cannot be met',
   ],
+  ['a method that the parser does not know', 'BREW /v1 HTTP/1.1\r\nHost: x\r\n\r\n', 501, 'the method is not known'],
+  ['bytes that are no request', '\u0016\u0003\u0001 / HTTP/1.1\r\n\r\n', 400, 'the request is not HTTP'],
   ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil:443\r\n\r\n', 405, 'the method is not allowed at this path'],
 ];
 
@@ -116,6 +118,19 @@ for (const [name, request, status, message] of raw) {
     t.deepEqual(first(await send(request)), { status, body: { code: status, message }, closes: true });
   });
 }
+
+test('every refusal has a date, also those that are answered before there is a request', async (t) => {
+  for (const [, request] of raw) t.regex(await send(request), /\r\nDate: \w{3}, \d\d \w{3} \d{4} [\d:]{8} GMT\r\n/);
+});
+
+test('501 for a method that is none of HTTP, on every path', async (t) => {
+  for (const path of ['/v1/oauth2/token', '/nowhere']) {
+    for (const method of ['PROPFIND', 'LOCK', 'M-SEARCH']) {
+      const answer = first(await send(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`));
+      t.like(answer, { status: 501, body: { code: 501, message: 'the method is not known' } }, `${method} ${path}`);
+    }
+  }
+});
 
 test('a request smuggled behind a refused one is not answered', async (t) => {
   const text = await send(`${token}Content-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n${healthz}\r\n`);
