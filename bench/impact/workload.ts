@@ -1,4 +1,5 @@
 import { parseDomainName, parsePolicyName, parseRoleName } from '@signet/policy-engine/names';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
@@ -37,13 +38,9 @@ function domainOf({ assertions, members }: Size, shift: number): DomainRecord {
     }
   }
   return {
-    name: domain,
-    enabled: true,
+    ...emptyDomain(domain),
     policyVersion: 1,
     policyModified: 0,
-    limits: {},
-    groups: [],
-    services: [],
     roles: Array.from({ length: roles }, (_, index) => ({
       name: parseRoleName(`role${index}`),
       members: [...new Set(inRole.get(index) ?? [])].map((member) => ({ name: member, disabled: false })),

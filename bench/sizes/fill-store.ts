@@ -6,6 +6,7 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { AssertionRecord, DomainContent, MemberRecord, RoleRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
 
@@ -46,14 +47,11 @@ function contentOf(size: StoreSize, index: number, pem: string): DomainContent {
   const membersARole = Math.round((size.members - size.largestRole) / size.roles);
   const assertions = Math.round(size.assertions / size.domains);
   return {
-    name,
-    enabled: true,
-    limits: {},
+    ...emptyDomain(name),
     roles: Array.from({ length: roles }, (_, role): RoleRecord => {
       const count = index === 0 && role === 0 ? membersARole + size.largestRole : membersARole;
       return { name: parseRoleName(`role${role}`), members: membersOf(size, index * roles + role, count) };
     }),
-    groups: [],
     policies: [
       {
         name: parsePolicyName('rules'),

@@ -33,7 +33,7 @@ test('the examples of the README are one program that runs', async (t) => {
     },
   });
   await server.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...catalog, awsAccount: '123456789012' }),
+    transaction.saveDomain({ ...catalog, accounts: { aws: '123456789012' } }),
   );
   await server.running.refresh();
   const api = await server.pki.server();

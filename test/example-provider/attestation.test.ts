@@ -48,7 +48,7 @@ async function start(t: ExecutionContext) {
   t.teardown(() => graceful.close({ idleMs: 0, deadlineMs: 100 }));
   const content = domainContent(instanceDomains[1]);
   const services = content.services.map((each) =>
-    each.name === 'cloud' ? { ...each, providerEndpoint: `${url}/attest` } : each,
+    each.name === 'cloud' ? { ...each, endpoint: `${url}/attest` } : each,
   );
   await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
   await world.running.refresh();

@@ -9,6 +9,7 @@ import {
 } from '@signet/policy-engine/names';
 import type { TestAuthority } from '@signet/policy-engine/testing';
 import { checkAccess } from '@signet/server/access/check-access';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { referenceDecide } from './reference.ts';
@@ -102,13 +103,9 @@ function catalogRecord(
       request.roles.includes(role) ? [{ name: principalOf(index), disabled: false }] : [],
     );
   return {
-    name: parseDomainName('catalog'),
-    enabled: true,
+    ...emptyDomain(parseDomainName('catalog')),
     policyVersion: 1,
     policyModified: 0,
-    limits: {},
-    groups: [],
-    services: [],
     roles: [...roles].map((role) => ({ name: parseRoleName(role), members: membersOf(role) })),
     policies: [
       {

@@ -78,7 +78,7 @@ export async function worldWith(
 export async function setEndpoint(world: Awaited<ReturnType<typeof instanceWorld>>, url: string): Promise<void> {
   const content = domainContent(instanceDomains[1]);
   const services = content.services.map((service) =>
-    service.name === 'cloud' ? { ...service, providerEndpoint: url } : service,
+    service.name === 'cloud' ? { ...service, endpoint: url } : service,
   );
   await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
   await world.running.refresh();

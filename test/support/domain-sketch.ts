@@ -7,6 +7,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { Effect, WireConditions } from '@signet/policy-engine/wire';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainContent, MemberRecord } from '@signet/server/model/records';
 
 export interface RoleSketch {
@@ -43,7 +44,7 @@ export interface DomainSketch {
 export function domainContent(sketch: DomainSketch): DomainContent {
   const name = parseDomainName(sketch.name);
   return {
-    name,
+    ...emptyDomain(name),
     enabled: sketch.enabled ?? true,
     limits: sketch.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: sketch.tokenExpirySeconds },
     roles: Object.entries(sketch.roles ?? {}).map(([role, value]) => {

@@ -5,6 +5,7 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { AssertionRecord, DomainContent, DomainRecord, MemberRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
@@ -33,9 +34,8 @@ export function domainContent(name: string, sketch: DomainSketch = {}): DomainCo
   const groups = Object.entries(sketch.groups ?? {});
   const rules = sketch.rules ?? [];
   return {
-    name: parseDomainName(name),
+    ...emptyDomain(parseDomainName(name)),
     enabled: sketch.enabled ?? true,
-    limits: {},
     roles,
     groups: groups.map(([group, members]) => ({ name: parseGroupName(group), members: members.map(member) })),
     policies:

@@ -6,6 +6,7 @@ import {
   parseServiceName,
 } from '@signet/policy-engine/names';
 import type { Effect, WireConditions } from '@signet/policy-engine/wire';
+import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainRecord, MemberRecord } from '@signet/server/model/records';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
@@ -63,11 +64,10 @@ export function plainRecord(plain: PlainDomain, now: number): DomainRecord {
   }));
   const policy = { version: '0', active: true, caseSensitive: false, modified: now, assertions };
   return {
-    name,
+    ...emptyDomain(name),
     enabled: plain.enabled ?? true,
     policyVersion: 1,
     policyModified: now,
-    limits: {},
     roles: [
       ...Object.entries(plain.roles ?? {}).map(([role, members]) => ({ name: parseRoleName(role), members })),
       ...Object.entries(plain.trusts ?? {}).map(([role, trust]) => ({

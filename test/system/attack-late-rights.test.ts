@@ -74,7 +74,7 @@ const withoutService =
 
 const withoutEndpoint: Edit = (content) => ({
   ...content,
-  services: content.services.map(({ providerEndpoint: _, ...service }) => service),
+  services: content.services.map(({ endpoint: _, ...service }) => service),
 });
 
 const deleted =
@@ -200,7 +200,7 @@ async function everything(t: ExecutionContext) {
   const other = await storeElsewhere(t, server.folder);
   const content = domainContent(domains[3] ?? catalog);
   await server.store.change({ actor: 'test' }, (change) =>
-    change.saveDomain({ ...content, awsAccount: '123456789012' }),
+    change.saveDomain({ ...content, accounts: { aws: '123456789012' } }),
   );
   await server.running.refresh();
   return { server, other };

@@ -41,7 +41,7 @@ test.before(async () => {
   const nightly = '  cloud:\n    - { effect: allow, action: assume_aws_role, resource: team/nightly, role: reader }\n';
   writeFileSync(
     join(folder, 'catalog.yaml'),
-    `${catalog.replace('policies:\n', `policies:\n${nightly}`)}\naccount: { aws: "123456789012" }\n`,
+    `${catalog.replace('policies:\n', `policies:\n${nightly}`)}\naccounts: { aws: "123456789012" }\n`,
   );
   const applied = await world.signet('apply', '--config', join(world.folder, 'signet.yaml'), folder);
   if (applied.status !== 0) throw new Error(applied.stderr);

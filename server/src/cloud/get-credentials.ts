@@ -47,9 +47,9 @@ function accountFor(snapshot: Snapshot, now: number, principal: PrincipalName, r
   if (!mayAssume(domain, roles, request.role)) {
     throw new ForbiddenError(`principal may not \`${action}\` on \`${request.domain}:${request.role}\``);
   }
-  if (domain.awsAccount === undefined)
+  if (domain.accounts.aws === undefined)
     throw new InvalidRequestError(`domain \`${request.domain}\` has no cloud account`);
-  return domain.awsAccount;
+  return domain.accounts.aws;
 }
 
 async function requireStillHeld(

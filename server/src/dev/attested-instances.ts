@@ -39,16 +39,14 @@ export async function attestedSample(deps: SampleInstancesDeps, providerUrl: str
 }
 
 /** Says in the store where the provider is called; a service that somebody has taken away stays away. */
-async function setEndpoint({ paths, clock }: SampleInstancesDeps, providerEndpoint: string): Promise<StoreState> {
+async function setEndpoint({ paths, clock }: SampleInstancesDeps, endpoint: string): Promise<StoreState> {
   const parts = splitPrincipal(parsePrincipalName(attestingProvider));
   const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await store.change({ actor: 'signet dev' }, async (transaction) => {
       const domain = parts && (await transaction.domain(parts.domain));
       if (domain === undefined) return;
-      const services = domain.services.map((each) =>
-        each.name === parts?.service ? { ...each, providerEndpoint } : each,
-      );
+      const services = domain.services.map((each) => (each.name === parts?.service ? { ...each, endpoint } : each));
       await transaction.saveDomain({ ...domain, services });
     });
     return await store.state();

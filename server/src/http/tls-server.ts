@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
+import { systemClock, toDate } from '@signet/policy-engine/clock';
 import { secureServerOptions } from '@signet/policy-engine/http';
 
 /** PEM files of the server's certificate (chain), its key, and the CAs of client certificates. */
@@ -107,7 +108,7 @@ function writeRaw(socket: Duplex, status: number, phrase: string, message: strin
   const body = resourceError(status, message);
   const head = [
     `HTTP/1.1 ${status} ${phrase}`,
-    `Date: ${new Date().toUTCString()}`,
+    `Date: ${toDate(systemClock.now()).toUTCString()}`,
     'Content-Type: application/json',
     `Content-Length: ${body.length}`,
     'Cache-Control: no-store',

@@ -152,7 +152,7 @@ export async function attest(deps: InstanceDeps, input: AttestInput): Promise<At
     clientAddress: plainAddress(input.address),
     principal: input.principal,
     cloud: input.information.cloud,
-    awsAccount: snapshot.domain(input.key.domain)?.awsAccount,
+    awsAccount: snapshot.domain(input.key.domain)?.accounts.aws,
     credentialsFrom: credentialsOf(servicePrincipal(input.key.domain, input.key.service), snapshot),
   };
   return provider.attest(request);

@@ -13,7 +13,7 @@ export function providerFinder(
     if (known !== undefined) return known;
     const parts = splitPrincipal(name);
     const service = parts && snapshot.domain(parts.domain)?.services.get(parts.service);
-    if (service?.enabled !== true || service.providerEndpoint === undefined) return undefined;
-    return callOut.provider(name, service.providerEndpoint, service.credentialsFrom);
+    if (service?.enabled !== true || service.endpoint === undefined) return undefined;
+    return callOut.provider(name, service.endpoint, service.credentialsFrom);
   };
 }

@@ -45,7 +45,7 @@ function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRec
     const known = stored?.services.find(({ name }) => name === service.name);
     if (known === undefined) return service;
     return {
-      ...(known.providerEndpoint !== undefined && { providerEndpoint: known.providerEndpoint }),
+      ...(known.endpoint !== undefined && { endpoint: known.endpoint }),
       ...service,
       ...(keepsKeys.has(service.name) && { publicKeys: known.publicKeys }),
     };

@@ -1,7 +1,17 @@
-import { formatTimestamp } from '@signet/policy-engine/clock';
 import { stringify } from 'yaml';
 import { ConflictError } from '../errors.ts';
-import type { AssertionRecord, DomainContent, MemberRecord, PolicyRecord, ServiceRecord } from '../model/records.ts';
+import { isSame, shapeOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
+import type {
+  AssertionRecord,
+  DomainContent,
+  DomainPart,
+  GroupRecord,
+  MemberRecord,
+  PolicyRecord,
+  RoleRecord,
+  ServiceRecord,
+} from '../model/records.ts';
 import { conditionsShape } from './documents/conditions.ts';
 import type {
   AssertionShape,
@@ -15,7 +25,7 @@ import type {
 
 /**
  * The document that makes exactly this domain: applied to the store that it came from it changes nothing. Throws `ConflictError`
- * for what documents cannot say: conditions of a newer version, or versions of one policy of which only some keep their case.
+ * for what documents cannot say: conditions of a newer version, or versions of one policy that differ in more than their assertions.
  */
 export function exportDomain(domain: DomainContent): string {
   return stringify(documentOf(domain), { lineWidth: 120 });
@@ -23,57 +33,45 @@ export function exportDomain(domain: DomainContent): string {
 
 /** The same as plain data, in the order of a document. */
 export function documentOf(domain: DomainContent): DocumentShape {
-  return definedOnly({
-    domain: domain.name,
-    description: domain.description,
-    enabled: domain.enabled ? undefined : false,
-    requireReason: domain.requireReason === true ? true : undefined,
-    limits: Object.keys(domain.limits).length === 0 ? undefined : domain.limits,
+  const parts = {
+    limits: unlessEmpty(shapeOf(recordFields.limits, domain.limits)),
     quotas: domain.quotas,
-    account: domain.awsAccount === undefined ? undefined : { aws: domain.awsAccount },
-    roles: named(domain.roles, (role) => roleShape(role)),
-    groups: named(domain.groups, (group) => groupShape(group)),
+    accounts: unlessEmpty(shapeOf(recordFields.accounts, domain.accounts)),
+    roles: named(domain.roles, roleShape),
+    groups: named(domain.groups, groupShape),
     policies: policyShapes(domain),
     services: named(domain.services, serviceShape),
-  });
+  } satisfies Record<DomainPart, unknown>;
+  return { domain: domain.name, ...shapeOf(recordFields.domain, domain), ...parts };
 }
 
-export function memberShape({ name, expires, disabled, review }: MemberRecord): MemberShape {
-  if (expires === undefined && review === undefined && !disabled) return name;
-  return definedOnly({
-    name,
-    expires: expires === undefined ? undefined : formatTimestamp(expires),
-    disabled: disabled ? true : undefined,
-    review: review === undefined ? undefined : formatTimestamp(review),
-  });
+export function memberShape(member: MemberRecord): MemberShape {
+  const shape = unlessEmpty(shapeOf(recordFields.member, member));
+  return shape === undefined ? member.name : { name: member.name, ...shape };
 }
 
-export function roleShape({ members, name: _, ...role }: DomainContent['roles'][number]): RoleShape {
-  return { ...role, ...(members.length > 0 && { members: members.map(memberShape) }) };
+function roleShape({ members, ...role }: RoleRecord): RoleShape {
+  return { ...shapeOf(recordFields.role, role), ...(members.length > 0 && { members: members.map(memberShape) }) };
 }
 
-export function groupShape({ members, name: _, ...group }: DomainContent['groups'][number]): GroupShape {
-  return { ...group, ...(members.length > 0 && { members: members.map(memberShape) }) };
+function groupShape({ members, ...group }: GroupRecord): GroupShape {
+  return { ...shapeOf(recordFields.group, group), ...(members.length > 0 && { members: members.map(memberShape) }) };
 }
 
 export function serviceShape(service: ServiceRecord): ServiceShape {
-  return definedOnly({
-    description: service.description,
-    enabled: service.enabled ? undefined : false,
-    endpoint: service.providerEndpoint,
-    hosts: service.hosts.length === 0 ? undefined : [...service.hosts],
-    publicKeys: service.publicKeys.length === 0 ? undefined : keys(service),
-  });
-}
-
-function keys(service: ServiceRecord): Record<string, string> {
-  return Object.fromEntries(service.publicKeys.map(({ id, pem }) => [id, pem]));
+  const { hosts, publicKeys } = service;
+  return {
+    ...shapeOf(recordFields.service, service),
+    ...(hosts.length > 0 && { hosts: [...hosts] }),
+    ...(publicKeys.length > 0 && { publicKeys: Object.fromEntries(publicKeys.map(({ id, pem }) => [id, pem])) }),
+  };
 }
 
 function policyShapes(domain: DomainContent): DocumentShape['policies'] {
   const names = [...new Set(domain.policies.map(({ name }) => name))];
-  if (names.length === 0) return undefined;
-  return Object.fromEntries(names.map((name) => [name, policyShape(domain.name, versionsOf(domain, name))]));
+  return unlessEmpty(
+    Object.fromEntries(names.map((name) => [name, policyShape(domain.name, versionsOf(domain, name))])),
+  );
 }
 
 export function versionsOf(domain: DomainContent, name: string): readonly PolicyRecord[] {
@@ -82,28 +80,22 @@ export function versionsOf(domain: DomainContent, name: string): readonly Policy
 
 /** A list where there is only the active version `0`, else all versions and the name of the active one. */
 export function policyShape(domain: string, versions: readonly PolicyRecord[]): PolicyShape {
-  const lists = versions.map((policy) => ({
-    version: policy.version,
-    assertions: policy.assertions.map((assertion) => assertionShape(domain, assertion)),
-  }));
-  const [only] = lists;
   const [first] = versions;
-  const isPlain =
-    versions.length === 1 &&
-    first?.version === '0' &&
-    first.active &&
-    first.description === undefined &&
-    !first.caseSensitive;
-  if (versions.some(({ caseSensitive }) => caseSensitive !== first?.caseSensitive)) {
-    throw new ConflictError(`domain \`${domain}\` has a policy of which only some versions keep their case`);
+  if (first === undefined || versions.some((policy) => !isSame(recordFields.policy, first, policy))) {
+    throw new ConflictError(`domain \`${domain}\` has a policy whose versions differ in more than their assertions`);
   }
-  if (isPlain && only !== undefined) return only.assertions;
-  return definedOnly({
-    description: first?.description,
-    caseSensitive: first?.caseSensitive === true ? true : undefined,
-    active: versions.find(({ active }) => active)?.version ?? null,
-    versions: Object.fromEntries(lists.map(({ version, assertions }) => [version, assertions])),
+  const lists = versions.map(({ version, assertions }) => {
+    return [version, assertions.map((assertion) => assertionShape(domain, assertion))] as const;
   });
+  const [[version, only] = [], second] = lists;
+  const shape = unlessEmpty(shapeOf(recordFields.policy, first));
+  const isPlain = second === undefined && version === '0' && first.active && shape === undefined;
+  if (isPlain && only !== undefined) return only;
+  return {
+    ...shape,
+    active: versions.find(({ active }) => active)?.version ?? null,
+    versions: Object.fromEntries(lists),
+  };
 }
 
 export function assertionShape(domain: string, assertion: AssertionRecord): AssertionShape {
@@ -127,16 +119,11 @@ export function assertionShape(domain: string, assertion: AssertionRecord): Asse
 
 function named<Item extends { readonly name: string }, Shape>(
   items: readonly Item[],
-  shapeOf: (item: Item) => Shape,
+  shape: (item: Item) => Shape,
 ): Record<string, Shape> | undefined {
-  return items.length === 0 ? undefined : Object.fromEntries(items.map((item) => [item.name, shapeOf(item)]));
+  return unlessEmpty(Object.fromEntries(items.map((item) => [item.name, shape(item)])));
 }
 
-type Defined<Values> = { [Key in keyof Values as undefined extends Values[Key] ? never : Key]: Values[Key] } & {
-  [Key in keyof Values as undefined extends Values[Key] ? Key : never]?: Exclude<Values[Key], undefined>;
-};
-
-/** Without the members that are undefined. */
-function definedOnly<Values extends object>(values: Values): Defined<Values> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>;
+function unlessEmpty<Shape extends object>(shape: Shape): Shape | undefined {
+  return Object.keys(shape).length === 0 ? undefined : shape;
 }

@@ -1,6 +1,7 @@
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { type FoldedImpact, foldedImpactInSteps } from '../impact/fold.ts';
 import type { Work } from '../impact/work.ts';
+import { emptyDomain } from '../model/empty-domain.ts';
 import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { Store, StoreReader, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
@@ -66,7 +67,7 @@ async function readSides(reader: StoreReader, name: DomainName, change: PlannedC
   if (!(await isAsAsked(reader, name, before, change))) return undefined;
   const after = contentAfter(before, change);
   // A domain that is deleted is not disabled: its name means nobody in particular.
-  const nothing = { name, enabled: true, limits: {}, roles: [], groups: [], policies: [], services: [] };
+  const nothing = emptyDomain(name);
   const sides = [before ?? nothing, after ?? nothing];
   const affected = await affectedDomains(reader, [{ before, after: after ?? nothing }]);
   const domains = await withNeeded(reader, new Map(), [systemDomain, name, ...affected, ...neededDomains(sides)]);

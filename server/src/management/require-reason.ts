@@ -1,6 +1,6 @@
 import { InvalidRequestError } from '../errors.ts';
+import { notPlain, plainLine } from '../model/plain-text.ts';
 import type { ChangeContext, DomainContent } from '../model/records.ts';
-import { notPlain, plainLine } from './plain-text.ts';
 
 const maxReason = 1024;
 

@@ -1,4 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
+import { emptyDomain } from '../model/empty-domain.ts';
+import { defaultsOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { StoreReader, SwitchedOff } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
@@ -71,21 +74,16 @@ export function snapshotOf({ domains, switchedOff }: Pick<StoredWorld, 'domains'
  * beside that decides nothing here.
  */
 export function placeholders(switchedOff: SwitchedOff, present: (name: DomainName) => boolean): DomainRecord[] {
-  const empty = { policyVersion: 1, policyModified: 0, limits: {}, roles: [], groups: [], policies: [] };
-  const closed = switchedOff.domains.map((name) => ({ ...empty, name, enabled: false, services: [] }));
+  const empty = (name: DomainName) => ({ ...emptyDomain(name), policyVersion: 1, policyModified: 0, policies: [] });
+  const closed = switchedOff.domains.map((name) => ({ ...empty(name), enabled: false }));
   const isClosed = new Set(switchedOff.domains);
   const services = Map.groupBy(switchedOff.services, ({ domain }) => domain);
   const open = [...services]
     .filter(([name]) => !isClosed.has(name))
-    .map(([name, list]) => ({
-      ...empty,
-      name,
-      enabled: true,
-      services: list.map(({ service }) => offService(service)),
-    }));
+    .map(([name, list]) => ({ ...empty(name), services: list.map(({ service }) => offService(service)) }));
   return [...closed, ...open].filter(({ name }) => !present(name));
 }
 
 function offService(name: DomainContent['services'][number]['name']): DomainContent['services'][number] {
-  return { name, enabled: false, hosts: [], publicKeys: [] };
+  return { ...defaultsOf(recordFields.service), name, enabled: false, hosts: [], publicKeys: [] };
 }

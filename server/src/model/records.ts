@@ -1,28 +1,21 @@
 import type { DomainName, GroupName, KeyId, PolicyName, RoleName, ServiceName } from '@signet/policy-engine/names';
 import type { Effect, Jwk, KeyPurpose, WireConditions } from '@signet/policy-engine/wire';
+import type { Values } from './fields.ts';
+import type { recordFields } from './record-fields.ts';
 
 /* What the store holds, as plain data. Times are milliseconds since the epoch, absent members are absent, lists are sorted by name. */
 
-export interface MemberRecord {
+export interface MemberRecord extends Values<typeof recordFields.member> {
   readonly name: string;
-  readonly expires?: number;
-  readonly disabled: boolean;
-  /** When somebody should look again whether this member still belongs here. */
-  readonly review?: number;
 }
 
-export interface RoleRecord {
+export interface RoleRecord extends Values<typeof recordFields.role> {
   readonly name: RoleName;
-  readonly description?: string;
-  readonly trust?: DomainName;
-  readonly tokenExpirySeconds?: number;
-  readonly certExpirySeconds?: number;
   readonly members: readonly MemberRecord[];
 }
 
-export interface GroupRecord {
+export interface GroupRecord extends Values<typeof recordFields.group> {
   readonly name: GroupName;
-  readonly description?: string;
   readonly members: readonly MemberRecord[];
 }
 
@@ -36,12 +29,10 @@ export interface AssertionRecord {
   readonly conditions?: WireConditions;
 }
 
-export interface PolicyRecord {
+export interface PolicyRecord extends Values<typeof recordFields.policy> {
   readonly name: PolicyName;
   readonly version: string;
   readonly active: boolean;
-  readonly description?: string;
-  readonly caseSensitive: boolean;
   /** In their order. */
   readonly assertions: readonly AssertionRecord[];
 }
@@ -64,11 +55,8 @@ export interface ServiceKeyRecord {
   readonly delegated?: true;
 }
 
-export interface ServiceRecord {
+export interface ServiceRecord extends Values<typeof recordFields.service> {
   readonly name: ServiceName;
-  readonly description?: string;
-  readonly enabled: boolean;
-  readonly providerEndpoint?: string;
   /** In their order. */
   readonly hosts: readonly string[];
   readonly publicKeys: readonly ServiceKeyRecord[];
@@ -81,21 +69,23 @@ export type QuotaKind = (typeof quotaKinds)[number];
 /** At most how many of each, where that differs from what the server says. */
 export type DomainQuotas = Readonly<Partial<Record<QuotaKind, number>>>;
 
+export type DomainLimits = Values<typeof recordFields.limits>;
+export type DomainAccounts = Values<typeof recordFields.accounts>;
+
 /** Everything that somebody can say about a domain. */
-export interface DomainContent {
+export interface DomainContent extends Values<typeof recordFields.domain> {
   readonly name: DomainName;
-  readonly enabled: boolean;
-  /** Whether every change has to say why. */
-  readonly requireReason?: boolean;
-  readonly description?: string;
   readonly limits: DomainLimits;
   readonly quotas?: DomainQuotas;
-  readonly awsAccount?: string;
+  readonly accounts: DomainAccounts;
   readonly roles: readonly RoleRecord[];
   readonly groups: readonly GroupRecord[];
   readonly policies: readonly PolicyRecord[];
   readonly services: readonly ServiceRecord[];
 }
+
+/** What a domain consists of beside its name and fields. */
+export type DomainPart = Exclude<keyof DomainContent, 'name' | keyof typeof recordFields.domain>;
 
 /** A domain as it is stored. */
 export interface DomainRecord extends DomainContent, DomainAttributes {
@@ -164,13 +154,6 @@ export interface AuditRecord extends ChangeContext {
   /** Only what differs; JSON. */
   readonly before?: string;
   readonly after?: string;
-}
-
-/** Upper bounds in seconds; absent: only the server's own ceiling counts. */
-export interface DomainLimits {
-  readonly tokenExpirySeconds?: number;
-  readonly serviceCertExpirySeconds?: number;
-  readonly roleCertExpirySeconds?: number;
 }
 
 export interface SigningKeyRecord {

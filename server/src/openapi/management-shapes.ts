@@ -9,6 +9,8 @@ import {
   roleSchema,
   serviceSchema,
 } from '../management/documents/document-schema.ts';
+import { schemasOf, viewSchemasOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 
 /* What the management API shows: for the most part what documents say, with the name of the thing. */
 
@@ -17,11 +19,9 @@ const time = z.iso.datetime();
 
 export const domainShape = z.strictObject({
   name,
-  description: z.string().optional(),
-  enabled: z.boolean(),
-  requireReason: z.boolean(),
+  ...viewSchemasOf(recordFields.domain),
   limits: limitsSchema,
-  accounts: z.strictObject({ aws: z.string().optional() }),
+  accounts: z.strictObject(schemasOf(recordFields.accounts)),
 });
 export const quotasShape = z.strictObject({ inForce: quotasSchema.required(), own: quotasSchema });
 export const accountShape = z.strictObject({ account: z.string() });
@@ -39,8 +39,7 @@ export const keyShape = z.strictObject({
 export const shownRule = assertionSchema.extend({ id: z.int() });
 export const policyShape = z.strictObject({
   name,
-  description: z.string().optional(),
-  caseSensitive: z.boolean().optional(),
+  ...schemasOf(recordFields.policy),
   active: z.string().nullable(),
   versions: z.record(z.string(), z.array(shownRule)),
 });

@@ -40,7 +40,7 @@ export function* compileDomainInSteps(
     credentialsFrom: record.credentialsFrom ?? 0,
     ...rules,
     limits: record.limits,
-    ...(record.awsAccount === undefined ? {} : { awsAccount: record.awsAccount }),
+    accounts: record.accounts,
     assumable: assumableRoles(record, rules.policies),
     trusting: trustingRoles(record),
   };
@@ -62,13 +62,8 @@ function* compileRules(record: DomainRecord, epoch: number, last?: DomainSnapsho
   };
 }
 
-function roleSnapshot(role: RoleRecord): RoleSnapshot {
-  return {
-    name: role.name,
-    ...(role.trust === undefined ? {} : { trust: role.trust }),
-    ...(role.tokenExpirySeconds === undefined ? {} : { tokenExpirySeconds: role.tokenExpirySeconds }),
-    ...(role.certExpirySeconds === undefined ? {} : { certExpirySeconds: role.certExpirySeconds }),
-  };
+function roleSnapshot({ description: _, members: __, ...role }: RoleRecord): RoleSnapshot {
+  return role;
 }
 
 function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, ServiceSnapshot>> {
@@ -80,15 +75,8 @@ function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, Service
   return services;
 }
 
-function serviceSnapshot(service: ServiceRecord, credentialsFrom: number): ServiceSnapshot {
-  return {
-    name: service.name,
-    enabled: service.enabled,
-    publicKeys: new Map(service.publicKeys.map(({ id, pem }) => [id, pem])),
-    ...(service.providerEndpoint === undefined ? {} : { providerEndpoint: service.providerEndpoint }),
-    hosts: service.hosts,
-    credentialsFrom,
-  };
+function serviceSnapshot({ description: _, ...service }: ServiceRecord, credentialsFrom: number): ServiceSnapshot {
+  return { ...service, publicKeys: new Map(service.publicKeys.map(({ id, pem }) => [id, pem])), credentialsFrom };
 }
 
 function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {

@@ -8,24 +8,14 @@ import {
 } from '@signet/policy-engine/names';
 import type { DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
-import type { DomainLimits, SigningKeyRecord } from '../model/records.ts';
+import type { DomainAccounts, DomainLimits, RoleRecord, ServiceRecord, SigningKeyRecord } from '../model/records.ts';
 import type { DomainMembers } from './domain-members.ts';
 
-export interface RoleSnapshot {
-  readonly name: RoleName;
-  /** The domain that decides who is in this role (delegated role). */
-  readonly trust?: DomainName;
-  readonly tokenExpirySeconds?: number;
-  readonly certExpirySeconds?: number;
-}
+export type RoleSnapshot = Omit<RoleRecord, 'description' | 'members'>;
 
-export interface ServiceSnapshot {
-  readonly name: ServiceName;
-  readonly enabled: boolean;
+export interface ServiceSnapshot extends Omit<ServiceRecord, 'description' | 'publicKeys'> {
   /** SPKI PEM. */
   readonly publicKeys: ReadonlyMap<KeyId, string>;
-  readonly providerEndpoint?: string;
-  readonly hosts: readonly string[];
   /** Credentials issued before (milliseconds since the epoch) are those of a service of this name that was deleted; 0 when there was none. */
   readonly credentialsFrom: number;
 }
@@ -50,7 +40,7 @@ export interface DomainSnapshot {
   /** Assertions about resources of other domains, with full names; absent when there are none (facts of `assume_role`). */
   readonly foreignPolicy?: DomainPolicy;
   readonly limits: DomainLimits;
-  readonly awsAccount?: string;
+  readonly accounts: DomainAccounts;
   /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
   /** The roles of this domain that trust another one, by that domain. */

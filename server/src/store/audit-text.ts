@@ -1,7 +1,7 @@
 import type { DomainContent, MemberRecord } from '../model/records.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
 import type { Steps } from '../steps/steps.ts';
-import type { DomainDiff, ListDiff, MembersDiff } from './diff-domains.ts';
+import { type DomainDiff, type ListDiff, type MembersDiff, ownOf } from './diff-domains.ts';
 
 /** Before and after of a change as JSON, only what differs; a side that has nothing is absent. */
 export interface AuditText {
@@ -23,23 +23,12 @@ export function* auditTextInSteps(
 function side(which: 'before' | 'after', domain: DomainContent, diff: DomainDiff): Record<string, unknown> {
   const gone = which === 'before';
   return withoutEmpty({
-    ...(diff.fields ? ownFields(domain) : {}),
+    ...(diff.fields ? ownOf(domain) : {}),
     roles: [...(gone ? diff.removedRoles : []), ...members(which, diff.roles)],
     groups: [...(gone ? diff.removedGroups : []), ...members(which, diff.groups)],
     policies: items(which, diff.policies),
     services: items(which, diff.services),
   });
-}
-
-function ownFields(domain: DomainContent): Record<string, unknown> {
-  return {
-    enabled: domain.enabled,
-    description: domain.description,
-    requireReason: domain.requireReason,
-    limits: domain.limits,
-    quotas: domain.quotas,
-    awsAccount: domain.awsAccount,
-  };
 }
 
 function items<Item>(which: 'before' | 'after', diff: ListDiff<Item>): readonly Item[] {

@@ -1,3 +1,6 @@
+import type { Columns } from '../model/fields.ts';
+import type { recordFields } from '../model/record-fields.ts';
+
 /* The tables as the query layer sees them. Flags are 0 or 1, times milliseconds since the epoch where nothing else is said, JSON is text. */
 
 export interface MetaTable {
@@ -28,18 +31,12 @@ export interface ChangesTable {
   key: string;
 }
 
-export interface DomainsTable {
+export interface DomainsTable extends Columns<typeof recordFields.domain>, Columns<typeof recordFields.limits> {
   name: string;
-  enabled: number;
   /** Kept after deletion, so that a version never falls when the name is used again. */
   deleted: number;
   policy_version: number;
   policy_modified: number;
-  description: string | null;
-  require_reason: number;
-  token_expiry_seconds: number | null;
-  service_cert_expiry_seconds: number | null;
-  role_cert_expiry_seconds: number | null;
   /** JSON; null where those of the server are in force. */
   quotas: string | null;
   /** The name as one DNS label; null where another domain has it. */
@@ -61,43 +58,33 @@ export interface CloudAccountsTable {
   account: string;
 }
 
-export interface RolesTable {
+export interface RolesTable extends Columns<typeof recordFields.role> {
   domain: string;
   name: string;
   member_count: number;
-  description: string | null;
-  trust: string | null;
-  token_expiry_seconds: number | null;
-  cert_expiry_seconds: number | null;
 }
 
 /** A member of a role or group. */
-export interface MembersTable {
+export interface MembersTable extends Columns<typeof recordFields.member> {
   domain: string;
   kind: 'role' | 'group';
   /** The role or group. */
   list: string;
   member: string;
-  expires: number | null;
-  disabled: number;
-  review: number | null;
 }
 
-export interface GroupsTable {
+export interface GroupsTable extends Columns<typeof recordFields.group> {
   domain: string;
   name: string;
   member_count: number;
-  description: string | null;
 }
 
-export interface PoliciesTable {
+export interface PoliciesTable extends Columns<typeof recordFields.policy> {
   domain: string;
   name: string;
   version: string;
   active: number;
   modified: number;
-  description: string | null;
-  case_sensitive: number;
 }
 
 export interface AssertionsTable {
@@ -114,12 +101,9 @@ export interface AssertionsTable {
   conditions: string | null;
 }
 
-export interface ServicesTable {
+export interface ServicesTable extends Columns<typeof recordFields.service> {
   domain: string;
   name: string;
-  description: string | null;
-  enabled: number;
-  provider_endpoint: string | null;
   /** Credentials that were issued before are those of a service of this name that was deleted; 0 when there was none. */
   credentials_from: number;
 }

@@ -1,7 +1,10 @@
 import { isDeepStrictEqual } from 'node:util';
+import { fieldsOf, isSame } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type {
   AssertionRecord,
   DomainContent,
+  DomainPart,
   DomainRecord,
   GroupRecord,
   MemberRecord,
@@ -47,7 +50,7 @@ export function diffDomains(before: DomainRecord | undefined, after: DomainConte
 
 /** The same in slices. */
 export function* diffInSteps(before: DomainRecord | undefined, after: DomainContent): Steps<DomainDiff> {
-  const fields = before === undefined || !isDeepStrictEqual(domainFields(before), domainFields(after));
+  const fields = before === undefined || !isDeepStrictEqual(ownOf(before), ownOf(after));
   const roles = yield* diffMemberLists(before?.roles ?? [], after.roles);
   const groups = yield* diffMemberLists(before?.groups ?? [], after.groups);
   const [oldPolicies, newPolicies] = withoutSame<PolicyRecord>(before?.policies ?? [], after.policies);
@@ -120,15 +123,11 @@ export function policyKey(policy: PolicyRecord): string {
   return JSON.stringify([policy.name, policy.version]);
 }
 
-function domainFields(domain: DomainContent) {
-  return {
-    enabled: domain.enabled,
-    description: domain.description ?? null,
-    requireReason: domain.requireReason === true,
-    limits: domain.limits,
-    quotas: domain.quotas ?? {},
-    awsAccount: domain.awsAccount ?? null,
-  };
+/** What a domain says of itself, beside its name and what it has. */
+export function ownOf({ limits, quotas, accounts, ...domain }: DomainContent) {
+  const parts = { limits, quotas, accounts };
+  parts satisfies Record<Exclude<DomainPart, 'roles' | 'groups' | 'policies' | 'services'>, unknown>;
+  return { ...fieldsOf(recordFields.domain, domain), ...parts };
 }
 
 function* diffMemberLists<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
@@ -154,8 +153,9 @@ function diffPolicies(before: readonly PolicyRecord[], after: readonly PolicyRec
 
 /** Most changes of a policy leave most of its rules as they were read. */
 function* isSamePolicy(one: PolicyRecord, other: PolicyRecord): Steps<boolean> {
-  const own = (policy: PolicyRecord) => plainPolicy({ ...policy, assertions: [] });
-  if (one.assertions.length !== other.assertions.length || !isDeepStrictEqual(own(one), own(other))) return false;
+  const { length } = one.assertions;
+  if (one.active !== other.active || length !== other.assertions.length || !isSame(recordFields.policy, one, other))
+    return false;
   for (const [index, assertion] of one.assertions.entries()) {
     if (index % sliceLength === 0) yield;
     if (!isSameAssertion(assertion, other.assertions[index])) return false;
@@ -226,8 +226,7 @@ function plainPolicy(policy: PolicyRecord): PolicyRecord {
     name: policy.name,
     version: policy.version,
     active: policy.active,
-    ...(policy.description === undefined ? {} : { description: policy.description }),
-    caseSensitive: policy.caseSensitive,
+    ...fieldsOf(recordFields.policy, policy),
     assertions: policy.assertions.map(plainAssertion),
   };
 }

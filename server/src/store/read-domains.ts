@@ -10,18 +10,18 @@ import {
 import type { WireConditions } from '@signet/policy-engine/wire';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { z } from 'zod';
+import { rowOf, valuesOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import {
   type DomainAttributes,
   type DomainRecord,
-  type GroupRecord,
   quotaKinds,
-  type RoleRecord,
   type ServiceRecord,
   type StoredAssertion,
   type StoredPolicy,
 } from '../model/records.ts';
 import type { DomainExcerpt, DomainScope, ListKey } from '../model/store.ts';
-import type { AssertionsTable, DomainsTable, GroupsTable, RolesTable, Schema } from './database-schema.ts';
+import type { AssertionsTable, CloudAccountsTable, DomainsTable, Schema } from './database-schema.ts';
 import {
   countMembers,
   fullNameOf,
@@ -44,8 +44,7 @@ export async function readDomains(db: Kysely<Schema>, names: readonly string[]):
 export async function readAttributes(db: Kysely<Schema>, name: string): Promise<DomainAttributes | undefined> {
   const [row] = await selectDomains(db, [name]).execute();
   if (row === undefined) return undefined;
-  const [account] = await selectAccounts(db, [name]).execute();
-  return { ...domainFields(row), ...optional('awsAccount', account?.account ?? null) };
+  return attributesOf(row, await selectAccounts(db, [name]).execute());
 }
 
 function selectDomains(db: Kysely<Schema>, names: readonly string[]) {
@@ -99,14 +98,19 @@ async function readRecords(
   parts: Parts,
 ): Promise<DomainRecord[]> {
   const rows = await selectDomains(db, names).execute();
-  const accounts = await selectAccounts(db, names).execute();
-  const roles = collect(await readLists(db, 'roles', names, parts), (row) => roleRecord(row, members));
-  const groups = collect(await readLists(db, 'groups', names, parts), (row) => groupRecord(row, members));
+  const accounts = groupBy(await selectAccounts(db, names).execute(), ({ domain }) => domain);
+  const membersOf = (kind: 'role' | 'group', { domain, name }: { readonly domain: string; readonly name: string }) =>
+    members.get(fullNameOf({ domain, kind, name })) ?? [];
+  const roles = collect(await readLists(db, 'roles', names, parts), (row) => {
+    return { name: parseRoleName(row.name), ...valuesOf(recordFields.role, row), members: membersOf('role', row) };
+  });
+  const groups = collect(await readLists(db, 'groups', names, parts), (row) => {
+    return { name: parseGroupName(row.name), ...valuesOf(recordFields.group, row), members: membersOf('group', row) };
+  });
   const policies = parts.policies ? await readPolicies(db, names) : none;
   const services = parts.services ? await readServices(db, names) : none;
   return rows.map((row) => ({
-    ...domainFields(row),
-    ...optional('awsAccount', accounts.find((account) => account.domain === row.name)?.account ?? null),
+    ...attributesOf(row, accounts.get(row.name) ?? []),
     roles: roles.get(row.name) ?? [],
     groups: groups.get(row.name) ?? [],
     policies: policies.get(row.name) ?? [],
@@ -139,41 +143,21 @@ function shortName(table: 'roles' | 'groups', list: string): string[] {
 
 const quotasSchema = z.partialRecord(z.enum(quotaKinds), z.int());
 
-function domainFields(row: Selectable<DomainsTable>) {
+function attributesOf(
+  row: Selectable<DomainsTable>,
+  accountRows: readonly Selectable<CloudAccountsTable>[],
+): DomainAttributes {
+  const accounts = Object.fromEntries(accountRows.map(({ provider, account }) => [provider, account]));
   return {
     name: parseDomainName(row.name),
-    enabled: row.enabled === 1,
+    ...valuesOf(recordFields.domain, row),
     policyVersion: row.policy_version,
     policyModified: row.policy_modified,
     ...optional('dnsForm', row.dns_form),
     ...(row.credentials_from === 0 ? {} : { credentialsFrom: row.credentials_from }),
-    ...(row.require_reason === 1 ? { requireReason: true } : {}),
-    ...optional('description', row.description),
-    limits: {
-      ...optional('tokenExpirySeconds', row.token_expiry_seconds),
-      ...optional('serviceCertExpirySeconds', row.service_cert_expiry_seconds),
-      ...optional('roleCertExpirySeconds', row.role_cert_expiry_seconds),
-    },
+    limits: valuesOf(recordFields.limits, row),
     ...(row.quotas === null ? {} : { quotas: quotasSchema.parse(JSON.parse(row.quotas)) }),
-  };
-}
-
-function roleRecord(row: Selectable<RolesTable>, members: ListedMembers): RoleRecord {
-  return {
-    name: parseRoleName(row.name),
-    ...optional('description', row.description),
-    ...(row.trust === null ? {} : { trust: parseDomainName(row.trust) }),
-    ...optional('tokenExpirySeconds', row.token_expiry_seconds),
-    ...optional('certExpirySeconds', row.cert_expiry_seconds),
-    members: members.get(fullNameOf({ domain: row.domain, kind: 'role', name: row.name })) ?? [],
-  };
-}
-
-function groupRecord(row: Selectable<GroupsTable>, members: ListedMembers): GroupRecord {
-  return {
-    name: parseGroupName(row.name),
-    ...optional('description', row.description),
-    members: members.get(fullNameOf({ domain: row.domain, kind: 'group', name: row.name })) ?? [],
+    accounts: valuesOf(recordFields.accounts, { ...rowOf(recordFields.accounts, {}), ...accounts }),
   };
 }
 
@@ -194,8 +178,7 @@ async function readPolicies(
     version: row.version,
     active: row.active === 1,
     modified: row.modified,
-    ...optional('description', row.description),
-    caseSensitive: row.case_sensitive === 1,
+    ...valuesOf(recordFields.policy, row),
     assertions: assertions.get(policyKey(row.domain, row.name, row.version)) ?? [],
   }));
 }
@@ -288,9 +271,7 @@ async function readServices(db: Kysely<Schema>, names: readonly string[]): Promi
     credentialsFrom: row.credentials_from,
     service: {
       name: parseServiceName(row.name),
-      ...optional('description', row.description),
-      enabled: row.enabled === 1,
-      ...optional('providerEndpoint', row.provider_endpoint),
+      ...valuesOf(recordFields.service, row),
       hosts: (hosts.get(`${row.domain}:${row.name}`) ?? []).map((host) => host.host),
       publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
         id: parseKeyId(key.key_id),

@@ -1,9 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
+import { type Columns, defaultsOf, valuesOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type { MemberRecord } from '../model/records.ts';
 import type { DomainScope, ListKey } from '../model/store.ts';
 import type { MembersTable, Schema } from './database-schema.ts';
-import { chunks, optional } from './row-values.ts';
+import { chunks } from './row-values.ts';
 
 /** Members by the full name of their role or group, each list sorted by name. */
 export type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;
@@ -150,14 +152,14 @@ function listOf({ domain, kind, list }: Pick<MemberRow, 'domain' | 'kind' | 'lis
   return fullNameOf({ domain, kind, name: list });
 }
 
+/** What the row of a plain member holds. A new field does not compile until it is here; there may be a million rows to compare. */
+const plainRow = { expires: null, disabled: 0, review: null } satisfies Columns<typeof recordFields.member>;
+const plainMember = { name: '', ...defaultsOf(recordFields.member) };
+
 function memberRecord(row: MemberRow): MemberRecord {
-  if (row.expires === null && row.review === null) return { name: row.member, disabled: row.disabled === 1 };
-  return {
-    name: row.member,
-    ...optional('expires', row.expires),
-    disabled: row.disabled === 1,
-    ...optional('review', row.review),
-  };
+  const { expires, disabled, review } = plainRow;
+  const isPlain = row.expires === expires && row.disabled === disabled && row.review === review;
+  return isPlain ? { ...plainMember, name: row.member } : { name: row.member, ...valuesOf(recordFields.member, row) };
 }
 
 /** Sorted here: asked for an order, a planner may walk through all members of the domain to find a few that have it already. */

@@ -1,6 +1,7 @@
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../model/certificate-store.ts';
+import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
@@ -90,7 +91,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     this.#touch(wholeDomain(name));
     const policy = await this.#policyVersion(name, true);
     const { version } = policy;
-    const nothing = { name, enabled: false, limits: {}, roles: [], groups: [], policies: [], services: [] };
+    const nothing = { ...emptyDomain(name), enabled: false };
     const context = { db: this.#db, now: this.#now, policy, nextId: () => this.#nextId++ };
     const diff = await runInSlices(diffInSteps(before, nothing));
     await writeDomain(context, before, nothing, diff);

@@ -1,5 +1,7 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
 import type { Kysely } from 'kysely';
+import { rowOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
 import { runInSlices } from '../steps/run-in-slices.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
@@ -12,7 +14,7 @@ import {
   plainAssertion,
   policyKey,
 } from './diff-domains.ts';
-import { chunks, flag, orNull } from './row-values.ts';
+import { chunks, flag } from './row-values.ts';
 import { writeLists } from './write-lists.ts';
 import { writeServices } from './write-services.ts';
 
@@ -45,7 +47,7 @@ export async function writeDomain(
   diff: DomainDiff,
 ): Promise<void> {
   await writeDomainRow(context, after);
-  await writeAccount(context, after);
+  await writeAccounts(context, after);
   await writeLists(context.db, after.name, diff);
   await writePolicies(context, before, after.name, diff.policies);
   await writeServices(context, after.name, diff.services);
@@ -61,15 +63,11 @@ function modifiedAfter(last: number | undefined, now: number): number {
 
 async function writeDomainRow({ db, policy }: WriteContext, domain: DomainContent): Promise<void> {
   const row = {
-    enabled: flag(domain.enabled),
     deleted: 0,
     policy_version: policy.version,
     policy_modified: policy.modified,
-    description: orNull(domain.description),
-    require_reason: flag(domain.requireReason === true),
-    token_expiry_seconds: orNull(domain.limits.tokenExpirySeconds),
-    service_cert_expiry_seconds: orNull(domain.limits.serviceCertExpirySeconds),
-    role_cert_expiry_seconds: orNull(domain.limits.roleCertExpirySeconds),
+    ...rowOf(recordFields.domain, domain),
+    ...rowOf(recordFields.limits, domain.limits),
     quotas: domain.quotas === undefined ? null : JSON.stringify(domain.quotas),
   };
   await db
@@ -80,13 +78,11 @@ async function writeDomainRow({ db, policy }: WriteContext, domain: DomainConten
     .execute();
 }
 
-async function writeAccount({ db }: WriteContext, domain: DomainContent): Promise<void> {
-  await db.deleteFrom('cloud_accounts').where('domain', '=', domain.name).where('provider', '=', 'aws').execute();
-  if (domain.awsAccount === undefined) return;
-  await db
-    .insertInto('cloud_accounts')
-    .values({ domain: domain.name, provider: 'aws', account: domain.awsAccount })
-    .execute();
+async function writeAccounts({ db }: WriteContext, { name, accounts }: DomainContent): Promise<void> {
+  await db.deleteFrom('cloud_accounts').where('domain', '=', name).execute();
+  for (const [provider, account] of Object.entries(rowOf(recordFields.accounts, accounts))) {
+    if (account !== null) await db.insertInto('cloud_accounts').values({ domain: name, provider, account }).execute();
+  }
 }
 
 async function writePolicies(
@@ -157,8 +153,7 @@ async function writePolicy(
   const row = {
     active: flag(policy.active),
     modified: before !== undefined && (await runInSlices(isSameInBundle(before, policy))) ? before.modified : now,
-    description: orNull(policy.description),
-    case_sensitive: flag(policy.caseSensitive),
+    ...rowOf(recordFields.policy, policy),
   };
   await db
     .insertInto('policies')

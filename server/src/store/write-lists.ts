@@ -1,9 +1,11 @@
 import type { Kysely } from 'kysely';
+import { rowOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type { GroupRecord, MemberRecord, RoleRecord } from '../model/records.ts';
 import type { ListKey } from '../model/store.ts';
 import type { Schema } from './database-schema.ts';
 import type { DomainDiff, ListDiff } from './diff-domains.ts';
-import { chunks, flag, orNull } from './row-values.ts';
+import { chunks } from './row-values.ts';
 
 const rowsAStatement = 500;
 
@@ -24,12 +26,7 @@ export async function writeLists(db: Kysely<Schema>, domain: string, diff: Domai
 }
 
 async function writeRole(db: Kysely<Schema>, domain: string, role: RoleRecord): Promise<void> {
-  const row = {
-    description: orNull(role.description),
-    trust: orNull(role.trust),
-    token_expiry_seconds: orNull(role.tokenExpirySeconds),
-    cert_expiry_seconds: orNull(role.certExpirySeconds),
-  };
+  const row = rowOf(recordFields.role, role);
   await db
     .insertInto('roles')
     .values({ domain, name: role.name, member_count: 0, ...row })
@@ -38,7 +35,7 @@ async function writeRole(db: Kysely<Schema>, domain: string, role: RoleRecord): 
 }
 
 async function writeGroup(db: Kysely<Schema>, domain: string, group: GroupRecord): Promise<void> {
-  const row = { description: orNull(group.description) };
+  const row = rowOf(recordFields.group, group);
   await db
     .insertInto('groups')
     .values({ domain, name: group.name, member_count: 0, ...row })
@@ -67,15 +64,9 @@ async function writeMembers(
   await removeMembers(db, list, [...removed, ...changed.map(({ before }) => before)]);
   const { domain, kind, name } = list;
   for (const part of chunks([...added, ...changed.map(({ after }) => after)], rowsAStatement)) {
-    const rows = part.map((member) => ({
-      domain,
-      kind,
-      list: name,
-      member: member.name,
-      expires: orNull(member.expires),
-      disabled: flag(member.disabled),
-      review: orNull(member.review),
-    }));
+    const rows = part.map((member) => {
+      return { domain, kind, list: name, member: member.name, ...rowOf(recordFields.member, member) };
+    });
     await db.insertInto('members').values(rows).execute();
   }
   const more = added.length - removed.length;

@@ -1,8 +1,10 @@
 import type { Kysely } from 'kysely';
+import { rowOf } from '../model/fields.ts';
+import { recordFields } from '../model/record-fields.ts';
 import type { ServiceRecord } from '../model/records.ts';
 import type { Schema } from './database-schema.ts';
 import { diffLists, type ListDiff } from './diff-domains.ts';
-import { chunks, flag, orNull } from './row-values.ts';
+import { chunks, flag } from './row-values.ts';
 
 interface ServiceContext {
   readonly db: Kysely<Schema>;
@@ -28,11 +30,7 @@ async function writeService(
   before: ServiceRecord | undefined,
   service: ServiceRecord,
 ): Promise<void> {
-  const row = {
-    description: orNull(service.description),
-    enabled: flag(service.enabled),
-    provider_endpoint: orNull(service.providerEndpoint),
-  };
+  const row = rowOf(recordFields.service, service);
   await db
     .insertInto('services')
     .values({ domain, name: service.name, credentials_from: 0, ...row })

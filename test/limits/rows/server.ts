@@ -324,7 +324,7 @@ export const serverRows: readonly Row[] = [
         .kind === 'ok'
     );
   }),
-  maximum('server/src/management/documents/parse-document.ts', 'maxUrlLength', (length) => {
+  maximum('server/src/model/field-kinds.ts', 'maxUrlLength', (length) => {
     const url = 'https://a.test/'.padEnd(length, 'x');
     return (
       parseDomainDocument('d.yaml', `domain: d\nservices:\n  s:\n    endpoint: ${url}\n`, parsePublicKey).kind === 'ok'

@@ -127,7 +127,7 @@ async function twoServers(t: ExecutionContext) {
     return (await other.state()).counter;
   };
   for (const domain of [granted.system, prov, granted.media]) await save(domainContent(domain));
-  await save({ ...domainContent(granted.catalog), awsAccount: account });
+  await save({ ...domainContent(granted.catalog), accounts: { aws: account } });
   const live = await openLiveSnapshot({ store, clock: systemClock, refreshIntervalMs: 3_600_000 });
   t.teardown(async () => {
     await live.close();
@@ -196,8 +196,11 @@ async function startLineages({ store }: Servers): Promise<void> {
 
 const kinds: Readonly<Record<string, Kind>> = {
   'role certificates': {
-    with: { ...domainContent(granted.catalog), awsAccount: account },
-    without: { ...domainContent({ ...granted.catalog, roles: { loaders: ['media.player'] } }), awsAccount: account },
+    with: { ...domainContent(granted.catalog), accounts: { aws: account } },
+    without: {
+      ...domainContent({ ...granted.catalog, roles: { loaders: ['media.player'] } }),
+      accounts: { aws: account },
+    },
     prepare: async ({ deps }) => {
       const csr = requestPem(ecPair(), { commonNames: ['catalog:role.reader'] });
       return () => issueRoleCertificate(deps, player, { csr, heldDnsNames: new Set(), presented: unrecorded });
@@ -274,8 +277,11 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
   },
   'cloud credentials': {
-    with: { ...domainContent(granted.catalog), awsAccount: account },
-    without: { ...domainContent({ ...granted.catalog, roles: { reader: ['media.player'] } }), awsAccount: account },
+    with: { ...domainContent(granted.catalog), accounts: { aws: account } },
+    without: {
+      ...domainContent({ ...granted.catalog, roles: { reader: ['media.player'] } }),
+      accounts: { aws: account },
+    },
     prepare: async ({ deps, live, store, current }) => {
       const credentials = { accessKeyId: 'a', secretAccessKey: 'b', sessionToken: 'c', expiration: 2 ** 50 };
       // As long as the removal takes to reach the disk, so that it falls between.

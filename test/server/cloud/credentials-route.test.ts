@@ -42,7 +42,7 @@ function catalog() {
     { ...conditional, assertions: [{ ...exact, conditions }] },
     { ...resting, assertions: [exact] },
   ];
-  return { ...content, policies: [...content.policies, ...more], awsAccount: account };
+  return { ...content, policies: [...content.policies, ...more], accounts: { aws: account } };
 }
 const media: DomainSketch = { name: 'media', services: { player: {}, studio: {}, barred: {}, guest: {} } };
 const poor: DomainSketch = {
@@ -207,7 +207,7 @@ test('a right that was revoked ends kept credentials', async (t) => {
   const player = await as('media.player');
   t.is((await player(path)).status, 200);
   await server.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...domainContent({ ...sketch, policies: {} }), awsAccount: account }),
+    transaction.saveDomain({ ...domainContent({ ...sketch, policies: {} }), accounts: { aws: account } }),
   );
   await server.running.refresh();
   t.is((await player(path)).status, 403);

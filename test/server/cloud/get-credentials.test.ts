@@ -50,7 +50,7 @@ function snapshotOf(world: World): Snapshot {
     resource: 'catalog:*',
   }));
   const open = { ...catalog.policies[0], name: parsePolicyName('open'), assertions: pattern ? everything : [] };
-  const awsAccount = 'account' in world ? world.account : account;
+  const aws = 'account' in world ? world.account : account;
   const media = stored(domainContent('media', { services }));
   return compileSnapshot(undefined, {
     state: { epoch: 1, counter: 1, head: '' },
@@ -58,7 +58,7 @@ function snapshotOf(world: World): Snapshot {
       {
         ...catalog,
         policies: [...policies, open as (typeof policies)[number]],
-        ...(awsAccount !== undefined && { awsAccount }),
+        ...(aws !== undefined && { accounts: { aws } }),
       },
       {
         ...media,

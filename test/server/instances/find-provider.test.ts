@@ -17,7 +17,7 @@ function found(name: string): unknown {
     }),
   );
   const services = prov.services.map((service) =>
-    service.name === parseServiceName('plain') ? service : { ...service, providerEndpoint: endpoint },
+    service.name === parseServiceName('plain') ? service : { ...service, endpoint: endpoint },
   );
   const { snapshot } = compileSnapshot(undefined, {
     state: { epoch: 1, counter: 1, head: '' },

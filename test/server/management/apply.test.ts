@@ -119,7 +119,7 @@ test('keys that were registered stay when the document says nothing of keys, and
 test('an endpoint that was registered stays when the document names none, and gives way to one that it names', async (t) => {
   const { store, apply } = await openWorld(t);
   const named = (url: string) => catalog.replace('api: {}', `api: { endpoint: '${url}' }`);
-  const endpoint = async () => (await store.domain(parseDomainName('catalog')))?.services[0]?.providerEndpoint;
+  const endpoint = async () => (await store.domain(parseDomainName('catalog')))?.services[0]?.endpoint;
   await apply({ 'catalog.yaml': named('https://registered.example/') });
   const again = await apply({ 'catalog.yaml': catalog });
   t.deepEqual([again.domains[0]?.outcome, await endpoint()], ['unchanged', 'https://registered.example/']);

@@ -3,6 +3,7 @@ import { compileDomain } from '@signet/policy-engine/policy';
 import { formatProblem } from '@signet/server/errors';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { parsePublicKey } from '@signet/server/management/public-key';
+import { recordFields } from '@signet/server/model/record-fields';
 import test from 'ava';
 
 const ecKey = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -20,7 +21,7 @@ description: |
   kept
 enabled: false
 limits: { tokenExpirySeconds: 7200, serviceCertExpirySeconds: 1, roleCertExpirySeconds: 2 }
-account: { aws: "012345678901" }
+accounts: { aws: "012345678901" }
 roles:
   Reader:
     description: reads
@@ -70,9 +71,10 @@ test('a document that uses everything', (t) => {
   t.deepEqual(plain, {
     name: 'catalog',
     enabled: false,
+    requireReason: false,
     description: 'two lines,\nkept\n',
     limits: { tokenExpirySeconds: 7200, serviceCertExpirySeconds: 1, roleCertExpirySeconds: 2 },
-    awsAccount: '012345678901',
+    accounts: { aws: '012345678901' },
     roles: [
       { name: 'empty', members: [] },
       {
@@ -139,7 +141,7 @@ test('a document that uses everything', (t) => {
         name: 'api',
         description: 'answers',
         enabled: true,
-        providerEndpoint: 'https://catalog.example:4443/x',
+        endpoint: 'https://catalog.example:4443/x',
         hosts: ['b.example', 'a.example'],
         publicKeys: [{ id: '0', pem }],
       },
@@ -154,8 +156,10 @@ const service = (text: string) => `domain: c\nservices:\n  s:\n    ${text}\n`;
 const timeHint = 'must be a UTC time such as `2027-01-01T00:00:00Z`';
 const memberHint = 'a member is `domain.service`, `user.name` or `domain:group.name`';
 const patternHint = 'a pattern is `*`, or a prefix such as `media.*`, with one `*` at its end';
-const topKeys =
-  '`domain`, `description`, `enabled`, `requireReason`, `limits`, `quotas`, `account`, `roles`, `groups`, `policies`, `services`';
+const topKeys = ['domain', ...Object.keys(recordFields.domain), 'limits', 'quotas', 'accounts']
+  .concat('roles', 'groups', 'policies', 'services')
+  .map((key) => `\`${key}\``)
+  .join(', ');
 
 /** What is wrong, the text, and every line that is said about it. */
 const faults: readonly (readonly [note: string, text: string, ...said: string[]])[] = [
@@ -203,10 +207,16 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   ],
   [
     'an account without quotes',
-    'domain: c\naccount: { aws: 123456789012 }\n',
-    '2:17: account.aws: must be a string (put it in quotes if it looks like a number)',
+    'domain: c\naccounts: { aws: 123456789012 }\n',
+    '2:18: accounts.aws: must be a string (put it in quotes if it looks like a number)',
   ],
-  ['an account that is too short', 'domain: c\naccount: { aws: "1234" }\n', '2:17: account.aws: must be 12 digits'],
+  ['an account that is too short', 'domain: c\naccounts: { aws: "1234" }\n', '2:18: accounts.aws: must be 12 digits'],
+  ['one by its former name', 'domain: c\naccount: { aws: "1234" }\n', '2:17: account.aws: must be 12 digits'],
+  [
+    'accounts by both names',
+    'domain: c\naccounts: { aws: "012345678901" }\naccount: { aws: "012345678901" }\n',
+    '3:1: account: is the former name of `accounts`: give one of them',
+  ],
   ['a role name', 'domain: c\nroles:\n  odd name: {}\n', '3:3: roles.odd name: is not a valid RoleName'],
   ['a member without a dot', member('player'), `5:9: roles.r.members[0]: ${memberHint}`],
   [

@@ -19,7 +19,7 @@ const everything = `domain: catalog
 description: "two\\nlines: and # signs"
 requireReason: true
 limits: { tokenExpirySeconds: 60, roleCertExpirySeconds: 3600 }
-account: { aws: "012345678901" }
+accounts: { aws: "012345678901" }
 roles:
   reader:
     description: "yes"

@@ -45,6 +45,7 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
     policies: [],
     policy: compileDomain(name, [{ name: 'logins', assertions: rules }]),
     limits: {},
+    accounts: {},
     credentialsFrom: 0,
     assumable: new Map(),
     trusting: new Map(),

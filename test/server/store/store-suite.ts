@@ -30,9 +30,10 @@ const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
 const full: DomainContent = {
   name: catalog,
   enabled: true,
+  requireReason: false,
   description: 'all there is',
   limits: { tokenExpirySeconds: 1, serviceCertExpirySeconds: 2, roleCertExpirySeconds: 3 },
-  awsAccount: '012345678901',
+  accounts: { aws: '012345678901' },
   roles: [
     {
       name: parseRoleName('reader'),
@@ -81,7 +82,7 @@ const full: DomainContent = {
       name: parseServiceName('api'),
       description: 'answers',
       enabled: false,
-      providerEndpoint: 'https://catalog.example:4443/instance',
+      endpoint: 'https://catalog.example:4443/instance',
       hosts: ['z.example', 'a.example'],
       publicKeys: [{ id: parseKeyId('0'), pem }],
     },
@@ -152,7 +153,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     ['the description', (domain) => ({ ...domain, description: 'other' })],
     ['the flag', (domain) => ({ ...domain, enabled: false })],
     ['a limit', (domain) => ({ ...domain, limits: { tokenExpirySeconds: 9 } })],
-    ['the account', ({ awsAccount: _, ...domain }) => domain],
+    ['the account', (domain) => ({ ...domain, accounts: {} })],
     ['a role taken away', (domain) => ({ ...domain, roles: domain.roles.slice(1) })],
     [
       'a role of another kind',
@@ -445,7 +446,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       const content: DomainContent = {
         ...full,
         description: text,
-        awsAccount: text,
+        accounts: { aws: text },
         roles: full.roles.map((role) => ({ ...role, description: text, members: [{ name: text, disabled: false }] })),
         groups: full.groups.map((group) => ({
           ...group,
@@ -467,7 +468,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
             name: parseServiceName('s'),
             description: text,
             enabled: true,
-            providerEndpoint: text,
+            endpoint: text,
             hosts: [text],
             publicKeys: [{ id: parseKeyId('0'), pem: text }],
           },

@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import type { recordFields } from '../../model/record-fields.ts';
 import { quotaKinds } from '../../model/records.ts';
 import { action } from '../run.ts';
 import { given, type ReadOptions, reader, show, type WriteOptions, wholeNumber, write, writer } from './commands.ts';
@@ -21,7 +22,7 @@ export function addDomainBounds(domain: Command): Command {
           tokenExpirySeconds: o['token'],
           serviceCertExpirySeconds: o['serviceCert'],
           roleCertExpirySeconds: o['roleCert'],
-        });
+        } satisfies Record<keyof typeof recordFields.limits, unknown>);
         return write(o, { method: 'PUT', path: ['domains', name, 'limits'], body });
       }),
     );

@@ -1,5 +1,7 @@
 import { Command } from 'commander';
 import { z } from 'zod';
+import { schemasOf, type Wires } from '../../model/fields.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import { action } from '../run.ts';
 import {
   given,
@@ -15,16 +17,15 @@ import {
 import { addDomainBounds } from './domain-bounds.ts';
 import { manageTagged } from './management-client.ts';
 
-interface UpdateOptions extends WriteOptions {
-  readonly description?: string;
-  readonly requireReason?: boolean;
-}
+type DomainFields = Wires<typeof recordFields.domain>;
+type UpdateOptions = WriteOptions & DomainFields;
+type CreateOptions = UpdateOptions & { readonly admin: readonly string[] };
 
-interface CreateOptions extends WriteOptions {
-  readonly admin: readonly string[];
-  readonly description?: string;
-  readonly requireReason?: boolean;
-}
+/** The options of its fields; `enabled` has commands of its own. */
+const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, readonly [flags: string, says: string]>> = {
+  description: ['--description <text>', 'what it is'],
+  requireReason: ['--require-reason', 'every change has to say why'],
+};
 
 /** `signet domain …`. */
 export function domainCommand(): Command {
@@ -39,18 +40,12 @@ export function domainCommand(): Command {
         .action(action((domain: string, o: ReadOptions) => show(o, ['domains', domain]))),
     )
     .addCommand(
-      writer('create', 'make a domain')
-        .argument('<domain>')
+      withFields(writer('create', 'make a domain').argument('<domain>'))
         .requiredOption('--admin <principal...>', 'who administers it')
-        .option('--description <text>', 'what it is')
-        .option('--require-reason', 'every change has to say why')
         .action(action(create)),
     )
     .addCommand(
-      writer('update', 'change what a domain says of itself; what is not given stays')
-        .argument('<domain>')
-        .option('--description <text>', 'what it is')
-        .option('--require-reason', 'every change has to say why')
+      withFields(writer('update', 'change what a domain says of itself; what is not given stays').argument('<domain>'))
         .option('--no-require-reason', 'no change has to say why')
         .action(action((domain: string, o: UpdateOptions) => update(domain, o, o))),
     )
@@ -81,38 +76,27 @@ export function domainCommand(): Command {
   return addDomainBounds(command);
 }
 
-async function create(domain: string, options: CreateOptions): Promise<void> {
-  const { admin, description, requireReason } = options;
-  await write(options, {
-    method: 'POST',
-    path: ['domains'],
-    body: given({ domain, admins: admin, description, requireReason }),
-  });
+function withFields(command: Command): Command {
+  for (const [flags, says] of Object.values(fieldOptions)) command.option(flags, says);
+  return command;
 }
 
-interface DomainFields {
-  readonly description?: string;
-  readonly requireReason?: boolean;
-  readonly enabled?: boolean;
+/** The fields among the options that were given. */
+function fieldsIn(options: DomainFields): Record<string, unknown> {
+  return given(Object.fromEntries(Object.entries(options).filter(([name]) => name in recordFields.domain)));
+}
+
+async function create(domain: string, options: CreateOptions): Promise<void> {
+  const body = { domain, admins: options.admin, ...fieldsIn(options) };
+  await write(options, { method: 'POST', path: ['domains'], body });
 }
 
 /** What is not given goes back as it was, unless somebody was faster. */
-async function update(domain: string, fields: DomainFields, options: WriteOptions): Promise<void> {
+async function update(domain: string, changed: DomainFields, options: WriteOptions): Promise<void> {
   const path = ['domains', domain];
   const { body: now, tag } = await manageTagged(options, { method: 'GET', path });
-  const { description, requireReason, enabled } = {
-    ...fieldsSchema.parse(now),
-    ...given({
-      description: fields.description,
-      requireReason: fields.requireReason,
-      enabled: fields.enabled,
-    }),
-  };
-  await write(options, { method: 'PUT', path, body: given({ description, requireReason, enabled }), ifMatch: tag });
+  const body = { ...fieldsSchema.parse(now), ...fieldsIn(changed) };
+  await write(options, { method: 'PUT', path, body, ifMatch: tag });
 }
 
-const fieldsSchema = z.object({
-  description: z.string().optional(),
-  requireReason: z.boolean().optional(),
-  enabled: z.boolean().optional(),
-});
+const fieldsSchema = z.object(schemasOf(recordFields.domain));

@@ -1,4 +1,5 @@
 import { Command } from 'commander';
+import type { recordFields } from '../../model/record-fields.ts';
 import { action } from '../run.ts';
 import {
   given,
@@ -13,6 +14,10 @@ import {
   write,
   writer,
 } from './commands.ts';
+
+/* Every field: without one of them it does not compile. */
+type RoleFields = Record<keyof typeof recordFields.role, unknown>;
+type MemberFields = Record<keyof typeof recordFields.member, unknown>;
 
 interface PutOptions extends WriteOptions {
   readonly description?: string;
@@ -63,10 +68,13 @@ function listCommands(kind: 'role' | 'group', description: string): Command {
         .option('--description <text>', 'what it is for')
         .action(
           action((domain: string, name: string, o: PutOptions) => {
-            const { description: text, trust, tokenExpiry, certExpiry } = o;
-            const lifetimes = { tokenExpirySeconds: tokenExpiry, certExpirySeconds: certExpiry };
-            const body = given({ description: text, trust, ...lifetimes });
-            return write(o, { method: 'PUT', path: [...all(domain), name], body });
+            const own: RoleFields = {
+              description: o.description,
+              trust: o.trust,
+              tokenExpirySeconds: o.tokenExpiry,
+              certExpirySeconds: o.certExpiry,
+            };
+            return write(o, { method: 'PUT', path: [...all(domain), name], body: given(own) });
           }),
         ),
     )
@@ -103,8 +111,12 @@ function addMemberCommands(command: Command, kind: 'role' | 'group'): Command {
         .action(
           action((domain: string, name: string, who: string, o: AddOptions) => {
             const { expires, review, disabled } = o;
-            const body = given({ expires: expires && timeOf(expires), review: review && timeOf(review), disabled });
-            return write(o, { method: 'PUT', path: [...pathOf(domain, name), who], body });
+            const own: MemberFields = {
+              expires: expires && timeOf(expires),
+              review: review && timeOf(review),
+              disabled,
+            };
+            return write(o, { method: 'PUT', path: [...pathOf(domain, name), who], body: given(own) });
           }),
         ),
     )

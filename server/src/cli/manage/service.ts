@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { Command } from 'commander';
+import type { recordFields } from '../../model/record-fields.ts';
 import { action, namedAction } from '../run.ts';
 import {
   given,
@@ -12,6 +13,9 @@ import {
   write,
   writer,
 } from './commands.ts';
+
+/** Every field: without one of them it does not compile. */
+type ServiceFields = Record<keyof typeof recordFields.service, unknown>;
 
 interface PutOptions extends WriteOptions {
   readonly description?: string;
@@ -48,7 +52,8 @@ export function serviceCommand(): Command {
         .action(
           action((domain: string, name: string, o: PutOptions) => {
             const enabled = o.disabled === true ? false : undefined;
-            const body = given({ description: o.description, endpoint: o.endpoint, hosts: o.host, enabled });
+            const own: ServiceFields = { description: o.description, endpoint: o.endpoint, enabled };
+            const body = given({ ...own, hosts: o.host });
             return write(o, { method: 'PUT', path: [...all(domain), name], body });
           }),
         ),

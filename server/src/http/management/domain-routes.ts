@@ -2,6 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
 import { createDomain, deleteDomain } from '../../management/create-domain.ts';
 import {
+  accountView,
   deleteAccount,
   domainView,
   putAccount,
@@ -80,9 +81,9 @@ export function mountDomainRoutes(routes: ManagementRoutes, deps: ManagementRout
     answerChange(deps, ctx, putQuotas(domainOf(ctx), bodyJson(ctx), deps.quotas)),
   );
   routes.get(`${one}/accounts/aws`, view, async (ctx) => {
-    const { awsAccount } = await viewedDomain(deps, ctx);
-    if (awsAccount === undefined) throw new NotFoundError('the domain has no such account');
-    await answerView(ctx, { account: awsAccount });
+    const account = accountView(await viewedDomain(deps, ctx));
+    if (account === undefined) throw new NotFoundError('the domain has no such account');
+    await answerView(ctx, account);
   });
   routes.put(`${one}/accounts/aws`, ofSystem, (ctx) =>
     answerChange(deps, ctx, putAccount(domainOf(ctx), bodyJson(ctx))),

@@ -18,6 +18,7 @@ import {
 } from '@signet/policy-engine/policy';
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
+import { parseTime } from '../../model/field-kinds.ts';
 import { FieldReader } from './field-reader.ts';
 import { definedOnly } from './parse-document.ts';
 import { strict } from './strict.ts';
@@ -92,7 +93,8 @@ function readCase(reader: FieldReader, shape: CaseShape, index: number, fileDoma
   const path: FieldPath = [index];
   const domain = reader.read([...path, 'domain'], () => parseDomainName(shape.domain ?? fileDomain));
   const action = reader.read([...path, 'action'], () => parseActionName(shape.action));
-  const at = reader.time([...path, 'at'], shape.at);
+  const time = shape.at;
+  const at = time === undefined ? undefined : reader.read([...path, 'at'], () => parseTime(time));
   const subject = readSubject(reader, shape, path);
   if (domain === undefined || action === undefined || subject === undefined) return undefined;
   const resource = foldAscii(shape.resource);

@@ -1,51 +1,28 @@
 import { z } from 'zod';
-import type { QuotaKind } from '../../model/records.ts';
-import { notPlain, plainLine, plainLines } from '../plain-text.ts';
+import { textSchema } from '../../model/field-kinds.ts';
+import { schemasOf } from '../../model/fields.ts';
+import { plainLine } from '../../model/plain-text.ts';
+import { recordFields } from '../../model/record-fields.ts';
+import type { DomainPart, QuotaKind } from '../../model/records.ts';
 import { arePlainConditions, conditionsSchema } from './conditions.ts';
 import { list, mapping, strict } from './strict.ts';
 
 /* The shape of `policies/<domain>.yaml`. Names and references are looked at afterwards, with the whole document at hand. */
 
-const description = z.string().max(1024, 'must have at most 1,024 characters').regex(plainLines, notPlain).optional();
-const seconds = z
-  .int('must be an integer (seconds)')
-  .min(1, 'must be at least 1 second')
-  .max(2_147_483_647, 'must be at most 2,147,483,647 seconds')
-  .optional();
-const text = (max: number) =>
-  z.string().min(1, 'must not be empty').max(max, `must have at most ${max} characters`).regex(plainLine, notPlain);
 const isText = (value: unknown, max: number): value is string =>
   typeof value === 'string' && value.length > 0 && value.length <= max && plainLine.test(value);
 
 /** What can be said of a member beside its name. */
-export const memberFieldsSchema = strict({
-  expires: z.string().optional(),
-  disabled: z.boolean().optional(),
-  review: z.string().optional(),
-});
+export const memberFieldsSchema = strict(schemasOf(recordFields.member));
 
-export const memberSchema = z.union([
-  z.string(),
-  strict({
-    name: z.string(),
-    expires: z.string().optional(),
-    disabled: z.boolean().optional(),
-    review: z.string().optional(),
-  }),
-]);
+export const memberSchema = z.union([z.string(), strict({ name: z.string(), ...schemasOf(recordFields.member) })]);
 
 /** A name alone may be any text: it is parsed later. */
 const membersSchema = list(z.array(memberSchema), (value) => typeof value === 'string');
 
-export const roleSchema = strict({
-  description,
-  members: membersSchema.optional(),
-  trust: z.string().optional(),
-  tokenExpirySeconds: seconds,
-  certExpirySeconds: seconds,
-});
+export const roleSchema = strict({ ...schemasOf(recordFields.role), members: membersSchema.optional() });
 
-export const groupSchema = strict({ description, members: membersSchema.optional() });
+export const groupSchema = strict({ ...schemasOf(recordFields.group), members: membersSchema.optional() });
 
 /** Characters of the texts of a rule. */
 const maxTexts = { action: 256, resource: 1024, role: 512 };
@@ -57,9 +34,9 @@ export const assertionSchema = strict({
     .transform((value) => value.toUpperCase())
     .pipe(z.enum(['ALLOW', 'DENY']))
     .optional(),
-  action: text(maxTexts.action),
-  resource: text(maxTexts.resource).regex(withoutBlanks, 'must not hold blanks'),
-  role: text(maxTexts.role),
+  action: textSchema(maxTexts.action),
+  resource: textSchema(maxTexts.resource).regex(withoutBlanks, 'must not hold blanks'),
+  role: textSchema(maxTexts.role),
   /** Where the rule counts; absent: everywhere. */
   conditions: conditionsSchema.optional(),
   /** Whether bundles carry action and resource in the case given; decisions never look at case. */
@@ -87,27 +64,19 @@ export const assertionsSchema = list(z.array(assertionSchema), isPlainAssertion)
 export const policySchema = z.union([
   assertionsSchema,
   strict({
-    description,
-    /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
-    caseSensitive: z.boolean().optional(),
+    ...schemasOf(recordFields.policy),
     active: z.string().nullable(),
     versions: mapping(assertionsSchema),
   }),
 ]);
 
 export const serviceSchema = strict({
-  description,
-  enabled: z.boolean().optional(),
-  hosts: list(z.array(text(253))).optional(),
-  endpoint: text(1024).regex(/^\S*$/, 'must not hold blanks').optional(),
+  ...schemasOf(recordFields.service),
+  hosts: list(z.array(textSchema(253))).optional(),
   publicKeys: z.record(z.string(), z.string()).optional(),
 });
 
-export const limitsSchema = strict({
-  tokenExpirySeconds: seconds,
-  serviceCertExpirySeconds: seconds,
-  roleCertExpirySeconds: seconds,
-});
+export const limitsSchema = strict(schemasOf(recordFields.limits));
 
 const quota = z
   .int('must be an integer')
@@ -126,28 +95,24 @@ export const quotasSchema = strict({
   keys: quota,
 } satisfies Record<QuotaKind, typeof quota>);
 
-export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
+const accountsSchema = strict(schemasOf(recordFields.accounts));
 
 /** What a domain says of itself, beside what it has. */
-export const domainFieldsSchema = strict({
-  description,
-  enabled: z.boolean().optional(),
-  requireReason: z.boolean().optional(),
-});
+export const domainFieldsSchema = strict(schemasOf(recordFields.domain));
 
-export const documentSchema = strict({
-  domain: z.string(),
-  description,
-  enabled: z.boolean().optional(),
-  /** Whether every change of the domain has to say why. */
-  requireReason: z.boolean().optional(),
+const parts = {
   limits: limitsSchema.optional(),
   quotas: quotasSchema.optional(),
-  account: strict({ aws: awsAccountSchema }).optional(),
+  accounts: accountsSchema.optional(),
   roles: z.record(z.string(), roleSchema).optional(),
   groups: z.record(z.string(), groupSchema).optional(),
   policies: z.record(z.string(), policySchema).optional(),
   services: z.record(z.string(), serviceSchema).optional(),
+} satisfies Record<DomainPart, z.ZodType>;
+
+export const documentSchema = strict({ domain: z.string(), ...schemasOf(recordFields.domain), ...parts }).extend({
+  /** How documents of 0.1 spell `accounts`. */
+  account: accountsSchema.optional(),
 });
 
 export type DocumentShape = z.output<typeof documentSchema>;

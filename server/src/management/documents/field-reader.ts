@@ -1,9 +1,8 @@
-import { parseTimestamp } from '@signet/policy-engine/clock';
 import { InvalidNameError } from '@signet/policy-engine/names';
 import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
+import { type Fields, parseFields, type Values, type Wires } from '../../model/fields.ts';
 import type { FieldPath, YamlSource } from './yaml-source.ts';
 
-/** Ends the reading of something with so many problems that nobody looks for more. */
 /** An entry of a mapping, and where it stands. */
 export interface Entry<Name extends string, Value> {
   readonly name: Name;
@@ -11,6 +10,7 @@ export interface Entry<Name extends string, Value> {
   readonly path: FieldPath;
 }
 
+/** Ends the reading of something with so many problems that nobody looks for more. */
 export class TooManyProblems extends Error {}
 
 /** Collects what is wrong with a document while its parts are read; a part that is wrong is left out. */
@@ -50,11 +50,9 @@ export class FieldReader {
     }
   }
 
-  time(path: FieldPath, value: string | undefined): number | undefined {
-    if (value === undefined) return undefined;
-    const time = parseTimestamp(value);
-    if (time === undefined) this.complain(path, 'must be a UTC time such as `2027-01-01T00:00:00Z`');
-    return time;
+  /** What stands at the path, each field as it is parsed. */
+  fields<F extends Fields>(path: FieldPath, fields: F, wires: Wires<F>): Values<F> {
+    return parseFields(fields, wires, (name, parse) => this.read(() => [...path, name], parse));
   }
 
   /** The entries of a mapping with their names parsed; two names that differ only in case are a problem. */

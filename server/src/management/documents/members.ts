@@ -1,5 +1,7 @@
 import { foldAscii, parsePrincipalName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../../errors.ts';
+import { defaultsOf } from '../../model/fields.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import type { MemberRecord } from '../../model/records.ts';
 import type { MemberShape } from './document-schema.ts';
 import type { FieldReader } from './field-reader.ts';
@@ -47,18 +49,12 @@ function readMember(
       () => [...path, index, 'name'],
       () => memberName(text, kind),
     );
-  if (typeof member === 'string') return name === undefined ? undefined : { name, disabled: false };
-  const at = (field: string) => [...path, index, field];
-  const expires = member.expires === undefined ? undefined : reader.time(at('expires'), member.expires);
-  const review = member.review === undefined ? undefined : reader.time(at('review'), member.review);
-  if (name === undefined) return undefined;
-  return {
-    name,
-    ...(expires === undefined ? {} : { expires }),
-    disabled: member.disabled ?? false,
-    ...(review === undefined ? {} : { review }),
-  };
+  if (typeof member === 'string') return name === undefined ? undefined : { ...plainMember, name };
+  const fields = reader.fields([...path, index], recordFields.member, member);
+  return name === undefined ? undefined : { name, ...fields };
 }
+
+const plainMember = { name: '', ...defaultsOf(recordFields.member) };
 
 function rightName(text: string, kind: 'role' | 'group'): string | undefined {
   try {

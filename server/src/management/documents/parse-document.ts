@@ -6,7 +6,8 @@ import {
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
-import { type DocumentProblem, InvalidRequestError } from '../../errors.ts';
+import type { DocumentProblem } from '../../errors.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import {
   type DocumentShape,
@@ -49,34 +50,33 @@ export function parseDomainDocument(file: string, text: string, parseKey: ParseK
 function readDocument(reader: FieldReader, shape: DocumentShape, parseKey: ParseKey): DomainDocument | undefined {
   const name = reader.read(['domain'], () => parseDomainName(shape.domain));
   if (name === undefined) return undefined;
-  const roles = readRoles(reader, name, shape.roles);
+  const roles = reader.entries(['roles'], shape.roles, parseRoleName).map((entry) => readRole(reader, name, entry));
   const roleNames = roles.map((role) => role.name);
   const services = reader.entries(['services'], shape.services, parseServiceName);
+  const accounts = shape.account === undefined ? 'accounts' : 'account';
+  if (shape.account !== undefined && shape.accounts !== undefined) {
+    reader.complain(['account'], 'is the former name of `accounts`: give one of them', 'key');
+  }
   return {
     source: reader.source,
     keepsKeys: new Set(services.filter(({ value }) => value.publicKeys === undefined).map((service) => service.name)),
     content: {
       name,
-      enabled: shape.enabled ?? true,
-      ...(shape.requireReason === true ? { requireReason: true } : {}),
-      ...(shape.description === undefined ? {} : { description: shape.description }),
-      limits: definedOnly(shape.limits ?? {}),
-      ...(isEmpty(shape.quotas) ? {} : { quotas: definedOnly(shape.quotas ?? {}) }),
-      ...(shape.account === undefined ? {} : { awsAccount: shape.account.aws }),
+      ...reader.fields([], recordFields.domain, shape),
+      limits: reader.fields(['limits'], recordFields.limits, shape.limits ?? {}),
+      ...readQuotas(shape.quotas),
+      accounts: reader.fields([accounts], recordFields.accounts, shape[accounts] ?? {}),
       roles,
-      groups: readGroups(reader, shape.groups),
+      groups: reader.entries(['groups'], shape.groups, parseGroupName).map((entry) => readGroup(reader, entry)),
       policies: readPolicies(reader, name, roleNames, shape.policies),
       services: services.map((entry) => readService(reader, name, entry, parseKey)),
     },
   };
 }
 
-function isEmpty(values: object | undefined): boolean {
-  return Object.keys(values ?? {}).length === 0;
-}
-
-function readRoles(reader: FieldReader, domain: DomainName, roles: DocumentShape['roles']): RoleRecord[] {
-  return reader.entries(['roles'], roles, parseRoleName).map((entry) => readRole(reader, domain, entry));
+/** Those of a document or body; none where it gives none. */
+export function readQuotas(shape: DocumentShape['quotas'] = {}): Pick<DomainContent, 'quotas'> {
+  return Object.keys(shape).length === 0 ? {} : { quotas: definedOnly(shape) };
 }
 
 /** One role of the domain. */
@@ -85,29 +85,14 @@ export function readRole(
   domain: DomainName,
   { name, value: shape, path }: Entry<RoleRecord['name'], RoleShape>,
 ): RoleRecord {
-  const trust = readTrust(reader, domain, shape, path);
-  return {
-    name,
-    ...(shape.description === undefined ? {} : { description: shape.description }),
-    ...(trust === undefined ? {} : { trust }),
-    ...definedOnly({ tokenExpirySeconds: shape.tokenExpirySeconds, certExpirySeconds: shape.certExpirySeconds }),
-    // With `trust` there may be none, however many were given.
-    members: shape.trust === undefined ? readMembers(reader, [...path, 'members'], shape.members, 'role') : [],
-  };
-}
-
-function readTrust(reader: FieldReader, domain: DomainName, role: RoleShape, path: FieldPath): DomainName | undefined {
-  const text = role.trust;
-  if (text === undefined) return undefined;
+  const fields = reader.fields(path, recordFields.role, shape);
+  if (shape.trust === undefined) {
+    return { name, ...fields, members: readMembers(reader, [...path, 'members'], shape.members, 'role') };
+  }
   const at = [...path, 'trust'];
-  const trust = reader.read(at, () => parseDomainName(text));
-  if (trust === domain) reader.complain(at, 'a role cannot trust its own domain');
-  if (role.members !== undefined) reader.complain(at, 'a role that trusts another domain has no members of its own');
-  return trust;
-}
-
-function readGroups(reader: FieldReader, groups: DocumentShape['groups']): GroupRecord[] {
-  return reader.entries(['groups'], groups, parseGroupName).map((entry) => readGroup(reader, entry));
+  if (fields.trust === domain) reader.complain(at, 'a role cannot trust its own domain');
+  if (shape.members !== undefined) reader.complain(at, 'a role that trusts another domain has no members of its own');
+  return { name, ...fields, members: [] };
 }
 
 /** One group. */
@@ -117,7 +102,7 @@ export function readGroup(
 ): GroupRecord {
   return {
     name,
-    ...(shape.description === undefined ? {} : { description: shape.description }),
+    ...reader.fields(path, recordFields.group, shape),
     members: readMembers(reader, [...path, 'members'], shape.members, 'group'),
   };
 }
@@ -137,14 +122,9 @@ export function readService(
   if (`${domain}.${name}`.length > maxCommonNameLength) {
     reader.complain(path, `\`${domain}.${name}\` has more than the 64 characters that a certificate can name`, 'key');
   }
-  const endpoint = shape.endpoint;
-  const providerEndpoint =
-    endpoint === undefined ? undefined : reader.read([...path, 'endpoint'], () => httpsUrl(endpoint));
   return {
     name,
-    ...(shape.description === undefined ? {} : { description: shape.description }),
-    enabled: shape.enabled ?? true,
-    ...(providerEndpoint === undefined ? {} : { providerEndpoint }),
+    ...reader.fields(path, recordFields.service, shape),
     hosts: shape.hosts ?? [],
     publicKeys: readKeys(reader, shape, [...path, 'publicKeys'], parseKey),
   };
@@ -159,16 +139,6 @@ function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath, par
       return id === undefined || pem === undefined ? [] : [{ id, pem }];
     })
     .sort((a, b) => (a.id < b.id ? -1 : 1));
-}
-
-const maxUrlLength = 1024;
-
-function httpsUrl(text: string): string {
-  const url = text.length <= maxUrlLength ? URL.parse(text) : null;
-  if (url?.protocol !== 'https:' || url.username !== '' || url.password !== '' || url.hash !== '') {
-    throw new InvalidRequestError('must be an `https:` address without user name and fragment');
-  }
-  return text;
 }
 
 type Defined<Values> = { readonly [Key in keyof Values]?: Exclude<Values[Key], undefined> };

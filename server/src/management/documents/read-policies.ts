@@ -1,6 +1,7 @@
 import { type DomainName, foldAscii, parsePolicyName } from '@signet/policy-engine/names';
 import { maxActionLength, patternProblem } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import type { AssertionRecord, PolicyRecord } from '../../model/records.ts';
 import { readConditions } from './conditions.ts';
 import type { AssertionShape, DocumentShape, PolicyShape } from './document-schema.ts';
@@ -39,7 +40,8 @@ function versionsOf(rules: Rules, policy: PolicyShape, path: FieldPath): Omit<Po
     ];
   }
   const { reader } = rules;
-  const { active, versions, description, caseSensitive = false } = policy;
+  const { active, versions } = policy;
+  const fields = reader.fields(path, recordFields.policy, policy);
   if (active !== null && !Object.hasOwn(versions, active)) {
     reader.complain([...path, 'active'], `there is no version \`${active}\``);
   }
@@ -49,9 +51,8 @@ function versionsOf(rules: Rules, policy: PolicyShape, path: FieldPath): Omit<Po
     return {
       version,
       active: version === active,
-      ...(description === undefined ? {} : { description }),
-      caseSensitive,
-      assertions: readAssertions(rules, assertions, at, caseSensitive),
+      ...fields,
+      assertions: readAssertions(rules, assertions, at, fields.caseSensitive),
     };
   });
 }

@@ -1,12 +1,15 @@
 import { type DomainName, parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
+import { emptyDomain } from '../../model/empty-domain.ts';
+import { viewOf, withFields } from '../../model/fields.ts';
+import { awsAccountSchema, recordFields } from '../../model/record-fields.ts';
 import type { DomainContent } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
-import { awsAccountSchema, domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
+import { domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
-import { definedOnly } from '../documents/parse-document.ts';
+import { readQuotas } from '../documents/parse-document.ts';
 import { list, strict } from '../documents/strict.ts';
 import { attributes } from '../member-scope.ts';
 import { type Quotas, quotasInForce } from '../quotas.ts';
@@ -18,11 +21,9 @@ type DomainFields = Omit<DomainContent, 'roles' | 'groups' | 'policies' | 'servi
 export function domainView(domain: DomainFields): Record<string, unknown> {
   return {
     name: domain.name,
-    ...(domain.description === undefined ? {} : { description: domain.description }),
-    enabled: domain.enabled,
-    requireReason: domain.requireReason === true,
+    ...viewOf(recordFields.domain, domain),
     limits: domain.limits,
-    accounts: domain.awsAccount === undefined ? {} : { aws: domain.awsAccount },
+    accounts: domain.accounts,
   };
 }
 
@@ -42,36 +43,24 @@ export function readNewDomain(body: unknown): DomainContent {
     const name = reader.read(['domain'], () => parseDomainName(shape.domain));
     const members = readMembers(reader, ['admins'], shape.admins, 'role');
     if (name === undefined) return undefined;
-    return {
-      name,
-      enabled: shape.enabled ?? true,
-      ...(shape.requireReason === true && { requireReason: true }),
-      ...(shape.description !== undefined && { description: shape.description }),
-      limits: {},
-      roles: [{ name: parseRoleName('admin'), description: 'Administrators of the domain', members }],
-      groups: [],
-      policies: [],
-      services: [],
-    };
+    const admin = { name: parseRoleName('admin'), description: 'Administrators of the domain', members };
+    return { ...emptyDomain(name), ...reader.fields([], recordFields.domain, shape), roles: [admin] };
   });
+}
+
+function editOf(domain: DomainName, edit: Pick<DomainEdit, 'view' | 'apply' | 'systemOnly'>): DomainEdit {
+  return { domain, right: 'manage_domain', object: 'domain', scope: attributes, ...edit };
 }
 
 /** `PUT` of what a domain says of itself. */
 export function putDomain(domain: DomainName, body: unknown): DomainEdit {
-  const fields = parseBody(domainFieldsSchema, body).shape;
-  return {
-    domain,
-    right: 'manage_domain',
-    object: 'domain',
-    scope: attributes,
+  const said = parseBody(domainFieldsSchema, body).read((reader, shape) => {
+    return reader.fields([], recordFields.domain, shape);
+  });
+  return editOf(domain, {
     view: domainView,
-    apply: ({ description: _old, requireReason: _was, ...content }) => ({
-      ...content,
-      enabled: fields.enabled ?? true,
-      ...(fields.description !== undefined && { description: fields.description }),
-      ...(fields.requireReason === true && { requireReason: true }),
-    }),
-  };
+    apply: (content) => withFields<typeof recordFields.domain, DomainContent>(recordFields.domain, content, said),
+  });
 }
 
 /** Whether a domain may be deleted: it is disabled already, and not the one that everything hangs on. Throws `ConflictError`. */
@@ -82,15 +71,8 @@ export function checkDeletable(domain: DomainFields): void {
 
 /** `PUT` of the upper bounds of lifetimes; what the body leaves out is bounded by the server alone. */
 export function putLimits(domain: DomainName, body: unknown): DomainEdit {
-  const limits = definedOnly(parseBody(limitsSchema, body).shape);
-  return {
-    domain,
-    right: 'manage_domain',
-    object: 'domain',
-    scope: attributes,
-    view: ({ limits: shown }) => shown,
-    apply: (content) => ({ ...content, limits }),
-  };
+  const limits = parseBody(limitsSchema, body).read((reader, shape) => reader.fields([], recordFields.limits, shape));
+  return editOf(domain, { view: ({ limits: shown }) => shown, apply: (content) => ({ ...content, limits }) });
 }
 
 /** The quotas of a domain: those in force, and which of them are its own. */
@@ -100,50 +82,40 @@ export function quotasView(content: DomainFields, quotas: Quotas): Record<string
 
 /** `PUT` of the quotas of a domain: for system operators. What the body leaves out the server says. */
 export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): DomainEdit {
-  const own = definedOnly(parseBody(quotasSchema, body).shape);
-  return {
-    domain,
-    right: 'manage_domain',
-    object: 'domain',
+  const own = readQuotas(parseBody(quotasSchema, body).shape);
+  return editOf(domain, {
     systemOnly: true,
-    scope: attributes,
     view: (content) => quotasView(content, quotas),
-    apply: ({ quotas: _old, ...content }) => ({ ...content, ...(Object.keys(own).length > 0 && { quotas: own }) }),
-  };
+    apply: ({ quotas: _old, ...content }) => ({ ...content, ...own }),
+  });
 }
 
 /** Body of `PUT` of a cloud account. */
 export const accountSchema = strict({ account: awsAccountSchema });
 
-function accountView({ awsAccount }: DomainContent): unknown {
-  return awsAccount === undefined ? undefined : { account: awsAccount };
+/** Undefined when the domain has none. */
+export function accountView({ accounts: { aws } }: DomainContent): { readonly account: string } | undefined {
+  return aws === undefined ? undefined : { account: aws };
 }
 
 /** `PUT` of the cloud account of a domain: for system operators, as whoever names an account gets credentials of it. */
 export function putAccount(domain: DomainName, body: unknown): DomainEdit {
   const { account } = parseBody(accountSchema, body).shape;
-  return {
-    domain,
-    right: 'manage_domain',
-    object: 'domain',
-    scope: attributes,
+  return editOf(domain, {
     systemOnly: true,
     view: accountView,
-    apply: (content) => ({ ...content, awsAccount: account }),
-  };
+    apply: (content) => ({ ...content, accounts: { ...content.accounts, aws: account } }),
+  });
 }
 
 export function deleteAccount(domain: DomainName): DomainEdit {
-  return {
-    domain,
-    right: 'manage_domain',
-    object: 'domain',
-    scope: attributes,
+  return editOf(domain, {
     systemOnly: true,
     view: accountView,
-    apply: ({ awsAccount, ...content }) => {
-      if (awsAccount === undefined) throw new NotFoundError(`domain \`${domain}\` has no such account`);
-      return content;
+    apply: (content) => {
+      const { aws, ...accounts } = content.accounts;
+      if (aws === undefined) throw new NotFoundError(`domain \`${domain}\` has no such account`);
+      return { ...content, accounts };
     },
-  };
+  });
 }

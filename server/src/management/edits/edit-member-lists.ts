@@ -6,6 +6,8 @@ import {
   type RoleName,
 } from '@signet/policy-engine/names';
 import { ConflictError, NotFoundError } from '../../errors.ts';
+import { shapeOf } from '../../model/fields.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import type { DomainContent, DomainRecord, GroupRecord, MemberRecord, RoleRecord } from '../../model/records.ts';
 import type { DomainScope } from '../../model/store.ts';
 import { JsonList } from '../../steps/json-steps.ts';
@@ -14,7 +16,7 @@ import { groupSchema, memberFieldsSchema, roleSchema } from '../documents/docume
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readGroup, readRole } from '../documents/parse-document.ts';
-import { groupShape, memberShape, roleShape } from '../export-domain.ts';
+import { memberShape } from '../export-domain.ts';
 import { attributes, ownGroups } from '../member-scope.ts';
 
 /** A role or a group, by its name. */
@@ -48,8 +50,7 @@ export function listView(content: DomainContent, list: MemberList): Record<strin
   const found = find(content, list);
   if (found === undefined) return undefined;
   const { members } = found;
-  const fields = { ...found, members: [] };
-  const shape = list.kind === 'role' ? roleShape(fields as RoleRecord) : groupShape(fields as GroupRecord);
+  const shape = shapeOf(list.kind === 'role' ? recordFields.role : recordFields.group, found);
   return { name: list.name, ...shape, ...(members.length > 0 && { members: new JsonList(members, memberShape) }) };
 }
 
@@ -93,27 +94,25 @@ function objectOf(list: MemberList): string {
   return `${list.kind}.${list.name}`;
 }
 
+function listEdit(list: MemberList, scope: DomainScope, apply: DomainEdit['apply']): DomainEdit {
+  const view = (content: DomainContent) => listView(content, list);
+  return { domain: list.domain, right: 'manage_domain', object: objectOf(list), scope, view, apply };
+}
+
 /** `PUT` of a role or group: what the body leaves out is taken away, but members only when it names some. */
 export function putList(list: MemberList, body: unknown): DomainEdit {
   const keepsMembers = typeof body !== 'object' || body === null || !('members' in body);
   const fresh = readList(list, body);
-  return {
-    domain: list.domain,
-    right: 'manage_domain',
-    object: objectOf(list),
-    scope: scopeOfPut(list, fresh),
-    view: (content) => listView(content, list),
-    apply: (content) => {
-      const kept = keepsMembers ? find(content, list)?.members : undefined;
-      if ('trust' in fresh && (kept?.length ?? 0) > 0) {
-        throw new ConflictError('a role that trusts another domain has no members of its own: give an empty list');
-      }
-      const record = kept === undefined ? fresh : { ...fresh, members: kept };
-      return list.kind === 'role'
-        ? { ...content, roles: replaced(content.roles, { ...record, name: list.name }) }
-        : { ...content, groups: replaced(content.groups, { ...record, name: list.name }) };
-    },
-  };
+  return listEdit(list, scopeOfPut(list, fresh), (content) => {
+    const kept = keepsMembers ? find(content, list)?.members : undefined;
+    if ('trust' in fresh && (kept?.length ?? 0) > 0) {
+      throw new ConflictError('a role that trusts another domain has no members of its own: give an empty list');
+    }
+    const record = kept === undefined ? fresh : { ...fresh, members: kept };
+    return list.kind === 'role'
+      ? { ...content, roles: replaced(content.roles, { ...record, name: list.name }) }
+      : { ...content, groups: replaced(content.groups, { ...record, name: list.name }) };
+  });
 }
 
 function readList(list: MemberList, body: unknown): ListRecord {
@@ -125,19 +124,12 @@ function readList(list: MemberList, body: unknown): ListRecord {
 }
 
 export function deleteList(list: MemberList): DomainEdit {
-  return {
-    domain: list.domain,
-    right: 'manage_domain',
-    object: objectOf(list),
-    scope: scopeOfDelete(list),
-    view: (content) => listView(content, list),
-    apply: (content) => {
-      existing(content, list);
-      return list.kind === 'role'
-        ? { ...content, roles: content.roles.filter(({ name }) => name !== list.name) }
-        : { ...content, groups: content.groups.filter(({ name }) => name !== list.name) };
-    },
-  };
+  return listEdit(list, scopeOfDelete(list), (content) => {
+    existing(content, list);
+    return list.kind === 'role'
+      ? { ...content, roles: content.roles.filter(({ name }) => name !== list.name) }
+      : { ...content, groups: content.groups.filter(({ name }) => name !== list.name) };
+  });
 }
 
 function withMembers(content: DomainRecord, list: MemberList, members: readonly MemberRecord[]): DomainContent {
@@ -152,8 +144,13 @@ function withMembers(content: DomainRecord, list: MemberList, members: readonly 
 function memberView(content: DomainContent, list: MemberList, name: string): unknown {
   const found = find(content, list)?.members.find((member) => member.name === name);
   if (found === undefined) return undefined;
-  const shape = memberShape(found);
-  return typeof shape === 'string' ? { name: shape } : shape;
+  return { name, ...shapeOf(recordFields.member, found) };
+}
+
+function memberEdit(list: MemberList, name: string, apply: DomainEdit['apply']): DomainEdit {
+  const view = (content: DomainContent) => memberView(content, list, name);
+  const scope = scopeOfMember(list, name);
+  return { domain: list.domain, right: 'manage_members', object: objectOf(list), scope, view, apply };
 }
 
 /** `PUT` of a member: its end, review date and whether it counts now. */
@@ -162,41 +159,27 @@ export function putMember(list: MemberList, member: string, body: unknown): Doma
     return readMembers(reader, ['members'], [{ ...shape, name: member }], list.kind);
   });
   const name = record?.name ?? member;
-  return {
-    domain: list.domain,
-    right: 'manage_members',
-    object: objectOf(list),
-    scope: scopeOfMember(list, name),
-    view: (content) => memberView(content, list, name),
-    apply: (content) => {
-      const found = existing(content, list);
-      if ('trust' in found) throw new ConflictError('a role that trusts another domain has no members of its own');
-      const others = found.members.filter((other) => other.name !== name);
-      return withMembers(content, list, record === undefined ? others : [...others, record]);
-    },
-  };
+  return memberEdit(list, name, (content) => {
+    const found = existing(content, list);
+    if ('trust' in found) throw new ConflictError('a role that trusts another domain has no members of its own');
+    const others = found.members.filter((other) => other.name !== name);
+    return withMembers(content, list, record === undefined ? others : [...others, record]);
+  });
 }
 
 export function deleteMember(list: MemberList, member: string): DomainEdit {
   const name = member.toLowerCase();
-  return {
-    domain: list.domain,
-    right: 'manage_members',
-    object: objectOf(list),
-    scope: scopeOfMember(list, name),
-    view: (content) => memberView(content, list, name),
-    apply: (content) => {
-      const { members } = existing(content, list);
-      if (!members.some((one) => one.name === name)) {
-        throw new NotFoundError(`\`${name}\` is not a member of ${list.kind} \`${list.domain}:${objectOf(list)}\``);
-      }
-      return withMembers(
-        content,
-        list,
-        members.filter((one) => one.name !== name),
-      );
-    },
-  };
+  return memberEdit(list, name, (content) => {
+    const { members } = existing(content, list);
+    if (!members.some((one) => one.name === name)) {
+      throw new NotFoundError(`\`${name}\` is not a member of ${list.kind} \`${list.domain}:${objectOf(list)}\``);
+    }
+    return withMembers(
+      content,
+      list,
+      members.filter((one) => one.name !== name),
+    );
+  });
 }
 
 function replaced<Item extends { readonly name: string }>(items: readonly Item[], item: Item): Item[] {

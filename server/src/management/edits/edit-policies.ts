@@ -1,6 +1,8 @@
 import type { DomainName, PolicyName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, InvalidRequestError, NotFoundError } from '../../errors.ts';
+import { shapeOf } from '../../model/fields.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import type { AssertionCount, DomainContent, DomainRecord, PolicyRecord } from '../../model/records.ts';
 import { JsonList } from '../../steps/json-steps.ts';
 import type { DomainEdit } from '../change-domain.ts';
@@ -52,8 +54,7 @@ export function policyView(content: DomainContent, path: PolicyPath): Record<str
   ]);
   return {
     name: path.name,
-    ...(first.description === undefined ? {} : { description: first.description }),
-    ...(first.caseSensitive && { caseSensitive: true }),
+    ...shapeOf(recordFields.policy, first),
     active: found.find(({ active }) => active)?.version ?? null,
     versions: Object.fromEntries(shapes),
   };
@@ -113,14 +114,13 @@ export function putVersion(path: PolicyPath, version: string, json: unknown): Do
   const edit = editOf(path, (content) => {
     const old = versions(content, path);
     const [first] = old;
-    const caseSensitive = first?.caseSensitive === true;
-    const wrap = (rules: AssertionShape[]) => ({ caseSensitive, active: null, versions: { [version]: rules } });
+    const fields = first && shapeOf(recordFields.policy, first);
+    const wrap = (rules: AssertionShape[]) => ({ ...fields, active: null, versions: { [version]: rules } });
     const [fresh] = read(content, path, body, wrap);
     if (fresh === undefined) return content;
     const active = old.length === 0 || old.some((policy) => policy.version === version && policy.active);
-    const description = first?.description === undefined ? {} : { description: first.description };
     const others = old.filter((policy) => policy.version !== version);
-    return withVersions(content, path, [...others, { ...fresh, ...description, active }]);
+    return withVersions(content, path, [...others, { ...fresh, active }]);
   });
   const isOther = (one: AssertionCount) => one.policy !== path.name || one.version !== version;
   return { ...edit, assertionsAfter: (counts) => assertionsIn(counts.filter(isOther)) + body.shape.length };

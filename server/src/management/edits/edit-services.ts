@@ -49,29 +49,23 @@ export function putService(path: ServicePath, body: unknown): DomainEdit {
   const service = parseBody(serviceFieldsSchema, body).read((reader, shape) => {
     return readService(reader, path.domain, { name: path.name, value: shape, path: [] }, parsePublicKey);
   });
-  return {
-    domain: path.domain,
-    right: 'manage_services',
-    object: `service.${path.name}`,
-    scope: services,
-    view: (content) => serviceView(content, path),
-    apply: (content) => withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
-  };
+  return serviceEdit(path, services, (content) =>
+    withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
+  );
 }
 
 export function deleteService(path: ServicePath): DomainEdit {
-  return {
-    domain: path.domain,
-    right: 'manage_services',
-    object: `service.${path.name}`,
-    // Where it is a member of its own domain.
-    scope: { ...services, names: [servicePrincipal(path.domain, path.name)] },
-    view: (content) => serviceView(content, path),
-    apply: (content) => {
-      existing(content, path);
-      return { ...content, services: content.services.filter(({ name }) => name !== path.name) };
-    },
-  };
+  // Where it is a member of its own domain.
+  const scope = { ...services, names: [servicePrincipal(path.domain, path.name)] };
+  return serviceEdit(path, scope, (content) => {
+    existing(content, path);
+    return { ...content, services: content.services.filter(({ name }) => name !== path.name) };
+  });
+}
+
+function serviceEdit(path: ServicePath, scope: DomainEdit['scope'], apply: DomainEdit['apply']): DomainEdit {
+  const view = (content: DomainContent) => serviceView(content, path);
+  return { domain: path.domain, right: 'manage_services', object: `service.${path.name}`, scope, view, apply };
 }
 
 /** Body of `PUT` of a public key. */

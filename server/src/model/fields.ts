@@ -1,0 +1,132 @@
+import type { z } from 'zod';
+
+/* A field of a record is described once: what documents and bodies may say of it, what the record holds, and the cell of its table.
+   Types of records and tables, schemas, reading, writing and comparing follow from the description. All casts that takes are here. */
+
+type Primitive = string | number | boolean;
+type Cell = string | number;
+
+export interface Field<Column extends string, Wire, Value extends Primitive, C extends Cell> {
+  readonly column: Column;
+  readonly schema: z.ZodType<Wire>;
+  /** What is not the default, for tests. */
+  readonly sample: Wire;
+  /** What records hold where nothing is said; documents leave it out. Without a default, records leave the field out as well. */
+  readonly default?: Value;
+  /** Throws `InvalidNameError` or `InvalidRequestError`. */
+  parse(wire: Wire): Value;
+  show(value: Value): Wire;
+  toCell(value: Value): C;
+  fromCell(cell: C): Value;
+}
+
+/** The fields of one kind of record, in the order in which they are shown. */
+export type Fields = Readonly<Record<string, Field<string, unknown, Primitive, Cell>>>;
+
+type WithDefault<F extends Fields> = {
+  [K in keyof F]: F[K] extends { readonly default: Primitive } ? K : never;
+}[keyof F];
+
+/** As records hold them. */
+export type Values<F extends Fields> = { readonly [K in WithDefault<F>]: ReturnType<F[K]['parse']> } & {
+  readonly [K in Exclude<keyof F, WithDefault<F>>]?: ReturnType<F[K]['parse']>;
+};
+
+/** As documents and bodies say them. */
+export type Wires<F extends Fields> = { [K in keyof F]?: z.output<F[K]['schema']> | undefined };
+
+/** As tables hold them. */
+export type Columns<F extends Fields> = {
+  [K in keyof F as F[K]['column']]: ReturnType<F[K]['toCell']> | (K extends WithDefault<F> ? never : null);
+};
+
+type Of<Item> = Readonly<Record<string, Item | undefined>>;
+
+/** An object of what `make` answers for what `from` has of each field; undefined: without it. */
+function collect<In, Out>(
+  fields: Fields,
+  from: object,
+  make: (value: In | undefined, field: Fields[string], name: string) => Out | undefined,
+): Record<string, Out> {
+  const found: Record<string, Out> = {};
+  for (const name in fields) {
+    const field = fields[name];
+    const item = field && make((from as Of<In>)[name], field, name);
+    if (item !== undefined) found[name] = item;
+  }
+  return found;
+}
+
+/** The cells of a row. */
+export function rowOf<F extends Fields>(fields: F, record: Partial<Values<F>>): Columns<F> {
+  const cells = Object.entries<Fields[string]>(fields).map(([name, field]) => {
+    const value = (record as Of<Primitive>)[name] ?? field.default;
+    return [field.column, value === undefined ? null : field.toCell(value)] as const;
+  });
+  return Object.fromEntries(cells) as Columns<F>;
+}
+
+/** The fields that a row holds. */
+export function valuesOf<F extends Fields>(fields: F, row: Columns<F>): Values<F> {
+  return collect(fields, row, (_, field) => {
+    const cell = (row as Of<Cell | null>)[field.column] ?? undefined;
+    return cell === undefined ? undefined : field.fromCell(cell);
+  }) as Values<F>;
+}
+
+/** The fields of a record of which nothing is said. */
+export function defaultsOf<F extends Fields>(fields: F): Values<F> {
+  return collect(fields, fields, (_, field) => field.default) as Values<F>;
+}
+
+/** What a document or body says, and the defaults of the rest. `read` is given each field to parse, and answers undefined to leave it out. */
+export function parseFields<F extends Fields>(
+  fields: F,
+  wires: Wires<F>,
+  read: (name: string, parse: () => Primitive) => Primitive | undefined,
+): Values<F> {
+  return collect(fields, wires, (wire, field, name) =>
+    wire === undefined ? field.default : read(name, () => field.parse(wire)),
+  ) as Values<F>;
+}
+
+/** The fields of a record without what else it has. */
+export function fieldsOf<F extends Fields>(fields: F, record: Values<F>): Values<F> {
+  return collect(fields, record, (value) => value) as Values<F>;
+}
+
+/** As the API shows them. */
+export function viewOf<F extends Fields>(fields: F, record: Values<F>): Wires<F> {
+  return collect(fields, record, (value: Primitive | undefined, field) =>
+    value === undefined ? undefined : field.show(value),
+  ) as Wires<F>;
+}
+
+/** As documents say them: without defaults. */
+export function shapeOf<F extends Fields>(fields: F, record: Values<F>): Wires<F> {
+  const said = collect(fields, record, (value, field) => (value === field.default ? undefined : value));
+  return viewOf(fields, said as Values<F>);
+}
+
+/** The record with these fields in place of its own. */
+export function withFields<F extends Fields, R extends Values<F>>(fields: F, record: R, values: Values<F>): R {
+  const others = Object.entries(record).filter(([name]) => !Object.hasOwn(fields, name));
+  return { ...Object.fromEntries(others), ...values } as R;
+}
+
+export function isSame<F extends Fields>(fields: F, one: Values<F>, other: Values<F>): boolean {
+  for (const name in fields) if ((one as Of<Primitive>)[name] !== (other as Of<Primitive>)[name]) return false;
+  return true;
+}
+
+/** Schemas of what documents and bodies may say. */
+export function schemasOf<F extends Fields>(fields: F) {
+  const schemas = collect(fields, fields, (_, { schema }) => schema.optional());
+  return schemas as { [K in keyof F]: z.ZodOptional<F[K]['schema']> };
+}
+
+/** Schemas of what the API shows. */
+export function viewSchemasOf(fields: Fields): Record<string, z.ZodType> {
+  const shown = (field: Fields[string]) => (field.default === undefined ? field.schema.optional() : field.schema);
+  return collect(fields, fields, (_, field): z.ZodType => shown(field));
+}

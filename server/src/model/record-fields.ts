@@ -1,0 +1,49 @@
+import { z } from 'zod';
+import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, time } from './field-kinds.ts';
+
+export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
+
+/** What a domain and its parts say of themselves. A new field takes a line here, a migration with its column, and a line in the guides. */
+export const recordFields = {
+  domain: {
+    description: plain('description', descriptionSchema, 'Films'),
+    /** Disabled: its services cannot authenticate, its policies decide nothing. */
+    enabled: flag('enabled', true),
+    /** Whether every change of the domain has to say why. */
+    requireReason: flag('require_reason', false),
+  },
+  /** Upper bounds; where a domain has none, only the server's own ceiling counts. */
+  limits: {
+    tokenExpirySeconds: plain('token_expiry_seconds', secondsSchema, 61),
+    serviceCertExpirySeconds: plain('service_cert_expiry_seconds', secondsSchema, 62),
+    roleCertExpirySeconds: plain('role_cert_expiry_seconds', secondsSchema, 63),
+  },
+  /** Cloud accounts in which its roles may be used: not columns, but rows by provider. */
+  accounts: { aws: plain('aws', awsAccountSchema, '012345678901') },
+  role: {
+    description: plain('description', descriptionSchema, 'Watches films'),
+    /** The domain that decides who is in this role. */
+    trust: domain('trust', 'media'),
+    tokenExpirySeconds: plain('token_expiry_seconds', secondsSchema, 64),
+    certExpirySeconds: plain('cert_expiry_seconds', secondsSchema, 65),
+  },
+  group: { description: plain('description', descriptionSchema, 'Critics') },
+  member: {
+    expires: time('expires', '2030-01-01T00:00:00.000Z'),
+    disabled: flag('disabled', false),
+    /** When somebody should look again whether this member still belongs here. */
+    review: time('review', '2029-01-01T00:00:00.000Z'),
+  },
+  /** Of every version of a policy. */
+  policy: {
+    description: plain('description', descriptionSchema, 'Who watches what'),
+    /** Whether bundles carry actions and resources in the case given; decisions never look at case. */
+    caseSensitive: flag('case_sensitive', false),
+  },
+  service: {
+    description: plain('description', descriptionSchema, 'Serves films'),
+    enabled: flag('enabled', true),
+    /** Where a provider confirms instances. */
+    endpoint: httpsUrl('provider_endpoint', 'https://films.example/confirm'),
+  },
+} as const;
