@@ -1,5 +1,6 @@
-import { mkdir, open, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
+import { mkdir, readdir, readFile, readlink, rename, rm, symlink } from 'node:fs/promises';
 import { join } from 'node:path';
+import { replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
 
 /** The texts of an identity, PEM. */
 export interface IdentityTexts {
@@ -61,25 +62,6 @@ async function readIfThere(path: string): Promise<string | undefined> {
   }
 }
 
-async function writeSynced(path: string, text: string, mode: number): Promise<void> {
-  const file = await open(path, 'wx', mode);
-  try {
-    await file.writeFile(text);
-    await file.sync();
-  } finally {
-    await file.close();
-  }
-}
-
-async function syncFolder(path: string): Promise<void> {
-  const folder = await open(path, 'r');
-  try {
-    await folder.sync();
-  } finally {
-    await folder.close();
-  }
-}
-
 /** A link that comes to be, or changes, in one step. */
 async function replaceLink(target: string, path: string): Promise<void> {
   if ((await readlink(path).catch(() => undefined)) === target) return;
@@ -99,14 +81,15 @@ export async function writeIdentityFiles(folder: string, texts: IdentityTexts, v
   await rm(join(folder, own), { recursive: true, force: true });
   await mkdir(join(folder, own), { mode: 0o755 });
   const given = parts.filter((part) => texts[part] !== undefined);
-  for (const part of given) await writeSynced(join(folder, own, names[part]), texts[part] ?? '', modes[part]);
-  await syncFolder(join(folder, own));
+  for (const part of given) {
+    await replaceFile(join(folder, own, names[part]), texts[part] ?? '', { mode: modes[part] });
+  }
   const before = await readlink(join(folder, current)).catch(() => undefined);
   // First the links that never change: a program that is killed before the last one leaves all as it was.
   for (const part of given) await replaceLink(join(current, names[part]), join(folder, names[part]));
   await replaceLink(own, join(folder, current));
   if (texts.sshHostCertificate === undefined) await rm(join(folder, names.sshHostCertificate), { force: true });
-  await syncFolder(folder);
+  await syncDirectory(folder);
   // The version before stays: a program may be reading it. What a killed program left behind goes.
   for (const entry of await readdir(folder)) {
     const isOld = entry.startsWith(versionPrefix) && entry !== own && entry !== before;

@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
 import { constants } from 'node:fs';
-import { open, rename, rm } from 'node:fs/promises';
+import { open } from 'node:fs/promises';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { isObject } from '../decode.ts';
 import { SignetClientError } from '../errors.ts';
 import type { CachedToken } from './cached-token.ts';
@@ -65,15 +65,9 @@ export class TokenFile {
   }
 
   async #replace(text: string): Promise<void> {
-    const temporary = `${this.#path}.${randomBytes(6).toString('hex')}.tmp`;
     try {
-      {
-        await using file = await open(temporary, 'wx', 0o600);
-        await file.writeFile(text);
-      }
-      await rename(temporary, this.#path);
+      await replaceFile(this.#path, text, { mode: 0o600 });
     } catch (cause) {
-      await rm(temporary, { force: true }).catch(() => undefined);
       throw new SignetClientError('invalid-cache', 'tokenCacheFile cannot be written', { cause });
     }
   }

@@ -1,8 +1,8 @@
 import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '../bundle/index.ts';
 import { PolicyEngineError } from '../errors.ts';
+import { replaceFile } from '../files/index.ts';
 import { decodeFloors, encodeFloors, maxFloorsBytes } from './decode-floors.ts';
 import { readProtectedFile, systemCode } from './read-file.ts';
-import { replaceFile } from './replace-file.ts';
 
 /**
  * The floor of each domain that was ever in force, in a file that outlives the engine. Without a path only in memory.
@@ -75,7 +75,7 @@ export class FloorFile {
     if (raised.length === 0) return;
     this.#complete = undefined;
     const content = { floors: encodeFloors([...file.floors, ...raised]) };
-    await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`);
+    await replaceFile(path, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o644 });
   }
 
   async #reporting(act: () => Promise<void>): Promise<void> {

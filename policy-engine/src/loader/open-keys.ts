@@ -2,12 +2,12 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
+import { replaceFile } from '../files/index.ts';
 import type { KeySource, KeysStore, OpenedKeys, RemoteKeys } from '../keys/index.ts';
 import { closing, openWebKeys } from '../keys/open-keys.ts';
 import { ReloadingKeys } from '../keys/reloading-keys.ts';
 import type { JwkList } from '../wire/index.ts';
 import { readProtectedFile } from './read-file.ts';
-import { replaceFile } from './replace-file.ts';
 import { fetchWithTls, type KeysTls } from './tls-fetch.ts';
 
 /** Keys behind an address, with what only Node can do for it. */
@@ -85,5 +85,5 @@ function bothGiven(one: string, other: string): PolicyEngineError {
 }
 
 function fileStore(path: string): KeysStore {
-  return { read: () => readKeysFile(path), write: (text) => replaceFile(path, text) };
+  return { read: () => readKeysFile(path), write: (text) => replaceFile(path, text, { mode: 0o644 }) };
 }

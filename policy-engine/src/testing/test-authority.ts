@@ -1,10 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { mkdir, rename, writeFile } from 'node:fs/promises';
+import { mkdir } from 'node:fs/promises';
 import { join } from 'node:path';
 import { calculateJwkThumbprint, exportJWK, generateKeyPair, type JWTHeaderParameters, SignJWT } from 'jose';
 import { buildBundle, signBundle } from '../bundle/index.ts';
 import type { EngineOptions } from '../engine/requests.ts';
 import { PolicyEngine } from '../engine.ts';
+import { replaceFile } from '../files/index.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import type { PolicyInput } from '../policy/index.ts';
 import type { Jwk, JwkList, JwsPolicyData, KeyPurpose } from '../wire/index.ts';
@@ -140,8 +141,10 @@ export class TestAuthority {
   async writeBundle(policyDir: string, input: TestBundleInput): Promise<void> {
     // whatever the umask: an engine takes nothing that a group may write to
     await mkdir(policyDir, { recursive: true, mode: 0o755 });
-    await replaceFile(policyDir, 'keys.json', { issuer: this.issuer, keys: this.keys.keys });
-    await replaceFile(policyDir, `${input.domain}.pol`, await this.bundle(input));
+    const write = (name: string, content: unknown) =>
+      replaceFile(join(policyDir, name), JSON.stringify(content), { mode: 0o644 });
+    await write('keys.json', { issuer: this.issuer, keys: this.keys.keys });
+    await write(`${input.domain}.pol`, await this.bundle(input));
   }
 
   /** An engine over unsigned policies that trusts this authority and uses its clock. */
@@ -161,10 +164,4 @@ async function signingKey(purpose: KeyPurpose): Promise<SigningKey> {
   const members = { kty: 'EC', crv: 'P-256', x, y } as const;
   const kid = await calculateJwkThumbprint(members);
   return { jwk: { ...members, kid, alg: 'ES256', use: 'sig', purpose }, privateKey };
-}
-
-async function replaceFile(directory: string, name: string, content: unknown): Promise<void> {
-  const temporary = join(directory, `.${name}.${randomUUID()}`);
-  await writeFile(temporary, JSON.stringify(content), { mode: 0o644 });
-  await rename(temporary, join(directory, name));
 }

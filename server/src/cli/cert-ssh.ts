@@ -28,7 +28,7 @@ async function getSshCertificate(key: string, options: SshOptions): Promise<void
   await using client = openClient(options);
   const issued = await client.ssh.user({ publicKey, logins: options.login });
   const file = options.certOut ?? `${stem}-cert.pub`;
-  writeOutput(file, `${issued.certificate}\n`, { force: true, mode: 0o644 });
+  await writeOutput(file, `${issued.certificate}\n`, { force: true, mode: 0o644 });
   const { serial, keyId, principals, notAfter } = issued;
   const shown = { certificate: file, serial: serial.toString(), keyId, logins: principals };
   print({ ...shown, notAfter: formatTimestamp(notAfter) }, options.json);

@@ -86,8 +86,8 @@ function readRequest(file: string): string {
 async function deliver(issued: RoleCertificate, options: CertOptions & { readonly keyOut?: string }): Promise<void> {
   const { certificate, key, notAfter } = issued;
   const { certOut, keyOut } = options;
-  if (keyOut !== undefined && key !== undefined) writeOutput(keyOut, key, { force: true });
-  if (certOut !== undefined) writeOutput(certOut, certificate, { force: true, mode: 0o644 });
+  if (keyOut !== undefined && key !== undefined) await writeOutput(keyOut, key, { force: true });
+  if (certOut !== undefined) await writeOutput(certOut, certificate, { force: true, mode: 0o644 });
   const shown = {
     ...(certOut === undefined && { certificate }),
     ...(keyOut === undefined && key !== undefined && { key }),

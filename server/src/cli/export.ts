@@ -34,7 +34,7 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
   try {
     const documents = await documentsOf(store, options.domain);
     if (folder !== undefined) {
-      const files = writeDocuments(folder, documents, options.force === true);
+      const files = await writeDocuments(folder, documents, options.force === true);
       print(files, options.json);
     } else if (options.json === true) {
       print(documents.map(documentOf), true);
@@ -55,11 +55,11 @@ async function documentsOf(store: Store, only: string | undefined): Promise<read
 }
 
 /** Answers the files. */
-function writeDocuments(name: string, domains: readonly DomainRecord[], force: boolean): string[] {
+async function writeDocuments(name: string, domains: readonly DomainRecord[], force: boolean): Promise<string[]> {
   const folder = outputFolder(name);
   const files = domains.map((domain) => ({ file: join(folder, `${domain.name}.yaml`), text: exportDomain(domain) }));
   // Before the first one is written.
   for (const { file } of force ? [] : files) refuseExisting(file);
-  for (const { file, text } of files) writeOutput(file, text, { force });
+  for (const { file, text } of files) await writeOutput(file, text, { force });
   return files.map(({ file }) => file);
 }

@@ -1,8 +1,8 @@
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { type PrincipalName, parseDomainName, parseServiceName, splitPrincipal } from '@signet/policy-engine/names';
-import writeFileAtomic from 'write-file-atomic';
 import { stringify } from 'yaml';
 import { keyFilesIn } from '../keys/key-files.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
@@ -46,7 +46,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   const { root, intermediate } = await createAuthorities(clock);
   await writePair(at('ca', 'root'), root);
   await writePair(at('ca', 'intermediate'), intermediate);
-  await writeFileAtomic(at('ca', 'bundle.pem'), root.certificate, { mode: 0o644 });
+  await replaceFile(at('ca', 'bundle.pem'), root.certificate, { mode: 0o644 });
   await makeSshAuthorities(at('ca'), options.trustDomain);
   const hosts = [...new Set(['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host), ...options.hosts])];
   const server = {
@@ -62,7 +62,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   await makeStore(at('data'), clock);
   // Last: a folder without it is not complete.
   const config = at('signet.yaml');
-  await writeFileAtomic(config, configText(options), { mode: 0o600 });
+  await replaceFile(config, configText(options), { mode: 0o600 });
   return { config };
 }
 
@@ -91,19 +91,19 @@ function makeIdentity(
 }
 
 async function writePair(path: string, { certificate, key }: CertificateAndKey): Promise<void> {
-  await writeFileAtomic(`${path}.key.pem`, key, { mode: 0o600 });
-  await writeFileAtomic(`${path}.cert.pem`, certificate, { mode: 0o644 });
+  await replaceFile(`${path}.key.pem`, key, { mode: 0o600 });
+  await replaceFile(`${path}.cert.pem`, certificate, { mode: 0o644 });
 }
 
 /** The keys that sign SSH certificates, and what hosts and their users put into `TrustedUserCAKeys` and `known_hosts`. */
 async function makeSshAuthorities(folder: string, trustDomain: string): Promise<void> {
   const [host, user] = [createSshAuthorityKey(), createSshAuthorityKey()];
-  await writeFileAtomic(join(folder, 'ssh-host.key.pem'), host, { mode: 0o600 });
-  await writeFileAtomic(join(folder, 'ssh-user.key.pem'), user, { mode: 0o600 });
+  await replaceFile(join(folder, 'ssh-host.key.pem'), host, { mode: 0o600 });
+  await replaceFile(join(folder, 'ssh-user.key.pem'), user, { mode: 0o600 });
   const known = knownHostsLine(parseSshAuthority(host, 'ssh-host.key.pem'), [`*.${trustDomain}`]);
   const trusted = trustedUserCaLine(parseSshAuthority(user, 'ssh-user.key.pem'));
-  await writeFileAtomic(join(folder, 'ssh-known-hosts'), `${known}\n`, { mode: 0o644 });
-  await writeFileAtomic(join(folder, 'ssh-trusted-user-keys'), `${trusted}\n`, { mode: 0o644 });
+  await replaceFile(join(folder, 'ssh-known-hosts'), `${known}\n`, { mode: 0o644 });
+  await replaceFile(join(folder, 'ssh-trusted-user-keys'), `${trusted}\n`, { mode: 0o644 });
 }
 
 async function makeStore(dataDir: string, clock: Clock): Promise<void> {

@@ -55,7 +55,7 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
     const made = await planDocuments(store, documents, systemClock.now(), rules);
     if (options.out !== undefined) {
       const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;
-      writeOutput(options.out, text, { force: options.force === true });
+      await writeOutput(options.out, text, { force: options.force === true });
     }
     if (options.json === true) print(made, true);
     else describe(made);

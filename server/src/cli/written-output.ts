@@ -1,6 +1,6 @@
-import { randomBytes } from 'node:crypto';
-import { lstatSync, mkdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { lstatSync, mkdirSync } from 'node:fs';
 import { resolve } from 'node:path';
+import { createFile, replaceFile } from '@signet/policy-engine/internal/files';
 import { ConflictError } from '../errors.ts';
 
 /* Files that a command was told to write. None goes through a link: whoever put the link there would choose what is written over. */
@@ -32,17 +32,8 @@ export function outputFolder(name: string): string {
  * Writes a file for its owner alone unless `mode` says otherwise. With `force`, what is there is replaced as a whole: a link itself, not
  * what it leads to, and the new file has no owner and mode of the old one. Throws `ConflictError` when it exists.
  */
-export function writeOutput(file: string, text: string, { force, mode = 0o600 }: OutputOptions): void {
-  if (!force) {
-    refuseExisting(file);
-    writeFileSync(file, text, { flag: 'wx', mode, flush: true });
-    return;
-  }
-  const partial = `${file}.partial-${randomBytes(8).toString('hex')}`;
-  try {
-    writeFileSync(partial, text, { flag: 'wx', mode, flush: true });
-    renameSync(partial, file);
-  } finally {
-    rmSync(partial, { force: true });
-  }
+export async function writeOutput(file: string, text: string, { force, mode = 0o600 }: OutputOptions): Promise<void> {
+  if (force) return await replaceFile(file, text, { mode });
+  refuseExisting(file);
+  await createFile(file, text, { mode });
 }

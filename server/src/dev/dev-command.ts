@@ -1,6 +1,6 @@
 import { systemClock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { Command } from 'commander';
-import writeFileAtomic from 'write-file-atomic';
 import type { DevState } from '../cli/dev-state.ts';
 import { parsePort } from '../cli/init.ts';
 import { action, describeError, print } from '../cli/run.ts';
@@ -69,7 +69,7 @@ async function runWorld(paths: WorldPaths, options: DevOptions, children: Child[
   const start = () => startHost(deps, server, children);
   const sampleDeps = { ...deps, baseUrl: server.baseUrl, clock: systemClock };
   const { state, attested, samples } = await startSamples(sampleDeps, start);
-  await writeFileAtomic(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
+  await replaceFile(paths.state, `${JSON.stringify(state)}\n`, { mode: 0o600 });
   announce(state, paths, options, attested);
   for (const child of children) void reportEnd(child, paths, signal);
   await Promise.all([keepBootstrap(sampleDeps, signal), ...samples.map((running) => running.keep(signal))]);

@@ -1,8 +1,8 @@
 import { chmodSync, existsSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { parseKeyId, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import writeFileAtomic from 'write-file-atomic';
 import { parseDocument } from 'yaml';
 import type { DevState } from '../cli/dev-state.ts';
 import { initialise } from '../cli/initialise.ts';
@@ -60,7 +60,7 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
     await applyDocuments(store, readDocumentFolder(deps.policies), context, { now: deps.clock.now() });
   }
   await registerKeys(store, identities, bootstrapServices);
-  if (!existsSync(paths.complete)) await writeFileAtomic(paths.complete, '{}\n', { mode: 0o600 });
+  if (!existsSync(paths.complete)) await replaceFile(paths.complete, '{}\n', { mode: 0o600 });
 }
 
 /**
@@ -79,7 +79,7 @@ async function listenOn(file: string, port: number): Promise<void> {
   const allow = ['instances', 'callOut', 'allow'];
   if (!document.hasIn(allow)) document.setIn(allow, ['127.0.0.1']);
   const changed = document.toString();
-  if (changed !== text) await writeFileAtomic(file, changed, { mode: 0o600 });
+  if (changed !== text) await replaceFile(file, changed, { mode: 0o600 });
 }
 
 /**

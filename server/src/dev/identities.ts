@@ -2,8 +2,8 @@ import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { parseDomainName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import writeFileAtomic from 'write-file-atomic';
 import type { DevState } from '../cli/dev-state.ts';
 import {
   type Authority,
@@ -91,8 +91,8 @@ export function isFit({ cert, key }: IdentityFiles, authority: Authority, now: n
 
 /** The key first: a process that is killed in between leaves a pair that does not fit, and is made again. */
 async function writePair({ cert, key }: IdentityFiles, made: CertificateAndKey): Promise<void> {
-  await writeFileAtomic(key, made.key, { mode: 0o600 });
-  await writeFileAtomic(cert, made.certificate, { mode: 0o644 });
+  await replaceFile(key, made.key, { mode: 0o600 });
+  await replaceFile(cert, made.certificate, { mode: 0o644 });
 }
 
 /** The public half of a key file, as services register it: SPKI PEM. */

@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import type { WorldPaths } from './data-folder.ts';
 
 /*
@@ -25,7 +25,7 @@ export function secretFile({ machines }: Pick<WorldPaths, 'machines'>, id: strin
 export async function ensureMachines(paths: WorldPaths): Promise<void> {
   for (const id of Object.values(machineIds)) {
     const file = secretFile(paths, id);
-    if (!existsSync(file)) await writeFileAtomic(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
+    if (!existsSync(file)) await replaceFile(file, `${randomBytes(32).toString('base64url')}\n`, { mode: 0o600 });
   }
 }
 

@@ -1,5 +1,5 @@
 import { setTimeout as pause } from 'node:timers/promises';
-import writeFileAtomic from 'write-file-atomic';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { z } from 'zod';
 import type { DevState } from '../cli/dev-state.ts';
 import type { Environment } from '../config/env.ts';
@@ -63,8 +63,8 @@ export async function startTokenServer(deps: StartWorldDeps, children: Child[]):
 export async function startHost(deps: StartWorldDeps, server: StartedServer, children: Child[]): Promise<DevState> {
   const { paths, programs } = deps;
   const { baseUrl } = server;
-  await writeFileAtomic(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
-  await writeFileAtomic(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
+  await replaceFile(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
+  await replaceFile(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
   const updater = start(deps, children, {
     name: 'updater',
     script: programs.updater,

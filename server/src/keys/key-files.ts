@@ -2,7 +2,7 @@ import { createPrivateKey, type KeyObject } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync } from 'node:fs';
 import { rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import writeFileAtomic from 'write-file-atomic';
+import { replaceFile } from '@signet/policy-engine/internal/files';
 import { publicJwkOf } from './new-signing-key.ts';
 
 /** Where private signing keys are kept: `<kid>.pem` (PKCS #8) in one folder, readable by the owner only. */
@@ -29,7 +29,7 @@ export function keyFilesIn(folder: string): KeyFiles {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
       chmodSync(folder, 0o700);
       const pem = privateKey.export({ format: 'pem', type: 'pkcs8' });
-      await writeFileAtomic(pathOf(kid), pem.toString(), { mode: 0o600, fsync: true });
+      await replaceFile(pathOf(kid), pem.toString(), { mode: 0o600 });
     },
     remove: (kid) => rm(pathOf(kid), { force: true }),
   };

@@ -1,9 +1,10 @@
 import { createPrivateKey, generateKeyPair, X509Certificate } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { readFile, rename, rm } from 'node:fs/promises';
+import { dirname } from 'node:path';
 import { promisify } from 'node:util';
+import { replaceFile, syncDirectory } from '@signet/policy-engine/internal/files';
 import { parsePrincipalName } from '@signet/policy-engine/names';
-import writeFileAtomic from 'write-file-atomic';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { IssuedAltName } from './certificate-profile.ts';
 import { altNamesOf, certificatesInPem, type ReadCertificate, readCertificate } from './certificate-reader.ts';
@@ -68,9 +69,10 @@ export async function renewServerCertificate(deps: RenewServerCertificateDeps): 
   await certificates.confirm(signed.serial, signed.fingerprint);
   // The certificate decides: a server killed between these steps finds its key with `settleServerKey`.
   const key = privateKey.export({ type: 'pkcs8', format: 'pem' }).toString();
-  await writeFileAtomic(nextKey(files), key, { mode: 0o600 });
-  await writeFileAtomic(files.certificate, `${signed.pem}${signed.chainPem}`, { mode: 0o644 });
+  await replaceFile(nextKey(files), key, { mode: 0o600 });
+  await replaceFile(files.certificate, `${signed.pem}${signed.chainPem}`, { mode: 0o644 });
   await rename(nextKey(files), files.key);
+  await syncDirectory(dirname(files.key));
 }
 
 /** Ends a renewal that was cut off: a key that was written beside the one in use takes its place when it is the certificate's. */

@@ -74,6 +74,10 @@ for (const [note, look, looks] of [
   });
 }
 
+const failing = (error: Error): Partial<FileSystem> => ({
+  newFile: () => ({ ...nodeFileSystem.newFile(), create: () => Promise.reject(error) }),
+});
+
 const broken: [note: string, spoil: (file: string) => Partial<FileSystem>, message: RegExp][] = [
   [
     'what is no database',
@@ -85,10 +89,10 @@ const broken: [note: string, spoil: (file: string) => Partial<FileSystem>, messa
   ],
   [
     'a disk that cannot be written',
-    () => ({ create: () => Promise.reject(Object.assign(new Error('read-only'), { code: 'EROFS' })) }),
+    () => failing(Object.assign(new Error('read-only'), { code: 'EROFS' })),
     /\(EROFS\)$/,
   ],
-  ['what fails without a code', () => ({ create: () => Promise.reject(new Error('odd')) }), /\(failed\)$/],
+  ['what fails without a code', () => failing(new Error('odd')), /\(failed\)$/],
 ];
 for (const [note, spoil, message] of broken) {
   test(`why a directory cannot be locked: ${note}`, async (t) => {

@@ -1,4 +1,5 @@
-import { type FileSystem, nodeFileSystem, type OpenFile } from '@signet/updater/files/file-system';
+import { type FileSystem, nodeFileSystem } from '@signet/updater/files/file-system';
+import { watchedCalls } from '#support/watched-calls';
 
 /** An error as the system makes it. */
 export function systemError(code: string): Error {
@@ -15,40 +16,9 @@ export function watchedFiles(before: (call: string) => void): FileSystem {
       .slice(path.lastIndexOf('/') + 1)
       .replace(/^\.(.+)\.[0-9a-f]{16}\.tmp$/, '$1')
       .replace(/^\.updater-lock\.db$/, 'lock');
-  const watched = (file: OpenFile, name: string): OpenFile => ({
-    ...file,
-    write: async (bytes) => {
-      before(`write ${name}`);
-      await file.write(bytes);
-    },
-    chmod: async (mode) => {
-      before(`chmod ${name}`);
-      await file.chmod(mode);
-    },
-    sync: async () => {
-      before(`sync ${name}`);
-      await file.sync();
-    },
-    close: async () => {
-      // closed in any case: a process that ends closes its files
-      await file.close();
-      before(`close ${name}`);
-    },
-  });
   return {
     ...nodeFileSystem,
-    create: async (path, mode) => {
-      before(`create ${named(path)}`);
-      return watched(await nodeFileSystem.create(path, mode), named(path));
-    },
-    openDirectory: async (path) => {
-      before('open directory');
-      return watched(await nodeFileSystem.openDirectory(path), 'directory');
-    },
-    rename: async (from, to) => {
-      before(`rename ${named(to)}`);
-      await nodeFileSystem.rename(from, to);
-    },
+    newFile: () => watchedCalls(nodeFileSystem.newFile(), named, before),
     remove: async (path) => {
       before(`remove ${named(path)}`);
       await nodeFileSystem.remove(path);

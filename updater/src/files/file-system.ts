@@ -1,13 +1,11 @@
 import { constants } from 'node:fs';
-import { chmod, lstat, mkdir, open, readdir, rename, unlink } from 'node:fs/promises';
+import { chmod, lstat, mkdir, open, readdir, unlink } from 'node:fs/promises';
+import { type FileCalls, promisedCalls } from '@signet/policy-engine/internal/files';
 import { systemCode } from '../errors.ts';
 
-/** An open file, as far as it is needed here. */
+/** A file that is open to be read. */
 export interface OpenFile {
   read(limit: number): Promise<Buffer>;
-  write(bytes: Uint8Array): Promise<void>;
-  chmod(mode: number): Promise<void>;
-  sync(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -23,12 +21,10 @@ export interface FileFacts {
 
 /** The calls to the file system that the updater makes, one by one, so that a test can let any of them fail. */
 export interface FileSystem {
-  /** A new file (O_EXCL, never through a symbolic link). */
-  create(path: string, mode: number): Promise<OpenFile>;
+  /** The calls that make one new file. */
+  newFile(): FileCalls<Promise<void>>;
   /** An existing file to read; a symbolic link is refused. */
   openToRead(path: string): Promise<OpenFile>;
-  openDirectory(path: string): Promise<OpenFile>;
-  rename(from: string, to: string): Promise<void>;
   remove(path: string): Promise<void>;
   /** Facts of the thing itself, not of what a symbolic link points to; `undefined` when there is nothing. */
   facts(path: string): Promise<FileFacts | undefined>;
@@ -36,8 +32,9 @@ export interface FileSystem {
   makeDirectory(path: string, mode: number): Promise<void>;
 }
 
-async function openFile(path: string, flags: number, mode?: number): Promise<OpenFile> {
-  const handle = await open(path, flags, mode);
+async function openToRead(path: string): Promise<OpenFile> {
+  // not blocking, so that a pipe planted in the place of a file cannot stall us
+  const handle = await open(path, constants.O_RDONLY | constants.O_NOFOLLOW | constants.O_NONBLOCK);
   return {
     read: async (limit) => {
       const chunks: Buffer[] = [];
@@ -50,22 +47,14 @@ async function openFile(path: string, flags: number, mode?: number): Promise<Ope
       if (size > limit) throw new RangeError(`\`${path}\` is larger than ${limit} bytes`);
       return Buffer.concat(chunks);
     },
-    write: (bytes) => handle.writeFile(bytes),
-    chmod: (to) => handle.chmod(to),
-    sync: () => handle.sync(),
     close: () => handle.close(),
   };
 }
 
-const { O_CREAT, O_EXCL, O_NOFOLLOW, O_RDONLY, O_WRONLY, O_NONBLOCK } = constants;
-
 /** The machine's file system. */
 export const nodeFileSystem: FileSystem = {
-  create: (path, mode) => openFile(path, O_CREAT | O_EXCL | O_WRONLY | O_NOFOLLOW, mode),
-  // not blocking, so that a pipe planted in the place of a file cannot stall us
-  openToRead: (path) => openFile(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK),
-  openDirectory: (path) => openFile(path, O_RDONLY),
-  rename,
+  newFile: promisedCalls,
+  openToRead,
   remove: unlink,
   facts: async (path) => {
     const found = await lstat(path, { bigint: true }).catch((error: unknown) => {

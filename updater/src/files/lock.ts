@@ -53,10 +53,10 @@ function locked(directory: string): UpdaterError {
 async function makeFile(path: string, directory: string, files: FileSystem): Promise<void> {
   const facts = await files.facts(path);
   if (facts === undefined) {
-    const file = await files.create(path, 0o600).catch((error: unknown) => {
+    const file = files.newFile();
+    await file.create(path, 0o600).then(file.close, (error: unknown) => {
       if (systemCode(error) !== 'EEXIST') throw error;
     });
-    await file?.close();
   } else if (!facts.isFile) {
     const problem = `holds \`${lockName}\`, which is not a plain file`;
     throw new UpdaterError('unsafe-directory', `policy directory \`${directory}\` ${problem}`);

@@ -1,8 +1,8 @@
 import { dirname, join } from 'node:path';
+import { replaceFile, temporaryName } from '@signet/policy-engine/internal/files';
 import type { DomainName } from '@signet/policy-engine/names';
 import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileFacts, FileSystem } from './file-system.ts';
-import { temporaryName, writeAtomically } from './write-atomically.ts';
 
 /** Names of the files beside the bundles. */
 export const fileNames = { keys: 'keys.json', state: 'state.json', status: 'status.json' } as const;
@@ -128,7 +128,8 @@ export class PolicyDirectory {
   async write(name: string, bytes: Uint8Array): Promise<void> {
     await this.checkFile(name);
     const path = join(this.path, name);
-    await this.#guard(`write \`${name}\` in`, () => writeAtomically(this.#files, path, bytes, this.#fileMode));
+    const options = { mode: this.#fileMode, calls: this.#files.newFile() };
+    await this.#guard(`write \`${name}\` in`, () => replaceFile(path, bytes, options));
   }
 
   async #guard<Result>(what: string, act: () => Promise<Result>): Promise<Result> {

@@ -9,7 +9,7 @@ import { checkSchema, type KnownSchemas, knownSchemas } from './known-schema.ts'
 import { refusalOf } from './open-sqlite.ts';
 import { isWriteError, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
-import { syncFile, syncFolder, writeError } from './written-file.ts';
+import { syncFile, syncNameOf, writeError } from './written-file.ts';
 
 /**
  * Copies the store as of one instant into a new file (mode 0600), while others read and write it, seals it under the key and answers its
@@ -29,7 +29,7 @@ export async function backUpStore(storeFile: string, target: string, sealKey: Bu
     syncFile(partial);
     // A link refuses what a rename would overwrite.
     linkSync(partial, target);
-    syncFolder(target);
+    syncNameOf(target);
     return digest;
   } catch (error) {
     throw translateError(writeError(error, target));

@@ -14,7 +14,7 @@ import { prepareWhenFree } from './open-sqlite.ts';
 import { restartStore } from './restart.ts';
 import { isBusy, isCorrupt, isNoDatabase, isUnreadable, translateError } from './sqlite-errors.ts';
 import { createWitness, readWitness, replaceWitness, type WitnessState } from './witness.ts';
-import { syncFile, syncFolder, writeError } from './written-file.ts';
+import { syncFile, syncNameOf, writeError } from './written-file.ts';
 
 /** What a restore did. */
 export interface Restored {
@@ -160,7 +160,7 @@ function replace(
     if (wasThere) linkSync(storeFile, replaced);
     if (witness === 'missing') createWitness(storeFile, nothing);
     renameSync(fresh, storeFile);
-    syncFolder(storeFile);
+    syncNameOf(storeFile);
     // A witness of an earlier epoch holds nothing against the new store: killed here, nothing is missing.
     replaceWitness(storeFile, position);
     return { digest, epoch, ...(wasThere && { replaced }), ...(kept !== undefined && { kept }) };

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto';
-import { linkSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { createFileSync } from '@signet/policy-engine/internal/files';
 import { StoreRefusedError } from '../../errors.ts';
 import { checkOwnFile } from './file-checks.ts';
-import { syncFile, syncFolder } from './written-file.ts';
 
 /** The name of the file in the folder of keys. */
 export const sealKeyName = 'backup-seal.key';
@@ -24,18 +24,10 @@ export function ensureSealKey(file: string): Buffer {
   const present = readSealKey(file);
   if (present !== undefined) return present;
   mkdirSync(dirname(file), { recursive: true, mode: 0o700 });
-  const partial = `${file}.partial-${process.pid}`;
-  rmSync(partial, { force: true });
   try {
-    writeFileSync(partial, `${randomBytes(keyBytes).toString('hex')}\n`, { flag: 'wx', mode: 0o600 });
-    syncFile(partial);
-    // Whole or not at all, and never over one that is there.
-    linkSync(partial, file);
-    syncFolder(file);
+    createFileSync(file, `${randomBytes(keyBytes).toString('hex')}\n`, { mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-  } finally {
-    rmSync(partial, { force: true });
   }
   const made = readSealKey(file);
   if (made === undefined) throw new StoreRefusedError('missing', `key \`${file}\` does not exist`);

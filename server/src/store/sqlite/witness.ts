@@ -1,20 +1,8 @@
 import { createHash } from 'node:crypto';
-import {
-  closeSync,
-  fdatasyncSync,
-  fstatSync,
-  linkSync,
-  openSync,
-  readFileSync,
-  readSync,
-  renameSync,
-  rmSync,
-  writeFileSync,
-  writeSync,
-} from 'node:fs';
+import { closeSync, fdatasyncSync, fstatSync, openSync, readFileSync, readSync, writeSync } from 'node:fs';
+import { createFileSync, replaceFileSync } from '@signet/policy-engine/internal/files';
 import { z } from 'zod';
 import { checkOwnFile, fileIdentity } from './file-checks.ts';
-import { syncFile, syncFolder } from './written-file.ts';
 
 /*
  * The witness of a store: a small file beside it that says how far the store had come when a change was acknowledged, written and synced
@@ -64,34 +52,22 @@ export function isFurther(one: Position, other: Position): boolean {
 
 /** Makes a witness that says only this, in the place of one that may be there. */
 export function replaceWitness(storeFile: string, position: Position): void {
-  withWhole(storeFile, position, renameSync);
+  replaceFileSync(witnessFileOf(storeFile), formatWitness(position), { mode: 0o600 });
 }
 
 /** Makes a witness where there is none; of several processes that do so at once, one does. */
 export function createWitness(storeFile: string, position: Position): void {
-  withWhole(storeFile, position, (whole, file) => {
-    try {
-      linkSync(whole, file);
-    } catch (error) {
-      if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
-    }
-  });
+  try {
+    createFileSync(witnessFileOf(storeFile), formatWitness(position), { mode: 0o600 });
+  } catch (error) {
+    if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+  }
 }
 
-function withWhole(storeFile: string, position: Position, place: (whole: string, file: string) => void): void {
-  const file = witnessFileOf(storeFile);
-  const whole = `${file}.partial-${process.pid}`;
-  rmSync(whole, { force: true });
-  try {
-    const bytes = Buffer.alloc(places * placeBytes, '\n');
-    formatPlace(position).copy(bytes, (position.sequence % places) * placeBytes);
-    writeFileSync(whole, bytes, { flag: 'wx', mode: 0o600 });
-    syncFile(whole);
-    place(whole, file);
-    syncFolder(file);
-  } finally {
-    rmSync(whole, { force: true });
-  }
+function formatWitness(position: Position): Buffer {
+  const bytes = Buffer.alloc(places * placeBytes, '\n');
+  formatPlace(position).copy(bytes, (position.sequence % places) * placeBytes);
+  return bytes;
 }
 
 /** Writes the witness of a store that is open for changes. */

@@ -1,5 +1,6 @@
 import { closeSync, fsyncSync, openSync } from 'node:fs';
 import { dirname } from 'node:path';
+import { syncDirectorySync } from '@signet/policy-engine/internal/files';
 import { SqliteError } from 'better-sqlite3';
 import { StoreUnavailableError } from '../../errors.ts';
 
@@ -13,13 +14,8 @@ export function syncFile(file: string): void {
 }
 
 /** Makes the new name itself survive a crash. */
-export function syncFolder(file: string): void {
-  const descriptor = openSync(dirname(file), 'r');
-  try {
-    fsyncSync(descriptor);
-  } finally {
-    closeSync(descriptor);
-  }
+export function syncNameOf(file: string): void {
+  syncDirectorySync(dirname(file));
 }
 
 /** What is said of a file that cannot be written, by the code of the system or of SQLite. */
