@@ -1,5 +1,5 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
-import { bitString, element, octetString, oid, sequence, set, utf8String } from '@signet/server/x509/der-writer';
+import { bitString, element, octetString, oid, sequence, set, utf8String } from '@signet/policy-engine/internal/der';
 
 /** A request with a new P-256 key, PEM; by default with the URI of an instance. */
 export function benchRequest(

@@ -1,10 +1,10 @@
 import 'reflect-metadata';
 import { X509Certificate } from 'node:crypto';
 import * as x509 from '@peculiar/x509';
+import { sequence, set } from '@signet/policy-engine/internal/der';
 import { type Principal, readClientCertificate } from '@signet/server/principal';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import type { CertificateUsage } from '@signet/server/x509/certificate-profile';
-import { sequence, set } from '@signet/server/x509/der-writer';
 import { relativeName } from '@signet/server/x509/distinguished-name';
 import type { Issuer } from '@signet/server/x509/issuer';
 import { oids } from '@signet/server/x509/oids';

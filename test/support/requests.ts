@@ -1,5 +1,5 @@
 import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
-import { bitString, element, octetString, oid, sequence, set, utf8String } from '@signet/server/x509/der-writer';
+import { bitString, element, octetString, oid, sequence, set, utf8String } from '@signet/policy-engine/internal/der';
 
 /** A key pair to ask certificates for. */
 export interface Pair {

@@ -1,6 +1,17 @@
 import { createPublicKey, generateKeyPair, type KeyObject, sign } from 'node:crypto';
 import { isIPv4, isIPv6 } from 'node:net';
 import { promisify } from 'node:util';
+import {
+  bitString,
+  derNull,
+  element,
+  octetString,
+  oid,
+  sequence,
+  set,
+  smallInteger,
+  utf8String,
+} from '@signet/policy-engine/internal/der';
 import { SignetClientError } from '../errors.ts';
 
 /** What a certificate is asked for. */
@@ -21,26 +32,13 @@ export interface KeyAndRequest {
 
 const makeKeys = promisify(generateKeyPair);
 
-/* DER (X.690) as far as a request needs it. */
-function element(tag: number, ...parts: readonly Uint8Array[]): Buffer {
-  const content = Buffer.concat(parts);
-  const { length } = content;
-  const header =
-    length < 0x80 ? [tag, length] : length < 0x100 ? [tag, 0x81, length] : [tag, 0x82, length >> 8, length & 0xff];
-  return Buffer.concat([Buffer.from(header), content]);
-}
-
-const sequence = (...parts: readonly Uint8Array[]) => element(0x30, ...parts);
-const set = (...parts: readonly Uint8Array[]) => element(0x31, ...parts);
-const hex = (text: string) => Buffer.from(text, 'hex');
-
-const version = hex('020100');
-const commonNameType = hex('0603550403');
-const extensionRequest = hex('06092a864886f70d01090e');
-const altNameType = hex('0603551d11');
-const ecdsaWithSha256 = sequence(hex('06082a8648ce3d040302'));
-const rsaWithSha256 = sequence(hex('06092a864886f70d01010b'), hex('0500'));
-const ed25519 = sequence(hex('06032b6570'));
+const version = smallInteger(0);
+const commonNameType = oid('2.5.4.3');
+const extensionRequest = oid('1.2.840.113549.1.9.14');
+const altNameType = oid('2.5.29.17');
+const ecdsaWithSha256 = sequence(oid('1.2.840.10045.4.3.2'));
+const rsaWithSha256 = sequence(oid('1.2.840.113549.1.1.11'), derNull);
+const ed25519 = sequence(oid('1.3.101.112'));
 
 function altNames({ uris, dnsNames, addresses = [] }: RequestedNames): Buffer {
   if (uris.length + dnsNames.length + addresses.length === 0) return Buffer.alloc(0);
@@ -49,7 +47,7 @@ function altNames({ uris, dnsNames, addresses = [] }: RequestedNames): Buffer {
     ...dnsNames.map((name) => element(0x82, Buffer.from(name, 'latin1'))),
     ...addresses.map((address) => element(0x87, addressOctets(address))),
   ];
-  const extension = sequence(altNameType, element(0x04, sequence(...names)));
+  const extension = sequence(altNameType, octetString(sequence(...names)));
   return sequence(extensionRequest, set(sequence(extension)));
 }
 
@@ -60,7 +58,10 @@ function addressOctets(address: string): Buffer {
   const [head = '', tail] = new URL(`http://[${address}]`).hostname.slice(1, -1).split('::');
   const groups = (text = '') => (text === '' ? [] : text.split(':'));
   const zeros = Array.from({ length: 8 - groups(head).length - groups(tail).length }, () => '0');
-  return hex([...groups(head), ...zeros, ...groups(tail)].map((group) => group.padStart(4, '0')).join(''));
+  return Buffer.from(
+    [...groups(head), ...zeros, ...groups(tail)].map((group) => group.padStart(4, '0')).join(''),
+    'hex',
+  );
 }
 
 function signatureOf(key: KeyObject): { readonly algorithm: Buffer; readonly digest: 'sha256' | null } {
@@ -73,10 +74,10 @@ function signatureOf(key: KeyObject): { readonly algorithm: Buffer; readonly dig
 /** A PKCS #10 request (RFC 2986) in PEM for these names, over and signed with a key at hand. */
 export function requestWith(key: KeyObject, names: RequestedNames): string {
   const { algorithm, digest } = signatureOf(key);
-  const subject = sequence(set(sequence(commonNameType, element(0x0c, Buffer.from(names.commonName, 'utf8')))));
+  const subject = sequence(set(sequence(commonNameType, utf8String(names.commonName))));
   const spki = createPublicKey(key).export({ type: 'spki', format: 'der' });
   const info = sequence(version, subject, spki, element(0xa0, altNames(names)));
-  const signature = element(0x03, Buffer.of(0), sign(digest, info, key));
+  const signature = bitString(sign(digest, info, key));
   const text = sequence(info, algorithm, signature).toString('base64');
   return `-----BEGIN CERTIFICATE REQUEST-----\n${text.replace(/.{64}(?=.)/g, '$&\n')}\n-----END CERTIFICATE REQUEST-----\n`;
 }

@@ -1,5 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { decodeBase64url, encodeBase64url } from '../base64url.ts';
+import { sequence, unsigned } from '../der/index.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import type { JwsPolicyData, SignedPolicyData } from '../wire/index.ts';
@@ -56,16 +57,7 @@ function signingKey(key: KeyObject | CryptoKey): CryptoKey {
   }
 }
 
-/** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`; both are short enough for one-byte lengths. */
+/** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`. */
 function derSignature(p1363: Uint8Array): Uint8Array {
-  const r = derInteger(p1363.subarray(0, p1363.length / 2));
-  const s = derInteger(p1363.subarray(p1363.length / 2));
-  return Uint8Array.from([0x30, r.length + s.length, ...r, ...s]);
-}
-
-function derInteger(unsigned: Uint8Array): number[] {
-  const start = unsigned.findIndex((byte) => byte !== 0);
-  const bytes = start < 0 ? [0] : [...unsigned.subarray(start)];
-  if ((bytes[0] ?? 0) > 0x7f) bytes.unshift(0);
-  return [0x02, bytes.length, ...bytes];
+  return sequence(unsigned(p1363.subarray(0, p1363.length / 2)), unsigned(p1363.subarray(p1363.length / 2)));
 }

@@ -1,8 +1,19 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 import { formatTimestamp } from '../clock.ts';
+import {
+  bitString,
+  derTrue,
+  element,
+  octetString,
+  oid,
+  sequence,
+  set,
+  tags,
+  unsigned,
+  utf8String,
+} from '../der/index.ts';
 import { defaultServerIdentity } from '../server-identity.ts';
 import { certificateThumbprint } from '../token/thumbprint.ts';
-import { bitString, der, integer, oid, sequence, utf8 } from './der.ts';
 
 /** A certificate for tests, with its private key. It works as either end of a TLS connection to `localhost`. */
 export interface TestCertificate {
@@ -31,14 +42,14 @@ export interface TestIssuer {
 }
 
 const oids = {
-  commonName: '550403',
-  ecdsaWithSha256: '2a8648ce3d040302',
-  basicConstraints: '551d13',
-  keyUsage: '551d0f',
-  extendedKeyUsage: '551d25',
-  subjectAltName: '551d11',
-  serverAuth: '2b06010505070301',
-  clientAuth: '2b06010505070302',
+  commonName: '2.5.4.3',
+  ecdsaWithSha256: '1.2.840.10045.4.3.2',
+  basicConstraints: '2.5.29.19',
+  keyUsage: '2.5.29.15',
+  extendedKeyUsage: '2.5.29.37',
+  subjectAltName: '2.5.29.17',
+  serverAuth: '1.3.6.1.5.5.7.3.1',
+  clientAuth: '1.3.6.1.5.5.7.3.2',
 } as const;
 
 /** Makes a self-signed authority certificate, or with an issuer a leaf. */
@@ -51,14 +62,14 @@ export function makeCertificate(
   const signer = issuer ?? self;
   const algorithm = sequence(oid(oids.ecdsaWithSha256));
   const toBeSigned = sequence(
-    der(0xa0, integer(Uint8Array.of(2))),
-    integer(Uint8Array.of(0x40, ...randomBytes(15))),
+    element(0xa0, unsigned(Uint8Array.of(2))),
+    unsigned(Uint8Array.of(0x40, ...randomBytes(15))),
     algorithm,
     distinguishedName(signer.commonName),
     sequence(utcTime(input.notBefore), utcTime(input.notAfter)),
     distinguishedName(input.commonName),
     publicKey.export({ type: 'spki', format: 'der' }),
-    der(0xa3, sequence(...(issuer === undefined ? authorityExtensions() : leafExtensions(input.commonName)))),
+    element(0xa3, sequence(...(issuer === undefined ? authorityExtensions() : leafExtensions(input.commonName)))),
   );
   const raw = sequence(toBeSigned, algorithm, bitString(sign('sha256', toBeSigned, signer.privateKey)));
   const certificate = {
@@ -72,42 +83,38 @@ export function makeCertificate(
 
 function distinguishedName(commonName: string): Uint8Array {
   if (commonName === '') return sequence();
-  return sequence(der(0x31, sequence(oid(oids.commonName), utf8(0x0c, commonName))));
+  return sequence(set(sequence(oid(oids.commonName), utf8String(commonName))));
 }
 
 /** UTCTime, good until 2049 (RFC 5280 §4.1.2.5.1). */
 function utcTime(milliseconds: number): Uint8Array {
-  return utf8(
-    0x17,
-    `${formatTimestamp(milliseconds)
-      .replace(/[-:T]|\.\d+/g, '')
-      .slice(2)}`,
-  );
+  const digits = formatTimestamp(milliseconds).replace(/[-:T]|\.\d+/g, '');
+  return element(tags.utcTime, Buffer.from(digits.slice(2), 'latin1'));
 }
 
 function authorityExtensions(): Uint8Array[] {
   return [
-    extension(oids.basicConstraints, sequence(der(0x01, Uint8Array.of(0xff))), true),
-    extension(oids.keyUsage, der(0x03, Uint8Array.of(1, 0x06)), true),
+    extension(oids.basicConstraints, sequence(derTrue), true),
+    extension(oids.keyUsage, element(tags.bitString, Uint8Array.of(1, 0x06)), true),
   ];
 }
 
 function leafExtensions(commonName: string): Uint8Array[] {
   // what its clients know the token server by
   const isServer = commonName === defaultServerIdentity;
-  const uris = isServer ? [utf8(0x86, `spiffe://signet.test/ns/default/sa/${commonName}`)] : [];
-  const hosts = [utf8(0x82, 'localhost'), der(0x87, Uint8Array.of(127, 0, 0, 1))];
+  const uris = isServer ? [element(0x86, Buffer.from(`spiffe://signet.test/ns/default/sa/${commonName}`))] : [];
+  const hosts = [element(0x82, Buffer.from('localhost')), element(0x87, Uint8Array.of(127, 0, 0, 1))];
   return [
     extension(oids.basicConstraints, sequence(), true),
-    extension(oids.keyUsage, der(0x03, Uint8Array.of(7, 0x80)), true),
+    extension(oids.keyUsage, element(tags.bitString, Uint8Array.of(7, 0x80)), true),
     extension(oids.extendedKeyUsage, sequence(oid(oids.serverAuth), oid(oids.clientAuth)), false),
     extension(oids.subjectAltName, sequence(...uris, ...hosts), false),
   ];
 }
 
 function extension(id: string, value: Uint8Array, critical: boolean): Uint8Array {
-  const flag = critical ? [der(0x01, Uint8Array.of(0xff))] : [];
-  return sequence(oid(id), ...flag, der(0x04, value));
+  const flag = critical ? [derTrue] : [];
+  return sequence(oid(id), ...flag, octetString(value));
 }
 
 function pem(label: string, bytes: Uint8Array): string {

@@ -1,7 +1,7 @@
+import { bitString, derTrue, element, octetString, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { backdateSeconds, type CertificateProfile, type CertificateUsage } from './certificate-profile.ts';
 import type { ReadCertificate } from './certificate-reader.ts';
 import { writeTime } from './certificate-times.ts';
-import { bitString, derTrue, element, octetString, sequence, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { type Oid, oids } from './oids.ts';
 import { writeAltNames } from './subject-alt-names.ts';

@@ -1,5 +1,6 @@
+import { tags } from '@signet/policy-engine/internal/der';
 import { readTime } from './certificate-times.ts';
-import { checkDer, DerError, DerReader, tags } from './der-reader.ts';
+import { checkDer, DerError, DerReader } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
 import { toPem } from './pem.ts';

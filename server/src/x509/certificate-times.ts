@@ -1,6 +1,6 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
-import { DerError, type DerReader, tags } from './der-reader.ts';
-import { element } from './der-writer.ts';
+import { element, tags } from '@signet/policy-engine/internal/der';
+import { DerError, type DerReader } from './der-reader.ts';
 
 /** The year from which times are written as GeneralizedTime (RFC 5280 §4.1.2.5). */
 const firstGeneralizedYear = 2050;

@@ -1,9 +1,9 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import { bitString, element, sequence, smallInteger, unsigned } from '@signet/policy-engine/internal/der';
 import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
 import { runInSlices } from '../steps/run-in-slices.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';
-import { bitString, element, sequence, smallInteger, unsigned } from './der-writer.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 import { pemInSteps } from './pem.ts';

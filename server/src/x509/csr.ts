@@ -1,6 +1,7 @@
 import { verify } from 'node:crypto';
+import { tags } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '../errors.ts';
-import { checkDer, DerError, DerReader, tags } from './der-reader.ts';
+import { checkDer, DerError, DerReader } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';

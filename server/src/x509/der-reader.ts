@@ -3,23 +3,7 @@
  * It reads by schema and never recurses; `checkDer` walks a whole message once, so that what a schema skips is DER as well.
  */
 
-/** Tags of the universal class that certificates and their requests are made of. */
-export const tags = {
-  boolean: 0x01,
-  integer: 0x02,
-  bitString: 0x03,
-  octetString: 0x04,
-  null: 0x05,
-  oid: 0x06,
-  enumerated: 0x0a,
-  utf8String: 0x0c,
-  printableString: 0x13,
-  ia5String: 0x16,
-  utcTime: 0x17,
-  generalizedTime: 0x18,
-  sequence: 0x30,
-  set: 0x31,
-} as const;
+import { tags } from '@signet/policy-engine/internal/der';
 
 /** Bytes that are not the DER which the schema asks for. The message says what was expected, never the bytes. */
 export class DerError extends Error {

@@ -1,5 +1,5 @@
-import { DerError, DerReader, tags } from './der-reader.ts';
-import { sequence, set, utf8String } from './der-writer.ts';
+import { sequence, set, tags, utf8String } from '@signet/policy-engine/internal/der';
+import { DerError, DerReader } from './der-reader.ts';
 import { type Oid, oids } from './oids.ts';
 
 export type NameAttribute =

@@ -1,7 +1,7 @@
+import { sequence, tags } from '@signet/policy-engine/internal/der';
 import type { CertificateProfile, CertificateUsage } from './certificate-profile.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from './certificate-reader.ts';
-import { DerReader, tags } from './der-reader.ts';
-import { sequence } from './der-writer.ts';
+import { DerReader } from './der-reader.ts';
 import { type Issuer, signatureOf } from './issuer.ts';
 import { oids } from './oids.ts';
 import type { SubjectKey } from './subject-key.ts';

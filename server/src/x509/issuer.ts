@@ -1,5 +1,5 @@
 import { type KeyObject, sign } from 'node:crypto';
-import { derNull, sequence } from './der-writer.ts';
+import { derNull, sequence } from '@signet/policy-engine/internal/der';
 import { type Oid, oids } from './oids.ts';
 
 /** A certificate authority that signs: one intermediate with its private key. */
@@ -20,7 +20,7 @@ export interface Issuer {
 
 export type SigningKind = 'P-256' | 'P-384' | 'rsa';
 
-function identifier(algorithm: Oid, parameters?: Buffer): Buffer {
+function identifier(algorithm: Oid, parameters?: Uint8Array): Buffer {
   return parameters === undefined ? sequence(algorithm.der) : sequence(algorithm.der, parameters);
 }
 

@@ -1,4 +1,4 @@
-import { oid } from './der-writer.ts';
+import { oid } from '@signet/policy-engine/internal/der';
 
 /** An object identifier as it stands in a message (tag and length included), and in hexadecimal to compare by. */
 export interface Oid {

@@ -1,5 +1,5 @@
-import { DerError, DerReader, tags } from './der-reader.ts';
-import { element, sequence } from './der-writer.ts';
+import { element, sequence, tags } from '@signet/policy-engine/internal/der';
+import { DerError, DerReader } from './der-reader.ts';
 
 /** A subject alternative name, typed: text forms of certificates are never parsed. */
 export type AltName =

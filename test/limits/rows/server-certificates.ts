@@ -2,6 +2,7 @@ import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
+import { bitString, derNull, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { openClientTrust } from '@signet/server/http/client-trust';
 import { readSshCertificate } from '@signet/server/ssh/inspect-ssh';
@@ -14,7 +15,6 @@ import { createAuthorities, issueIdentity } from '@signet/server/x509/certificat
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import { grantServiceNames } from '@signet/server/x509/csr-rules';
 import { checkDer, DerReader } from '@signet/server/x509/der-reader';
-import { bitString, derNull, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
 import { readName, relativeName } from '@signet/server/x509/distinguished-name';
 import { openIssuers } from '@signet/server/x509/issuers';
 import { signetForms } from '@signet/server/x509/name-forms';
@@ -77,7 +77,7 @@ export const certificateRows: readonly Row[] = [
     return message !== '' && !message.includes('too long');
   }),
   maximum('server/src/x509/der-reader.ts', 'maxDepth', (levels) => {
-    let der: Buffer = derNull;
+    let der: Buffer = Buffer.from(derNull);
     for (let level = 0; level < levels; level += 1) der = sequence(der);
     checkDer(der);
   }),

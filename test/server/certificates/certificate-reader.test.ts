@@ -1,3 +1,4 @@
+import { bitString, derTrue, element, octetString, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import {
   altNamesOf,
   certificatesInPem,
@@ -7,7 +8,6 @@ import {
 } from '@signet/server/x509/certificate-reader';
 import { readTime, writeTime } from '@signet/server/x509/certificate-times';
 import { DerError, DerReader } from '@signet/server/x509/der-reader';
-import { bitString, derTrue, element, octetString, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
 import { oids } from '@signet/server/x509/oids';
 import { writeAltNames } from '@signet/server/x509/subject-alt-names';
 import test from 'ava';

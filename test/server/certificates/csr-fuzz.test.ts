@@ -1,11 +1,11 @@
 import { randomBytes, sign } from 'node:crypto';
 import { systemClock } from '@signet/policy-engine/clock';
+import { bitString, element, oid, sequence, set } from '@signet/policy-engine/internal/der';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '@signet/server/errors';
 import { athenzForms } from '@signet/server/x509/athenz-forms';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
 import { grantInstanceNames } from '@signet/server/x509/csr-rules';
-import { bitString, element, oid, sequence, set } from '@signet/server/x509/der-writer';
 import { signOrder } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { signetForms } from '@signet/server/x509/name-forms';

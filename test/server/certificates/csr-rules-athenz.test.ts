@@ -1,3 +1,4 @@
+import { oid, sequence, set, utf8String } from '@signet/policy-engine/internal/der';
 import {
   parseDomainName,
   parsePathElement,
@@ -14,7 +15,6 @@ import {
   grantServiceNames,
   type ServiceGrants,
 } from '@signet/server/x509/csr-rules';
-import { oid, sequence, set, utf8String } from '@signet/server/x509/der-writer';
 import { relativeName } from '@signet/server/x509/distinguished-name';
 import { signetForms } from '@signet/server/x509/name-forms';
 import { instanceIdName, type NamingRules } from '@signet/server/x509/naming';

@@ -1,8 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { InvalidRequestError } from '@signet/server/errors';
-import { parseCertificateRequest } from '@signet/server/x509/csr';
 import {
   bitString,
   derNull,
@@ -13,7 +11,9 @@ import {
   set,
   unsigned,
   utf8String,
-} from '@signet/server/x509/der-writer';
+} from '@signet/policy-engine/internal/der';
+import { InvalidRequestError } from '@signet/server/errors';
+import { parseCertificateRequest } from '@signet/server/x509/csr';
 import type { KeyKind } from '@signet/server/x509/subject-key';
 import test from 'ava';
 import { assertWithin, leastProcessorMs } from '#support/cost';

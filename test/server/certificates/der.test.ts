@@ -1,5 +1,5 @@
-import { checkDer, DerError, DerReader, tags } from '@signet/server/x509/der-reader';
-import { element, oid, smallInteger, unsigned } from '@signet/server/x509/der-writer';
+import { element, oid, smallInteger, tags, unsigned } from '@signet/policy-engine/internal/der';
+import { checkDer, DerError, DerReader } from '@signet/server/x509/der-reader';
 import test from 'ava';
 
 /* DER (X.690 §8 and §10), each rule with the octets on both sides of it. */

@@ -1,5 +1,5 @@
+import { element, oid, sequence, set } from '@signet/policy-engine/internal/der';
 import { DerError, DerReader } from '@signet/server/x509/der-reader';
-import { element, oid, sequence, set } from '@signet/server/x509/der-writer';
 import { readName } from '@signet/server/x509/distinguished-name';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';

@@ -1,6 +1,6 @@
+import { bitString, derNull, octetString, oid, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '@signet/server/errors';
 import { DerError } from '@signet/server/x509/der-reader';
-import { bitString, derNull, octetString, oid, sequence, unsigned } from '@signet/server/x509/der-writer';
 import { oids } from '@signet/server/x509/oids';
 import { type KeyKind, keyBits, keyIdentifierOf, parseSubjectKey } from '@signet/server/x509/subject-key';
 import test from 'ava';

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, X509Certificate } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { sequence, set, utf8String } from '@signet/policy-engine/internal/der';
 import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
-import { sequence, set, utf8String } from '@signet/server/x509/der-writer';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { field, instanceWorld, json, keyPem } from '#support/instance-world';

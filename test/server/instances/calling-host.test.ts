@@ -1,9 +1,9 @@
+import { sequence } from '@signet/policy-engine/internal/der';
 import { parsePathElement, parsePrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError } from '@signet/server/errors';
 import { callingHost } from '@signet/server/instances/calling-host';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import type { IssuedAltName } from '@signet/server/x509/certificate-profile';
-import { sequence } from '@signet/server/x509/der-writer';
 import { relativeName } from '@signet/server/x509/distinguished-name';
 import type { Issuer } from '@signet/server/x509/issuer';
 import { signetForms } from '@signet/server/x509/name-forms';

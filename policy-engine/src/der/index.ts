@@ -1,4 +1,22 @@
-import { tags } from './der-reader.ts';
+/* DER (X.690 §8 and §10) as it is written. */
+
+/** Tags of the universal class that certificates and their requests are made of. */
+export const tags = {
+  boolean: 0x01,
+  integer: 0x02,
+  bitString: 0x03,
+  octetString: 0x04,
+  null: 0x05,
+  oid: 0x06,
+  enumerated: 0x0a,
+  utf8String: 0x0c,
+  printableString: 0x13,
+  ia5String: 0x16,
+  utcTime: 0x17,
+  generalizedTime: 0x18,
+  sequence: 0x30,
+  set: 0x31,
+} as const;
 
 /** One element: tag, length in its shortest form, and the parts as content. */
 export function element(tag: number, ...parts: readonly Uint8Array[]): Buffer {
@@ -20,19 +38,22 @@ export function element(tag: number, ...parts: readonly Uint8Array[]): Buffer {
   return out;
 }
 
+/** A SEQUENCE of these elements. */
 export function sequence(...parts: readonly Uint8Array[]): Buffer {
   return element(tags.sequence, ...parts);
 }
 
+/** A SET of these elements, in this order. */
 export function set(...parts: readonly Uint8Array[]): Buffer {
   return element(tags.set, ...parts);
 }
 
+/** An OCTET STRING. */
 export function octetString(...parts: readonly Uint8Array[]): Buffer {
   return element(tags.octetString, ...parts);
 }
 
-const noUnusedBits = Buffer.from([0]);
+const noUnusedBits = Uint8Array.of(0);
 
 /** A BIT STRING of whole octets. */
 export function bitString(...parts: readonly Uint8Array[]): Buffer {
@@ -69,9 +90,12 @@ export function oid(dotted: string): Buffer {
   return element(tags.oid, Uint8Array.from(octets));
 }
 
-export const derTrue: Buffer = element(tags.boolean, Uint8Array.of(0xff));
-export const derNull: Buffer = element(tags.null);
+/** BOOLEAN TRUE. */
+export const derTrue: Uint8Array = Uint8Array.of(tags.boolean, 1, 0xff);
+/** NULL. */
+export const derNull: Uint8Array = Uint8Array.of(tags.null, 0);
 
+/** A UTF8String. */
 export function utf8String(text: string): Buffer {
   return element(tags.utf8String, Buffer.from(text, 'utf8'));
 }
