@@ -12,6 +12,8 @@ const sextets: Uint8Array = (() => {
 const codes: Uint8Array = Uint8Array.from(alphabet, (character) => character.charCodeAt(0));
 const ascii = new TextDecoder();
 
+import { runAtOnce, type Steps } from './steps/steps.ts';
+
 /** base64url without padding (RFC 7515 §2). */
 export function encodeBase64url(bytes: Uint8Array): string {
   // Not text upon text: of a payload of megabytes that would be millions of small strings.
@@ -34,18 +36,14 @@ export function encodeBase64url(bytes: Uint8Array): string {
  * ends, other characters and bits that would be thrown away are refused.
  */
 export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefined {
-  const steps = decodeBase64urlInSteps(text);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return runAtOnce(decodeBase64urlInSteps(text));
 }
 
 /** Characters between two yields: some tenths of a millisecond. */
 const sliceLength = 65_536;
 
 /** `decodeBase64url` in slices, for long texts. */
-export function* decodeBase64urlInSteps(text: string): Generator<void, Uint8Array<ArrayBuffer> | undefined> {
+export function* decodeBase64urlInSteps(text: string): Steps<Uint8Array<ArrayBuffer> | undefined> {
   if (text.length % 4 === 1) return undefined;
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   for (let from = 0; from < text.length; from += sliceLength) {

@@ -18,7 +18,7 @@ const roots = [
 const allowed = new Set([
   'yaml',
   'zod',
-  ...['clock', 'names', 'policy', 'wire'].map((entry) => `@signet/policy-engine/${entry}`),
+  ...['clock', 'internal/steps', 'names', 'policy', 'wire'].map((entry) => `@signet/policy-engine/${entry}`),
 ]);
 
 const source = fileURLToPath(new URL('../../server/src', import.meta.url));

@@ -1,3 +1,4 @@
+import type { Steps } from '../steps/steps.ts';
 import type { WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
 /** Name of the canonical form below. Digests of different forms are never compared. */
@@ -13,16 +14,13 @@ const sliceLength = 1024;
  * sorted by their text within a policy, policies by the text of all their lines (by UTF-16 code units). An absent
  * member is written as its default. Numbers of rows, times of change and members that are not known are not part of it.
  */
-export function* canonicalPolicies(
-  domain: string,
-  policies: readonly WirePolicy[],
-): Generator<void, Uint8Array<ArrayBuffer>[]> {
+export function* canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array<ArrayBuffer>[]> {
   const texts: string[] = [];
   for (const policy of policies) texts.push(yield* canonicalPolicy(policy));
   return yield* encodeLines([line([canonicalForm, domain]), ...(yield* sortInSteps(texts))]);
 }
 
-function* canonicalPolicy({ name, version, active, caseSensitive, assertions }: WirePolicy): Generator<void, string> {
+function* canonicalPolicy({ name, version, active, caseSensitive, assertions }: WirePolicy): Steps<string> {
   const lines: string[] = [];
   for (const assertion of assertions) {
     lines.push(line(canonicalAssertion(assertion)));
@@ -55,7 +53,7 @@ function line(value: unknown): string {
 }
 
 /** Sorts by code units: runs first, then each two neighbours become one. */
-function* sortInSteps(lines: readonly string[]): Generator<void, readonly string[]> {
+function* sortInSteps(lines: readonly string[]): Steps<readonly string[]> {
   let runs: (readonly string[])[] = [];
   for (let from = 0; from < lines.length; from += sliceLength) {
     runs.push(lines.slice(from, from + sliceLength).sort());
@@ -69,7 +67,7 @@ function* sortInSteps(lines: readonly string[]): Generator<void, readonly string
   return runs[0] ?? [];
 }
 
-function* mergeInSteps(left: readonly string[], right: readonly string[]): Generator<void, readonly string[]> {
+function* mergeInSteps(left: readonly string[], right: readonly string[]): Steps<readonly string[]> {
   const merged: string[] = [];
   let [atLeft, atRight] = [0, 0];
   while (atLeft < left.length || atRight < right.length) {
@@ -83,7 +81,7 @@ function* mergeInSteps(left: readonly string[], right: readonly string[]): Gener
   return merged;
 }
 
-function* encodeLines(lines: readonly string[]): Generator<void, Uint8Array<ArrayBuffer>[]> {
+function* encodeLines(lines: readonly string[]): Steps<Uint8Array<ArrayBuffer>[]> {
   const encoder = new TextEncoder();
   const parts: Uint8Array<ArrayBuffer>[] = [];
   for (let from = 0; from < lines.length; from += sliceLength) {

@@ -1,5 +1,6 @@
 import { parseTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
+import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
 /** The signed part of a bundle with its times in milliseconds since the epoch. */
@@ -19,7 +20,7 @@ type Json = Record<string, unknown>;
 const sliceLength = 512;
 
 /** Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). Throws `bundle-malformed`. */
-export function* decodePayload(value: unknown): Generator<void, BundlePayload> {
+export function* decodePayload(value: unknown): Steps<BundlePayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {
     throw malformed('payload holds chosen versions of policies, not those in force');
@@ -39,7 +40,7 @@ export function* decodePayload(value: unknown): Generator<void, BundlePayload> {
   return { ...payload, policies };
 }
 
-function* decodePolicy(value: unknown): Generator<void, WirePolicy> {
+function* decodePolicy(value: unknown): Steps<WirePolicy> {
   const policy = object(value, 'policy');
   const assertions: WireAssertion[] = [];
   for (const entry of list(policy['assertions'], 'policy.assertions')) {

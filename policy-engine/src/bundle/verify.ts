@@ -3,6 +3,7 @@ import { PolicyEngineError } from '../errors.ts';
 import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
+import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
 import { canonicalForm, canonicalPolicies } from './canonical-policies.ts';
 import { type BundlePayload, decodePayload } from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
@@ -29,7 +30,7 @@ export interface VerifyBundleOptions {
   /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
   acceptExpired?: boolean;
   /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
-  pause?: () => Promise<void>;
+  pause?: Pause;
 }
 
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
@@ -50,7 +51,8 @@ export const maxBundleLifeMs = 7_776_000_000;
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const run = runner(options.pause);
+  const { pause = () => undefined } = options;
+  const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(decodeText(bytes))));
   const kid = readHeader(jws);
   const signed = await run(encodeAscii(`${jws.protected}.${jws.payload}`));
@@ -90,7 +92,7 @@ function decodeText(bytes: Uint8Array | string): string {
   }
 }
 
-function* parseJson(text: string): Generator<void, unknown> {
+function* parseJson(text: string): Steps<unknown> {
   try {
     return yield* parseInSteps(text);
   } catch (cause) {
@@ -153,7 +155,7 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
 }
 
 /** The bytes that the signature covers (RFC 7515 §5.2); what is not ASCII would not have passed as base64url either. */
-function* encodeAscii(text: string): Generator<void, Uint8Array<ArrayBuffer>> {
+function* encodeAscii(text: string): Steps<Uint8Array<ArrayBuffer>> {
   const bytes = new Uint8Array(text.length);
   const encoder = new TextEncoder();
   for (let from = 0; from < text.length; from += encodeSlice) {
@@ -199,17 +201,6 @@ export function notYetValid(): PolicyEngineError {
     'bundle-not-yet-valid',
     'bundle was issued in the future; is the clock of this host right?',
   );
-}
-
-/** Runs work that yields; without `pause` in one go. */
-function runner(pause: (() => Promise<void>) | undefined): <T>(steps: Generator<void, T>) => Promise<T> {
-  return async (steps) => {
-    for (;;) {
-      const step = steps.next();
-      if (step.done) return step.value;
-      if (pause !== undefined) await pause();
-    }
-  };
 }
 
 function isRecord(value: unknown): value is Record<string, unknown> {

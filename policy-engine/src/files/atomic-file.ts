@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { basename, dirname, join } from 'node:path';
+import { runAtOnce } from '../steps/steps.ts';
 import { type FileCalls, promisedCalls, syncCalls } from './file-calls.ts';
 
 /** What a file that is not complete yet is called beside the one that it becomes. */
@@ -40,7 +41,7 @@ export function replaceFileSync(
   content: string | Uint8Array,
   { mode, calls = syncCalls() }: AtomicFileOptions<void>,
 ): void {
-  atOnce(writing(calls, path, content, { mode, put: 'rename' }));
+  runAtOnce(writing(calls, path, content, { mode, put: 'rename' }));
 }
 
 /** `createFile` for those that cannot wait for a promise. */
@@ -49,7 +50,7 @@ export function createFileSync(
   content: string | Uint8Array,
   { mode, calls = syncCalls() }: AtomicFileOptions<void>,
 ): void {
-  atOnce(writing(calls, path, content, { mode, put: 'link' }));
+  runAtOnce(writing(calls, path, content, { mode, put: 'link' }));
 }
 
 interface Writing {
@@ -103,8 +104,4 @@ async function awaited(steps: Generator<Promise<void>, void>): Promise<void> {
       () => steps.next(),
       (error) => steps.throw(error),
     );
-}
-
-function atOnce(steps: Generator<void, void>): void {
-  while (steps.next().done !== true);
 }

@@ -1,3 +1,4 @@
+import type { Steps } from '../steps/steps.ts';
 import { PieceReader } from './piece-reader.ts';
 import { type JsonLimits, JsonScanner } from './scanner.ts';
 
@@ -16,7 +17,7 @@ export function parseStrictJson(text: string, limits: JsonLimits = {}): unknown 
 }
 
 /** `parseStrictJson` in slices, for large documents. */
-export function* parseInSteps(text: string, length = pieceLength): Generator<void, unknown> {
+export function* parseInSteps(text: string, length = pieceLength): Steps<unknown> {
   const reader = new PieceReader(text, length);
   while (!reader.readOn()) yield;
   return reader.value;

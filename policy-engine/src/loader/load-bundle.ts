@@ -1,9 +1,10 @@
-import { setImmediate as nextTurn } from 'node:timers/promises';
 import { type BundleFloor, type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
 import type { LoadedDomain } from '../engine/policy-set.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { compileInSteps } from '../policy/index.ts';
+import { pauseBetweenSlices } from '../steps/slices.ts';
+import { runWithPauses } from '../steps/steps.ts';
 
 /** A bundle that is in force. The times are milliseconds since the epoch. */
 export interface LoadedBundle extends LoadedDomain {
@@ -27,7 +28,7 @@ export interface LoadBundleOptions {
  * Throws `PolicyEngineError` as `verifyBundle` and `compileDomain` do. A bundle past its expiry is taken.
  */
 export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions): Promise<LoadedBundle> {
-  const pause = pauseAfter(4);
+  const pause = pauseBetweenSlices();
   const { domain, keys, now, floor } = options;
   const bundle: VerifiedBundle = await verifyBundle(bytes, {
     domain,
@@ -39,23 +40,7 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
   });
   const { epoch, version, kid, issued, expires, digest } = bundle;
   const active = bundle.policies.filter((policy) => policy.active !== false);
-  const steps = compileInSteps(domain, active, { revision: { epoch, version } });
-  for (;;) {
-    const step = steps.next();
-    if (step.done) {
-      const facts = { version: { epoch, version }, floor: { epoch, version, issued, digest } };
-      return { policy: step.value, ...facts, kid, issued, expires, loaded: now };
-    }
-    await pause();
-  }
-}
-
-/** Lets others run once the work since the last pause took longer than the given milliseconds. */
-function pauseAfter(milliseconds: number): () => Promise<void> {
-  let start = performance.now();
-  return async () => {
-    if (performance.now() - start < milliseconds) return;
-    await nextTurn();
-    start = performance.now();
-  };
+  const policy = await runWithPauses(compileInSteps(domain, active, { revision: { epoch, version } }), pause);
+  const facts = { version: { epoch, version }, floor: { epoch, version, issued, digest } };
+  return { policy, ...facts, kid, issued, expires, loaded: now };
 }

@@ -1,10 +1,11 @@
 import { PolicyEngineError } from '../errors.ts';
+import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareAssertion } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexByResource } from './index-rules.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import type { Status } from './status.ts';
-import { type Steps, sliceLength } from './steps.ts';
+import { sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
@@ -50,11 +51,7 @@ export function compileDomain(
   policies: readonly PolicyInput[],
   options: CompileOptions = {},
 ): DomainPolicy {
-  const steps = compileInSteps(domain, policies, options);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return runAtOnce(compileInSteps(domain, policies, options));
 }
 
 /** `compileDomain` in slices, for large policies: call `next()` until it is done, and let others run in between. */

@@ -1,9 +1,10 @@
+import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { PatternIndex } from './pattern-index.ts';
 import { type MakeRules, RoleIndex } from './role-index.ts';
 import { chained, RuleIndex, type Rules } from './rules.ts';
 import type { Search } from './search.ts';
-import { groupInSteps, type Steps, sliceLength } from './steps.ts';
+import { groupInSteps, sliceLength } from './steps.ts';
 
 /** Up to here a chain is faster than an index (see bench/): of all roles, and of one. */
 const longestChain = 6;

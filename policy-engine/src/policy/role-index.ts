@@ -1,8 +1,9 @@
+import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { PatternIndex } from './pattern-index.ts';
 import { RuleIndex, type Rules, searchRules } from './rules.ts';
 import type { Search } from './search.ts';
-import { groupInSteps, type Steps, sliceLength } from './steps.ts';
+import { groupInSteps, sliceLength } from './steps.ts';
 
 /** Makes the rules of one role and one effect; the list is one at least, sorted by rank. */
 export type MakeRules = (assertions: readonly CompiledAssertion[]) => Steps<Rules>;

@@ -1,5 +1,4 @@
-/** Work in slices: yields now and then, so that whoever builds a large index can let others run. */
-export type Steps<T> = Generator<void, T>;
+import type { Steps } from '../steps/steps.ts';
 
 /** How many insertions are done between two yields. */
 export const sliceLength = 256;

@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
 import type { AssertionCount, ChangeContext, DomainContent, DomainRecord } from '../model/records.ts';
@@ -9,7 +10,6 @@ import { notFollowed } from '../peers.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { jsonInSteps, piecesOf } from '../steps/json-steps.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import type { Steps } from '../steps/steps.ts';
 import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import type { DryRuns } from './dry-runs.ts';

@@ -1,10 +1,10 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
 import { type AccessChange, type ImpactTotals, impactInSteps } from '../impact/impact.ts';
 import { usualBounds, Work } from '../impact/work.ts';
 import type { Store, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import type { Steps } from '../steps/steps.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import { affectedDomains } from './affected-domains.ts';

@@ -1,11 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ServiceUnavailableError } from '../errors.ts';
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
 import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { StoreState } from '../model/store.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { diffInSteps } from '../store/diff-domains.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';

@@ -1,9 +1,9 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, foldAscii } from '@signet/policy-engine/names';
 import { matchesPattern } from '@signet/policy-engine/policy';
 import type { Store, StoreReader } from '../model/store.ts';
 import { coveringEntries } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 import { wildcardsOf } from './affected-domains.ts';
 import { describeRule } from './describe-rule.ts';

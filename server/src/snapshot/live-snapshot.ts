@@ -1,8 +1,8 @@
 import type { Clock } from '@signet/policy-engine/clock';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 

@@ -1,7 +1,7 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { AuditAction, AuditRecord } from '../model/records.ts';
 import type { AuditPage, AuditQuery, ObjectKey } from '../model/store.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { auditHashInSteps } from './audit-chain.ts';
 import { insertAuditObjects } from './audit-objects.ts';
 import type { AuditTable, Schema } from './database-schema.ts';

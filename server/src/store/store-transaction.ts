@@ -1,3 +1,4 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../model/certificate-store.ts';
@@ -7,7 +8,6 @@ import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, SigningKe
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
 import type { DomainExcerpt, ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
 import { auditTextInSteps } from './audit-text.ts';

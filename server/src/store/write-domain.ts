@@ -1,9 +1,9 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { Kysely } from 'kysely';
 import { rowOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
 import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 import type { Schema } from './database-schema.ts';
 import {

@@ -1,7 +1,7 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { bitString, element, sequence, smallInteger, unsigned } from '@signet/policy-engine/internal/der';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
-import { runInSlices } from '../steps/run-in-slices.ts';
 import { extension } from './build-certificate.ts';
 import { writeTime } from './certificate-times.ts';
 import { type Issuer, signAs, signatureOf } from './issuer.ts';

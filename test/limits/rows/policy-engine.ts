@@ -230,6 +230,7 @@ export const engineRows: readonly Row[] = [
     now -= ms;
     return steady.now() === 10_000_000 && steady.setBackMs === ms;
   }),
+  inner('policy-engine/src/steps/slices.ts', 'maxSliceMs', 'it says when others have their turn, not what comes out'),
   maximum('policy-engine/src/token/claims.ts', 'latestTime', (exp) => readClaims({ exp })),
   maximum('policy-engine/src/token/claims.ts', 'maxRoles', (count) =>
     readClaims({ scp: Array.from({ length: count }, (_, index) => `r${index}`) }),

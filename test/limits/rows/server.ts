@@ -425,7 +425,6 @@ export const serverRows: readonly Row[] = [
     const changed = base.with(list(count, 'k').map((key) => [key, undefined]));
     return changed.size === count && !changed.has('k0') && changed.get(`k${count}`)?.old === `k${count}`;
   }),
-  inner('server/src/steps/run-in-slices.ts', 'longestSlice', 'it says when others have their turn, not what comes out'),
   maximum('server/src/store/change-rows.ts', 'maxNames', (names, t) =>
     toldOneByOne(t, [{ roles: { r: [] } }, { roles: { r: list(names, 'm.s') } }]),
   ),

@@ -1,3 +1,4 @@
+import { runAtOnce, type Steps } from '@signet/policy-engine/internal/steps';
 import type { WireAssertion, WirePolicy } from '@signet/policy-engine/wire';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
@@ -5,15 +6,11 @@ import { internals } from '../../limits/row.ts';
 /* The text of policies is in order, however many there are and however they come: it is sorted in runs, which are then merged. */
 
 const { canonicalPolicies } = await internals<{
-  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Generator<void, Uint8Array[]>;
+  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array[]>;
 }>('policy-engine/src/bundle/canonical-policies.ts');
 
 function textOf(policies: readonly WirePolicy[]): string {
-  const steps = canonicalPolicies('d', policies);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return Buffer.concat(step.value).toString();
-  }
+  return Buffer.concat(runAtOnce(canonicalPolicies('d', policies))).toString();
 }
 
 const assertion = (resource: string): WireAssertion => ({ effect: 'ALLOW', role: 'r', action: 'a', resource });

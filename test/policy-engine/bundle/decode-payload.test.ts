@@ -1,18 +1,15 @@
+import { runAtOnce, type Steps } from '@signet/policy-engine/internal/steps';
 import test from 'ava';
 import { internals } from '../../limits/row.ts';
 
 /* Each member of a bundle by itself: what is refused names the member, so that no other rule can stand in for it. */
 
-const { decodePayload } = await internals<{ decodePayload(value: unknown): Generator<void, object> }>(
+const { decodePayload } = await internals<{ decodePayload(value: unknown): Steps<object> }>(
   'policy-engine/src/bundle/decode-payload.ts',
 );
 
 function decode(value: unknown): object {
-  const steps = decodePayload(value);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return runAtOnce(decodePayload(value));
 }
 
 const assertion = { role: 'r', resource: 'x', action: 'read', effect: 'ALLOW' };

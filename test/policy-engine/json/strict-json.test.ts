@@ -1,4 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
+import { runAtOnce, type Steps } from '@signet/policy-engine/internal/steps';
 import { JsonLimitError, type JsonLimits, JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
 import test from 'ava';
 import fc from 'fast-check';
@@ -7,15 +8,11 @@ import { internals } from '../../limits/row.ts';
 import { Refused, readReference } from './reference-json.ts';
 
 const { parseInSteps } = await internals<{
-  parseInSteps(text: string, pieceLength?: number): Generator<void, unknown>;
+  parseInSteps(text: string, pieceLength?: number): Steps<unknown>;
 }>('policy-engine/src/json/strict-json.ts');
 
 function inPieces(text: string, pieceLength: number): unknown {
-  const steps = parseInSteps(text, pieceLength);
-  for (;;) {
-    const step = steps.next();
-    if (step.done) return step.value;
-  }
+  return runAtOnce(parseInSteps(text, pieceLength));
 }
 
 const refused = Symbol('refused');

@@ -1,9 +1,9 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { makeCursor, readCursor } from '../../management/paging.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import type { AuditQuery } from '../../model/store.ts';
 import { JsonText } from '../../steps/json-steps.ts';
-import { runInSlices } from '../../steps/run-in-slices.ts';
 import type { Steps } from '../../steps/steps.ts';
 import type { RouteContext } from '../context.ts';
 import { lookedAt } from './looked-at.ts';

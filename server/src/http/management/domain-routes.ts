@@ -1,3 +1,4 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
 import { createDomain, deleteDomain } from '../../management/create-domain.ts';
@@ -14,7 +15,6 @@ import {
 } from '../../management/edits/edit-domains.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView } from '../../management/rights.ts';
-import { runInSlices } from '../../steps/run-in-slices.ts';
 import type { Steps } from '../../steps/steps.ts';
 import { bodyJson } from '../body.ts';
 import { requireIdentity } from '../context.ts';

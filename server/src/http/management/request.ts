@@ -1,3 +1,4 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, type PrincipalName, parseDomainName } from '@signet/policy-engine/names';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
 import { ForbiddenError, InvalidRequestError, NotFoundError, UnknownDomainError } from '../../errors.ts';
@@ -14,7 +15,6 @@ import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
 import type { DomainRecord } from '../../model/records.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
-import { runInSlices } from '../../steps/run-in-slices.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 import { lookedAt, rowsOf } from './looked-at.ts';

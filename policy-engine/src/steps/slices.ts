@@ -1,0 +1,21 @@
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { type Pause, runWithPauses, type Steps } from './steps.ts';
+
+/** How long others wait at most before they have a turn, in milliseconds. */
+const maxSliceMs = 4;
+
+/** Runs the work a few milliseconds at a time; whatever waits in the event loop comes in between. */
+export function runInSlices<Result>(steps: Steps<Result>): Promise<Result> {
+  return runWithPauses(steps, pauseBetweenSlices());
+}
+
+/** Pauses once the work since the last pause took a few milliseconds. */
+export function pauseBetweenSlices(): Pause {
+  let start = performance.now();
+  return () => {
+    if (performance.now() - start < maxSliceMs) return undefined;
+    return nextTurn().then(() => {
+      start = performance.now();
+    });
+  };
+}
