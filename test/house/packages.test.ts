@@ -12,6 +12,9 @@ interface Manifest {
   readonly author?: string;
   readonly license?: string;
   readonly engines?: { readonly node?: string };
+  readonly files?: readonly string[];
+  readonly bin?: unknown;
+  readonly exports?: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
 }
 
 const rooms = globSync('*/package.json', { cwd: top }).map((file) => file.split('/')[0] ?? '');
@@ -31,5 +34,18 @@ for (const room of rooms.filter((name) => manifestOf(name).private !== true)) {
     t.is(license, 'Apache-2.0');
     t.truthy(engines?.node);
     for (const file of ['LICENSE', 'NOTICE']) t.is(read(`${room}/${file}`), read(file), file);
+  });
+}
+
+for (const room of rooms.filter((name) => manifestOf(name).exports !== undefined)) {
+  test(`@signet/${room} names what it exports`, (t) => {
+    const { exports = {}, files = [], bin } = manifestOf(room);
+    t.is(exports['./package.json'], './package.json');
+    t.false(files.includes('src'));
+    const entries = Object.entries(exports).filter(([entry]) => entry !== './package.json');
+    const patterns = entries.filter(([entry]) => entry.includes('*'));
+    // a program exports nothing: its tests reach its source, which is not in what is published
+    if (bin === undefined) t.deepEqual(patterns, []);
+    else t.deepEqual(entries, [['./*', { '@signet/source': './src/*.ts' }]]);
   });
 }

@@ -51,6 +51,12 @@ test('the packed packages work in a scratch project', async (t) => {
   t.deepEqual(await run('decide.js', decideInMemory), { status: 0, stdout: 'ALLOW\nDENY_NO_MATCH\n', stderr: '' });
   t.deepEqual(await run('connect.js', failToConnect), { status: 0, stdout: 'true invalid-identity\n', stderr: '' });
 
+  // programs have no inside for others
+  for (const inside of ['@signet/server/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
+    const tried = await run('inside.js', `await import('${inside}').catch(({ code }) => console.log(code));`);
+    t.deepEqual(tried, { status: 0, stdout: 'ERR_PACKAGE_PATH_NOT_EXPORTED\n', stderr: '' }, inside);
+  }
+
   const bin = (name: string) => join(project, 'node_modules', '.bin', name);
   const help = await runProgram(process.execPath, [bin('signet'), '--help'], { cwd: project });
   t.is(help.status, 0, help.stderr);
