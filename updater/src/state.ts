@@ -28,7 +28,7 @@ export const stateSchema = z.object({
 const maxStateBytes = 8 << 20;
 
 /** The SHA-256 of bytes, in hexadecimal. */
-export function sha256(bytes: Uint8Array): string {
+function sha256(bytes: Uint8Array): string {
   return createHash('sha256').update(bytes).digest('hex');
 }
 

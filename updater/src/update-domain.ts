@@ -33,7 +33,7 @@ interface Present {
 const freshShare = 0.75;
 
 /** What is told of a bundle that was verified. */
-export function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedBundle): BundleOnDisk {
+function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedBundle): BundleOnDisk {
   return { epoch, version, issued, expires, kid };
 }
 

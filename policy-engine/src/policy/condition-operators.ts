@@ -37,7 +37,7 @@ export interface Landmarks {
 }
 
 /** What tells nothing apart. */
-export const noLandmarks: Landmarks = { texts: [], prefixes: [], networks: [] };
+const noLandmarks: Landmarks = { texts: [], prefixes: [], networks: [] };
 
 /** A value of a context, folded; read as an address once, when the first condition asks. */
 export class ContextValue {

@@ -26,7 +26,7 @@ export interface GlobalOptions {
 }
 
 /** What an error ends the program with. The only place that knows. */
-export function exitStatusOf(error: unknown): number {
+function exitStatusOf(error: unknown): number {
   if (error instanceof StoreRefusedError) return error.exitStatus;
   if (error instanceof UsageError || error instanceof InvalidNameError) return exitStatus.usage;
   return exitStatus.failed;
@@ -77,7 +77,7 @@ export function namedAction<Name extends string, Options>(
 }
 
 /** The folder of `npm start` in the current directory. */
-export const defaultFolder = '.signet';
+const defaultFolder = '.signet';
 
 const defaultConfig = `${defaultFolder}/signet.yaml`;
 

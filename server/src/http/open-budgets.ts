@@ -13,7 +13,7 @@ import { carriesRequests } from './routes/identity/index.ts';
 import { openPaths } from './routes/index.ts';
 
 /** Milliseconds since the process began: time that nobody sets. */
-export const monotonicClock: Clock = { now: () => performance.now() };
+const monotonicClock: Clock = { now: () => performance.now() };
 
 export interface OpenBudgets {
   readonly connections: Connections;
@@ -56,7 +56,7 @@ export function openBudgets(
 }
 
 /** What a request costs beside being read and answered, as far as its path tells; microseconds. */
-export function workOf({ basePath }: Pick<Addresses, 'basePath'>): (method: string, path: string) => number {
+function workOf({ basePath }: Pick<Addresses, 'basePath'>): (method: string, path: string) => number {
   const takesRequest = carriesRequests(basePath);
   const tokenPath = `${basePath}/oauth2/token`;
   return (method, path) => {

@@ -38,21 +38,17 @@ export interface Difference {
   describe(flip: PlacedFlip): Flip;
 }
 
-/**
- * Every (action, resource) whose answer differs between two rule sets, as disjoint parts with one example each: exact,
- * whatever the wildcards. DENY wins, and what no rule allows is denied. Throws `PatternsTooComplexError`.
- */
-export function differenceOf(before: readonly Rule[], after: readonly Rule[]): Flip[] {
-  return differencesOf([{ before, after }]).flatMap(({ flips, describe }) => flips.map(describe));
-}
-
 /** Two rule sets to compare. */
 export interface RuleSets {
   readonly before: readonly Rule[];
   readonly after: readonly Rule[];
 }
 
-/** The same for several pairs over the same patterns, each cut into the same parts. Throws what the work throws as well. */
+/**
+ * Every (action, resource) whose answer differs between two rule sets, as disjoint parts with one example each: exact, whatever the
+ * wildcards. DENY wins, and what no rule allows is denied. Several pairs over the same patterns are cut into the same parts.
+ * Throws `PatternsTooComplexError`, and what the work throws.
+ */
 export function differencesOf(pairs: readonly RuleSets[], work: Work = new Work()): Difference[] {
   const rules = pairs.flatMap(({ before, after }) => [...before, ...after]);
   work.spend(stepsARule * rules.length);

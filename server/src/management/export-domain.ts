@@ -74,7 +74,7 @@ function policyShapes(domain: DomainContent): DocumentShape['policies'] {
   );
 }
 
-export function versionsOf(domain: DomainContent, name: string): readonly PolicyRecord[] {
+function versionsOf(domain: DomainContent, name: string): readonly PolicyRecord[] {
   return domain.policies.filter((policy) => policy.name === name);
 }
 

@@ -69,7 +69,7 @@ export function isMemberInPower(snapshot: Snapshot, name: DomainName, entries: R
 }
 
 /** The names of those that came, went or are not what they were. */
-export function changedItems<Item extends { readonly name: string }>(
+function changedItems<Item extends { readonly name: string }>(
   before: readonly Item[],
   after: readonly Item[],
 ): Item['name'][] {

@@ -45,7 +45,7 @@ export interface SshProfile {
 }
 
 /** How far a certificate's life begins before it is issued, for clocks that are behind. */
-export const sshBackdateSeconds = 300;
+const sshBackdateSeconds = 300;
 
 /** No certificate lives longer, whatever is configured. */
 export const maxHostLifetimeSeconds = 90 * 86_400;

@@ -35,7 +35,7 @@ const extendedKeyUsages: Readonly<Record<CertificateUsage, Buffer>> = {
 };
 
 /** The extensions of a certificate of this profile, in their order. The first three are the same bytes every time. */
-export function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issuer: Issuer): Buffer {
+function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issuer: Issuer): Buffer {
   const parts = [
     basicConstraints,
     keyUsages[subjectKey.kind],

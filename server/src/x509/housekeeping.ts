@@ -16,7 +16,7 @@ export interface HousekeepingDeps {
 export const keptSeconds = 30 * 86_400;
 
 /** What is refused for its own end anyhow: kept for a day more, for clocks that are set back. */
-export const attestationTokensKeptSeconds = 86_400;
+const attestationTokensKeptSeconds = 86_400;
 
 /** One write holds others up for a few milliseconds, also in a store of millions; a run ends, whatever has piled up. */
 const batchRows = 100;

@@ -1,7 +1,10 @@
 import { atomsOf } from '@signet/server/impact/atoms';
-import { differenceOf, type Rule } from '@signet/server/impact/rule-difference';
+import { differencesOf, type Rule } from '@signet/server/impact/rule-difference';
 import test from 'ava';
 import fc from 'fast-check';
+
+const differenceOf = (before: readonly Rule[], after: readonly Rule[]) =>
+  differencesOf([{ before, after }]).flatMap(({ flips, describe }) => flips.map(describe));
 
 /** All texts over `ab` and one more letter, up to four characters. */
 const texts = ['', ...words(4)];

@@ -19,7 +19,7 @@ const domainName = z.string().transform((text, context): DomainName => {
 const path = z.string().min(1);
 const milliseconds = z.int().min(1).max(600_000);
 /** How much is logged, from least to most, and `silent`. */
-export const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
+const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
 
 /** Every option of the updater. */
 export const configSchema = z.strictObject({

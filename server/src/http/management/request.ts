@@ -157,7 +157,7 @@ export async function answerObject(
   await answerView(ctx, found);
 }
 
-export function requireView(
+function requireView(
   deps: ManagementRouteDeps,
   caller: PrincipalName,
   domain: DomainName,

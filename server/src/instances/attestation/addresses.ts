@@ -50,7 +50,7 @@ export interface AddressPolicy {
 }
 
 /** An entry of the operator's list that is neither a host name, `*.suffix`, an address nor a network. */
-export class AddressPolicyError extends Error {
+class AddressPolicyError extends Error {
   override readonly name = 'AddressPolicyError';
 }
 

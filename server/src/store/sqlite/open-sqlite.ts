@@ -144,7 +144,7 @@ function checkWhole(file: string, beside: Beside): void {
   }
 }
 
-export function checkPages(database: Database.Database, file: string): void {
+function checkPages(database: Database.Database, file: string): void {
   if (database.pragma('quick_check(1)', { simple: true }) === 'ok') return;
   throw new StoreRefusedError('corrupt', `store \`${file}\` is corrupt`);
 }
