@@ -9,7 +9,7 @@ import { SharedFlights } from './shared-flights.ts';
 /** What `jwtVerify` of `jose` takes as its key: finds the key that a token's header names. */
 export type KeyResolver = (header: { readonly kid?: string; readonly alg?: string }) => Promise<KeyObject>;
 
-export interface KeyResolverDeps {
+interface KeyResolverDeps {
   readonly fetchKeys: (signal: AbortSignal) => Promise<PublishedKeys>;
   readonly clock: Clock;
 }

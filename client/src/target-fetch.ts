@@ -20,7 +20,7 @@ export interface TargetRequest {
   readonly token?: Target;
 }
 
-export interface TargetFetchDeps {
+interface TargetFetchDeps {
   readonly agents: Agents;
   readonly tokens: Tokens;
   readonly clock: Clock;

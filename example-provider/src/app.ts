@@ -5,7 +5,7 @@ import type { Logger } from 'pino';
 import type { Endpoint } from './endpoints.ts';
 import { AccessRefusedError, HttpError } from './http-error.ts';
 
-export interface AppDeps {
+interface AppDeps {
   readonly endpoints: readonly Endpoint[];
   /** For `GET /healthz`: what this service has to say of its policy. */
   readonly health: () => unknown;

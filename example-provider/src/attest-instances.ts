@@ -8,7 +8,7 @@ import { AccessRefusedError, HttpError } from './http-error.ts';
 import { readJsonObject } from './json-body.ts';
 
 /** The machines that this service vouches for: what each may be an instance of, and how it proves which one it is. */
-export interface AttestationRules {
+interface AttestationRules {
   /** Who may ask: the token server. */
   readonly asker: string;
   /** The name under which this service is a provider, `domain.service`. */

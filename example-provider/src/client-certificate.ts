@@ -6,7 +6,7 @@ import { nodeRequests } from '@signet/policy-engine/http';
 import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 
 /** The verified certificate of a connection. */
-export interface ClientCertificate {
+interface ClientCertificate {
   readonly certificate: X509Certificate;
   /** The service that the subject names; absent when it names none, as in a role certificate. */
   readonly principal?: PrincipalName;

@@ -5,7 +5,7 @@ import { readJsonObject } from './json-body.ts';
 import type { Need } from './require-access/need.ts';
 
 /** One middleware a pattern: what it needs to let a request pass is said for each endpoint. */
-export interface Patterns {
+interface Patterns {
   readonly local: (need: Need) => Middleware;
   readonly centralToken: (need: Need) => Middleware;
   readonly centralCertificate: (need: Need) => Middleware;

@@ -12,7 +12,7 @@ export class HttpError extends Error {
 }
 
 /** Why a request may not do what it asks for. */
-export interface Refusal {
+interface Refusal {
   /** For the log: a status of the policy engine, or what was missing. Never sent to the caller. */
   readonly reason: string;
   /** What the caller is told. */

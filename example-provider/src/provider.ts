@@ -14,7 +14,7 @@ import { centralToken } from './require-access/central-token.ts';
 import { localEngine } from './require-access/local-engine.ts';
 import { connectionTrust, createTlsServer, followFiles, readTlsFiles } from './tls-server.ts';
 
-export interface ProviderDeps {
+interface ProviderDeps {
   readonly config: Pick<ProviderConfig, 'domain' | 'tls' | 'attestation'>;
   /** Decides the decentralized pattern. */
   readonly engine: Pick<PolicyEngine, 'decide' | 'health'>;

@@ -15,7 +15,7 @@ interface TlsTexts {
 }
 
 /** The files of a service, and what of them is in use. */
-export interface TlsFiles {
+interface TlsFiles {
   readonly current: TlsTexts;
   /** Grows when an authority was taken away. */
   readonly generation: number;
@@ -53,7 +53,7 @@ function authoritiesIn(pem: string): string[] {
   return pem.replace(/\r/g, '').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
 }
 
-export interface ConnectionTrust {
+interface ConnectionTrust {
   /** Follows the connections of a server that does not listen yet. */
   watch(server: Server): void;
   /** Whether no authority was taken away since the connection began. */

@@ -31,7 +31,7 @@ import { signetForms } from './x509/name-forms.ts';
 import { currentNameOf, type NamingRules } from './x509/naming.ts';
 import { createOwnIdentity } from './x509/own-identity.ts';
 
-export interface IdentityParts extends DecideAgainDeps {
+interface IdentityParts extends DecideAgainDeps {
   readonly config: ServerConfig;
   readonly store: Store;
   readonly clock: Clock;
@@ -42,7 +42,7 @@ export interface IdentityParts extends DecideAgainDeps {
 }
 
 /** The part of a server that issues certificates and knows those revoked. */
-export interface OpenIdentity {
+interface OpenIdentity {
   readonly isRevoked: HttpServerDeps['isRevoked'];
   readonly isRevokedThumbprint: HttpServerDeps['isRevokedThumbprint'];
   readonly routes: HttpServerDeps['identity'];

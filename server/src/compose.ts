@@ -27,7 +27,7 @@ import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 import { withoutDnsNames } from './x509/naming.ts';
 
-export interface ServerDeps {
+interface ServerDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
   /** Milliseconds of a clock that nobody sets; default: that of the process. */

@@ -18,7 +18,7 @@ export type DomainErrorCode =
   | 'too-large'
   | 'too-many-requests';
 
-export interface DomainErrorOptions extends ErrorOptions {
+interface DomainErrorOptions extends ErrorOptions {
   /** For the log only: never sent to a caller. Holds no secrets. */
   readonly detail?: Readonly<Record<string, unknown>>;
   /** When it makes sense to ask again, where that is known. */
@@ -171,7 +171,7 @@ export class StoreReadOnlyError extends StoreUnavailableError {}
 export class UnacknowledgedChangeError extends StoreUnavailableError {}
 
 /** Why a store is not opened at all. */
-export type StoreRefusal =
+type StoreRefusal =
   | 'behind'
   | 'witness'
   | 'not-a-file'

@@ -21,7 +21,7 @@ interface PrincipalTokenFields {
 }
 
 /** Who a valid principal token names, and since when: seconds since the epoch. */
-export interface VerifiedPrincipalToken {
+interface VerifiedPrincipalToken {
   readonly principal: PrincipalName;
   readonly issuedAt: number;
 }

@@ -39,7 +39,7 @@ export interface ClientCertificate {
 }
 
 /** Why a certificate names no principal; for the log. */
-export type CertificateFault = 'encoding' | 'authority' | 'usage' | 'subject' | 'name';
+type CertificateFault = 'encoding' | 'authority' | 'usage' | 'subject' | 'name';
 
 const clientAuth = '1.3.6.1.5.5.7.3.2';
 

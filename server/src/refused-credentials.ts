@@ -10,7 +10,7 @@ export interface RefusedCredentials {
   close(): Promise<void>;
 }
 
-export interface RefusedCredentialsDeps {
+interface RefusedCredentialsDeps {
   readonly store: Pick<Store, 'change'>;
   /** Who counts: the actor of the audit records. */
   readonly actor: string;

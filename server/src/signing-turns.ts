@@ -30,7 +30,7 @@ interface Lane<Result> {
  * `piece` while it waits get its one result, so `work` must look at the state of things when it is called. Throws
  * `ServiceUnavailableError` when too much waits.
  */
-export type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result>) => Promise<Result>;
+type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result>) => Promise<Result>;
 
 /** A second a turn, by `pace`. */
 export function signingTurns<Result>(pace: Pace = realPace): TakeTurn<Result> {

@@ -6,9 +6,9 @@ import { clockToleranceMs, type StoreCondition } from './model/store.ts';
  * What is known of the own clock. `degraded`: the newest record of the store is later, so one of two clocks is wrong, nobody knows which.
  * `wrong`: what this server itself wrote is later, too.
  */
-export type ClockState = 'fit' | 'degraded' | 'wrong';
+type ClockState = 'fit' | 'degraded' | 'wrong';
 
-export interface ClockEvidence {
+interface ClockEvidence {
   /** The own clock, milliseconds since the epoch. */
   readonly now: number;
   /** The time of the newest record of the store, whoever wrote it; undefined before the first. */
@@ -35,7 +35,7 @@ export interface StoreWatch {
   close(): Promise<void>;
 }
 
-export interface StoreWatchDeps {
+interface StoreWatchDeps {
   readonly store: Pick<Store, 'condition' | 'tryWriting' | 'newestRecord' | 'lastWritten'>;
   readonly clock: Clock;
   /** Milliseconds of a clock that nobody sets. */

@@ -1,14 +1,14 @@
 import { watch } from 'chokidar';
 import type { Logger } from './logger.ts';
 
-export interface WatchTlsFilesDeps {
+interface WatchTlsFilesDeps {
   readonly files: readonly string[];
   /** Reloads the files; throws when they cannot be used. */
   readonly reload: () => void;
   readonly logger: Logger;
 }
 
-export interface TlsFilesWatch {
+interface TlsFilesWatch {
   reloadNow(): void;
   close(): Promise<void>;
 }

@@ -26,7 +26,7 @@ export type BundleCheck =
   | { readonly state: 'bad'; readonly reason: string; readonly message: string };
 
 /** What `checkBundle` works with. */
-export interface CheckBundleDeps {
+interface CheckBundleDeps {
   readonly directory: PolicyDirectory;
   readonly keys: KeySource;
   readonly state: State;

@@ -11,7 +11,7 @@ import type { TrustedKeys } from './trusted-keys.ts';
 import { outcomeOf, updateDomain } from './update-domain.ts';
 
 /** What a run works with. */
-export interface RunDeps {
+interface RunDeps {
   readonly client: SignetClient;
   readonly keys: TrustedKeys;
   readonly state: State;

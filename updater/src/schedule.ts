@@ -2,7 +2,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import cron from 'node-cron';
 
 /** What `startSchedule` needs. All times are milliseconds. */
-export interface ScheduleOptions {
+interface ScheduleOptions {
   /** The instant within each minute, from its start (0 to 59,999). */
   readonly offset: number;
   /** One run. Its failures are its own matter: it must not reject. */
@@ -13,7 +13,7 @@ export interface ScheduleOptions {
 }
 
 /** Runs that come by themselves until they are stopped. */
-export interface Schedule {
+interface Schedule {
   /** Runs now, or right after the run that is under way. Settles when that run has ended. */
   runNow(): Promise<void>;
   /** No more runs; aborts the one under way and waits for its end. */

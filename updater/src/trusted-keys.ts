@@ -7,7 +7,7 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { type KeysFile, readKeysFile, writeKeysFile } from './keys-file.ts';
 
 /** What `TrustedKeys` works with. */
-export interface TrustedKeysDeps {
+interface TrustedKeysDeps {
   readonly client: Pick<SignetClient, 'keys' | 'metadata'>;
   readonly directory: PolicyDirectory;
   readonly clock: Clock;

@@ -14,7 +14,7 @@ import type { BundleOnDisk, Outcome } from './outcome.ts';
 import type { State } from './state.ts';
 
 /** What `updateDomain` works with. */
-export interface UpdateDomainDeps {
+interface UpdateDomainDeps {
   readonly bundles: Pick<SignetClient['bundles'], 'fetch'>;
   /** `known` never asks the server. */
   readonly keys: KeySource & { readonly known: KeySource };

@@ -22,7 +22,7 @@ export interface Updater extends AsyncDisposable {
 }
 
 /** What `openUpdater` works with. */
-export interface OpenUpdaterOptions {
+interface OpenUpdaterOptions {
   readonly config: UpdaterConfig;
   readonly clock: Clock;
   /** By default the machine's. */

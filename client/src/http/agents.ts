@@ -5,7 +5,7 @@ import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { SignetClientError } from '../errors.ts';
 import { type Identity, type IdentitySource, identityStamp, readIdentity, readIdentitySync } from './identity.ts';
 
-export interface AgentOptions {
+interface AgentOptions {
   readonly source: IdentitySource;
   readonly clock: Clock;
   readonly connectTimeoutMs: number;

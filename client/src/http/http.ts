@@ -8,7 +8,7 @@ import { backOff, isPassing, isServersOwn, type RetryPolicy } from './back-off.t
 import type { Servers } from './servers.ts';
 import { isBrokenConnection, transportError } from './transport-error.ts';
 
-export interface HttpRequest {
+interface HttpRequest {
   readonly method: 'GET' | 'POST' | 'DELETE';
   /** Path segments below the base URL, not escaped. */
   readonly path: readonly string[];
@@ -20,14 +20,14 @@ export interface HttpRequest {
   readonly signal?: AbortSignal | undefined;
 }
 
-export interface HttpResponse {
+interface HttpResponse {
   /** 200 to 299, or 304 when the request was conditional. */
   readonly status: number;
   readonly headers: Readonly<Record<string, string | undefined>>;
   readonly body: Uint8Array;
 }
 
-export interface HttpOptions {
+interface HttpOptions {
   readonly agents: Agents;
   /** `https` URLs, without a slash at the end. */
   readonly servers: Servers;

@@ -25,7 +25,7 @@ export interface RequestedNames {
 }
 
 /** A new key and a request for a certificate over it, both PEM. */
-export interface KeyAndRequest {
+interface KeyAndRequest {
   readonly key: string;
   readonly request: string;
 }

@@ -10,7 +10,7 @@ export interface IdentityTransport {
   refresh(texts: IdentityTexts, attestation: string | undefined, signal?: AbortSignal): Promise<ReceivedIdentity>;
 }
 
-export interface HttpTransportOptions {
+interface HttpTransportOptions {
   readonly baseUrls: readonly string[];
   /** A file. */
   readonly caBundle: string;

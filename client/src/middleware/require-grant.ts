@@ -32,7 +32,7 @@ export interface RequireGrantOptions extends RuleOptions, ConnectionOptions {
 }
 
 /** The whole answer to a request that may not pass. */
-export interface Refusal {
+interface Refusal {
   readonly status: 400 | 403 | 404;
   readonly body: { readonly code: number; readonly message: string };
 }

@@ -33,7 +33,7 @@ export interface IdTokenQuery extends TokenQuery {
   readonly service: string;
 }
 
-export interface TokensDeps {
+interface TokensDeps {
   readonly http: Http;
   readonly clock: Clock;
   /** Whose certificate is in use, and its thumbprint, to which the token will be bound. */

@@ -56,7 +56,7 @@ export interface Explanation {
 }
 
 /** What there is to explain. */
-export interface ExplainInput {
+interface ExplainInput {
   readonly domain: string;
   readonly roles: readonly string[];
   readonly action: string;

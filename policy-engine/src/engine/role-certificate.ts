@@ -3,7 +3,7 @@ import { parseAuthorities, parseChain } from '../certificates/read-certificates.
 import type { Status } from '../policy/index.ts';
 
 /** What a role certificate says: its role, or the status that refuses it. */
-export type RoleCertificate = { kind: 'role'; domain: string; role: string } | { kind: 'refused'; status: Status };
+type RoleCertificate = { kind: 'role'; domain: string; role: string } | { kind: 'refused'; status: Status };
 
 /**
  * Reads domain and role from the common name `domain:role.name` of a role certificate that one of the authorities issued. All is

@@ -5,7 +5,7 @@ import { TokenCache } from '../token/token-cache.ts';
 import { isExpired, type TokenOutcome, verifyAccessToken } from '../token/verify.ts';
 import { Thumbprints } from './binding.ts';
 
-export interface TokenAuthenticatorOptions {
+interface TokenAuthenticatorOptions {
   readonly keys: KeySource;
   readonly issuers: () => readonly string[];
   readonly requireBound: boolean;

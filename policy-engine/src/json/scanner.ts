@@ -66,7 +66,7 @@ class Level {
 }
 
 /** Where the scanner has stopped. */
-export type Stop =
+type Stop =
   /** Before a value. */
   | 'value'
   /** Inside a long string. */

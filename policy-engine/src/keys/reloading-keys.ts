@@ -5,7 +5,7 @@ import { parseStrictJson } from '../json/strict-json.ts';
 import type { JwkList, KeyPurpose } from '../wire/index.ts';
 import { decodeJwkList, type KeySource, sharesKey, staticKeys } from './key-source.ts';
 
-export interface ReloadOptions {
+interface ReloadOptions {
   /** Gets the text of the key set; what it does after the signal is of no interest. */
   load: (signal: AbortSignal) => Promise<string>;
   /** How errors call the place, e.g. its address. */

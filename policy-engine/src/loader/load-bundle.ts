@@ -16,7 +16,7 @@ export interface LoadedBundle extends LoadedDomain {
   readonly loaded: number;
 }
 
-export interface LoadBundleOptions {
+interface LoadBundleOptions {
   readonly domain: DomainName;
   readonly keys: KeySource;
   readonly now: number;

@@ -2,7 +2,7 @@ import { constants } from 'node:fs';
 import { open } from 'node:fs/promises';
 
 /** What was found at a path. `identity` changes whenever the content may have changed. */
-export type FileRead =
+type FileRead =
   | { kind: 'absent' }
   | { kind: 'unchanged' }
   | { kind: 'unreadable'; problem: string }

@@ -2,9 +2,9 @@ import { type FSWatcher, watch } from 'chokidar';
 import { type Place, placeOf } from './place.ts';
 
 /** Calls `act` again and again, until the function that it answers is called. Must not keep the process alive. */
-export type Every = (intervalMs: number, act: () => void) => () => void;
+type Every = (intervalMs: number, act: () => void) => () => void;
 
-export interface WatchOptions {
+interface WatchOptions {
   /** Looks at the directory. Called by one at a time. */
   readonly scan: () => Promise<void>;
   /** How often it is looked at without a hint. */

@@ -56,7 +56,7 @@ export interface CompiledAssertion {
 }
 
 /** The outcome of making an assertion ready. `foreign` ones name another domain and can never match. `problem` is for the author. */
-export type PreparedAssertion =
+type PreparedAssertion =
   | { kind: 'ready'; assertion: CompiledAssertion; problem?: string }
   | { kind: 'foreign'; problem: string };
 

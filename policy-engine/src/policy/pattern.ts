@@ -12,7 +12,7 @@ export interface Pattern {
 }
 
 /** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
-export interface GlobLiterals {
+interface GlobLiterals {
   readonly prefix: string;
   readonly suffix: string;
   readonly inner: string;

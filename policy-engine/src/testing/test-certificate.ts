@@ -27,7 +27,7 @@ export interface TestCertificate {
   readonly thumbprint: string;
 }
 
-export interface TestCertificateInput {
+interface TestCertificateInput {
   /** Subject common name, e.g. `media.player`, `sys.auth.server` for the token server, or `catalog:role.reader` for a role certificate; `''` for none. */
   commonName: string;
   /** Milliseconds since the epoch, both. */
@@ -36,7 +36,7 @@ export interface TestCertificateInput {
 }
 
 /** Who signs: the issuer's common name and private key. */
-export interface TestIssuer {
+interface TestIssuer {
   readonly commonName: string;
   readonly privateKey: KeyObject;
 }

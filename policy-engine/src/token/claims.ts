@@ -37,7 +37,7 @@ export type TokenFault =
   | 'roles'
   | 'confirmation';
 
-export interface ClaimRules {
+interface ClaimRules {
   readonly issuers: ReadonlySet<string>;
   /** Domains that are accepted as audience; every domain when absent. */
   readonly audiences: ReadonlySet<string> | undefined;

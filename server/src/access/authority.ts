@@ -42,7 +42,7 @@ const authorities = {
  * Every action that the server itself asks policies about: who holds one gets identities, credentials, log-ins, or the management of
  * domains. The one list of them: what is checked is taken from here (`authorityAction`), and so is what delegates must not hand out.
  */
-export type AuthorityAction = keyof typeof authorities;
+type AuthorityAction = keyof typeof authorities;
 
 /** The action of a check of the server itself. */
 export function authorityAction(name: AuthorityAction): ActionName {

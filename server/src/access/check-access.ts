@@ -15,7 +15,7 @@ export interface AccessQuery {
   readonly context?: DecisionContext;
 }
 
-export interface AccessAnswer {
+interface AccessAnswer {
   readonly granted: boolean;
   readonly decision: Decision;
   /** What the policy has cost, in units of `maxWork` of the engine. */

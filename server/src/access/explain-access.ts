@@ -40,7 +40,7 @@ export function explainAccess(snapshot: Snapshot, query: Question, now: number):
 }
 
 /** Somebody who may do it: one by name, or all others that a wildcard member covers. */
-export interface AccessHolder {
+interface AccessHolder {
   readonly principal: string;
   /** The roles that allow it, with the ways into them. */
   readonly through: readonly ExplainedRole[];

@@ -2,7 +2,7 @@ import type { DomainPolicy } from '@signet/policy-engine/policy';
 import type { Logger } from '../logger.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 
-export interface OverrunReports {
+interface OverrunReports {
   /** Says of each domain how many decisions were denied for their work since the last time; nothing when there were none. */
   report(): void;
   /** Says the rest, and no more. */

@@ -7,7 +7,7 @@ import { strangerOf } from './client-addresses.ts';
 export type Payer = 'certificate' | 'principal' | 'address' | 'strangers' | 'shared-address';
 
 /** The budget of a group, and what one of its members may take of it: of the work, of a burst and of the requests in flight. */
-export interface GroupLimits extends BudgetLimits {
+interface GroupLimits extends BudgetLimits {
   readonly share: number;
 }
 

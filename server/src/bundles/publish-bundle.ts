@@ -13,7 +13,7 @@ import { signOldBundle } from './signed-policy-data.ts';
 /** How the bytes of an ES256 signature are written: r and s side by side (RFC 7518 §3.4), or ASN.1. */
 export type SignatureForm = 'p1363' | 'der';
 
-export interface PublishBundleDeps {
+interface PublishBundleDeps {
   readonly snapshot: () => Snapshot;
   readonly keys: SigningKeys;
   readonly clock: Clock;
@@ -23,7 +23,7 @@ export interface PublishBundleDeps {
 }
 
 /** A bundle with its tag. */
-export interface IssuedBundle {
+interface IssuedBundle {
   /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
   readonly entityTag: string;
   /** The JSON text that carries it. */

@@ -32,7 +32,7 @@ export interface DomainSignedPolicyData {
   };
 }
 
-export interface OldBundleInput {
+interface OldBundleInput {
   readonly domain: string;
   /** Milliseconds since the epoch, as below. */
   readonly modified: number;

@@ -3,7 +3,7 @@ import type { DocumentRules } from '../management/document-refusals.ts';
 import { reservationOf } from '../management/name-safeguards.ts';
 
 /** What the commands that read documents may be told to allow. */
-export interface DocumentRuleOptions {
+interface DocumentRuleOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;

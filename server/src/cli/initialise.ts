@@ -19,7 +19,7 @@ import {
 } from '../x509/certificate-authority.ts';
 import { UsageError } from './run.ts';
 
-export interface InitialiseOptions {
+interface InitialiseOptions {
   readonly folder: string;
   readonly host: string;
   readonly port: number;

@@ -8,7 +8,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { openStore } from '../store/open.ts';
 
 /** What a question about a resource `domain:entity` may be put to. */
-export interface SnapshotSource {
+interface SnapshotSource {
   /** A folder with documents; without it the store of the configuration is asked. */
   readonly documents?: string | undefined;
   readonly configFile: () => string;

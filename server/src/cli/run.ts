@@ -21,7 +21,7 @@ export class CommandFailedError extends Error {
 }
 
 /** Options of the program that every command may be given. */
-export interface GlobalOptions {
+interface GlobalOptions {
   readonly config?: string;
 }
 

@@ -1,5 +1,5 @@
 /** A signal that aborts when the process is asked to end, and that gives the default behaviour back when disposed. */
-export interface StopSignal extends Disposable {
+interface StopSignal extends Disposable {
   readonly signal: AbortSignal;
 }
 

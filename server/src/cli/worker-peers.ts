@@ -18,7 +18,7 @@ const storeRead = z.object({ kind: z.literal('store-read'), id: z.int(), ok: z.b
 const answerMs = 10_000;
 
 /** The part of `process` that a worker talks through. */
-export interface WorkerChannel {
+interface WorkerChannel {
   readonly send: (message: unknown) => void;
   readonly on: (event: 'message', listener: (message: unknown) => void) => unknown;
 }
@@ -65,7 +65,7 @@ export function workerPeers(channel: WorkerChannel, timeoutMs: number = answerMs
 }
 
 /** The part of a worker that its parent talks to. */
-export type WorkerEnd = Pick<Worker, 'send' | 'on' | 'isConnected'>;
+type WorkerEnd = Pick<Worker, 'send' | 'on' | 'isConnected'>;
 
 /** Carries the questions of each worker that joins to all the others. A worker that ended has nothing to follow. */
 export function createPeerRelay(): { join(worker: WorkerEnd): void } {

@@ -12,7 +12,7 @@ import { createPeerRelay } from './worker-peers.ts';
 /** What a worker says when it answers. */
 const readyMessage = z.object({ baseUrl: z.string() });
 
-export interface RunningWorkers {
+interface RunningWorkers {
   readonly baseUrl: string;
   /** Fulfilled when all have ended after the order to stop. */
   readonly ended: Promise<void>;

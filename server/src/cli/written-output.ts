@@ -5,7 +5,7 @@ import { ConflictError } from '../errors.ts';
 
 /* Files that a command was told to write. None goes through a link: whoever put the link there would choose what is written over. */
 
-export interface OutputOptions {
+interface OutputOptions {
   /** Write over what is there. */
   readonly force: boolean;
   readonly mode?: 0o600 | 0o644;

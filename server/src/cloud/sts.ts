@@ -3,7 +3,7 @@ import { InvalidRequestError, ServiceUnavailableError } from '../errors.ts';
 import type { AssumeRole } from './credentials-cache.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 
-export interface StsOptions {
+interface StsOptions {
   /** Region of the endpoint, e.g. `eu-central-1`. */
   readonly region: string;
   /** Another endpoint than the region's own, e.g. of a private link. */

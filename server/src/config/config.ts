@@ -8,16 +8,16 @@ import { type Environment, environmentName, readEnvironment } from './env.ts';
 import { nearestName } from './nearest-name.ts';
 
 /** Where the value in force of an option came from. */
-export type Provenance = 'default' | 'file' | 'environment' | 'flag';
+type Provenance = 'default' | 'file' | 'environment' | 'flag';
 
 /** The options about certificates, complete, with absolute paths. */
-export interface CertificateSettings extends Omit<ConfigValues['certificates'], 'roots' | 'dnsSuffix'> {
+interface CertificateSettings extends Omit<ConfigValues['certificates'], 'roots' | 'dnsSuffix'> {
   readonly roots: string;
   readonly dnsSuffix: string;
 }
 
 /** The options about tokens, complete. */
-export interface TokenSettings extends Omit<ConfigValues['tokens'], 'maxExpirySeconds'> {
+interface TokenSettings extends Omit<ConfigValues['tokens'], 'maxExpirySeconds'> {
   readonly maxExpirySeconds: number;
   /** Up to what limits of domains and roles may raise the ceiling. */
   readonly longestExpirySeconds: number;

@@ -7,7 +7,7 @@ interface Step {
   readonly command: string;
 }
 
-export interface AnnouncementFolders {
+interface AnnouncementFolders {
   /** Where everything of this world is. */
   readonly data: string;
   /** Where the commands are typed. */

@@ -17,7 +17,7 @@ export interface ChildSpec {
 }
 
 /** How a program ended: `text` says it in words, with the last thing it said. */
-export interface ChildEnd {
+interface ChildEnd {
   readonly text: string;
 }
 

@@ -17,7 +17,7 @@ import { ensureMachines } from './machines.ts';
 
 const context = { actor: 'signet dev' };
 
-export interface EnsureWorldDeps {
+interface EnsureWorldDeps {
   readonly paths: WorldPaths;
   /** The folder of the sample documents. */
   readonly policies: string;

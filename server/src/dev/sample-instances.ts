@@ -46,7 +46,7 @@ export interface SampleSpec {
 }
 
 /** The sample services, each an instance with a certificate that it got from the token server. */
-export interface RunningSamples {
+interface RunningSamples {
   /** Waits until the token server knows their public keys. */
   known(): Promise<void>;
   /** Renews their certificates in time, until the signal fires. */

@@ -8,7 +8,7 @@ import type { WorldPaths } from './data-folder.ts';
 import type { Programs } from './programs.ts';
 import { providerConfig, updaterConfig } from './write-configs.ts';
 
-export interface StartWorldDeps {
+interface StartWorldDeps {
   readonly paths: WorldPaths;
   readonly programs: Programs;
   readonly identities: DevState['identities'];
@@ -27,7 +27,7 @@ export interface StartWorldDeps {
 const readyMs = 60_000;
 
 /** The token server, which answers. */
-export interface StartedServer {
+interface StartedServer {
   readonly baseUrl: string;
   readonly pid: number;
 }

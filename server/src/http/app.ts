@@ -12,7 +12,7 @@ import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
 import { TransportError } from './transport-error.ts';
 
-export interface AppDeps extends AuthenticationDeps {
+interface AppDeps extends AuthenticationDeps {
   readonly logger: Logger;
   /** Whether requests answered below 500 are logged. */
   readonly logRequests: boolean;

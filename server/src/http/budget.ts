@@ -6,7 +6,7 @@ import { TooManyRequestsError } from '../errors.ts';
 import type { Connections } from './connections.ts';
 import type { AppContext, Middleware } from './context.ts';
 
-export interface BudgetRuleDeps {
+interface BudgetRuleDeps {
   readonly budgets: Budgets;
   readonly connections: Connections;
   readonly refusals: Refusals;

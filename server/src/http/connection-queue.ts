@@ -2,7 +2,7 @@ import type { Socket } from 'node:net';
 import type { Account, Refusal } from '../budgets/budgets.ts';
 
 /** A connection whose address is in debt, before its handshake. */
-export interface Arrival {
+interface Arrival {
   readonly socket: Socket;
   /** Those of one key wait in one line: the network that counts as one stranger. */
   readonly key: string;
@@ -12,7 +12,7 @@ export interface Arrival {
   readonly begin: (payer: Account) => void;
 }
 
-export interface ConnectionQueueDeps {
+interface ConnectionQueueDeps {
   /** What is kept for those that wait. */
   readonly reserve: Account;
   /** How long a connection waits at most, in milliseconds. */

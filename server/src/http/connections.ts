@@ -7,7 +7,7 @@ import type { Refusals } from '../budgets/refusals.ts';
 import { ConnectionQueue } from './connection-queue.ts';
 import { readProxyHeader } from './proxy-protocol.ts';
 
-export interface ConnectionDeps {
+interface ConnectionDeps {
   /** Whether connections of this address begin with a PROXY header, and no others. */
   readonly isBalancer: (address: string) => boolean;
   /** For the PROXY header, and for the turn of a connection whose address is in debt; in milliseconds. */

@@ -5,7 +5,7 @@ import { shortText } from '../short-text.ts';
 import { TransportError } from './transport-error.ts';
 
 /** An error as it leaves the server. `detail` is for the log only; `unexpected` marks a fault of ours. */
-export interface ErrorAnswer {
+interface ErrorAnswer {
   readonly status: number;
   readonly message: string;
   readonly headers: Readonly<Record<string, string>>;

@@ -1,7 +1,7 @@
 import { isIPv4 } from 'node:net';
 
 /** What the first bytes of a connection are: a whole header of `length` bytes, the beginning of one, or none. */
-export type ProxyHeader =
+type ProxyHeader =
   | { readonly kind: 'incomplete' }
   | { readonly kind: 'malformed'; readonly reason: string }
   /** `address` is absent where the balancer speaks for itself. */

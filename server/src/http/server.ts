@@ -51,7 +51,7 @@ export interface HttpServerDeps {
 }
 
 /** A server that answers. */
-export interface HttpServer {
+interface HttpServer {
   readonly addresses: Addresses;
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;

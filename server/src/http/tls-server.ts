@@ -7,13 +7,13 @@ import { systemClock, toDate } from '@signet/policy-engine/clock';
 import { secureServerOptions } from '@signet/policy-engine/http';
 
 /** PEM files of the server's certificate (chain), its key, and the CAs of client certificates. */
-export interface TlsFiles {
+interface TlsFiles {
   readonly certificate: string;
   readonly key: string;
   readonly clientCa: string;
 }
 
-export interface TlsServerOptions {
+interface TlsServerOptions {
   readonly files: TlsFiles;
   readonly headerBytes: number;
   readonly requestMs: number;

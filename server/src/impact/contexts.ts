@@ -16,7 +16,7 @@ import type { Rule } from './rule-difference.ts';
 import { Work } from './work.ts';
 
 /** One value of a condition that is not about single values, e.g. a network. */
-export interface Term {
+interface Term {
   readonly operator: ConditionOperator;
   readonly value: string;
 }

@@ -5,7 +5,7 @@ import type { ConditionalRule } from './contexts.ts';
 import type { Work } from './work.ts';
 
 /** The rules of a domain's active policies, ready to be asked for those that speak of given roles. */
-export interface DomainRules {
+interface DomainRules {
   /** Without repetitions; names are folded and lack the domain's own prefix. */
   rulesFor(roles: readonly string[], work: Work): readonly ConditionalRule[];
 }

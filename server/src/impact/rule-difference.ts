@@ -32,14 +32,14 @@ export interface PlacedFlip {
 }
 
 /** What flips between two rule sets. */
-export interface Difference {
+interface Difference {
   readonly flips: readonly PlacedFlip[];
   /** Puts one of them into words. */
   describe(flip: PlacedFlip): Flip;
 }
 
 /** Two rule sets to compare. */
-export interface RuleSets {
+interface RuleSets {
   readonly before: readonly Rule[];
   readonly after: readonly Rule[];
 }

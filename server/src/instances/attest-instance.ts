@@ -206,7 +206,7 @@ export function readHostRequest(deps: InstanceDeps, information: RefreshInformat
 }
 
 /** What a host certificate rests on. */
-export interface HostGrounds {
+interface HostGrounds {
   readonly attested: Attested;
   /** The certificate beside it, or the one that asks. */
   readonly asking: AskingCertificate;

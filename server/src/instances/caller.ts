@@ -1,7 +1,7 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
 
 /** The certificate that a caller presented and that was verified. */
-export interface PresentedCertificate {
+interface PresentedCertificate {
   /** Lower-case hexadecimal. */
   readonly serial: string;
   /** Milliseconds since the epoch, as the next. */

@@ -8,7 +8,7 @@ import { carriesInstanceId } from '../x509/instance-id.ts';
 import { hostNamesOf, instanceIdName, type NamingRules } from '../x509/naming.ts';
 import type { Caller } from './caller.ts';
 
-export interface CallingHostDeps {
+interface CallingHostDeps {
   readonly certificates: Pick<CertificateStore, 'find'>;
   readonly instances: Pick<InstanceStore, 'standing'>;
   readonly naming: NamingRules;

@@ -10,7 +10,7 @@ import { createJoinToken, type JoinTokenDeps } from './attestation/join-token.ts
 import type { InstanceDeps } from './instance-deps.ts';
 
 /** `InstanceRegisterToken`: what a new instance registers with, once. */
-export interface InstanceRegisterToken {
+interface InstanceRegisterToken {
   readonly provider: string;
   readonly domain: string;
   readonly service: string;

@@ -8,7 +8,7 @@ import type { Caller } from './caller.ts';
 /** Raises the alarm: a certificate was presented to refresh an instance that is not its own. */
 export type NoteForeignRefresh = (caller: Caller, key: InstanceKey) => Promise<void>;
 
-export interface ForeignRefreshDeps {
+interface ForeignRefreshDeps {
   readonly store: Pick<Store, 'change'>;
   readonly logger: Pick<Logger, 'warn'>;
   readonly clock: Clock;

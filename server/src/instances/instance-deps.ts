@@ -50,7 +50,7 @@ export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
 }
 
 /** Bounds of the server itself, in seconds. */
-export interface CertificateLimits {
+interface CertificateLimits {
   readonly serviceDefaultSeconds: number;
   readonly serviceMaxSeconds: number;
   readonly roleDefaultSeconds: number;

@@ -18,13 +18,13 @@ import { type InstanceDeps, presentedChain } from './instance-deps.ts';
 import { refreshInstance } from './refresh-instance.ts';
 
 /** The answer to a refresh (docs/reference/certificates.md#service-certificates). */
-export interface Identity {
+interface Identity {
   readonly name: string;
   readonly certificate: string;
   readonly caCertBundle: string;
 }
 
-export interface ServiceRefresh {
+interface ServiceRefresh {
   readonly domain: DomainName;
   readonly service: ServiceName;
   readonly csr: string;

@@ -19,7 +19,7 @@ import { type InstanceDeps, type InstanceIdentity, presentedChain } from './inst
 import type { RegisterInformation } from './instance-request.ts';
 
 /** Who registers: nobody in particular, or the holder of a certificate. */
-export interface Registrant {
+interface Registrant {
   readonly principal?: string | undefined;
   readonly address: string;
 }

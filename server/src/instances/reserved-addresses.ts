@@ -9,7 +9,7 @@ export interface ReservedAddresses {
   faultOf(octets: string): string | undefined;
 }
 
-export interface ReservedAddressesDeps {
+interface ReservedAddressesDeps {
   /** Addresses and networks of balancers and proxies: what comes through them seems to come from them. */
   readonly configured: readonly string[];
   /** The addresses of this machine at this moment; default those of its interfaces. */

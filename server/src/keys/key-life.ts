@@ -5,7 +5,7 @@ import type { SigningKeyRecord } from '../model/records.ts';
  * `next` is published and does not sign yet, `standby` neither until it is needed, `active` signs, `retired` only verifies, `withdrawn`
  * does neither.
  */
-export type KeyState = 'standby' | 'next' | 'active' | 'retired' | 'withdrawn';
+type KeyState = 'standby' | 'next' | 'active' | 'retired' | 'withdrawn';
 
 /** `activateAt` of a standby key: the last moment that a date can hold. Programs of before see a key whose time has not come. */
 export const standbyTime = 8_640_000_000_000_000;

@@ -2,7 +2,7 @@ import { createHash, createPublicKey, generateKeyPairSync, type KeyObject } from
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
 import type { SigningKeyRecord } from '../model/records.ts';
 
-export interface NewSigningKey {
+interface NewSigningKey {
   readonly record: SigningKeyRecord;
   readonly privateKey: KeyObject;
 }

@@ -11,7 +11,7 @@ import { newSigningKey } from './new-signing-key.ts';
 export const keyPurposes: readonly KeyPurpose[] = ['token', 'bundle'];
 
 /** What a change of signing keys does in its transaction. */
-export type SigningKeyTransaction = Pick<
+type SigningKeyTransaction = Pick<
   StoreTransaction,
   'signingKeys' | 'addSigningKey' | 'activateSigningKey' | 'markKeyCompromised'
 >;
@@ -139,7 +139,7 @@ function lostRace(): ConflictError {
   return new ConflictError('the signing keys were changed at the same time: run `signet keys list`, then try again');
 }
 
-export interface WithdrawDeps extends RotateKeysDeps {
+interface WithdrawDeps extends RotateKeysDeps {
   readonly life: SignatureLife;
   /** How long a key is published before verifiers are sure to know it, in milliseconds. */
   readonly prepublishMs: number;

@@ -18,7 +18,7 @@ export class NoSigningKeyError extends DomainError {
 }
 
 /** What signs now: one key for each purpose and the signers made of the token key. */
-export interface ActiveKeys {
+interface ActiveKeys {
   readonly token: SigningKey | undefined;
   readonly bundle: SigningKey | undefined;
   readonly accessToken: TokenSigner | undefined;
@@ -36,7 +36,7 @@ export interface SigningKeys {
   key(purpose: KeyPurpose): SigningKey;
 }
 
-export interface SigningKeysDeps {
+interface SigningKeysDeps {
   /** The records of the snapshot in force. */
   readonly records: () => readonly SigningKeyRecord[];
   readonly files: KeyFiles;

@@ -3,7 +3,7 @@ import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { MemberSearch, StoreReader } from '../model/store.ts';
 
 /** A domain that changes; without `before` it is new. */
-export interface ChangedDomain {
+interface ChangedDomain {
   readonly before: DomainRecord | undefined;
   readonly after: DomainContent;
 }

@@ -17,7 +17,7 @@ import { requireReason } from './require-reason.ts';
 import { runCases } from './run-cases.ts';
 import { readWorld } from './stored-world.ts';
 
-export interface AppliedDomain {
+interface AppliedDomain {
   readonly name: DomainName;
   readonly outcome: SaveOutcome['kind'];
   readonly version: number;

@@ -9,7 +9,7 @@ import { checkReferences } from './documents/references.ts';
 import { placeholders, type StoredWorld } from './stored-world.ts';
 
 /** What documents mean together: checked, compiled, ready for cases. */
-export interface CheckedDocuments {
+interface CheckedDocuments {
   readonly snapshot: Snapshot;
   readonly changes: readonly DocumentChange[];
   readonly warnings: readonly DocumentProblem[];

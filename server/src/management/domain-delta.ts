@@ -31,7 +31,7 @@ export interface DomainDelta {
 }
 
 /** A role or group that is new or differs. */
-export interface ListDelta<Item> {
+interface ListDelta<Item> {
   /** Without members. */
   readonly item: Item;
   readonly removed: readonly string[];
@@ -39,7 +39,7 @@ export interface ListDelta<Item> {
 }
 
 /** A version of a policy that is new or differs. */
-export interface PolicyDelta {
+interface PolicyDelta {
   /** Without rules. */
   readonly policy: PolicyRecord;
   readonly removed: readonly AssertionRecord[];

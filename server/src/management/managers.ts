@@ -10,7 +10,7 @@ import { wildcardsOf } from './affected-domains.ts';
 import { adminRole, systemDomain } from './rights.ts';
 
 /** What is known beside the domain that changes. */
-export interface ManagersDeps {
+interface ManagersDeps {
   readonly snapshot: Snapshot;
   readonly reader: Pick<StoreReader, 'domainsWithMember' | 'groupsWithMember'>;
 }

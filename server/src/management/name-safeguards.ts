@@ -38,7 +38,7 @@ const dayMs = 86_400_000;
 const leastReservedMs = 30 * dayMs;
 
 /** Lives in seconds that a server may be configured to give. */
-export interface CredentialLives {
+interface CredentialLives {
   readonly certificates: { readonly serviceMaxExpirySeconds: number; readonly roleMaxExpirySeconds: number };
   readonly ssh: { readonly hostExpirySeconds: number; readonly userExpirySeconds: number };
   readonly tokens: { readonly maxExpirySeconds: number };

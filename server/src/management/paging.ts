@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import { InvalidRequestError } from '../errors.ts';
 
 /** One page of a list. `next` asks for the following one; absent on the last. */
-export interface Page<Item> {
+interface Page<Item> {
   readonly items: readonly Item[];
   readonly next?: string;
 }

@@ -12,7 +12,7 @@ const planFileSchema = z.strictObject({
 });
 
 /** What a plan was made of: the state of the store, and a digest of the documents. */
-export type PlanFile = z.output<typeof planFileSchema>;
+type PlanFile = z.output<typeof planFileSchema>;
 
 /** A state of the store that a plan was made of. */
 export type PlannedState = Pick<StoreState, 'epoch' | 'counter'>;

@@ -56,7 +56,7 @@ export async function checkPlantedKeys(
 }
 
 /** Where the keys are found, and who is told of them. */
-export interface PlantedKeysOptions {
+interface PlantedKeysOptions {
   readonly reader: Reader;
   /** Absent: the author may look at everything. */
   readonly sees?: Sees | undefined;

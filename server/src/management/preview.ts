@@ -31,14 +31,14 @@ const maxListedChanges = 1000;
 const maxTries = 3;
 
 /** What a change would do to a domain, and what its author should look at. */
-export interface TriedChange {
+interface TriedChange {
   readonly changes: readonly ObjectChange[];
   readonly change: PlannedChange;
   readonly warnings: readonly string[];
 }
 
 /** A domain as it was read, and the state of the store that it was read in. */
-export interface DomainAt {
+interface DomainAt {
   readonly content: DomainRecord;
   readonly state: StoreState;
 }

@@ -11,7 +11,7 @@ import {
 export type Quotas = Readonly<Record<QuotaKind, number>>;
 
 /** A quota that a change goes past. */
-export interface QuotaFault {
+interface QuotaFault {
   readonly kind: QuotaKind;
   readonly error: ConflictError;
 }

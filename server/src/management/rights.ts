@@ -21,7 +21,7 @@ export const systemDomain: DomainName = parseDomainName('sys.auth');
 export const adminRole = 'admin';
 
 /** What a caller wants to do, and with what: `role.reader`, `group.team`, `policy.movies`, `service.api`, `domain`. */
-export interface RightQuery {
+interface RightQuery {
   readonly caller: PrincipalName;
   readonly right: Right;
   readonly domain: DomainName;

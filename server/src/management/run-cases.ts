@@ -7,7 +7,7 @@ import { describeRule } from './describe-rule.ts';
 import type { CaseFile, PolicyCase } from './documents/case-file.ts';
 
 /** A case whose answer is not the expected one. */
-export interface CaseFailure extends DocumentProblem {
+interface CaseFailure extends DocumentProblem {
   readonly note?: string;
   readonly expected: string;
   readonly decided: string;
@@ -15,7 +15,7 @@ export interface CaseFailure extends DocumentProblem {
   readonly why: string;
 }
 
-export interface CaseReport {
+interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];
   /** The rules that decided a case, by `assertionKey`. */

@@ -9,7 +9,7 @@ import { wildcardsOf } from './affected-domains.ts';
 import { describeRule } from './describe-rule.ts';
 
 /** What to look for: members, or rules that speak of a resource, an action or both; or everything of both kinds. */
-export interface SearchQuery {
+interface SearchQuery {
   /** A principal, group or pattern as it may stand in a role or group. */
   readonly member?: string;
   /** `domain:entity`, or an entity of any domain. */
@@ -17,7 +17,7 @@ export interface SearchQuery {
   readonly action?: string;
 }
 
-export interface SearchHit {
+interface SearchHit {
   readonly domain: DomainName;
   readonly kind: 'role' | 'group' | 'assertion';
   /** The role or group, or the policy with its version. */

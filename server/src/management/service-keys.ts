@@ -5,7 +5,7 @@ import type { Store } from '../model/store.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /** A public key, of whom, and under which id. */
-export interface NewServiceKey {
+interface NewServiceKey {
   readonly domain: DomainName;
   readonly service: ServiceName;
   readonly keyId: KeyId;

@@ -23,7 +23,7 @@ export interface CertificateRow {
   readonly notAfter: number;
 }
 
-export type CertificateState = 'intended' | 'issued';
+type CertificateState = 'intended' | 'issued';
 
 export interface CertificateRecord extends CertificateRow {
   readonly state: CertificateState;

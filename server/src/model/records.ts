@@ -67,7 +67,7 @@ export const quotaKinds = ['roles', 'members', 'groups', 'policies', 'assertions
 export type QuotaKind = (typeof quotaKinds)[number];
 
 /** At most how many of each, where that differs from what the server says. */
-export type DomainQuotas = Readonly<Partial<Record<QuotaKind, number>>>;
+type DomainQuotas = Readonly<Partial<Record<QuotaKind, number>>>;
 
 export type DomainLimits = Values<typeof recordFields.limits>;
 export type DomainAccounts = Values<typeof recordFields.accounts>;

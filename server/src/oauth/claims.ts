@@ -5,7 +5,7 @@ import type { AccessTokenClaims, IdTokenClaims } from '@signet/policy-engine/wir
 const tokenVersion = 1;
 
 /** What an access token says. `now` and `lifeSeconds` in whole seconds, `thumbprint` of the caller's certificate when bound. */
-export interface AccessTokenFacts {
+interface AccessTokenFacts {
   readonly issuer: string;
   readonly principal: PrincipalName;
   readonly domain: DomainName;
@@ -36,7 +36,7 @@ export function accessTokenClaims(facts: AccessTokenFacts): AccessTokenClaims {
   return claims;
 }
 
-export interface IdTokenFacts {
+interface IdTokenFacts {
   readonly issuer: string;
   readonly principal: PrincipalName;
   readonly domain: DomainName;

@@ -2,7 +2,7 @@ import { InvalidRequestError, UnsupportedGrantError } from '../errors.ts';
 import { parseScope, type RequestedScope } from './scope.ts';
 
 /** The parameters of a form body by name: no name twice, empty values left out (RFC 6749 §3.2). */
-export type FormParameters = ReadonlyMap<string, string>;
+type FormParameters = ReadonlyMap<string, string>;
 
 /** A token request that is well-formed; whether it is granted is another question. */
 export interface TokenRequest {

@@ -13,7 +13,7 @@ export type RolePath =
   /** Through a role of the domain that this role trusts. */
   | { readonly kind: 'delegated'; readonly domain: DomainName; readonly from: RoleName };
 
-export type EntryState = 'counts' | 'expired' | 'disabled';
+type EntryState = 'counts' | 'expired' | 'disabled';
 
 export interface ExplainedRole {
   readonly role: RoleName;

@@ -14,7 +14,7 @@ import type { Steps } from '../steps/steps.ts';
 import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.ts';
 
 /** What is known of a domain that is compiled again. */
-export interface Known {
+interface Known {
   /** The domain whose policies and services are as they were: the record then has none. */
   readonly sameRules?: DomainSnapshot | undefined;
   /** The domain as it was last, whose counts go on. */

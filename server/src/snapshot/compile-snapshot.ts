@@ -10,7 +10,7 @@ import { LayeredMap } from './layered-map.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
 
 /** A domain that cannot be used; what was known of it before stays in force. */
-export interface CompileProblem {
+interface CompileProblem {
   readonly domain: DomainName;
   readonly error: unknown;
 }

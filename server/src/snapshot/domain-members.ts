@@ -8,10 +8,10 @@ export interface Entry<List extends string = string> {
 }
 
 /** Roles of the domain, by their short names. */
-export type RoleEntry = Entry<RoleName>;
+type RoleEntry = Entry<RoleName>;
 
 /** Groups, by their full names: `domain:group.name`. */
-export type GroupEntry = Entry;
+type GroupEntry = Entry;
 
 /**
  * Who is in which role and group of one domain, arranged so that a look-up costs a few map look-ups however many members there are. Whether
@@ -41,7 +41,7 @@ export function rolesListing(members: DomainMembers, entry: string): readonly Ro
 }
 
 /** An entry of a role that covers a name, as it is written there. */
-export interface CoveringEntry {
+interface CoveringEntry {
   readonly entry: string;
   readonly roles: readonly RoleEntry[];
 }

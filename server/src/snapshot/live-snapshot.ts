@@ -6,7 +6,7 @@ import type { SnapshotSource } from '../model/store.ts';
 import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
 
-export interface SnapshotStatus {
+interface SnapshotStatus {
   readonly counter: number;
   /** When the store was last seen to say the same, milliseconds since the epoch. */
   readonly refreshedAt: number;
@@ -33,7 +33,7 @@ export interface LiveSnapshot {
   close(): Promise<void>;
 }
 
-export interface LiveSnapshotDeps {
+interface LiveSnapshotDeps {
   readonly store: SnapshotSource;
   readonly clock: Clock;
   readonly refreshIntervalMs: number;

@@ -72,7 +72,7 @@ export interface Snapshot {
  * enabled is `active`; one that is disabled, or whose domain is, `disabled`; everything else (deleted, never registered, a user)
  * `unknown`.
  */
-export type PrincipalState = 'active' | 'disabled' | 'unknown';
+type PrincipalState = 'active' | 'disabled' | 'unknown';
 
 export function principalState(snapshot: Snapshot, principal: PrincipalName): PrincipalState {
   const name = splitPrincipal(principal);

@@ -32,12 +32,12 @@ export interface CertificateLog {
 }
 
 /** A row of an SSH certificate among those of X.509. */
-export interface SshCertificateRow extends Omit<CertificateRow, 'kind'> {
+interface SshCertificateRow extends Omit<CertificateRow, 'kind'> {
   readonly kind: CertificateRow['kind'] | 'ssh-user' | 'ssh-host';
 }
 
 /** The part of the certificate store that is used here. */
-export interface SshCertificateRows {
+interface SshCertificateRows {
   intend(row: SshCertificateRow, at: number): Promise<void>;
   confirm(serial: string, fingerprint: string, conditions: RecordingConditions): Promise<void>;
 }

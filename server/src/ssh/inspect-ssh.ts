@@ -13,7 +13,7 @@ import {
 import { SshReader, SshWireError } from './wire.ts';
 
 /** An SSH certificate as it was read. Its signature holds; nothing else about it has been judged. */
-export interface SshCertificate {
+interface SshCertificate {
   readonly kind: SshCertificateKind;
   readonly subject: { readonly type: SshKeyType; readonly fields: Buffer };
   readonly serial: bigint;

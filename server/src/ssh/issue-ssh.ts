@@ -33,7 +33,7 @@ export interface AskingCertificate extends AskersCertificate {
 }
 
 /** Somebody who asks for a login. */
-export interface SshUser {
+interface SshUser {
   readonly principal: PrincipalName;
   readonly asking: AskingCertificate;
 }
@@ -53,7 +53,7 @@ export interface SshHost {
   readonly maxSeconds?: number | undefined;
 }
 
-export interface IssuedSshCertificate {
+interface IssuedSshCertificate {
   readonly serial: bigint;
   readonly keyId: string;
   /** The line of a `-cert.pub` file. */

@@ -10,7 +10,7 @@ export interface RevokedBy {
   readonly keyIds: readonly string[];
 }
 
-export interface KrlInput {
+interface KrlInput {
   /** Grows with each list, e.g. the store's change counter. */
   readonly version: bigint;
   /** Seconds since the epoch. */

@@ -1,6 +1,6 @@
 import { readSshAuthority, type SshAuthority, SshAuthorityError } from './ssh-authority.ts';
 
-export interface SshAuthorities {
+interface SshAuthorities {
   readonly host?: SshAuthority | undefined;
   readonly user?: SshAuthority | undefined;
 }

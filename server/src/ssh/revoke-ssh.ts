@@ -11,7 +11,7 @@ import type { Store } from '../model/store.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 
-export interface SshRevocation {
+interface SshRevocation {
   readonly selection: SshSelection;
   readonly reason: RevocationReason;
 }
@@ -41,7 +41,7 @@ export function parseSshRevocation(body: unknown): SshRevocation {
   throw new InvalidRequestError('the body must have either `serial` or `keyId`');
 }
 
-export interface RevokeSshDeps {
+interface RevokeSshDeps {
   readonly store: Pick<Store, 'change'>;
   readonly snapshotAt: SnapshotAt;
   readonly clock: Clock;

@@ -4,7 +4,7 @@ import { type Pace, signingTurns } from '../signing-turns.ts';
 import { buildKrl } from './krl.ts';
 import type { SshAuthority } from './ssh-authority.ts';
 
-export interface RevokedKrlDeps {
+interface RevokedKrlDeps {
   readonly certificates: Pick<CertificateStore, 'revocationsAfter'>;
   readonly authorities: readonly SshAuthority[];
   readonly clock: Clock;

@@ -15,7 +15,7 @@ export class SshAuthorityError extends Error {
   override readonly name = 'SshAuthorityError';
 }
 
-export type SshAuthorityKind = 'ed25519' | 'p256';
+type SshAuthorityKind = 'ed25519' | 'p256';
 
 /** Makes the private key of a new authority: PEM, PKCS #8. Whoever calls writes it to a file of mode 0600. */
 export function createSshAuthorityKey(kind: SshAuthorityKind = 'ed25519'): string {

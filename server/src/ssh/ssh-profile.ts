@@ -9,7 +9,7 @@ export const sshExtensions = [
   'permit-pty',
   'permit-user-rc',
 ] as const;
-export type SshExtension = (typeof sshExtensions)[number];
+type SshExtension = (typeof sshExtensions)[number];
 
 /** What the operator decides about SSH certificates. Callers have no say in any of it. */
 export interface SshRules {

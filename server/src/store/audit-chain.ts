@@ -5,7 +5,7 @@ import { quotedPieces } from '../steps/json-steps.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
 
-export type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
+type UnchainedAudit = Omit<Selectable<AuditTable>, 'hash'>;
 
 /**
  * The hash of an audit record: SHA-256, in hex, over the hash of the record before it (empty for the first) and everything that the

@@ -11,7 +11,7 @@ import { chunks, optional, orNull } from './row-values.ts';
 const domainActions: readonly AuditAction[] = ['create', 'change', 'delete'];
 
 /** Where a record stands in the log. */
-export interface AuditPlace {
+interface AuditPlace {
   readonly counter: number;
   /** The hash of the record before it. */
   readonly head: string;

@@ -4,7 +4,7 @@ import type { Steps } from '../steps/steps.ts';
 import { type DomainDiff, type ListDiff, type MembersDiff, ownOf } from './diff-domains.ts';
 
 /** Before and after of a change as JSON, only what differs; a side that has nothing is absent. */
-export interface AuditText {
+interface AuditText {
   readonly before?: string;
   readonly after?: string;
 }

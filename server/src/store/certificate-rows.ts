@@ -133,7 +133,7 @@ export function whereInstance<Query extends InstanceFilter<Query>>(
 }
 
 /** A certificate that was revoked, and the SSH certificates that were revoked with it. */
-export interface RevokedRow extends Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> {
+interface RevokedRow extends Pick<CertificatesTable, 'kind' | 'subject' | 'holder' | 'not_after'> {
   readonly asked: readonly string[];
 }
 

@@ -3,7 +3,7 @@ import type { recordFields } from '../model/record-fields.ts';
 
 /* The tables as the query layer sees them. Flags are 0 or 1, times milliseconds since the epoch where nothing else is said, JSON is text. */
 
-export interface MetaTable {
+interface MetaTable {
   id: number;
   epoch: number;
   counter: number;
@@ -22,7 +22,7 @@ export interface MetaTable {
 }
 
 /** What each change touched; see `change-rows.ts`. */
-export interface ChangesTable {
+interface ChangesTable {
   /** The change counter that the change left behind. */
   seq: number;
   /** Empty for what is of no domain. */
@@ -46,13 +46,13 @@ export interface DomainsTable extends Columns<typeof recordFields.domain>, Colum
 }
 
 /** Domains and services (`domain.service`) that were deleted, and whose name was not used again since. */
-export interface EndedNamesTable {
+interface EndedNamesTable {
   name: string;
   ended_at: number;
   ended_by: string;
 }
 
-export interface CloudAccountsTable {
+interface CloudAccountsTable {
   domain: string;
   provider: string;
   account: string;
@@ -108,7 +108,7 @@ export interface ServicesTable extends Columns<typeof recordFields.service> {
   credentials_from: number;
 }
 
-export interface ServiceKeysTable {
+interface ServiceKeysTable {
   domain: string;
   service: string;
   key_id: string;
@@ -118,7 +118,7 @@ export interface ServiceKeysTable {
   delegated: number;
 }
 
-export interface ServiceHostsTable {
+interface ServiceHostsTable {
   domain: string;
   service: string;
   position: number;
@@ -146,7 +146,7 @@ export interface InstancesTable {
 }
 
 /** Times in seconds. */
-export interface JoinTokensTable {
+interface JoinTokensTable {
   digest: string;
   provider: string;
   domain: string;
@@ -160,7 +160,7 @@ export interface JoinTokensTable {
 }
 
 /** Signed tokens that attested an instance, until they end by themselves. Times in seconds. */
-export interface AttestationTokensTable {
+interface AttestationTokensTable {
   digest: string;
   provider: string;
   domain: string;
@@ -195,7 +195,7 @@ export interface CertificatesTable {
   revocation_sequence: number | null;
 }
 
-export interface CrlNumbersTable {
+interface CrlNumbersTable {
   issuer: string;
   number: number;
 }
@@ -218,7 +218,7 @@ export interface AuditTable {
 }
 
 /** Which things of a domain an audit record speaks of. */
-export interface AuditObjectsTable {
+interface AuditObjectsTable {
   domain: string;
   kind: string;
   name: string;

@@ -5,11 +5,11 @@ import { isUnwritable } from './sqlite/sqlite-errors.ts';
 /* The one place that knows which kind of database a store is in. Whoever needs one asks here, and knows `Store` alone. */
 
 /** Where the store is, as the configuration says. */
-export interface StorePlace {
+interface StorePlace {
   readonly storeFile: string;
 }
 
-export type StoreOptions = SqliteStoreOptions;
+type StoreOptions = SqliteStoreOptions;
 
 /** Opens the store, and makes it where there is none. Throws `StoreRefusedError` and `StoreUnavailableError`. */
 export function openStore({ storeFile }: StorePlace, options: StoreOptions = {}): Promise<Store> {

@@ -2,7 +2,7 @@ import { type Compilable, type Kysely, type QueryResult, type RawBuilder, sql } 
 import type { Schema } from './database-schema.ts';
 
 /** What the places of a statement take. */
-export type StatementValue = string | number | null;
+type StatementValue = string | number | null;
 
 /** The places of a statement that are filled at each execution, by the names of what goes there. */
 export interface Places<Values> {

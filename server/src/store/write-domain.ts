@@ -18,7 +18,7 @@ import { chunks, flag } from './row-values.ts';
 import { writeLists } from './write-lists.ts';
 import { writeServices } from './write-services.ts';
 
-export interface WriteContext {
+interface WriteContext {
   readonly db: Kysely<Schema>;
   /** Milliseconds since the epoch. */
   readonly now: number;

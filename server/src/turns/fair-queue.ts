@@ -1,5 +1,5 @@
 /** How much may wait. */
-export interface QueueRoom {
+interface QueueRoom {
   /** In all. */
   readonly places: number;
   /** Of one lane. */

@@ -26,7 +26,7 @@ export type JobAnswer =
  * Why a job has no answer: `aborted` (as for want of memory) and `time` are its own fault, `ended` is not; `share` is too much of its lane,
  * `busy` too much in all.
  */
-export type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | NoPlace;
+type JobFailure = 'aborted' | 'time' | 'ended' | 'cancelled' | NoPlace;
 
 export class JobError extends Error {
   override readonly name = 'JobError';
@@ -42,7 +42,7 @@ export class JobError extends Error {
  * A process for work that would hold up everything else: started with the first job, ended when idle, replaced when it fails. Not a thread:
  * one that runs out of memory takes its whole process with it (docs/decisions/025).
  */
-export interface WorkProcess {
+interface WorkProcess {
   /**
    * Runs one job after the others, with lanes that take turns; the job ends with its process when the signal is aborted. Throws `JobError`,
    * and what the module throws.

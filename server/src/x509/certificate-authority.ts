@@ -44,7 +44,7 @@ async function createAuthority(clock: Clock, name: string, days: number, issuer?
 }
 
 /** Who a service certificate is for. */
-export interface ServiceIdentity {
+interface ServiceIdentity {
   readonly domain: DomainName;
   readonly service: ServiceName;
   /** Host of the SPIFFE id, lower-case. */
@@ -52,7 +52,7 @@ export interface ServiceIdentity {
 }
 
 /** Who the certificate of a server is for. */
-export interface ServerIdentity extends ServiceIdentity {
+interface ServerIdentity extends ServiceIdentity {
   /** The names and addresses that it is reached by. */
   readonly hosts: readonly string[];
 }

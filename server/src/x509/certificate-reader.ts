@@ -6,7 +6,7 @@ import { oids } from './oids.ts';
 import { toPem } from './pem.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';
 
-export interface ReadExtension {
+interface ReadExtension {
   readonly critical: boolean;
   /** What the OCTET STRING holds. */
   readonly value: Buffer;

@@ -8,14 +8,14 @@ import type { Issuers } from './issuers.ts';
 import type { LiveRevocations } from './live-revocations.ts';
 
 /** A published revocation list. Times in seconds since the epoch. */
-export interface PublishedCrl {
+interface PublishedCrl {
   readonly pem: string;
   readonly number: number;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
 }
 
-export interface CrlPublisherDeps {
+interface CrlPublisherDeps {
   readonly issuers: Pick<Issuers, 'current'>;
   readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence'>;
   readonly certificates: Pick<CertificateStore, 'nextCrlNumber'>;

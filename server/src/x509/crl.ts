@@ -39,7 +39,7 @@ function entry(revoked: RevokedCertificate): Buffer {
 
 const version2 = element(0x02, Uint8Array.of(1));
 
-export interface CrlInput {
+interface CrlInput {
   readonly revoked: readonly RevokedCertificate[];
   /** Grows with every list of an issuer (RFC 5280 §5.2.3). */
   readonly number: number;

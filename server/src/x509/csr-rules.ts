@@ -73,12 +73,12 @@ export interface ServiceGrants extends FormGrants {
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
 }
 
-export interface ServiceSubject {
+interface ServiceSubject {
   readonly domain: DomainName;
   readonly service: ServiceName;
 }
 
-export interface InstanceSubject extends ServiceSubject {
+interface InstanceSubject extends ServiceSubject {
   readonly provider: string;
   /** From the path of a refresh, or from a field of the body; the request's own must agree with it. */
   readonly instanceId?: PathElement | undefined;
@@ -279,7 +279,7 @@ export function grantInstanceNames(
   return { commonName, subject: relativeNames, altNames, instanceId };
 }
 
-export interface RoleSubject {
+interface RoleSubject {
   readonly domain: DomainName;
   readonly role: RoleName;
   readonly principal: PrincipalName;

@@ -2,13 +2,7 @@ import { sequence, set, tags, utf8String } from '@signet/policy-engine/internal/
 import { DerError, DerReader } from './der-reader.ts';
 import { type Oid, oids } from './oids.ts';
 
-export type NameAttribute =
-  | 'commonName'
-  | 'country'
-  | 'locality'
-  | 'stateOrProvince'
-  | 'organization'
-  | 'organizationalUnit';
+type NameAttribute = 'commonName' | 'country' | 'locality' | 'stateOrProvince' | 'organization' | 'organizationalUnit';
 
 /** One attribute of a subject. `value` is the text; `element` the whole relative name as it stands in the message. */
 export interface RelativeName {

@@ -4,7 +4,7 @@ import type { InstanceStore } from '../model/instance-store.ts';
 import type { CrlPublisher } from './crl-publisher.ts';
 import { watchSteadiness } from './steadiness.ts';
 
-export interface HousekeepingDeps {
+interface HousekeepingDeps {
   readonly certificates: Pick<CertificateStore, 'prune'>;
   readonly instances: Pick<InstanceStore, 'pruneJoinTokens' | 'pruneAttestationTokens'>;
   /** Absent when nothing is issued. */

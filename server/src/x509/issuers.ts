@@ -6,7 +6,7 @@ import type { Issuer } from './issuer.ts';
 import { IssuerError, type IssuerFiles, issuerFromPem } from './issuer-files.ts';
 
 /** An issuer that signs, or one that is being replaced: its certificates and lists go on, new ones come from another. */
-export interface IssuerSource extends IssuerFiles {
+interface IssuerSource extends IssuerFiles {
   readonly state: 'active' | 'draining';
 }
 
@@ -28,7 +28,7 @@ export interface Issuers {
   close(): void;
 }
 
-export interface IssuersDeps {
+interface IssuersDeps {
   readonly sources: readonly IssuerSource[];
   /** PEM file of the accepted roots. */
   readonly roots: string;

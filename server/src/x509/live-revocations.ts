@@ -15,7 +15,7 @@ export interface LiveRevocations {
   close(): Promise<void>;
 }
 
-export interface LiveRevocationsDeps {
+interface LiveRevocationsDeps {
   readonly certificates: Pick<CertificateStore, 'revocationsAfter'>;
   readonly clock: Clock;
   readonly refreshIntervalMs: number;

@@ -19,7 +19,7 @@ export interface FormGrants {
 }
 
 /** A URI of a request beside the one that a certificate of ours has, and that one. */
-export interface AskedUri {
+interface AskedUri {
   readonly value: string;
   readonly expected: string;
 }

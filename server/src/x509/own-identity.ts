@@ -11,12 +11,12 @@ import { oids } from './oids.ts';
 import { parseSubjectKey } from './subject-key.ts';
 
 /** A client certificate of the server itself, with its chain, and its key; PEM. */
-export interface OwnIdentity {
+interface OwnIdentity {
   readonly certificate: string;
   readonly key: string;
 }
 
-export interface OwnIdentityDeps extends IssueDeps {
+interface OwnIdentityDeps extends IssueDeps {
   readonly certificates: CertificateStore;
   readonly rules: NamingRules;
 }

@@ -17,7 +17,7 @@ import { serverName } from './own-identity.ts';
 import { parseSubjectKey } from './subject-key.ts';
 
 /** The files of a server's TLS certificate, PEM. */
-export interface ServerCertificateFiles {
+interface ServerCertificateFiles {
   readonly certificate: string;
   readonly key: string;
 }
@@ -36,7 +36,7 @@ export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore'
   return now < notBefore || notAfter - now < (notAfter - notBefore) / 3;
 }
 
-export interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
+interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
   readonly files: ServerCertificateFiles;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;
   readonly rules: NamingRules;

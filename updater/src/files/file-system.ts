@@ -4,7 +4,7 @@ import { type FileCalls, promisedCalls } from '@signet/policy-engine/internal/fi
 import { systemCode } from '../errors.ts';
 
 /** A file that is open to be read. */
-export interface OpenFile {
+interface OpenFile {
   read(limit: number): Promise<Buffer>;
   close(): Promise<void>;
 }

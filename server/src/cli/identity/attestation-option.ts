@@ -4,7 +4,7 @@ import { processEnvironment } from '../../config/env.ts';
 import { runShell } from './run-shell.ts';
 
 /** Where what attests the instance comes from; one of the two, or none. */
-export interface AttestationSource {
+interface AttestationSource {
   readonly attestation?: string;
   readonly attestationCommand?: string;
 }

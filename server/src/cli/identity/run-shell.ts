@@ -1,7 +1,7 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import type { Environment } from '../../config/env.ts';
 
-export interface ShellOptions {
+interface ShellOptions {
   readonly environment: Environment;
   /** The command is ended after this. */
   readonly timeoutMs: number;
@@ -9,7 +9,7 @@ export interface ShellOptions {
 }
 
 /** How a command ended. `status` is undefined when it was ended by a signal, e.g. as it took too long. */
-export interface ShellResult {
+interface ShellResult {
   readonly status: number | undefined;
   readonly output: string;
 }

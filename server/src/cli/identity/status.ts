@@ -3,7 +3,7 @@ import { type IdentityTexts, identityLife, identityPaths, readIdentityFiles, rea
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { CommandFailedError, print } from '../run.ts';
 
-export interface StatusOptions {
+interface StatusOptions {
   readonly dir: string;
   readonly json?: boolean;
 }

@@ -27,7 +27,7 @@ export interface ManagementRequest {
 }
 
 /** What the server answered, and the entity tag of it. */
-export interface TaggedAnswer {
+interface TaggedAnswer {
   readonly body: unknown;
   readonly tag: string | undefined;
 }

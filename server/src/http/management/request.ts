@@ -157,12 +157,7 @@ export async function answerObject(
   await answerView(ctx, found);
 }
 
-function requireView(
-  deps: ManagementRouteDeps,
-  caller: PrincipalName,
-  domain: DomainName,
-  object: string,
-): void {
+function requireView(deps: ManagementRouteDeps, caller: PrincipalName, domain: DomainName, object: string): void {
   if (mayView(deps.snapshot(), { caller, domain, object }, deps.clock.now())) return;
   throw new ForbiddenError(`caller may not look at \`${domain}:${object}\``);
 }

@@ -41,7 +41,7 @@ function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly stat
 const alarmBelow = 0.45;
 
 /** Why requests belong to another server; `ready` when they do not. */
-export type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock';
+type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock';
 
 function readinessOf(deps: ReadinessDeps, certificate: string): Readiness {
   const { token, bundle } = deps.keys.current();

@@ -6,7 +6,7 @@ import { answerCached } from '../cached-answer.ts';
 import type { RequestState, RouteContext } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
-export interface PublicKeysDeps {
+interface PublicKeysDeps {
   readonly keys: SigningKeys;
   /** How long a cache may keep the answer, in seconds. */
   readonly maxAgeSeconds: number;

@@ -5,7 +5,7 @@ import type { Snapshot } from '../../snapshot/snapshot.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 import { existingDomain } from './access-route.ts';
 
-export interface SignedPolicyDataDeps {
+interface SignedPolicyDataDeps {
   readonly snapshot: () => Snapshot;
   readonly publisher: Pick<BundlePublisher, 'publishOld'>;
 }

@@ -20,7 +20,7 @@ import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 import { attestedBy, confirmationFor, confirmationSchema } from './confirmation.ts';
 
 /** The certificate with which the server calls providers, and the roots that theirs must chain to. PEM. */
-export interface CallOutIdentity {
+interface CallOutIdentity {
   readonly certificate: string;
   readonly key: string;
   readonly roots: string;

@@ -8,7 +8,7 @@ import type { AttestationRequest, Attested } from './attestation.ts';
  * meaning. Those in an answer that the server acts on are taken out; the rest goes to the instance.
  */
 
-export interface InstanceConfirmation {
+interface InstanceConfirmation {
   readonly provider: string;
   readonly domain: string;
   readonly service: string;

@@ -6,7 +6,7 @@ import type { AttestationProvider } from './attestation.ts';
 import { type JwtIssuer, type SignedJwtDeps, signedJwtProvider } from './signed-jwt.ts';
 
 /** Where the keys of a token issuer come from: exactly one of the two. */
-export interface JwtIssuerOptions extends JwtIssuer {
+interface JwtIssuerOptions extends JwtIssuer {
   /** A file with a JWK set. */
   readonly keysFile?: string | undefined;
   /** An https address of a JWK set. */

@@ -26,7 +26,7 @@ import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems, unknownKeyMessage } from './zod-problems.ts';
 
 /** Who asks: a principal with the roles that it holds, or roles as a token would carry them. */
-export type CaseSubject =
+type CaseSubject =
   | { readonly kind: 'principal'; readonly principal: PrincipalName }
   | { readonly kind: 'roles'; readonly roles: readonly RoleName[] };
 

@@ -44,7 +44,7 @@ function areValues(value: unknown): boolean {
   return typeof value === 'string' && value.length <= maxCharacters && valuesGrammar.test(value);
 }
 
-export type ConditionsShape = z.output<typeof conditionsSchema>;
+type ConditionsShape = z.output<typeof conditionsSchema>;
 
 /** As bundles carry them. A set without a condition is a problem: the rule would count everywhere. */
 export function readConditions(reader: FieldReader, shape: ConditionsShape, path: FieldPath): WireConditions {

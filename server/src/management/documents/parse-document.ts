@@ -110,7 +110,7 @@ export function readGroup(
 const maxCommonNameLength = 64;
 
 /** Reads a public key in PEM, and answers it as SPKI PEM. Throws `InvalidRequestError`. Given from outside: it takes a cryptographic library. */
-export type ParseKey = (pem: string) => string;
+type ParseKey = (pem: string) => string;
 
 /** One service of the domain. */
 export function readService(

@@ -7,13 +7,13 @@ import type { DomainDocument } from './parse-document.ts';
 import { byPlace, placeOf } from './places.ts';
 
 /** What the documents name in another place and what is not there. */
-export interface ReferenceReport {
+interface ReferenceReport {
   readonly problems: readonly DocumentProblem[];
   readonly warnings: readonly DocumentProblem[];
 }
 
 /** Where the documents may refer to. */
-export interface ReferenceWorld {
+interface ReferenceWorld {
   /** What the documents replace. */
   readonly before: ReadonlyMap<DomainName, DomainContent>;
   /** What there is with the documents. */

@@ -24,7 +24,7 @@ export interface YamlSource {
   problem(path: FieldPath, message: string, at?: 'key' | 'value'): DocumentProblem;
 }
 
-export type YamlResult =
+type YamlResult =
   | { readonly kind: 'ok'; readonly source: YamlSource }
   | { readonly kind: 'bad'; readonly problems: readonly DocumentProblem[] };
 

@@ -9,7 +9,7 @@ import { isBusy } from './sqlite-errors.ts';
 import { readWitness, replaceWitness } from './witness.ts';
 
 /** What was given up. */
-export interface AcceptedLoss {
+interface AcceptedLoss {
   readonly epoch: number;
   /** The number of the newest change that is there. */
   readonly sequence: number;

@@ -6,7 +6,7 @@ import { auditHash } from '../audit-chain.ts';
 
 /* A store goes on from an earlier state, and something of what happened since is not in it: nobody may take it for what it was before. */
 
-export interface Restart {
+interface Restart {
   readonly action: Extract<AuditAction, 'restore' | 'accept-loss'>;
   /** Epochs, ids and numbers of changes that were used, as far as somebody knows. */
   readonly used: { readonly epoch: number; readonly nextId: number; readonly sequence: number };

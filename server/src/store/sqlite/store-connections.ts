@@ -19,7 +19,7 @@ import { StoreWriter, type WrittenTime } from './writer.ts';
 /** Who wrote a time that an operator has said to be right. */
 const acceptedClock = 'accepted';
 
-export interface SqliteStoreDeps {
+interface SqliteStoreDeps {
   readonly file: string;
   readonly readonly: boolean;
   readonly witness: 'required' | 'ignored';

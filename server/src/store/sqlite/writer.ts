@@ -9,7 +9,7 @@ import { isUnreadable } from './sqlite-errors.ts';
 import { type Position, WitnessWriter } from './witness.ts';
 import { writeError } from './written-file.ts';
 
-export interface WriterDeps {
+interface WriterDeps {
   readonly storeFile: string;
   /** Whether the log that is open is the one beside the file. */
   readonly isLogInPlace: () => boolean;
@@ -32,7 +32,7 @@ const positionRow = z.object({ epoch: z.int(), sequence: z.int(), audit_head: z.
 const cacheKiB = 2000;
 const timeRow = z.object({ at: z.int(), by: z.string() });
 
-export interface Transacted<Result> {
+interface Transacted<Result> {
   readonly result: Result;
   readonly hasChanged: boolean;
   /** The time that was written down with it. */
