@@ -1,5 +1,5 @@
 import { parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
-import { noMembers, readForChange, readWhole } from '@signet/server/management/member-scope';
+import { noMembers, readForChange } from '@signet/server/management/member-scope';
 import type { DomainContent } from '@signet/server/model/records';
 import type { DomainScope } from '@signet/server/model/store';
 import test from 'ava';
@@ -103,8 +103,3 @@ for (const [note, sketch, scope, expected] of cases) {
     if (asked.length > 1) t.is(admins.length, sketch?.roles?.['admin'] === usual.roles?.['admin'] ? 2 : 1);
   });
 }
-
-test('the whole of a domain', async (t) => {
-  t.is((await readWhole(readerOf(usual).reader, media))?.otherMembers, 0);
-  t.is(await readWhole(readerOf(undefined).reader, media), undefined);
-});
