@@ -147,7 +147,7 @@ function openAgents(options: ClientOptions, clock: Clock): { agents: Agents; tim
     maxConnections: wholeNumber(options.maxConnections ?? 32, 'maxConnections', 1, 10_000),
     isServer: serverCheck(options.serverIdentity),
     ...parseProxy(options.proxy),
-    ...(options.noProxy === undefined ? {} : { noProxy: options.noProxy }),
+    ...(options.noProxy !== undefined && { noProxy: options.noProxy }),
   });
   return { agents, timeouts };
 }

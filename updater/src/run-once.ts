@@ -110,8 +110,8 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
     certificateExpires: formatTimestamp(identity.notAfter),
     keys: {
       kids: [...kids],
-      ...(fetchedAt === undefined ? {} : { fetched: formatTimestamp(fetchedAt) }),
-      ...(error === undefined ? {} : { error }),
+      ...(fetchedAt !== undefined && { fetched: formatTimestamp(fetchedAt) }),
+      ...(error !== undefined && { error }),
     },
     domains: Object.fromEntries(
       [...outcomes].map(([domain, outcome]) => {

@@ -48,8 +48,8 @@ export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, s
     const present = await readPresent(deps, domain);
     const etag = present === undefined ? undefined : usableTag(deps, domain, present);
     const answer = await deps.bundles.fetch(domain, {
-      ...(etag === undefined ? {} : { etag }),
-      ...(signal === undefined ? {} : { signal }),
+      ...(etag !== undefined && { etag }),
+      ...(signal !== undefined && { signal }),
     });
     if (answer.kind === 'unchanged' && present !== undefined) {
       return { kind: 'unchanged', bundle: bundleOnDisk(present.bundle) };
@@ -101,7 +101,7 @@ async function accept(
     domain,
     keys,
     now: clock.now(),
-    ...(floor === undefined ? {} : { floor }),
+    ...(floor !== undefined && { floor }),
   });
   const isSame = present?.bytes.equals(answer.bytes) ?? false;
   if (!isSame) await directory.write(bundleName(domain), answer.bytes);

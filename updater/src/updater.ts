@@ -51,9 +51,9 @@ export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
       maxConnections: 1,
       // the schedule repeats what failed
       retries: 0,
-      ...(config.serverIdentity === undefined ? {} : { serverIdentity: config.serverIdentity }),
-      ...(config.proxy === undefined ? {} : { proxy: config.proxy }),
-      ...(config.noProxy === undefined ? {} : { noProxy: config.noProxy }),
+      ...(config.serverIdentity !== undefined && { serverIdentity: config.serverIdentity }),
+      ...(config.proxy !== undefined && { proxy: config.proxy }),
+      ...(config.noProxy !== undefined && { noProxy: config.noProxy }),
     });
   } catch (error) {
     if (!(error instanceof SignetClientError)) throw error;

@@ -23,8 +23,8 @@ function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
   const [message, error] = [plain(json['message']), plain(json['error'])];
   return {
     ...(typeof code === 'number' ? { serverCode: code } : {}),
-    ...(message === undefined ? {} : { serverMessage: message }),
-    ...(error === undefined ? {} : { serverError: error }),
+    ...(message !== undefined && { serverMessage: message }),
+    ...(error !== undefined && { serverError: error }),
   };
 }
 
@@ -52,7 +52,7 @@ export function answerError(
   const answer: ServerAnswer = {
     status,
     ...bodyMembers(body),
-    ...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),
+    ...(retryAfterSeconds !== undefined && { retryAfterSeconds }),
   };
   const code = status >= 500 || status === 429 ? 'server-error' : 'refused';
   const reason = answer.serverMessage === undefined ? '' : `: ${answer.serverMessage}`;

@@ -200,7 +200,7 @@ function decodeToken(
     tokenType: 'Bearer' as const,
     scope: scope.filter((name) => name !== ''),
     expiresAt: askedAt + expiresInSeconds * 1000,
-    ...(json['id_token'] === undefined ? {} : { idToken: stringMember(json, 'id_token') }),
+    ...(json['id_token'] !== undefined && { idToken: stringMember(json, 'id_token') }),
   };
   return { token, expiresInSeconds };
 }

@@ -49,10 +49,12 @@ function* decodePolicy(value: unknown): Steps<WirePolicy> {
   }
   return {
     name: text(policy['name'], 'policy.name'),
-    modified: optional(policy['modified'], text, 'policy.modified') ?? '',
-    ...present('version', optional(policy['version'], text, 'policy.version')),
-    ...present('active', optional(policy['active'], flag, 'policy.active')),
-    ...present('caseSensitive', optional(policy['caseSensitive'], flag, 'policy.caseSensitive')),
+    modified: policy['modified'] === undefined ? '' : text(policy['modified'], 'policy.modified'),
+    ...(policy['version'] !== undefined && { version: text(policy['version'], 'policy.version') }),
+    ...(policy['active'] !== undefined && { active: flag(policy['active'], 'policy.active') }),
+    ...(policy['caseSensitive'] !== undefined && {
+      caseSensitive: flag(policy['caseSensitive'], 'policy.caseSensitive'),
+    }),
     assertions,
   };
 }
@@ -85,7 +87,7 @@ function decodeConditions(value: unknown): WireConditions {
         return [key, { operator: text(operator, 'condition.operator'), value: text(wanted, 'condition.value') }];
       });
       return {
-        ...present('id', optional(set['id'], counter, 'condition.id')),
+        ...(set['id'] !== undefined && { id: counter(set['id'], 'condition.id') }),
         conditionsMap: Object.fromEntries(entries) as WireConditions['conditionsList'][number]['conditionsMap'],
       };
     }),
@@ -126,14 +128,6 @@ function time(value: unknown, field: string): number {
   const milliseconds = typeof value === 'string' ? parseTimestamp(value) : undefined;
   if (milliseconds === undefined) throw malformed(`\`${field}\` is not a time`);
   return milliseconds;
-}
-
-function optional<T>(value: unknown, decode: (value: unknown, field: string) => T, field: string): T | undefined {
-  return value === undefined ? undefined : decode(value, field);
-}
-
-function present<K extends string, V>(key: K, value: V | undefined): { [P in K]?: V } {
-  return value === undefined ? {} : ({ [key]: value } as { [P in K]?: V });
 }
 
 function malformed(what: string): PolicyEngineError {

@@ -57,7 +57,7 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
   try {
     const context = {
       actor: `local:${localUser()}`,
-      ...(options.reason === undefined ? {} : { reason: parseReason(options.reason) }),
+      ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
     };
     const rules = documentRulesOf(options, config);
     const summary = await applyDocuments(store, documents, context, {

@@ -66,7 +66,7 @@ function failureOf(
   const message = `${question}: expected ${policyCase.expect}, decided ${decision.status} (${why})`;
   return {
     ...file.source.problem([policyCase.index], message),
-    ...(policyCase.note === undefined ? {} : { note: policyCase.note }),
+    ...(policyCase.note !== undefined && { note: policyCase.note }),
     expected: policyCase.expect,
     decided: decision.status,
     why,

@@ -36,7 +36,7 @@ export function* compileDomainInSteps(
     policyVersion: record.policyVersion,
     policyModified: record.policyModified,
     roles: new Map(record.roles.map((role) => [role.name, roleSnapshot(role)])),
-    ...(record.dnsForm === undefined ? {} : { dnsForm: record.dnsForm }),
+    ...(record.dnsForm !== undefined && { dnsForm: record.dnsForm }),
     credentialsFrom: record.credentialsFrom ?? 0,
     ...rules,
     limits: record.limits,
@@ -49,7 +49,7 @@ export function* compileDomainInSteps(
 type Rules = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
 function rulesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): Rules {
-  return { services, policies, policy, ...(foreignPolicy === undefined ? {} : { foreignPolicy }) };
+  return { services, policies, policy, ...(foreignPolicy !== undefined && { foreignPolicy }) };
 }
 
 function* compileRules(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<Rules> {
@@ -58,7 +58,7 @@ function* compileRules(record: DomainRecord, epoch: number, last?: DomainSnapsho
     services: yield* serviceSnapshots(record),
     policies: record.policies.map((policy) => wirePolicy(record, policy)),
     policy: yield* compileOwn(record, epoch, last),
-    ...(foreignPolicy === undefined ? {} : { foreignPolicy }),
+    ...(foreignPolicy !== undefined && { foreignPolicy }),
   };
 }
 
@@ -93,7 +93,7 @@ function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
       action,
       effect,
       ...(caseSensitive ? { caseSensitive } : {}),
-      ...(conditions === undefined ? {} : { conditions }),
+      ...(conditions !== undefined && { conditions }),
     })),
   };
 }

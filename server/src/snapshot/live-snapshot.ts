@@ -124,7 +124,7 @@ class PollingSnapshot implements LiveSnapshot {
     return {
       counter: this.#current.counter,
       refreshedAt: this.#refreshedAt,
-      ...(error === undefined ? {} : { error }),
+      ...(error !== undefined && { error }),
     };
   }
 

@@ -144,5 +144,5 @@ function proxySettings(env: Environment): { proxy?: string; noProxy?: string } {
   const proxy = env['HTTPS_PROXY'] ?? env['https_proxy'];
   const noProxy = env['NO_PROXY'] ?? env['no_proxy'];
   if (proxy === undefined || proxy === '') return {};
-  return { proxy, ...(noProxy === undefined ? {} : { noProxy }) };
+  return { proxy, ...(noProxy !== undefined && { noProxy }) };
 }
