@@ -22,7 +22,7 @@ function bodyMembers(body: Uint8Array): Partial<ServerAnswer> {
   const { code } = json;
   const [message, error] = [plain(json['message']), plain(json['error'])];
   return {
-    ...(typeof code === 'number' ? { serverCode: code } : {}),
+    ...(typeof code === 'number' && { serverCode: code }),
     ...(message !== undefined && { serverMessage: message }),
     ...(error !== undefined && { serverError: error }),
   };

@@ -13,6 +13,7 @@ import type {
   ServiceRecord,
 } from '../model/records.ts';
 import { conditionsShape } from './documents/conditions.ts';
+import { definedOnly } from './documents/defined-only.ts';
 import type {
   AssertionShape,
   DocumentShape,

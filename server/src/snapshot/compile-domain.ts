@@ -85,14 +85,14 @@ function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
     modified: formatTimestamp(policy.modified),
     version: policy.version,
     active: policy.active,
-    ...(policy.caseSensitive ? { caseSensitive: true } : {}),
+    ...(policy.caseSensitive && { caseSensitive: true }),
     assertions: policy.assertions.map(({ id, role, resource, action, effect, caseSensitive, conditions }) => ({
       id,
       role,
       resource,
       action,
       effect,
-      ...(caseSensitive ? { caseSensitive } : {}),
+      ...(caseSensitive && { caseSensitive }),
       ...(conditions !== undefined && { conditions }),
     })),
   };

@@ -15,7 +15,7 @@ export function* auditTextInSteps(
   diff: DomainDiff,
 ): Steps<AuditText> {
   return {
-    ...(before === undefined ? {} : { before: yield* jsonInSteps(side('before', before, diff)) }),
+    ...(before !== undefined && { before: yield* jsonInSteps(side('before', before, diff)) }),
     after: yield* jsonInSteps(side('after', after, diff)),
   };
 }

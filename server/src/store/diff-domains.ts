@@ -238,6 +238,6 @@ export function plainAssertion(assertion: AssertionRecord | StoredAssertion): As
     action: assertion.action,
     resource: assertion.resource,
     caseSensitive: assertion.caseSensitive,
-    ...(assertion.conditions === undefined ? {} : { conditions: assertion.conditions }),
+    ...(assertion.conditions !== undefined && { conditions: assertion.conditions }),
   };
 }

@@ -235,7 +235,7 @@ function assertion(row: Selectable<AssertionsTable>): StoredAssertion {
     action: row.action,
     resource: row.resource,
     caseSensitive: row.case_sensitive === 1,
-    ...(row.conditions === null ? {} : { conditions: JSON.parse(row.conditions) as WireConditions }),
+    ...(row.conditions !== null && { conditions: JSON.parse(row.conditions) as WireConditions }),
   };
 }
 

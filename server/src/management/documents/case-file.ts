@@ -20,7 +20,6 @@ import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { parseTime } from '../../model/field-kinds.ts';
 import { FieldReader } from './field-reader.ts';
-import { definedOnly } from './parse-document.ts';
 import { strict } from './strict.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';
 import { schemaProblems, unknownKeyMessage } from './zod-problems.ts';
@@ -99,14 +98,14 @@ function readCase(reader: FieldReader, shape: CaseShape, index: number, fileDoma
   if (domain === undefined || action === undefined || subject === undefined) return undefined;
   const resource = foldAscii(shape.resource);
   return {
-    ...(shape.note === undefined ? {} : { note: shape.note }),
+    ...(shape.note !== undefined && { note: shape.note }),
     subject,
     domain,
     action,
     resource: resource.includes(':') ? resource : `${domain}:${resource}`,
-    ...(shape.context === undefined ? {} : { context: definedOnly(shape.context) }),
+    ...(shape.context !== undefined && { context: definedOnly(shape.context) }),
     expect: shape.expect,
-    ...(at === undefined ? {} : { at }),
+    ...(at !== undefined && { at }),
     index,
   };
 }

@@ -9,6 +9,7 @@ import {
 import type { DocumentProblem } from '../../errors.ts';
 import { recordFields } from '../../model/record-fields.ts';
 import type { DomainContent, GroupRecord, RoleRecord, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
+import { definedOnly } from './defined-only.ts';
 import {
   type DocumentShape,
   documentSchema,

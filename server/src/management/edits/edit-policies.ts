@@ -48,7 +48,7 @@ export function policyView(content: DomainContent, path: PolicyPath): Record<str
   const shapes = found.map((policy) => [
     policy.version,
     new JsonList(policy.assertions, (assertion) => ({
-      ...('id' in assertion ? { id: assertion.id } : {}),
+      ...('id' in assertion && { id: assertion.id }),
       ...assertionShape(path.domain, assertion),
     })),
   ]);
