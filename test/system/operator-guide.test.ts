@@ -32,7 +32,7 @@ test('every command of the operator guide does what the guide says', async (t) =
     /^\d+ records, head [0-9a-f]{64}$/m,
     /^\+ member films: viewer: media\.player$/m,
     /^access: media\.player: gains watch on films:film/m,
-    /^2 passed, 0 failed\n1 of 1 rules tried$/m,
+    /^2 passed, 0 failed\n1 of 1 assertions tried$/m,
     /the documents changed since the plan/,
     /the store is in use: stop its servers first/,
   ]) {

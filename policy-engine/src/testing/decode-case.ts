@@ -19,7 +19,7 @@ export interface PolicyCase {
   expect: 'allow' | 'deny' | Status;
   /** When the membership of the principal counts: a time in UTC, e.g. `2026-01-02T03:04:05Z`. Default: the time of the run. */
   at?: string;
-  /** What the host says of itself, for rules with conditions. */
+  /** What the host says of itself, for assertions with conditions. */
   context?: DecisionContext;
 }
 

@@ -114,7 +114,7 @@ function failureOf(index: number, one: CheckedCase, roles: readonly string[], de
   const held = roles.length === 0 ? 'no role' : `roles ${roles.join(', ')}`;
   const rule =
     assertion === undefined
-      ? 'no rule matches'
+      ? 'no assertion matches'
       : `policy ${policy}: ${assertion.effect} ${assertion.action} on ${assertion.resource} for ${assertion.role}`;
   const title = note === undefined ? '' : ` (${note})`;
   const message = `case ${index + 1}${title}: ${who} with ${held}: ${action} ${resource}: expected ${expect}, decided ${status}; ${rule}`;

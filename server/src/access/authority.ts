@@ -15,7 +15,7 @@ export type Right = (typeof rights)[number];
 interface Authority {
   /** The kinds of objects on which the server asks for the action: `service` is `service` and `service.<name>`. Absent: on any. */
   readonly objects?: readonly string[];
-  /** Whether no rule gives it whose action is nothing but wildcards. */
+  /** Whether no assertion gives it whose action is nothing but wildcards. */
   readonly byName?: boolean;
 }
 
@@ -49,17 +49,17 @@ export function authorityAction(name: AuthorityAction): ActionName {
   return parseActionName(name);
 }
 
-/** A rule as far as its authority goes. */
-export interface AuthorityRule {
+/** An assertion as far as its authority goes. */
+export interface AuthorityAssertion {
   readonly effect?: 'ALLOW' | 'DENY';
   readonly action: string;
   readonly resource: string;
 }
 
-/** Whether a rule gives authority, or takes it away: its patterns match something that the server asks about. */
-export function bearsAuthority({ effect, action, resource }: AuthorityRule): boolean {
+/** Whether an assertion gives authority, or takes it away: its patterns match something that the server asks about. */
+export function bearsAuthority({ effect, action, resource }: AuthorityAssertion): boolean {
   const pattern = foldAscii(action);
-  // Nearly always, and no rule is worth a comparison with each of them.
+  // Nearly always, and no assertion is worth a comparison with each of them.
   if (!/[*?]/.test(pattern) && !Object.hasOwn(authorities, pattern)) return false;
   const isBare = /^[*?]*$/.test(pattern);
   return Object.entries<Authority>(authorities).some(([name, { objects, byName = false }]) => {

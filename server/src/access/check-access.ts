@@ -11,7 +11,7 @@ export interface AccessQuery {
   readonly resource: string;
   /** For `assume_role`: the domain whose policy says who may assume the role that `resource` names. */
   readonly trustDomain?: DomainName;
-  /** What a host says of itself, for rules with conditions; the server's own checks have none. */
+  /** What a host says of itself, for assertions with conditions; the server's own checks have none. */
   readonly context?: DecisionContext;
 }
 
@@ -54,7 +54,7 @@ function decideAssumeRole(snapshot: Snapshot, query: AccessQuery, trustDomain: D
   return decideBy(domain.foreignPolicy, roles, { action: query.action, resource: query.resource });
 }
 
-/** Somebody without any role is an answer ("no rule matches"), not a malformed question as it is for a token. */
+/** Somebody without any role is an answer ("no assertion matches"), not a malformed question as it is for a token. */
 function decideWithRoles(domain: DomainSnapshot, roles: readonly string[], query: AccessQuery): Decided {
   return roles.length === 0 ? noMatch : decideBy(domain.policy, roles, query);
 }

@@ -28,14 +28,14 @@ interface IssuedBundle {
   readonly entityTag: string;
   /** The JSON text that carries it. */
   readonly json: string;
-  /** Whether a rule of it counts under conditions only. */
+  /** Whether an assertion of it counts under conditions only. */
   hasConditions(): boolean;
 }
 
 /** A bundle that can be asked for: its tag is known before it is signed. */
 export interface PublishedBundle {
   readonly entityTag: string;
-  /** Whether a rule of it counts under conditions only, as of now. */
+  /** Whether an assertion of it counts under conditions only, as of now. */
   hasConditions(): boolean;
   /**
    * The bundle as of now, or a later one: a domain is signed once a second at most, and who comes in between gets, at the end of that second,

@@ -37,7 +37,7 @@ export function selectPolicies(policies: readonly WirePolicy[], versions: Policy
 /** Of the policies in force; a snapshot keeps its list for as long as they do not change. */
 const conditional = new WeakMap<readonly WirePolicy[], boolean>();
 
-/** Whether a rule of the policies of a bundle has conditions. */
+/** Whether an assertion of the policies of a bundle has conditions. */
 export function haveConditions(policies: readonly WirePolicy[], versions: PolicyVersions): boolean {
   const known = versions.size === 0 ? conditional.get(policies) : undefined;
   if (known !== undefined) return known;

@@ -51,7 +51,7 @@ const unprotected = /[&<>"\\\p{Cc}\u2028\u2029]/u;
  */
 export function signOldBundle(input: OldBundleInput, key: SigningKey): DomainSignedPolicyData {
   const policies = input.policies.filter(({ assertions }) => assertions.length > 0).map(oldPolicy);
-  if (policies.length === 0) throw new NotFoundError(`domain \`${input.domain}\` has no policy with a rule`);
+  if (policies.length === 0) throw new NotFoundError(`domain \`${input.domain}\` has no policy with an assertion`);
   const policyData = { domain: input.domain, policies };
   const signedPolicyData = {
     expires: formatTimestamp(input.expires),
@@ -78,10 +78,12 @@ function oldAssertion({
   caseSensitive,
 }: WireAssertion): OldAssertion {
   if (conditions !== undefined || caseSensitive === true) {
-    throw new ConflictError('a rule of the domain has conditions or is case-sensitive: this form cannot carry it');
+    throw new ConflictError(
+      'an assertion of the domain has conditions or is case-sensitive: this form cannot carry it',
+    );
   }
   if ([action, resource, role].some((text) => unprotected.test(text))) {
-    throw new ConflictError('a rule of the domain has a character that this form does not protect');
+    throw new ConflictError('an assertion of the domain has a character that this form does not protect');
   }
   return { action, effect, resource, role };
 }

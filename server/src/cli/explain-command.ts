@@ -3,7 +3,7 @@ import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names
 import { type Change, conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import type { AccessExplanation } from '../access/explain-access.ts';
-import { describeRule } from '../management/describe-rule.ts';
+import { describeAssertion } from '../management/describe-assertion.ts';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
@@ -21,7 +21,7 @@ export function explainCommand(): Command {
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
     .requiredOption('--principal <name>', 'about whom')
-    .option('--context <key=value>', 'what the host says of itself, for rules with conditions', addContext)
+    .option('--context <key=value>', 'what the host says of itself, for assertions with conditions', addContext)
     .option('--documents <dir>', 'ask documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(explain));
@@ -33,7 +33,7 @@ export function whoCommand(): Command {
     .description('list everybody who may do an action on a resource, and through what')
     .argument('<action>', 'e.g. read')
     .argument('<resource>', 'domain:entity, e.g. catalog:movie')
-    .option('--context <key=value>', 'what the host says of itself, for rules with conditions', addContext)
+    .option('--context <key=value>', 'what the host says of itself, for assertions with conditions', addContext)
     .option('--documents <dir>', 'ask documents instead of the store')
     .option('--json', 'print JSON')
     .action(action(who));
@@ -89,9 +89,12 @@ function describe(explained: AccessExplanation): string[] {
     `${granted ? 'granted' : 'not granted'} (${status})`,
     ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
-    ...(decidedBy === undefined ? [] : [`decided by policy ${decidedBy.policy}: ${describeRule(decidedBy.assertion)}`]),
+    ...(decidedBy === undefined
+      ? []
+      : [`decided by policy ${decidedBy.policy}: ${describeAssertion(decidedBy.assertion)}`]),
     ...nearMisses.map(
-      (miss) => `near: policy ${miss.policy}: ${describeRule(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
+      (miss) =>
+        `near: policy ${miss.policy}: ${describeAssertion(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
     ),
     ...changes.map((change) => `would help: ${describeChange(change)}`),
   ];
@@ -120,8 +123,8 @@ function describeChange(change: Change): string {
     case 'grant-role':
       return `membership of role ${change.role} of ${change.domain}`;
     case 'add-assertion':
-      return `a rule ${describeRule(change.assertion)}`;
+      return `an assertion ${describeAssertion(change.assertion)}`;
     default:
-      return `removing from policy ${change.policy}: ${describeRule(change.assertion)}`;
+      return `removing from policy ${change.policy}: ${describeAssertion(change.assertion)}`;
   }
 }

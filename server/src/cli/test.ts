@@ -20,7 +20,7 @@ export function testCommand(): Command {
   return new Command('test')
     .description('run the cases of a folder against its documents')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
-    .option('--coverage [percent]', 'say which rules no case tries; with a number fail when fewer rules are tried')
+    .option('--coverage [percent]', 'say which assertions no case tries; with a number fail when fewer are tried')
     .option('--json', 'print JSON')
     .action(action(test));
 }
@@ -39,7 +39,7 @@ function test(folder: string, options: TestOptions): void {
     for (const failure of failures) print(describeFailure(failure), false);
     for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
     print(`${passed} passed, ${failures.length} failed`, false);
-    if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} rules tried`, false);
+    if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} assertions tried`, false);
   }
   if (failures.length > 0 || isThin(coverage, least)) throw new CommandFailedError();
 }

@@ -1,13 +1,13 @@
 import type { DocumentProblem } from '../errors.ts';
-import { describeRule } from './describe-rule.ts';
+import { describeAssertion } from './describe-assertion.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { assertionKey } from './run-cases.ts';
 
-/** How many rules of the active policies decided at least one case, and which did not. */
+/** How many assertions of the active policies decided at least one case, and which did not. */
 export interface Coverage {
   readonly covered: number;
   readonly total: number;
-  /** Where the rules stand that no case has tried. */
+  /** Where the assertions are that no case has tried. */
   readonly uncovered: readonly DocumentProblem[];
 }
 
@@ -18,10 +18,10 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
   for (const { source, content } of documents) {
     for (const policy of content.policies) {
       if (!policy.active) continue;
-      for (const [index, rule] of policy.assertions.entries()) {
+      for (const [index, assertion] of policy.assertions.entries()) {
         total += 1;
         if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
-        const message = `no case tries: ${describeRule(rule)}`;
+        const message = `no case tries: ${describeAssertion(assertion)}`;
         uncovered.push(source.problem([...policyPath(source.value, policy.name, policy.version), index], message));
       }
     }
@@ -29,7 +29,7 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
   return { covered: total - uncovered.length, total, uncovered };
 }
 
-/** A policy is a list of rules, or has versions; names may be written in capitals. */
+/** A policy is an array of assertions, or has versions; names may be written in capitals. */
 function policyPath(document: unknown, name: string, version: string): PropertyKey[] {
   const policies = member(document, 'policies');
   const key = Object.keys(asObject(policies)).find((candidate) => candidate.toLowerCase() === name) ?? name;

@@ -40,7 +40,7 @@ interface ListDelta<Item> {
 
 /** A version of a policy that is new or differs. */
 interface PolicyDelta {
-  /** Without rules. */
+  /** Without assertions. */
   readonly policy: PolicyRecord;
   readonly removed: readonly AssertionRecord[];
   readonly added: readonly AssertionRecord[];
@@ -68,8 +68,8 @@ function listDelta<Item extends RoleRecord | GroupRecord>({ after, members }: Me
 
 function policyDeltas({ added, changed }: ListDiff<PolicyRecord>): PolicyDelta[] {
   const delta = (policy: PolicyRecord, before: readonly AssertionRecord[]): PolicyDelta => {
-    const rules = diffLists(before, policy.assertions, ruleKey);
-    return { policy: { ...policy, assertions: [] }, removed: rules.removed, added: rules.added };
+    const assertions = diffLists(before, policy.assertions, assertionKey);
+    return { policy: { ...policy, assertions: [] }, removed: assertions.removed, added: assertions.added };
   };
   return [
     ...added.map((policy) => delta(policy, [])),
@@ -77,8 +77,8 @@ function policyDeltas({ added, changed }: ListDiff<PolicyRecord>): PolicyDelta[]
   ];
 }
 
-function ruleKey(rule: AssertionRecord): string {
-  return JSON.stringify(plainAssertion(rule));
+function assertionKey(assertion: AssertionRecord): string {
+  return JSON.stringify(plainAssertion(assertion));
 }
 
 function written<Item>({ added, changed }: ListDiff<Item>): readonly Item[] {
@@ -89,7 +89,7 @@ function namesOf(items: readonly { readonly name: string }[]): string[] {
   return items.map(({ name }) => name);
 }
 
-/** The domain after the change; rules that are the same twice may be there once. Pure. */
+/** The domain after the change; assertions that are the same twice may be there once. Pure. */
 export function applyDelta(before: DomainContent, delta: DomainDelta): DomainContent {
   return {
     ...delta.fields,
@@ -116,8 +116,9 @@ function changedLists<Item extends RoleRecord | GroupRecord>(
 function changedPolicies(before: readonly PolicyRecord[], { removedPolicies, policies }: DomainDelta): PolicyRecord[] {
   const known = new Map(before.map((policy) => [policyKey(policy), policy]));
   const changed = policies.map(({ policy, removed, added }) => {
-    const gone = new Set(removed.map(ruleKey));
-    const kept = known.get(policyKey(policy))?.assertions.filter((rule) => !gone.has(ruleKey(rule))) ?? [];
+    const gone = new Set(removed.map(assertionKey));
+    const kept =
+      known.get(policyKey(policy))?.assertions.filter((assertion) => !gone.has(assertionKey(assertion))) ?? [];
     return { ...policy, assertions: [...kept, ...added] };
   });
   return replaced(before, removedPolicies, changed, policyKey);

@@ -103,7 +103,7 @@ export function assertionShape(domain: string, assertion: AssertionRecord): Asse
   const { effect, action, resource, role } = assertion;
   const conditions = assertion.conditions && conditionsShape(assertion.conditions);
   if (conditions === undefined && assertion.conditions !== undefined) {
-    throw new ConflictError(`domain \`${domain}\` has rules with conditions that documents cannot say`);
+    throw new ConflictError(`domain \`${domain}\` has assertions with conditions that documents cannot express`);
   }
   const entity = resource.slice(domain.length + 1);
   const isPlain = resource.startsWith(`${domain}:`) && entity !== '' && !entity.includes(':');

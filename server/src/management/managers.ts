@@ -1,5 +1,5 @@
 import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
-import { type AuthorityRule, bearsAuthority } from '../access/authority.ts';
+import { type AuthorityAssertion, bearsAuthority } from '../access/authority.ts';
 import type { AssertionRecord, DomainContent } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
 import { RolePatterns } from '../roles/role-patterns.ts';
@@ -16,7 +16,7 @@ interface ManagersDeps {
 }
 
 /**
- * Whether a change touches who has authority: the roles that carry some, the rules that give it, the groups and the services in such
+ * Whether a change touches who has authority: the roles that carry some, the assertions that give it, the groups and the services in such
  * roles, whose keys are as good as their membership.
  */
 export async function changesManagers(
@@ -25,8 +25,8 @@ export async function changesManagers(
   { snapshot, reader }: ManagersDeps,
 ): Promise<boolean> {
   if (before.name === systemDomain) return true;
-  if (powerfulRules(before).join('\n') !== powerfulRules(after).join('\n')) return true;
-  // From here on the rules that give authority are the same before and after, and from the next line on the roles that have some.
+  if (powerfulAssertions(before).join('\n') !== powerfulAssertions(after).join('\n')) return true;
+  // From here on the assertions that give authority are the same before and after, and from the next line on the roles that have some.
   if (changedItems(before.roles, after.roles).some(powerIn(after))) return true;
   const inPower = membersInPower(after);
   for (const name of changedItems(before.groups, after.groups)) {
@@ -59,8 +59,9 @@ export function isMemberInPower(snapshot: Snapshot, name: DomainName, entries: R
   const domain = snapshot.domain(name);
   // Disabled: what its roles are good for is not known here, and it may be enabled again.
   if (domain === undefined) return true;
-  const rules = () => domain.policies.filter(({ active }) => active !== false).flatMap(({ assertions }) => assertions);
-  const isPowerful = powerBy(name, rules, true);
+  const assertions = () =>
+    domain.policies.filter(({ active }) => active !== false).flatMap(({ assertions }) => assertions);
+  const isPowerful = powerBy(name, assertions, true);
   const listed = snapshot.members.get(name);
   return (
     listed === undefined ||
@@ -77,14 +78,14 @@ function changedItems<Item extends { readonly name: string }>(
   return [...removed, ...added, ...changed.map((change) => change.after)].map(({ name }) => name);
 }
 
-type Rules = Pick<DomainContent, 'name' | 'policies'>;
+type Policies = Pick<DomainContent, 'name' | 'policies'>;
 
-function activeRules({ policies }: Rules): readonly AssertionRecord[] {
+function activeAssertions({ policies }: Policies): readonly AssertionRecord[] {
   return policies.filter(({ active }) => active).flatMap(({ assertions }) => assertions);
 }
 
-function powerfulRules(content: Rules): string[] {
-  return activeRules(content)
+function powerfulAssertions(content: Policies): string[] {
+  return activeAssertions(content)
     .filter(bearsAuthority)
     .map(({ effect, role, action, resource, conditions }) =>
       JSON.stringify([effect, role, action, resource, conditions]),
@@ -95,25 +96,25 @@ function powerfulRules(content: Rules): string[] {
 type IsPowerful = (role: DomainContent['roles'][number]['name']) => boolean;
 
 /**
- * Tells of the roles of a domain whether who holds them has authority by its rules. `beyond` is what is said of a role when the rules have
+ * Tells of the roles of a domain whether who holds them has authority by its assertions. `beyond` is what is said of a role when the rules have
  * too many wildcards to find out.
  */
-export function powerIn(content: Rules, beyond = true): IsPowerful {
-  return powerBy(content.name, () => activeRules(content), beyond);
+export function powerIn(content: Policies, beyond = true): IsPowerful {
+  return powerBy(content.name, () => activeAssertions(content), beyond);
 }
 
 function powerBy(
   domain: DomainName,
-  rules: () => readonly (AuthorityRule & { readonly role: string })[],
+  assertions: () => readonly (AuthorityAssertion & { readonly role: string })[],
   beyond: boolean,
 ): IsPowerful {
   let patterns: RolePatterns | undefined;
   return (role) => {
     if (role === adminRole || domain === systemDomain) return true;
     patterns ??= new RolePatterns(
-      rules()
+      assertions()
         .filter(bearsAuthority)
-        .map((rule) => rule.role),
+        .map(({ role }) => role),
     );
     return patterns.fits(fullRoleName(domain, role), beyond);
   };

@@ -8,7 +8,7 @@ import {
   type MembersDiff,
   plainAssertion,
 } from '../store/diff-domains.ts';
-import { describeRule } from './describe-rule.ts';
+import { describeAssertion } from './describe-assertion.ts';
 
 /** One thing that a change touches. */
 export interface ObjectChange {
@@ -73,6 +73,6 @@ function policyChanges({ policies }: DomainDiff): Omit<ObjectChange, 'domain'>[]
 function assertionChanges(policy: string, before: PolicyRecord, after: PolicyRecord): Omit<ObjectChange, 'domain'>[] {
   const keyOf = (assertion: PolicyRecord['assertions'][number]) => JSON.stringify(plainAssertion(assertion));
   const diff = diffLists(before.assertions, after.assertions, keyOf);
-  const nameOf = (rule: PolicyRecord['assertions'][number]) => `${policy}: ${describeRule(rule)}`;
+  const nameOf = (assertion: PolicyRecord['assertions'][number]) => `${policy}: ${describeAssertion(assertion)}`;
   return listed('assertion', { ...diff, changed: [] }, nameOf);
 }

@@ -80,7 +80,7 @@ export async function findPlantedKeys(
   const keysOf = await plantedKeys(entries, after, reader);
   // Nearly always.
   if (keysOf === undefined) return [];
-  const givesAuthority = authorityBy(await withRules(after, reader), reader);
+  const givesAuthority = authorityBy(await withAssertions(after, reader), reader);
   const faults: SafeguardFault[] = [];
   for (const [index, entry] of entries.entries()) {
     if (index % entriesAtOnce === 0) await yieldToOthers();
@@ -148,7 +148,7 @@ async function raisedEntries(
 }
 
 /** The domain with its policies, which a change of members may not have read. */
-async function withRules(after: DomainContent, reader: Reader): Promise<DomainContent> {
+async function withAssertions(after: DomainContent, reader: Reader): Promise<DomainContent> {
   if (after.policies.length > 0) return after;
   const stored = await reader.excerpt(after.name, { ...attributes, policies: true });
   return { ...after, policies: stored?.content.policies ?? [] };

@@ -82,7 +82,7 @@ export function mayView(
   return rights.some((right) => isDelegate(snapshot, { ...query, right }, now));
 }
 
-/** Whether all of a domain is visible to the caller, whatever its rules say of single objects. */
+/** Whether all of a domain is visible to the caller, whatever its assertions say of single objects. */
 function seesAll(snapshot: Snapshot, query: RightQuery, now: number): boolean {
   return isOperator(snapshot, query, now) || isOwner(snapshot, query, now);
 }
@@ -96,25 +96,25 @@ export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number)
 }
 
 /**
- * INVARIANT: a rule names the right. A tenant's `*` for its own resources hands out no management by accident; and it takes none away
- * from those to whom another rule gives it.
+ * INVARIANT: an assertion names the right. A tenant's `*` for its own resources hands out no management by accident; and it takes none away
+ * from those to whom another assertion gives it.
  */
 function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean {
   const { caller, right, domain, object } = query;
   const resource = `${domain}:${object}`;
-  // A DENY of any rule wins.
+  // Any DENY wins.
   if (isAllowed(snapshot, query, resource, now)?.granted !== true) return false;
   const own = snapshot.domain(domain);
   if (own === undefined) return false;
   const held = grantedRoles(snapshot, own, caller, now).map(({ name }) => fullRoleName(domain, name));
   const work = new Work();
-  const gives = (rule: WirePolicy['assertions'][number]) =>
-    rule.effect !== 'DENY' &&
-    rule.conditions === undefined &&
-    namesRight(rule.action) &&
-    matchesPattern(foldAscii(rule.action), right, work) &&
-    matchesPattern(foldAscii(rule.resource), resource, work) &&
-    held.some((role) => matchesPattern(foldAscii(rule.role), role, work));
+  const gives = (assertion: WirePolicy['assertions'][number]) =>
+    assertion.effect !== 'DENY' &&
+    assertion.conditions === undefined &&
+    namesRight(assertion.action) &&
+    matchesPattern(foldAscii(assertion.action), right, work) &&
+    matchesPattern(foldAscii(assertion.resource), resource, work) &&
+    held.some((role) => matchesPattern(foldAscii(assertion.role), role, work));
   try {
     return own.policies.some(({ active, assertions }) => active !== false && assertions.some(gives));
   } catch (error) {

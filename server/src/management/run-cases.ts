@@ -3,7 +3,7 @@ import { checkAccess } from '../access/check-access.ts';
 import { type DocumentProblem, UnknownDomainError } from '../errors.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { describeRule } from './describe-rule.ts';
+import { describeAssertion } from './describe-assertion.ts';
 import type { CaseFile, PolicyCase } from './documents/case-file.ts';
 
 /** A case whose answer is not the expected one. */
@@ -11,18 +11,18 @@ interface CaseFailure extends DocumentProblem {
   readonly note?: string;
   readonly expected: string;
   readonly decided: string;
-  /** What decided: the roles held and the rule that matched. */
+  /** What decided: the roles held and the assertion that matched. */
   readonly why: string;
 }
 
 interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];
-  /** The rules that decided a case, by `assertionKey`. */
+  /** The assertions that decided a case, by `assertionKey`. */
   readonly deciding: ReadonlySet<string>;
 }
 
-/** One rule of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of documents. */
+/** One assertion of an active policy: its place in the policy, from 1, is its id in a snapshot that was made of documents. */
 export function assertionKey(domain: string, policy: string, id: number): string {
   return `${domain}/${policy}/${id}`;
 }
@@ -109,7 +109,7 @@ function explain(snapshot: Snapshot, policyCase: PolicyCase, decision: Decision,
       ? subject.roles
       : grantedRoles(snapshot, domain, subject.principal, at).map((role) => role.name);
   const held = roles.length === 0 ? 'no role' : `roles ${roles.join(', ')}`;
-  const rule = decision.assertion;
-  if (rule === undefined) return `${held}; no rule matches`;
-  return `${held}; policy ${decision.policy ?? '?'}: ${describeRule(rule)}`;
+  const { assertion } = decision;
+  if (assertion === undefined) return `${held}; no assertion matches`;
+  return `${held}; policy ${decision.policy ?? '?'}: ${describeAssertion(assertion)}`;
 }

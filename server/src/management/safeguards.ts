@@ -26,7 +26,7 @@ export interface SafeguardOptions extends NameRules {
 
 /**
  * Refuses changes that hurt: wildcard members that were not asked for by name, the last administrator taken away, references to
- * what is not there or may not be seen, rules left without their role. Looks only at what is new: what was there before may stay.
+ * what is not there or may not be seen, assertions left without their role. Looks only at what is new: what was there before may stay.
  */
 export async function checkSafeguards(
   before: DomainContent | undefined,
@@ -65,7 +65,7 @@ async function checkReferences(
 
 /**
  * Who makes the group of another domain a member learns from then on who is in it, by asking about the role: it takes the right to look at
- * it. Asked before anything is said of whether the group exists. A trusted domain consents by its own rule `assume_role`.
+ * it. Asked before anything is said of whether the group exists. A trusted domain consents by its own assertion for `assume_role`.
  */
 function requireConsent({ domain, group }: Reference, own: DomainName, { sees }: SafeguardOptions): void {
   if (group === undefined || domain === own || sees(domain, group.slice(domain.length + 1))) return;
@@ -94,7 +94,7 @@ export function findFaults(
     ...administratorFaults(before, after, options.now),
     ...systemFaults(before, after),
     ...userServiceFaults(before, after),
-    ...ruleFaults(before, after),
+    ...assertionFaults(before, after),
     ...(options.removeMemberships === true ? [] : ownGroupFaults(before, after)),
   ];
 }
@@ -159,8 +159,8 @@ function userServiceFaults(before: DomainContent | undefined, after: DomainConte
     .map(({ name }) => ({ error: new ConflictError(text), path: ['services', name] }));
 }
 
-/** Every rule needs a role that it can speak of. */
-function ruleFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
+/** Every assertion needs a role that it can name. */
+function assertionFaults(before: DomainContent | undefined, after: DomainContent): SafeguardFault[] {
   const rolesAfter = new Set(after.roles.map(({ name }) => name));
   const losesRoles = before?.roles.some(({ name }) => !rolesAfter.has(name)) === true;
   const known = before === undefined ? [] : losesRoles ? orphans(before) : spokenOf(before);
@@ -174,7 +174,7 @@ function ruleFaults(before: DomainContent | undefined, after: DomainContent): Sa
   }));
 }
 
-/** What each policy speaks of, each role once: a policy may have tens of thousands of rules for it. */
+/** What each policy speaks of, each role once: a policy may have tens of thousands of assertions for it. */
 function spokenOf({ policies }: DomainContent) {
   return policies.flatMap(({ name, version, assertions }) =>
     [...new Set(assertions.map(({ role }) => role))].map((role) => ({

@@ -6,9 +6,9 @@ import { coveringEntries } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 import { wildcardsOf } from './affected-domains.ts';
-import { describeRule } from './describe-rule.ts';
+import { describeAssertion } from './describe-assertion.ts';
 
-/** What to look for: members, or rules that speak of a resource, an action or both; or everything of both kinds. */
+/** What to look for: members, or assertions that name a resource, an action or both; or everything of both kinds. */
 interface SearchQuery {
   /** A principal, group or pattern as it may stand in a role or group. */
   readonly member?: string;
@@ -22,7 +22,7 @@ interface SearchHit {
   readonly kind: 'role' | 'group' | 'assertion';
   /** The role or group, or the policy with its version. */
   readonly name: string;
-  /** The entry that fits, or the rule. */
+  /** The entry that fits, or the assertion. */
   readonly entry: string;
 }
 
@@ -32,7 +32,7 @@ export interface SearchDeps {
   readonly isVisible: (domain: DomainName) => boolean;
   /** Whether the members of a role or group may be seen. */
   readonly sees: (domain: DomainName, object: string) => boolean;
-  /** Told how many members and rules were compared, as the search goes on. */
+  /** Told how many members and assertions were compared, as the search goes on. */
   readonly looked: (rows: number) => void;
 }
 
@@ -42,7 +42,7 @@ export function keyOfHit({ domain, kind, name, entry }: SearchHit): string {
 }
 
 /**
- * Where a principal is a member, and which active rules speak of a resource or action; wildcards of either side count. At most `limit` hits
+ * Where a principal is a member, and which active assertions name a resource or action; wildcards of either side count. At most `limit` hits
  * of those whose keys come after `after`, sorted: domains behind them are not looked at, and others have their turn meanwhile.
  */
 export async function search(deps: SearchDeps, query: SearchQuery, after: string, limit: number): Promise<SearchHit[]> {
@@ -51,7 +51,7 @@ export async function search(deps: SearchDeps, query: SearchQuery, after: string
   return await runInSlices(hitsInSteps(deps, query, { member, named: new Set(named) }, { after, limit }));
 }
 
-function speaksOfRules({ resource, action }: SearchQuery): boolean {
+function searchesAssertions({ resource, action }: SearchQuery): boolean {
   return resource !== undefined || action !== undefined;
 }
 
@@ -69,12 +69,12 @@ function* hitsInSteps(
 ): Steps<SearchHit[]> {
   const { snapshot, isVisible } = deps;
   const hits: SearchHit[] = [];
-  for (const [domain, prefix] of sortedDomains(speaksOfRules(query) ? snapshot.domains.keys() : named)) {
+  for (const [domain, prefix] of sortedDomains(searchesAssertions(query) ? snapshot.domains.keys() : named)) {
     yield;
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
     const shown = named.has(domain) ? yield* shownHits(deps, domain, member ?? '') : [];
-    const rules = yield* ruleHits(deps, domain, query);
-    for (const hit of yield* behind(page.after, [...shown, ...rules])) hits.push(hit);
+    const assertions = yield* assertionHits(deps, domain, query);
+    for (const hit of yield* behind(page.after, [...shown, ...assertions])) hits.push(hit);
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
   }
   return hits;
@@ -135,28 +135,28 @@ function* memberHits({ snapshot, looked }: SearchDeps, domain: DomainName, membe
   return hits;
 }
 
-/** None when no rules are looked for. */
-function* ruleHits({ snapshot, looked }: SearchDeps, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
-  if (!speaksOfRules(query)) return [];
+/** None when no assertions are looked for. */
+function* assertionHits({ snapshot, looked }: SearchDeps, domain: DomainName, query: SearchQuery): Steps<SearchHit[]> {
+  if (!searchesAssertions(query)) return [];
   const fits = speaksOf(domain, query);
   const hits: SearchHit[] = [];
   const active = snapshot.domain(domain)?.policies.filter((policy) => policy.active !== false) ?? [];
   for (const { name, assertions } of active) {
     looked(assertions.length);
-    for (const rule of assertions) {
+    for (const assertion of assertions) {
       // A pattern may cost as much as a hundred plain texts.
       yield;
-      if (fits(rule)) hits.push({ domain, kind: 'assertion', name, entry: describeRule(rule) });
+      if (fits(assertion)) hits.push({ domain, kind: 'assertion', name, entry: describeAssertion(assertion) });
     }
   }
   return hits;
 }
 
-/** Whether a rule of the domain speaks of what is looked for. */
+/** Whether an assertion of the domain names what is looked for. */
 function speaksOf(domain: DomainName, { resource, action }: SearchQuery) {
   const wanted = resource === undefined ? undefined : foldAscii(resource);
   const full = wanted === undefined || wanted.includes(':') ? wanted : `${domain}:${wanted}`;
-  return (rule: { readonly resource: string; readonly action: string }) =>
-    (full === undefined || matchesPattern(foldAscii(rule.resource), full)) &&
-    (action === undefined || matchesPattern(foldAscii(rule.action), foldAscii(action)));
+  return (assertion: { readonly resource: string; readonly action: string }) =>
+    (full === undefined || matchesPattern(foldAscii(assertion.resource), full)) &&
+    (action === undefined || matchesPattern(foldAscii(assertion.action), foldAscii(action)));
 }

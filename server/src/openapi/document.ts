@@ -131,12 +131,12 @@ type Direction = 'input' | 'output';
 /** Schemas that stand once in the document and are referred to. */
 const named: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [resourceError, 'ResourceError'],
-  [assertionSchema, 'Rule'],
+  [assertionSchema, 'Assertion'],
   [conditionSchema, 'Condition'],
   [conditionsSchema, 'Conditions'],
   [shapes.valueSet, 'ContextValues'],
   [memberSchema, 'Member'],
-  [policySchema, 'PolicyRules'],
+  [policySchema, 'PolicyAssertions'],
   [shapes.domainShape, 'Domain'],
   [shapes.quotasShape, 'Quotas'],
   [shapes.roleShape, 'Role'],
@@ -146,7 +146,7 @@ const named: ReadonlyMap<unknown, string> = new Map<unknown, string>([
   [shapes.changeShape, 'Change'],
   [shapes.objectChangeShape, 'ObjectChange'],
   [shapes.previewShape, 'Preview'],
-  [shapes.shownRule, 'ShownRule'],
+  [shapes.shownAssertion, 'ShownAssertion'],
   [identityShape, 'Identity'],
 ]);
 

@@ -96,7 +96,7 @@ function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): 
 
 const policy = `${domain}/policies/{name}`;
 const version = `${policy}/versions/{version}`;
-const rules = z.array(assertionSchema);
+const assertions = z.array(assertionSchema);
 const policies: readonly Operation[] = [
   list(`${domain}/policies`, 'Lists the policies of the domain', z.string()),
   read(policy, 'A policy with all its versions', shapes.policyShape),
@@ -107,12 +107,12 @@ const policies: readonly Operation[] = [
     view: shapes.policyShape,
   }),
   write('put', version, 'Makes or replaces a version; a new one is not active', {
-    body: rules,
+    body: assertions,
     view: shapes.policyShape,
   }),
   remove(version, 'Deletes a version that is not the active one', shapes.policyShape),
-  write('post', `${version}/assertions`, 'Adds a rule', { body: assertionSchema, view: shapes.policyShape }),
-  remove(`${version}/assertions/{id}`, 'Takes a rule away', shapes.policyShape),
+  write('post', `${version}/assertions`, 'Adds an assertion', { body: assertionSchema, view: shapes.policyShape }),
+  remove(`${version}/assertions/{id}`, 'Removes an assertion', shapes.policyShape),
   list(`${policy}/changes`, 'What was changed in a policy, newest first', shapes.objectChangeShape),
 ];
 

@@ -35,13 +35,13 @@ export const keyShape = z.strictObject({
   /** Somebody registered it who was no administrator of the domain. */
   delegated: z.literal(true).optional(),
 });
-/** A rule with the id by which it is taken away. */
-export const shownRule = assertionSchema.extend({ id: z.int() });
+/** An assertion with the id by which it is removed. */
+export const shownAssertion = assertionSchema.extend({ id: z.int() });
 export const policyShape = z.strictObject({
   name,
   ...schemasOf(recordFields.policy),
   active: z.string().nullable(),
-  versions: z.record(z.string(), z.array(shownRule)),
+  versions: z.record(z.string(), z.array(shownAssertion)),
 });
 
 const change = {

@@ -30,7 +30,7 @@ export function* compileDomainInSteps(
   epoch: number,
   { sameRules, last }: Known = {},
 ): Steps<DomainSnapshot> {
-  const rules = sameRules === undefined ? yield* compileRules(record, epoch, last) : rulesOf(sameRules);
+  const compiled = sameRules === undefined ? yield* compilePolicies(record, epoch, last) : policiesOf(sameRules);
   return {
     name: record.name,
     policyVersion: record.policyVersion,
@@ -38,7 +38,7 @@ export function* compileDomainInSteps(
     roles: new Map(record.roles.map((role) => [role.name, roleSnapshot(role)])),
     ...(record.dnsForm !== undefined && { dnsForm: record.dnsForm }),
     credentialsFrom: record.credentialsFrom ?? 0,
-    ...rules,
+    ...compiled,
     limits: record.limits,
     accounts: record.accounts,
     assumable: assumableRoles(record, rules.policies),
@@ -46,13 +46,13 @@ export function* compileDomainInSteps(
   };
 }
 
-type Rules = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
+type CompiledPolicies = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
-function rulesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): Rules {
+function policiesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): CompiledPolicies {
   return { services, policies, policy, ...(foreignPolicy !== undefined && { foreignPolicy }) };
 }
 
-function* compileRules(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<Rules> {
+function* compilePolicies(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<CompiledPolicies> {
   const foreignPolicy = yield* compileForeign(record, last);
   return {
     services: yield* serviceSnapshots(record),
@@ -98,13 +98,13 @@ function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
   };
 }
 
-/** Whether the rule is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
+/** Whether the assertion is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
 function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
   const colon = assertion.resource.indexOf(':');
   return colon >= 0 && foldAscii(assertion.resource.slice(0, colon)) !== domain.name;
 }
 
-/** Exactly what a bundle of this domain compiles to on a provider host, rules about other domains included: they never match. */
+/** Exactly what a bundle of this domain compiles to on a provider host, assertions about other domains included: they never match. */
 function compileOwn(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
   const revision = { epoch, version: record.policyVersion };
@@ -119,7 +119,10 @@ function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overr
 function* compileForeign(record: DomainRecord, last?: DomainSnapshot): Steps<DomainPolicy | undefined> {
   const policies = record.policies.filter((policy) => policy.active);
   const foreign = policies
-    .map(({ name, assertions }) => ({ name, assertions: assertions.filter((rule) => isForeign(record, rule)) }))
+    .map(({ name, assertions }) => ({
+      name,
+      assertions: assertions.filter((assertion) => isForeign(record, assertion)),
+    }))
     .filter(({ assertions }) => assertions.length > 0);
   return foreign.length === 0
     ? undefined

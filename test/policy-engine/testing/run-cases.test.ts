@@ -62,7 +62,7 @@ test('cases that fail say why, and the rules that decided nothing are named', (t
         expected: 'allow',
         decided: 'DENY_NO_MATCH',
         message:
-          'case 4 (guests do): the caller with roles guest: read movie: expected allow, decided DENY_NO_MATCH; no rule matches',
+          'case 4 (guests do): the caller with roles guest: read movie: expected allow, decided DENY_NO_MATCH; no assertion matches',
       },
       {
         index: 4,
@@ -78,7 +78,7 @@ test('cases that fail say why, and the rules that decided nothing are named', (t
         expected: 'deny',
         decided: 'DENY_DOMAIN_MISMATCH',
         message:
-          'case 6 (a slip of the pen): the caller with roles reader: read media:movie: expected deny, decided DENY_DOMAIN_MISMATCH; no rule matches',
+          'case 6 (a slip of the pen): the caller with roles reader: read media:movie: expected deny, decided DENY_DOMAIN_MISMATCH; no assertion matches',
       },
       {
         index: 6,
@@ -86,7 +86,7 @@ test('cases that fail say why, and the rules that decided nothing are named', (t
         expected: 'deny',
         decided: 'DENY_DOMAIN_NOT_FOUND',
         message:
-          'case 7 (no such domain): the caller with roles reader: read movie: expected deny, decided DENY_DOMAIN_NOT_FOUND; no rule matches',
+          'case 7 (no such domain): the caller with roles reader: read movie: expected deny, decided DENY_DOMAIN_NOT_FOUND; no assertion matches',
       },
     ],
     skipped: [7],

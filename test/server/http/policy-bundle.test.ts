@@ -271,7 +271,10 @@ test('profile athenz refuses a domain with conditions where its readers ignore t
   t.is(signed.status, 200);
   const conditions = { conditionsList: [{ conditionsMap: { instances: { operator: 'EQUALS', value: 'h1' } } }] };
   await server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', 'read', 'movie', conditions]] } });
-  const refused = { code: 409, message: 'a rule of the domain has conditions, which readers of this form ignore' };
+  const refused = {
+    code: 409,
+    message: 'an assertion of the domain has conditions, which readers of this form ignore',
+  };
   for (const [body, tag] of [
     [{}, ''],
     [{ signatureP1363Format: true }, ''],

@@ -202,12 +202,12 @@ test('a failing case stops everything, and says why', async (t) => {
   const files = { 'catalog.yaml': catalog, 'media.yaml': media, 'catalog.cases.yaml': cases };
   const rule = 'policy movies: ALLOW read on catalog:movie for catalog:role.reader';
   t.deepEqual(await refused(t, store, apply(files)), [
-    'catalog.cases.yaml:3:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)',
-    'catalog.cases.yaml:4:3: [2]: media.studio read catalog:movie: expected ALLOW, decided DENY_NO_MATCH (no role; no rule matches)',
+    'catalog.cases.yaml:3:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no assertion matches)',
+    'catalog.cases.yaml:4:3: [2]: media.studio read catalog:movie: expected ALLOW, decided DENY_NO_MATCH (no role; no assertion matches)',
     `catalog.cases.yaml:5:3: [3]: media.player read catalog:movie: expected deny, decided ALLOW (roles reader; ${rule})`,
     `catalog.cases.yaml:6:3: [4]: [reader] read catalog:movie: expected DENY, decided ALLOW (roles reader; ${rule})`,
     'catalog.cases.yaml:7:3: [5]: media.player read nowhere:movie: expected deny, decided DENY_DOMAIN_NOT_FOUND (domain `nowhere` does not exist or is disabled)',
-    'catalog.cases.yaml:9:3: [7]: media.player read other:movie: expected deny, decided DENY_DOMAIN_MISMATCH (roles reader; no rule matches)',
+    'catalog.cases.yaml:9:3: [7]: media.player read other:movie: expected deny, decided DENY_DOMAIN_MISMATCH (roles reader; no assertion matches)',
   ]);
 });
 

@@ -87,7 +87,7 @@ test('apply refuses when policy tests fail, says that nothing was applied, and w
   const [first, second] = [2, 3].map(
     (line) =>
       `docs/catalog.cases.yaml:${line}:3: [${line - 1}]: media.player write catalog:movie: ` +
-      'expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)',
+      'expected allow, decided DENY_NO_MATCH (roles reader; no assertion matches)',
   );
   const err = `signet: nothing was applied, failing policy tests: 2\n${first}\n  oh\\u000ano\n${second}\n  oh\n`;
   t.deepEqual(await run('apply', 'docs'), { status: 1, out: '', err });
@@ -126,7 +126,7 @@ test('test: one fails', async (t) => {
   write('catalog.yaml', catalog);
   write('catalog.cases.yaml', good + bad);
   const line =
-    'docs/catalog.cases.yaml:2:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no rule matches)';
+    'docs/catalog.cases.yaml:2:3: [1]: media.player write catalog:movie: expected allow, decided DENY_NO_MATCH (roles reader; no assertion matches)';
   t.deepEqual(await run('test', 'docs'), { status: 1, out: `${line}\n  oh\n1 passed, 1 failed\n`, err: '' });
   const { status, out } = await run('test', 'docs', '--json');
   t.is(status, 1);

@@ -147,7 +147,7 @@ const refused: readonly (readonly [note: string, rule: string, problem: string])
   [
     'assume_role under a condition',
     '{ action: Assume_Role, resource: role.r, role: r, caseSensitive: true, conditions: [{ instances: a }] }',
-    'd.yaml:6:78: policies.p[0].conditions: a rule for `assume_role` cannot have any: the server decides it, and is not a host',
+    'd.yaml:6:78: policies.p[0].conditions: an assertion for `assume_role` cannot have any: the server decides it, and is not a host',
   ],
 ];
 const withOperator = (operator: string, value: string) =>

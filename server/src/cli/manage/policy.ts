@@ -15,7 +15,7 @@ import {
 } from './commands.ts';
 import { ManagementRefusedError, manage, textOf } from './management-client.ts';
 
-interface RuleOptions extends WriteOptions {
+interface AssertionOptions extends WriteOptions {
   readonly effect: string;
   readonly action: string;
   readonly resource: string;
@@ -70,13 +70,13 @@ export function policyCommand(): Command {
         action((domain: string, name: string, o: ReadOptions) => listChanges(o, [...all(domain), name])),
       ),
     );
-  return addVersionCommands(addRuleCommands(command));
+  return addVersionCommands(addAssertionCommands(command));
 }
 
-function addRuleCommands(command: Command): Command {
+function addAssertionCommands(command: Command): Command {
   return command
     .addCommand(
-      one(writer('add', 'add a rule to the active version, and make the policy where there is none'))
+      one(writer('add', 'add an assertion to the active version, and make the policy where there is none'))
         .addOption(new Option('--effect <effect>', 'what it does').choices(['allow', 'deny']).default('allow'))
         .requiredOption('--action <action>', 'an action, or a pattern')
         .requiredOption('--resource <resource>', 'an entity of the domain, or a pattern')
@@ -88,10 +88,10 @@ function addRuleCommands(command: Command): Command {
         )
         .option('--case-sensitive', 'keep action and resource in the case given')
         .option('--policy-version <version>', 'add it to this version')
-        .action(action(addRule)),
+        .action(action(addAssertion)),
     )
     .addCommand(
-      one(writer('remove', 'take a rule away by its id'))
+      one(writer('remove', 'remove an assertion by its id'))
         .argument('<version>')
         .argument('<id>')
         .action(
@@ -106,7 +106,12 @@ function addRuleCommands(command: Command): Command {
 function addVersionCommands(command: Command): Command {
   return command
     .addCommand(
-      one(writer('put-version', 'make one version the rules of a file (`-`: standard input); a new one is not active'))
+      one(
+        writer(
+          'put-version',
+          'make one version the assertions of a file (`-`: standard input); a new one is not active',
+        ),
+      )
         .argument('<version>')
         .argument('<file>')
         .action(
@@ -155,14 +160,14 @@ function addCondition(text: string, known: ConditionOptions = {}): ConditionOpti
   return { ...known, [key]: operator === undefined ? value : { operator: operator.toUpperCase(), value } };
 }
 
-async function addRule(domain: string, name: string, options: RuleOptions): Promise<void> {
+async function addAssertion(domain: string, name: string, options: AssertionOptions): Promise<void> {
   const { effect, resource, role, condition, caseSensitive, policyVersion } = options;
   const conditions = condition === undefined ? undefined : [condition];
-  const rule = given({ effect, action: options.action, resource, role, conditions, caseSensitive });
+  const assertion = given({ effect, action: options.action, resource, role, conditions, caseSensitive });
   const path = ['domains', domain, 'policies', name];
   const version = policyVersion ?? (await activeVersion(options, path));
-  if (version === undefined) await write(options, { method: 'PUT', path, body: [rule] });
-  else await write(options, { method: 'POST', path: [...path, 'versions', version, 'assertions'], body: rule });
+  if (version === undefined) await write(options, { method: 'PUT', path, body: [assertion] });
+  else await write(options, { method: 'POST', path: [...path, 'versions', version, 'assertions'], body: assertion });
 }
 
 /** Undefined when there is no such policy; version `0` where none is active. */

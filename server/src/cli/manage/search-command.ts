@@ -15,7 +15,7 @@ interface ReviewOptions extends ReadOptions {
 
 /** `signet search`: where is this principal, who speaks of this resource or action? */
 export function searchCommand(): Command {
-  return reader('search', 'find where a principal is a member, or which rules speak of a resource or action')
+  return reader('search', 'find where a principal is a member, or which assertions name a resource or action')
     .option('--member <name>', 'a principal, group or pattern')
     .option('--resource <resource>', 'domain:entity, or an entity of any domain')
     .option('--action <action>', 'e.g. read')

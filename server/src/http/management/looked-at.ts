@@ -10,8 +10,8 @@ export function lookedAt(ctx: RouteContext, what: 'row' | 'viewDecision', count 
 /** The rows of a domain that are read with it. */
 export function rowsOf({ roles, groups, policies, services }: DomainRecord): number {
   const lists = [...roles, ...groups].reduce((sum, { members }) => sum + 1 + members.length, 0);
-  const rules = policies.reduce((sum, { assertions }) => sum + 1 + assertions.length, 0);
-  return lists + rules + services.length;
+  const assertionCount = policies.reduce((sum, { assertions }) => sum + 1 + assertions.length, 0);
+  return lists + assertionCount + services.length;
 }
 
 /** The same records, and the caller pays for what of each is shown. */

@@ -76,8 +76,8 @@ async function answerBundle(ctx: RouteContext, bundle: PublishedBundle, conditio
   answerJson(ctx, issued.json);
 }
 
-/** To a reader that ignores conditions, a rule would count everywhere. */
+/** To a reader that ignores conditions, an assertion would count everywhere. */
 function refuseConditions(bundle: Pick<PublishedBundle, 'hasConditions'>): void {
   if (!bundle.hasConditions()) return;
-  throw new ConflictError('a rule of the domain has conditions, which readers of this form ignore');
+  throw new ConflictError('an assertion of the domain has conditions, which readers of this form ignore');
 }

@@ -87,7 +87,7 @@ function readAssertion(
   if (conditions !== undefined && isAssumeRole(action)) {
     reader.complain(
       [...path, 'conditions'],
-      'a rule for `assume_role` cannot have any: the server decides it, and is not a host',
+      'an assertion for `assume_role` cannot have any: the server decides it, and is not a host',
     );
   }
   return {

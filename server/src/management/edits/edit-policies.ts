@@ -177,7 +177,7 @@ export function deleteAssertion(path: PolicyPath, version: string, id: number): 
     const target = stored.find((policy) => policy.version === version);
     const assertions = target?.assertions.filter((assertion) => assertion.id !== id);
     if (target === undefined || assertions === undefined || assertions.length === target.assertions.length) {
-      throw new NotFoundError(`policy \`${path.name}\` has no such rule`);
+      throw new NotFoundError(`policy \`${path.name}\` has no such assertion`);
     }
     return withVersions(content, path, swap(stored, target, { ...target, assertions }));
   });

@@ -1,7 +1,7 @@
 import { conditionOperators, operatorRules } from '@signet/policy-engine/policy';
 import type { WireConditions } from '@signet/policy-engine/wire';
 
-interface Rule {
+interface DescribedAssertion {
   readonly effect?: string | undefined;
   readonly action: string;
   readonly resource: string;
@@ -9,8 +9,14 @@ interface Rule {
   readonly conditions?: WireConditions | undefined;
 }
 
-/** A rule in words: `ALLOW read on catalog:movie for catalog:role.reader where instances is h1,h2`. */
-export function describeRule({ effect = 'ALLOW', action, resource, role, conditions }: Rule): string {
+/** An assertion in words: `ALLOW read on catalog:movie for catalog:role.reader where instances is h1,h2`. */
+export function describeAssertion({
+  effect = 'ALLOW',
+  action,
+  resource,
+  role,
+  conditions,
+}: DescribedAssertion): string {
   return `${effect} ${action} on ${resource} for ${role}${describeConditions(conditions)}`;
 }
 
