@@ -67,7 +67,7 @@ function operations(store: Store, serials: string[]): Operations {
     refreshed: async (turn) => {
       const index = indexOf(turn);
       const presented = serials[index] ?? '';
-      await store.instances.standing(keyOf(index), presented);
+      await store.instances.statusOf(keyOf(index), presented);
       const given = await give(store, index);
       await store.instances.rotate(keyOf(index), { serial: presented, at: epochSeconds(systemClock) }, given);
       serials[index] = given.serial;

@@ -73,7 +73,7 @@ function fleetOf(store: Store, deps: IssueDeps, pem: string) {
     },
     refresh: async () => {
       const instance = next();
-      await store.instances.standing(instance.key, instance.presented);
+      await store.instances.statusOf(instance.key, instance.presented);
       const signed = await issue(deps, pem);
       const at = epochSeconds(systemClock);
       const rotation = await store.instances.rotate(instance.key, { serial: instance.presented, at }, signed);

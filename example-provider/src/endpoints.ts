@@ -1,14 +1,14 @@
+import type { RequiredAccess } from '@signet/policy-engine/http';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { Middleware } from 'koa';
 import { type Catalogue, type Entity, entities } from './catalogue.ts';
 import { readJsonObject } from './json-body.ts';
-import type { Need } from './require-access/need.ts';
 
 /** One middleware a pattern: what it needs to let a request pass is said for each endpoint. */
 interface Patterns {
-  readonly local: (need: Need) => Middleware;
-  readonly centralToken: (need: Need) => Middleware;
-  readonly centralCertificate: (need: Need) => Middleware;
+  readonly local: (required: RequiredAccess) => Middleware;
+  readonly centralToken: (required: RequiredAccess) => Middleware;
+  readonly centralCertificate: (required: RequiredAccess) => Middleware;
 }
 
 export interface Endpoint {
@@ -22,7 +22,7 @@ export interface Endpoint {
 
 /** Every entity under every pattern: reading needs `read`, writing needs `write`. */
 export function protectedEndpoints(domain: DomainName, patterns: Patterns, catalogue: Catalogue): Endpoint[] {
-  const prefixes: readonly [string, (need: Need) => Middleware][] = [
+  const prefixes: readonly [string, (required: RequiredAccess) => Middleware][] = [
     ['', patterns.local],
     ['/local', patterns.local],
     ['/central-token', patterns.centralToken],

@@ -8,7 +8,7 @@ import {
   explanation,
 } from './engine/explanation.ts';
 import { checkOpenOptions } from './engine/open-options.ts';
-import { type AskedAccess, decideInSet, type LoadedDomain, type PolicySet } from './engine/policy-set.ts';
+import { decideInSet, type LoadedDomain, type PolicySet, type RequestedAccess } from './engine/policy-set.ts';
 import { type Holder, recordOf } from './engine/record-of.ts';
 import type {
   DecideRequest,
@@ -276,7 +276,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   }
 
   /** Decides for roles that a credential names: it counts only where this service serves its domain. */
-  #decideHeld(holder: Holder, asked: AskedAccess, now: number): Decision {
+  #decideHeld(holder: Holder, asked: RequestedAccess, now: number): Decision {
     const refusal = this.#served.refusal(holder.domain, asked.resource);
     if (refusal !== undefined) return bareDecision(refusal);
     return decideInSet(this.#set, holder, asked, now);
@@ -310,7 +310,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 }
 
 /** Read once and before anything is decided: what is checked is what is decided, also of an object whose parts are computed. */
-function askedOf({ action, resource, context }: AskedAccess): AskedAccess {
+function askedOf({ action, resource, context }: RequestedAccess): RequestedAccess {
   return { action, resource, context };
 }
 

@@ -32,7 +32,7 @@ for (const [phrase, instead] of words) {
     const found = files.flatMap((file) =>
       readFileSync(join(top, file), 'utf8')
         .split('\n')
-        .flatMap((line, index) => (phrase.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+        .flatMap((line, index) => (new RegExp(phrase, 'i').test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
     );
     t.deepEqual(found, []);
   });

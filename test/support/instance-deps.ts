@@ -61,7 +61,7 @@ export interface DepsSketch {
   readonly later?: Snapshot | undefined;
   /** What is recorded of the presented certificate. */
   readonly row?: object | undefined;
-  readonly standing?: InstanceStatus | undefined;
+  readonly status?: InstanceStatus | undefined;
   readonly rotation?: string;
   readonly attested?: Partial<Attested>;
   /** Whether the provider can be asked, in the first snapshot and in the later one. */
@@ -70,7 +70,7 @@ export interface DepsSketch {
 
 /** The dependencies, and what happened to them in order. */
 export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps; readonly done: string[] } {
-  const { snapshot, later = snapshot, standing, rotation = 'moved', providers = [true, true] } = sketch;
+  const { snapshot, later = snapshot, status, rotation = 'moved', providers = [true, true] } = sketch;
   const done: string[] = [];
   const attested = { ...plainlyAttested, ...sketch.attested };
   const provider = {
@@ -99,7 +99,7 @@ export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps;
       },
     },
     instances: {
-      standing: async () => standing,
+      statusOf: async () => status,
       rotate: async (
         _key: unknown,
         _presented: unknown,

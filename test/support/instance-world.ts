@@ -1,4 +1,4 @@
-import { type AskedName, ecPair, type Pair, requestPem } from './requests.ts';
+import { ecPair, type Pair, type RequestedName, requestPem } from './requests.ts';
 import type { Answer, Caller, CallerOptions, CallOptions, Ending, TestServer } from './start-server.ts';
 import { caller, startServer, type TestServerOptions } from './start-server.ts';
 
@@ -69,7 +69,7 @@ export function json(value: unknown, method = 'POST'): CallOptions {
 }
 
 /** The names of an instance of `media.player`. */
-export function instanceNames(id: string): AskedName[] {
+export function instanceNames(id: string): RequestedName[] {
   return [
     ['uri', 'spiffe://signet.test/ns/default/sa/media.player'],
     ['dns', `${id}.instanceid.signet.test`],

@@ -13,13 +13,13 @@ export function ecPair(namedCurve = 'P-256'): Pair {
 
 const names = { dns: 0x82, uri: 0x86, email: 0x81, ip: 0x87, directory: 0xa4 } as const;
 
-export type AskedName = readonly [kind: keyof typeof names, value: string | Buffer];
+export type RequestedName = readonly [kind: keyof typeof names, value: string | Buffer];
 
 export interface RequestShape {
   readonly commonNames?: readonly string[];
   /** Relative names that follow the common names. */
   readonly moreSubject?: readonly Buffer[];
-  readonly altNames?: readonly AskedName[];
+  readonly altNames?: readonly RequestedName[];
   /** Extensions that follow the alternative names. */
   readonly moreExtensions?: readonly Buffer[];
   /** Attributes that follow the extension request. */
@@ -36,7 +36,7 @@ export function commonName(text: string): Buffer {
   return set(sequence(oid('2.5.4.3'), utf8String(text)));
 }
 
-function altNamesExtension(asked: readonly AskedName[]): Buffer {
+function altNamesExtension(asked: readonly RequestedName[]): Buffer {
   const list = asked.map(([kind, value]) =>
     element(names[kind], typeof value === 'string' ? Buffer.from(value) : value),
   );

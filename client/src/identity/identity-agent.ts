@@ -4,7 +4,7 @@ import { SignetClientError } from '../errors.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
 import { httpTransport, type IdentityTransport } from './identity-transport.ts';
 import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
-import { hasCome, identityLife, later, type Moment, retryDelay, standing } from './renewal.ts';
+import { certificateState, hasCome, identityLife, later, type Moment, retryDelay } from './renewal.ts';
 
 /** Options of `openIdentityAgent`. */
 export interface IdentityAgentOptions {
@@ -113,7 +113,7 @@ class Agent implements IdentityAgent {
   }): Promise<IdentityOutcome> {
     await this.#load();
     const [known, now] = [this.#known, this.#now()];
-    const due = known && standing(known, now);
+    const due = known && certificateState(known, now);
     const isPausing = this.#failures > 0 && !hasCome(this.#retryAt, now);
     if (known !== undefined && !force && (due === 'fresh' || isPausing)) {
       return { kind: 'current', notAfter: known.notAfter, nextAt: this.#nextAt(known, now) };

@@ -24,7 +24,7 @@ const passing: ReadonlySet<SignetClientErrorCode> = new Set(['unreachable', 'tim
 
 /**
  * Asks one server after the other until one answers; fails as the first one did, which is the one that is preferred. Throws
- * `invalid-argument` for a `serverIdentity` that is none.
+ * `invalid-argument` for a `serverIdentity` that is not a name.
  */
 export function httpTransport(options: HttpTransportOptions): IdentityTransport {
   const { baseUrls, instance, timeoutMs = 30_000 } = options;

@@ -73,10 +73,10 @@ export function hasCome(moment: Moment, now: Moment): boolean {
 }
 
 /**
- * How a certificate stands now. One that has expired on both clocks is shown to the server all the same, which knows better: the wall's
+ * Whether a certificate is fresh, due for renewal or ended. One that has expired on both clocks is shown to the server all the same, which knows better: the wall's
  * may be set wrong, and after a restart the other one follows it.
  */
-export function standing(
+export function certificateState(
   known: { readonly renewAt: Moment; readonly endsAt: Moment },
   now: Moment,
 ): 'fresh' | 'due' | 'ended' {

@@ -1,8 +1,8 @@
+import type { RequiredAccess } from '@signet/policy-engine/http';
 import { AccessRefusedError } from '../http-error.ts';
-import type { Need } from './need.ts';
 
 /** What the centralized patterns ask the token server: `GET /access/{action}`. */
-export interface AccessQuestion extends Need {
+export interface AccessQuestion extends RequiredAccess {
   /** Who is asked about, when it is not the bearer of `principalToken`. */
   readonly principal?: string;
   /** Thumbprint of the certificate that named `principal`: a revoked one is then answered as one. */

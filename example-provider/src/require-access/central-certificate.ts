@@ -1,9 +1,9 @@
+import type { RequiredAccess } from '@signet/policy-engine/http';
 import { certificateThumbprint } from '@signet/policy-engine/token';
 import type { Middleware } from 'koa';
 import type { CertificateReader } from '../client-certificate.ts';
 import { AccessRefusedError } from '../http-error.ts';
 import { type AskServer, requireGrant } from './ask-server.ts';
-import type { Need } from './need.ts';
 
 /**
  * The centralized pattern with a certificate: the caller sends nothing but its certificate, and the token server is asked about the
@@ -12,13 +12,13 @@ import type { Need } from './need.ts';
 export function centralCertificate(deps: {
   ask: AskServer;
   certificateOf: CertificateReader;
-}): (need: Need) => Middleware {
-  return (need) => async (ctx, next) => {
+}): (required: RequiredAccess) => Middleware {
+  return (required) => async (ctx, next) => {
     const { principal, certificate } = deps.certificateOf(ctx.req) ?? {};
     if (principal === undefined || certificate === undefined) {
       throw new AccessRefusedError({ reason: 'no certificate', message: 'a service certificate is required' });
     }
-    await requireGrant(deps.ask, { ...need, principal, thumbprint: certificateThumbprint(certificate.raw) });
+    await requireGrant(deps.ask, { ...required, principal, thumbprint: certificateThumbprint(certificate.raw) });
     await next();
   };
 }

@@ -1,19 +1,19 @@
+import type { RequiredAccess } from '@signet/policy-engine/http';
 import type { Middleware } from 'koa';
 import { AccessRefusedError } from '../http-error.ts';
 import { type AskServer, requireGrant } from './ask-server.ts';
-import type { Need } from './need.ts';
 
 /**
  * The centralized pattern with a principal token: the caller sends `Svc-Principal-Auth`, a token that it signed with its own key, and
  * the token server, asked with it, says whether its bearer may do this. Slow (a request for a request): for control planes.
  */
-export function centralToken(deps: { ask: AskServer }): (need: Need) => Middleware {
-  return (need) => async (ctx, next) => {
+export function centralToken(deps: { ask: AskServer }): (required: RequiredAccess) => Middleware {
+  return (required) => async (ctx, next) => {
     const [principalToken, ...others] = ctx.req.headersDistinct['svc-principal-auth'] ?? [];
     if (principalToken === undefined || principalToken === '' || others.length > 0) {
       throw new AccessRefusedError({ reason: 'no principal token', message: 'one principal token is required' });
     }
-    await requireGrant(deps.ask, { ...need, principalToken });
+    await requireGrant(deps.ask, { ...required, principalToken });
     await next();
   };
 }

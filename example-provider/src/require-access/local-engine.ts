@@ -1,12 +1,12 @@
 import type { IncomingMessage } from 'node:http';
 import type { PolicyEngine } from '@signet/policy-engine';
+import type { RequiredAccess } from '@signet/policy-engine/http';
 import type { Status } from '@signet/policy-engine/policy';
 import type { Middleware } from 'koa';
 import type { CertificateReader } from '../client-certificate.ts';
 import { AccessRefusedError } from '../http-error.ts';
-import type { Need } from './need.ts';
 
-/** Statuses that speak of the token and not of the policy: with a new token the request may succeed. */
+/** Statuses that concern the token and not the policy: with a new token the request may succeed. */
 const tokenFaults: ReadonlySet<Status> = new Set<Status>([
   'DENY_TOKEN_INVALID',
   'DENY_TOKEN_EXPIRED',
@@ -24,7 +24,7 @@ const tokenFaults: ReadonlySet<Status> = new Set<Status>([
 export function localEngine(deps: {
   engine: Pick<PolicyEngine, 'decide'>;
   certificateOf: CertificateReader;
-}): (need: Need) => Middleware {
+}): (required: RequiredAccess) => Middleware {
   return ({ action, resource }) =>
     async (ctx, next) => {
       const token = accessToken(ctx.req);

@@ -15,14 +15,14 @@ export interface LoadedDomain {
 export type PolicySet = ReadonlyMap<string, LoadedDomain>;
 
 /** What is asked, whoever asks. */
-export interface AskedAccess {
+export interface RequestedAccess {
   readonly action: string;
   readonly resource: string;
   readonly context?: DecisionContext | undefined;
 }
 
 /** Decides for roles of a domain, at a time in milliseconds since the epoch. */
-export function decideInSet(set: PolicySet, { domain, roles }: Holder, asked: AskedAccess, now: number): Decision {
+export function decideInSet(set: PolicySet, { domain, roles }: Holder, asked: RequestedAccess, now: number): Decision {
   const { action, resource } = asked;
   const loaded = set.get(domain);
   if (loaded !== undefined && now < loaded.expires) {

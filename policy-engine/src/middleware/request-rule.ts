@@ -33,7 +33,7 @@ export interface RuleOptions {
   rule: RequiredAccess | Rule;
   /**
    * The domains that this service serves. Resources of others are refused; with exactly one, a resource without a domain is one of
-   * it. Obligatory unless the engine was told them, or `rule` is one resource with its domain.
+   * it. Required unless the engine was told them, or `rule` is one resource with its domain.
    */
   domains?: readonly string[];
   /** The routes of this service distinguish capital and small letters, so that `rule` may as well. Default false. */

@@ -10,7 +10,7 @@ import type { Caller } from './caller.ts';
 
 interface CallingHostDeps {
   readonly certificates: Pick<CertificateStore, 'find'>;
-  readonly instances: Pick<InstanceStore, 'standing'>;
+  readonly instances: Pick<InstanceStore, 'statusOf'>;
   readonly naming: NamingRules;
 }
 
@@ -37,11 +37,11 @@ export async function callingHost(deps: CallingHostDeps, caller: Caller, asking:
 }
 
 async function requireSshAllowed({ instances }: CallingHostDeps, key: InstanceKey, presented: string): Promise<void> {
-  const standing = await instances.standing(key, presented);
-  if (standing?.lineage !== 'current' && standing?.lineage !== 'previous') {
+  const status = await instances.statusOf(key, presented);
+  if (status?.lineage !== 'current' && status?.lineage !== 'previous') {
     throw new ForbiddenError('the certificate is not the current one of a registered instance');
   }
-  if (!standing.sshAllowed) {
+  if (!status.sshAllowed) {
     throw new ForbiddenError(`provider \`${key.provider}\` does not allow this instance an SSH certificate`);
   }
 }

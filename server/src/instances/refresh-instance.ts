@@ -36,8 +36,8 @@ async function requireOwnCertificate(deps: InstanceDeps, caller: Caller, key: In
       `principal \`${caller.principal}\` may not refresh an instance of \`${key.domain}.${key.service}\``,
     );
   }
-  const standing = await deps.instances.standing(key, caller.certificate.serial);
-  if (standing !== undefined) return standing;
+  const status = await deps.instances.statusOf(key, caller.certificate.serial);
+  if (status !== undefined) return status;
   await deps.noteForeignRefresh(caller, key);
   throw new ForbiddenError('the certificate is not one of this instance');
 }

@@ -60,10 +60,10 @@ export interface RefreshedCertificate extends GivenCertificate {
   readonly sshAllowed?: boolean | undefined;
 }
 
-/** How a presented serial number stands to an instance's lineage. */
+/** Where a presented serial number is in an instance's lineage. */
 export type Lineage = 'current' | 'previous' | 'foreign' | 'missing' | 'revoked';
 
-/** How the holder of one of an instance's certificates stands to it. */
+/** What the holder of one of an instance's certificates may do in its name. */
 export interface InstanceStatus {
   readonly lineage: Lineage;
   readonly clientOnly: boolean;
@@ -99,8 +99,8 @@ export interface InstanceStore {
   find(key: InstanceKey): Promise<InstanceRecord | undefined>;
   /** In the order of service, provider and id. */
   list(query: InstanceQuery): Promise<readonly InstanceRecord[]>;
-  /** How the holder of the certificate with this serial number stands to the instance; undefined when it is none of its certificates. */
-  standing(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
+  /** What the holder of the certificate with this serial number may do; undefined when it is not a certificate of the instance. */
+  statusOf(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined>;
   /**
    * Confirms the certificate and starts a new lineage with it; an older record of the same instance is replaced. Throws as
    * `CertificateStore.confirm` does, and `ForbiddenError` when the join token has ended.

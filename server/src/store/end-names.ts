@@ -98,7 +98,7 @@ async function endRole(context: NamesContext, role: string): Promise<void> {
 
 type Condition = ReturnType<typeof sql<boolean>>;
 
-/** Takes back every certificate of these that has not expired; answers how many. */
+/** Revokes every certificate of these that has not expired; answers how many. */
 async function revokeAll({ db, now, actor }: NamesContext, conditions: readonly Condition[]): Promise<number> {
   const revocation: Revocation = { reason: 'cessation-of-operation', at: Math.floor(now / 1000), by: actor };
   const serials = new Set<Selectable<CertificatesTable>['serial']>();

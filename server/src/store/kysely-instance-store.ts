@@ -44,14 +44,14 @@ export class KyselyInstanceStore implements InstanceStore {
     return this.#database.read((db) => readInstances(db, query));
   }
 
-  standing(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined> {
+  statusOf(key: InstanceKey, presented: string): Promise<InstanceStatus | undefined> {
     const held = { serial: presented, provider: key.provider, instance_id: key.instanceId };
     return this.#database.read(async (db) => {
-      const standing = await this.#standing(db, key, presented);
-      if (standing.lineage === 'current' || standing.lineage === 'previous') return standing;
+      const status = await this.#statusOf(db, key, presented);
+      if (status.lineage === 'current' || status.lineage === 'previous') return status;
       // Not of the lineage: it may be an older certificate of this instance, or one of another.
       const { rows } = await this.#statements.isHeld.execute(db, held);
-      return rows.length === 0 ? undefined : standing;
+      return rows.length === 0 ? undefined : status;
     });
   }
 
@@ -90,7 +90,7 @@ export class KyselyInstanceStore implements InstanceStore {
     return this.#recorder.record(conditions, async (db) => {
       // One statement compares and changes: it is the common case, and needs no look before.
       const { numAffectedRows: moved } = await this.#statements.rotate.execute(db, values);
-      if (moved !== 1n) return (await this.#standing(db, key, presented.serial)).lineage;
+      if (moved !== 1n) return (await this.#statusOf(db, key, presented.serial)).lineage;
       await this.#recorder.confirm(db, serial, fingerprint);
       return 'moved';
     });
@@ -165,7 +165,7 @@ export class KyselyInstanceStore implements InstanceStore {
     return digests.length;
   }
 
-  async #standing(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<InstanceStatus> {
+  async #statusOf(db: Kysely<Schema>, key: InstanceKey, presented: string): Promise<InstanceStatus> {
     const { rows } = await this.#statements.lineage.execute(db, instanceColumns(key));
     const [row] = rows;
     return {

@@ -19,7 +19,7 @@ export interface FormGrants {
 }
 
 /** A URI of a request beside the one that a certificate of ours has, and that one. */
-interface AskedUri {
+interface RequestedUri {
   readonly value: string;
   readonly expected: string;
 }
@@ -45,9 +45,9 @@ export interface NameForms {
   isOfInstances(name: string): boolean;
   /** Whether a service may hold this DNS name, in lower case; `own` is how its own begin. */
   mayHoldDns(name: string, own: string, grants: FormGrants): boolean;
-  isServiceUri(uri: AskedUri, service: { readonly domain: string; readonly service: string }): boolean;
+  isServiceUri(uri: RequestedUri, service: { readonly domain: string; readonly service: string }): boolean;
   isRoleUri(
-    uri: AskedUri,
+    uri: RequestedUri,
     role: { readonly domain: string; readonly role: string; readonly principal: string },
   ): boolean;
   /** Those of the names that are still to be judged, the others having been. */

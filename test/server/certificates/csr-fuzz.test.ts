@@ -12,7 +12,7 @@ import { signetForms } from '@signet/server/x509/name-forms';
 import test from 'ava';
 import fc from 'fast-check';
 import { makeAuthority } from '#support/authority';
-import { type AskedName, ecPair, requestDer, toPem } from '#support/requests';
+import { ecPair, type RequestedName, requestDer, toPem } from '#support/requests';
 import { temporaryFolder } from '#support/temp';
 
 const pair = ecPair();
@@ -42,7 +42,7 @@ const texts = fc.constantFrom(
   '*.',
   '__proto__',
 );
-const altNames: fc.Arbitrary<AskedName[]> = fc.array(
+const altNames: fc.Arbitrary<RequestedName[]> = fc.array(
   fc.tuple(
     fc.constantFrom('dns', 'uri', 'email', 'ip', 'directory'),
     fc.oneof(

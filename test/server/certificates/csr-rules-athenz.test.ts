@@ -20,7 +20,7 @@ import { signetForms } from '@signet/server/x509/name-forms';
 import { instanceIdName, type NamingRules } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
-import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/requests';
+import { ecPair, type RequestedName, type RequestShape, requestPem } from '#support/requests';
 
 /* What the profile `athenz` accepts beside the other profile, each with what it still refuses; and names that carry an id. */
 
@@ -39,8 +39,8 @@ const usual: ServiceGrants = {
   addressFault: () => undefined,
   dnsForm: 'media-video',
 };
-const spiffe: AskedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
-const byUri: AskedName = ['uri', 'athenz://instanceid/sys.cloud/i-1'];
+const spiffe: RequestedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
+const byUri: RequestedName = ['uri', 'athenz://instanceid/sys.cloud/i-1'];
 /** Readable, as the id is a label; the hash of it stands in names of other ids. */
 const ownName = 'i-1.player.media-video.sys-cloud.instanceid.signet.test';
 const nameOf = (instanceId: string) => instanceIdName(signet, { ...subject, instanceId });
@@ -51,7 +51,7 @@ function request(shape: RequestShape) {
 
 interface Case {
   readonly note: string;
-  readonly altNames?: readonly AskedName[];
+  readonly altNames?: readonly RequestedName[];
   readonly shape?: RequestShape;
   readonly rules?: NamingRules;
   readonly grants?: Partial<ServiceGrants>;
@@ -68,7 +68,7 @@ function instance({ altNames, shape, rules = athenz, grants, known }: Case) {
   return grantInstanceNames(asked, { ...subject, instanceId }, rules, { ...usual, ...grants });
 }
 
-const given = (name: AskedName) => `${name[0]}:${name[1]}`;
+const given = (name: RequestedName) => `${name[0]}:${name[1]}`;
 const withOwn = [given(spiffe), `dns:${ownName}`];
 const every = { mayUseSuffix: () => true };
 const valid = (name: string) => `csr dns name \`${name}\` is not a valid host name`;
@@ -346,7 +346,7 @@ const notForRoles = (kind: string, name?: string) =>
 const roles: readonly (readonly [
   note: string,
   rules: NamingRules,
-  asked: AskedName,
+  asked: RequestedName,
   fault: string | RegExp | undefined,
 ])[] = [
   ['athenz: the older form in capitals', athenz, ['uri', 'spiffe://Catalog/ra/reader'], undefined],

@@ -20,7 +20,7 @@ import { signetForms } from '@signet/server/x509/name-forms';
 import type { NamingRules } from '@signet/server/x509/naming';
 import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
-import { type AskedName, ecPair, type RequestShape, requestPem } from '#support/requests';
+import { ecPair, type RequestedName, type RequestShape, requestPem } from '#support/requests';
 
 const pair = ecPair();
 const rules: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
@@ -34,8 +34,8 @@ const grants: ServiceGrants = {
   addressFault: () => undefined,
   dnsForm: 'media-video',
 };
-const spiffe: AskedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
-const id: AskedName = ['dns', 'i-1.instanceid.signet.test'];
+const spiffe: RequestedName = ['uri', 'spiffe://signet.test/ns/default/sa/media.video.player'];
+const id: RequestedName = ['dns', 'i-1.instanceid.signet.test'];
 
 function request(shape: RequestShape) {
   return parseCertificateRequest(requestPem(pair, { commonNames: ['media.video.player'], ...shape }));
@@ -57,7 +57,7 @@ function instance(shape: RequestShape, given: NamingRules = rules, instanceId?: 
 
 const accepted: readonly (readonly [
   name: string,
-  asked: readonly AskedName[] | undefined,
+  asked: readonly RequestedName[] | undefined,
   expected: readonly string[],
   given?: NamingRules,
   id?: string,
@@ -352,7 +352,12 @@ test('a common name of 65 characters is refused, one of 64 is not', (t) => {
 
 /* Suffixes that operators give freely must not lead into the names of others. */
 const everySuffix: ServiceGrants = { ...grants, mayUseSuffix: () => true, addressFault: () => 'needs a right' };
-const ownNames: readonly (readonly [name: string, asked: AskedName, given: ServiceGrants, outcome: true | RegExp])[] = [
+const ownNames: readonly (readonly [
+  name: string,
+  asked: RequestedName,
+  given: ServiceGrants,
+  outcome: true | RegExp,
+])[] = [
   ['the dashed form, with the right', ['dns', 'player.media-video.signet.test'], everySuffix, true],
   ['the dashed form, without', ['dns', 'player.media-video.signet.test'], grants, /may hold$/],
   ['the own form', ['dns', 'player.media.video.signet.test'], grants, true],

@@ -34,8 +34,8 @@ async function live(store: Store): Promise<void> {
   await instances.addJoinToken('digest', { ...key, expires: 9, createdBy: holder });
   await instances.spendJoinToken('digest', key, 1);
   await instances.register(key, await issue(store, '01'), { clientOnly: false, at: 1 });
-  await instances.standing(key, '01');
-  await instances.standing(key, '00');
+  await instances.statusOf(key, '01');
+  await instances.statusOf(key, '00');
   await instances.rotate(key, { serial: '01', at: 1 }, await issue(store, '02'));
   await instances.rotate(key, { serial: '00', at: 1 }, await issue(store, '03'));
   await instances.find(key);

@@ -3,7 +3,7 @@ import { startBalancer } from '#support/balancer';
 import { type Answering, confirm, registration, worldWith } from '#support/called-provider';
 import { field, instanceDomains, instanceNames, json, keyPem } from '#support/instance-world';
 import { proxyHeader } from '#support/proxy-header';
-import { type AskedName, ecPair, requestPem } from '#support/requests';
+import { ecPair, type RequestedName, requestPem } from '#support/requests';
 import { type CallerOptions, caller } from '#support/start-server';
 import { until } from '#support/until';
 
@@ -90,7 +90,7 @@ test('strangers behind an address that many have are told apart by their service
   const launch = ['ALLOW', 'launchers', 'launch', 'service.*'] as const;
   await world.save({ ...media, policies: { instances: [launch] } });
   const names = instanceNames('c-3').map(
-    ([kind, value]): AskedName => [kind, String(value).replaceAll('player', 'studio')],
+    ([kind, value]): RequestedName => [kind, String(value).replaceAll('player', 'studio')],
   );
   const csr = requestPem(ecPair(), { commonNames: ['media.studio'], altNames: names });
   const studio = { ...registration('c-3'), service: 'studio', csr };

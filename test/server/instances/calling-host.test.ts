@@ -54,15 +54,15 @@ const current = { lineage: 'current', sshAllowed: true };
 interface Ask {
   readonly names?: readonly string[];
   readonly row?: object | undefined;
-  readonly standing?: object | undefined;
+  readonly status?: object | undefined;
 }
 
 function ask({ names = [ownName, otherName, host, '*.example.com'], ...more }: Ask) {
   const row = 'row' in more ? more.row : instance;
-  const states = ['standing' in more ? more.standing : current];
+  const states = ['status' in more ? more.status : current];
   const deps = {
     certificates: { find: async (serial: string) => (serial === '0a' ? row : undefined) },
-    instances: { standing: async () => states.at(-1) },
+    instances: { statusOf: async () => states.at(-1) },
     naming,
   };
   const caller = {
@@ -77,10 +77,10 @@ const notCurrent = 'the certificate is not the current one of a registered insta
 const notAllowed = 'provider `sys.cloud` does not allow this instance an SSH certificate';
 const cases: readonly (readonly [note: string, ask: Ask, names: readonly string[] | string])[] = [
   ['a current instance', {}, [ownName, host]],
-  ['the certificate before the current one', { standing: { ...current, lineage: 'previous' } }, [ownName, host]],
-  ['a certificate of no lineage', { standing: { ...current, lineage: 'none' } }, notCurrent],
-  ['an instance that is not recorded', { standing: undefined }, notCurrent],
-  ['one whose provider does not allow it', { standing: { ...current, sshAllowed: false } }, notAllowed],
+  ['the certificate before the current one', { status: { ...current, lineage: 'previous' } }, [ownName, host]],
+  ['a certificate of no lineage', { status: { ...current, lineage: 'none' } }, notCurrent],
+  ['an instance that is not recorded', { status: undefined }, notCurrent],
+  ['one whose provider does not allow it', { status: { ...current, sshAllowed: false } }, notAllowed],
   ['a certificate without its provider', { row: { ...instance, provider: undefined } }, unknown],
   ['a certificate without its id', { row: { ...instance, instanceId: undefined } }, unknown],
   ['a service', { row: { kind: 'service' } }, [host]],

@@ -7,7 +7,7 @@ import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-publi
 import test from 'ava';
 import type { DomainSketch } from '#support/domain-sketch';
 import { field, instanceWorld, json, keyPem, type Registered } from '#support/instance-world';
-import { type AskedName, ecPair, requestPem } from '#support/requests';
+import { ecPair, type RequestedName, requestPem } from '#support/requests';
 import { wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 
@@ -57,7 +57,11 @@ type Domain = keyof typeof admins;
 async function attempt(
   domain: Domain,
   id: string,
-  { names = [], more = {}, service = 'player' }: { names?: readonly AskedName[]; more?: object; service?: string } = {},
+  {
+    names = [],
+    more = {},
+    service = 'player',
+  }: { names?: readonly RequestedName[]; more?: object; service?: string } = {},
 ): Promise<Registered> {
   const pair = ecPair();
   const path = `/instance/sys.auth.server/${domain}/${service}/${encodeURIComponent(id)}`;

@@ -35,7 +35,7 @@ function snapshotOf(domain: DomainSketch = media, auth: DomainSketch = system, f
   }).snapshot;
 }
 
-const standing: InstanceStatus = { lineage: 'current', clientOnly: false, sshAllowed: true };
+const status: InstanceStatus = { lineage: 'current', clientOnly: false, sshAllowed: true };
 
 interface Ask extends Partial<DepsSketch> {
   readonly as?: string;
@@ -49,7 +49,7 @@ const csr = requestPem(ownPair, { commonNames: ['media.player'] });
 /** What happened, and at the end why it was refused or which certificates were given. */
 async function outcome(ask: Ask): Promise<string[]> {
   const { as = 'media.player', ssh, hostname, ...sketch } = ask;
-  const { deps, done } = instanceDeps({ snapshot: snapshotOf(), standing, ...sketch });
+  const { deps, done } = instanceDeps({ snapshot: snapshotOf(), status, ...sketch });
   const information = {
     attestationData: '',
     csr: 'csr' in ask ? ask.csr : csr,
@@ -77,7 +77,7 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   ['a current certificate', {}, [asked, intended, rotated, 'given X.509']],
   [
     'the previous certificate',
-    { standing: { ...standing, lineage: 'previous' } },
+    { status: { ...status, lineage: 'previous' } },
     [asked, intended, rotated, 'given X.509'],
   ],
   // Who may ask.
@@ -88,19 +88,19 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   ],
   [
     'the certificate of another instance',
-    { standing: undefined },
+    { status: undefined },
     ['alarm', 'the certificate is not one of this instance'],
   ],
   [
     'a serial number that came before',
-    { standing: { ...standing, lineage: 'foreign' } },
+    { status: { ...status, lineage: 'foreign' } },
     ['instance revoked', 'told', isRevoked],
   ],
-  ['an instance that is revoked', { standing: { ...standing, lineage: 'revoked' } }, [isRevoked]],
-  ['an instance without a record', { standing: { ...standing, lineage: 'missing' } }, [asked, notRegistered]],
+  ['an instance that is revoked', { status: { ...status, lineage: 'revoked' } }, [isRevoked]],
+  ['an instance without a record', { status: { ...status, lineage: 'missing' } }, [asked, notRegistered]],
   [
     'an instance without a record, whose provider wants none',
-    { standing: { ...standing, lineage: 'missing' }, ...attested({ recorded: false }) },
+    { status: { ...status, lineage: 'missing' }, ...attested({ recorded: false }) },
     [asked, intended, 'confirmed', 'given X.509'],
   ],
   ['no record from now on', attested({ recorded: false }), [asked, intended, 'confirmed', 'given X.509']],
@@ -188,7 +188,7 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   ],
   [
     'SSH alone that it allows again',
-    { csr: undefined, ssh: 'ssh', standing: { ...standing, sshAllowed: false } },
+    { csr: undefined, ssh: 'ssh', status: { ...status, sshAllowed: false } },
     [asked, 'host certificate for ', 'SSH true', 'given SSH'],
   ],
   [
@@ -196,7 +196,7 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
     {
       csr: undefined,
       ssh: 'ssh',
-      standing: { ...standing, lineage: 'missing' },
+      status: { ...status, lineage: 'missing' },
       ...attested({ ssh: false, recorded: false }),
     },
     [asked, 'given '],
@@ -216,7 +216,7 @@ for (const [clientOnly, usage, expected] of [
   test(`an instance that registered for ${clientOnly ? 'clients' : 'both'}, while its provider says ${usage}`, async (t) => {
     const { deps } = instanceDeps({
       snapshot: snapshotOf(),
-      standing: { ...standing, clientOnly },
+      status: { ...status, clientOnly },
       attested: { usage },
     });
     const information = { attestationData: '', csr, ssh: undefined, hostname: undefined, cloud: undefined };

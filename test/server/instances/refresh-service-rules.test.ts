@@ -17,7 +17,7 @@ import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import test from 'ava';
 import { type DomainSketch, domainContent, stored } from '#support/domains';
 import { callerOf, type DepsSketch, instanceDeps, instanceKey, ownPair } from '#support/instance-deps';
-import { type AskedName, ecPair, type Pair, requestPem } from '#support/requests';
+import { ecPair, type Pair, type RequestedName, requestPem } from '#support/requests';
 
 /* Each rule of service certificates, registrations, tokens and deletions, with stores that only note what they are asked. */
 
@@ -75,7 +75,7 @@ interface Ask extends Omit<Partial<DepsSketch>, 'snapshot' | 'later'> {
   /** DNS names of the presented certificate. */
   readonly holds?: readonly string[];
   readonly pair?: Pair;
-  readonly altNames?: readonly AskedName[];
+  readonly altNames?: readonly RequestedName[];
   readonly keyId?: string;
   readonly domain?: string;
 }
@@ -115,7 +115,7 @@ const mayNot = (who: string) => `principal \`${who}\` may not refresh \`media.pl
 const withdrawn = 'the key `0` that vouched for the certificate is not registered any more';
 const ownName = 'i-1.player.media.sys-cloud.instanceid.signet.test';
 const unknown = 'the certificate of an instance is not known here, it must register again';
-const held: AskedName = ['dns', 'held.example.com'];
+const held: RequestedName = ['dns', 'held.example.com'];
 const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly string[]])[] = [
   ['its own key, registered nowhere', {}, given(undefined)],
   ['its own key, registered', { world: { keys: { a: other, b: ownPair } } }, given('b')],
@@ -175,17 +175,17 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   // Instances keep to their lineage.
   [
     'a certificate of an instance',
-    { row: instance, standing: current },
+    { row: instance, status: current },
     ['asked to refresh', 'intended instance undefined', 'rotated, SSH true', 'given'],
   ],
   [
     'a certificate of an instance, with a key of the service',
-    { row: instance, standing: current, world: own, keyId: '0' },
+    { row: instance, status: current, world: own, keyId: '0' },
     ['asked to refresh', 'intended instance undefined', 'rotated, SSH true', 'given'],
   ],
   [
     'a certificate of an instance that is revoked',
-    { row: instance, standing: { ...current, lineage: 'revoked' } },
+    { row: instance, status: { ...current, lineage: 'revoked' } },
     ['the instance is revoked, it must register again'],
   ],
   ['a certificate of an instance that is not known', { holds: [ownName] }, [unknown]],

@@ -1,6 +1,6 @@
 import test from 'ava';
 import { field, instanceNames, instanceRequest, instanceWorld, json, register } from '#support/instance-world';
-import { type AskedName, ecPair, requestPem } from '#support/requests';
+import { ecPair, type RequestedName, requestPem } from '#support/requests';
 import { type CallerOptions, wholeFile } from '#support/start-server';
 
 const file = wholeFile();
@@ -88,7 +88,7 @@ for (const [name, body, status, message] of registrations) {
   });
 }
 
-const names: readonly (readonly [name: string, altNames: readonly AskedName[], message: RegExp])[] = [
+const names: readonly (readonly [name: string, altNames: readonly RequestedName[], message: RegExp])[] = [
   [
     'another service',
     [

@@ -9,7 +9,7 @@ import {
   refresh,
   register,
 } from '#support/instance-world';
-import { type AskedName, ecPair, type Pair, requestPem } from '#support/requests';
+import { ecPair, type Pair, type RequestedName, requestPem } from '#support/requests';
 import { wholeFile } from '#support/start-server';
 
 const registered = ecPair();
@@ -27,7 +27,7 @@ function pairOf(key: string): Pair {
 
 function studioRequest(
   pair: Pair,
-  altNames: readonly AskedName[] = [['uri', 'spiffe://signet.test/ns/default/sa/media.studio']],
+  altNames: readonly RequestedName[] = [['uri', 'spiffe://signet.test/ns/default/sa/media.studio']],
 ): string {
   return requestPem(pair, { commonNames: ['media.studio'], altNames });
 }

@@ -83,6 +83,6 @@ test('two refreshes with one certificate in two processes: both are answered, wh
     t.like(record, { previousUsed: true }, 'one lost answer is tolerated, and no second one');
     const third = { serial: 'third', fingerprint: 'f', notAfter: 99 };
     t.is(await store.instances.rotate(instance, { serial: presented, at: 1 }, third), 'foreign');
-    t.is((await store.instances.standing(instance, lost))?.lineage, 'foreign', 'who has this one is somebody else');
+    t.is((await store.instances.statusOf(instance, lost))?.lineage, 'foreign', 'who has this one is somebody else');
   }
 });

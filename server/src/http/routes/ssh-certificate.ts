@@ -14,7 +14,7 @@ import { answerJson, type RequestState, requireCaller, requireIdentity, requireP
 export interface SshRouteDeps {
   readonly issue: IssueSshDeps;
   readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter'>;
-  readonly instances: Pick<InstanceStore, 'standing'>;
+  readonly instances: Pick<InstanceStore, 'statusOf'>;
   readonly store: Pick<Store, 'change'>;
   readonly naming: NamingRules;
 }
