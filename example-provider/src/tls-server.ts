@@ -17,7 +17,7 @@ interface TlsTexts {
 /** The files of a service, and what of them is in use. */
 interface TlsFiles {
   readonly current: TlsTexts;
-  /** Grows when an authority was taken away. */
+  /** Grows when an authority was removed. */
   readonly generation: number;
   /** Reads them again and, when one has changed, puts them into use. `use` may refuse them by throwing: the old ones stay in use then. */
   reload(use: (texts: TlsTexts) => void): void;
@@ -56,7 +56,7 @@ function authoritiesIn(pem: string): string[] {
 interface ConnectionTrust {
   /** Follows the connections of a server that does not listen yet. */
   watch(server: Server): void;
-  /** Whether no authority was taken away since the connection began. */
+  /** Whether no authority was removed since the connection began. */
   isTrusted(connection: Socket): boolean;
 }
 

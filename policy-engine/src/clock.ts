@@ -19,7 +19,7 @@ export function formatTimestamp(milliseconds: number): string {
 
 const timestampGrammar = /^\d{4}-\d{2}-\d{2}T\d{2}:\d{2}:\d{2}(\.\d{1,3})?Z$/;
 
-/** Milliseconds since the epoch of an RFC 3339 time in UTC, or `undefined` when the text is none. */
+/** Milliseconds since the epoch of an RFC 3339 time in UTC, or `undefined` when the text is not one. */
 export function parseTimestamp(text: string): number | undefined {
   if (!timestampGrammar.test(text)) return undefined;
   const milliseconds = Date.parse(text);

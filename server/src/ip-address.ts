@@ -7,7 +7,7 @@ export function plainAddress(address: string): string {
   return address.replace(mapped, '').replace(/%.*$/, '');
 }
 
-/** The octets of an address in hexadecimal, four or sixteen of them; undefined when it is none. */
+/** The octets of an address in hexadecimal, four or sixteen of them; undefined when it is not an address. */
 export function addressOctets(address: string): string | undefined {
   const plain = plainAddress(address);
   if (isIPv4(plain)) return Buffer.from(plain.split('.').map(Number)).toString('hex');

@@ -86,7 +86,7 @@ test('files that cannot be used leave the old ones in use and are told once, unt
   t.is(await authorized(authority.certificate('media.player')), 'true true');
 });
 
-test('a kept connection counts until its authority is taken away', async (t) => {
+test('a kept connection counts until its authority is removed', async (t) => {
   const { authority, other, tls, authorized } = await world(t);
   const agent = new Agent({ keepAlive: true, maxSockets: 1 });
   t.teardown(() => agent.destroy());

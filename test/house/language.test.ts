@@ -15,24 +15,30 @@ const words: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bmust be a (?:text|list)\b/, 'must be a string, an array'],
   [/\b(?:is|are) nobody\b/, 'disabled: cannot authenticate'],
   [/\bswitched off\b/, 'disabled'],
-  [/\bone-time tokens?\b/i, 'join token'],
+  [/\bone-time tokens?\b/, 'join token'],
   [/\banew\b/, 'again, reissue, reload'],
   [/\bunfit\b|\bnot fit to\b/, 'cannot be used'],
   [/\bmend(?:s|ed)?\b/, 'fix'],
-  [/\bpatience\b/i, 'timeout, retry'],
+  [/\bpatience\b/, 'timeout, retry'],
   [/\bTokenDoor\b|\bLockPatience\b|\bwhoMay\b|\bGreeting\b/, 'a term of the field'],
+  [/: Need\b|\bAsked(?:Access|Name|Uri)\b|[.#]standing\(/, 'RequiredAccess, RequestedName, statusOf'],
+  [/\bno rules? match|\b(?:adds?|takes?) a rule\b|\bdescribeRule\b|\bShownRule\b/, 'assertion'],
+  [/\bspeaks? of\b/, 'name, concern'],
+  [/\btak(?:e|es|en|ing) (?:[a-z`]+ ){0,3}away\b/, 'remove, revoke'],
+  [/\b(?:text|list|it) is none\b|\ba list that is none\b/, 'is not a …'],
 ];
 
 const files = globSync(['*/{src,bin}/**/*.ts', '{*,docs/**/*,*/README}.md'], { cwd: top }).filter(
   (file) => !/node_modules|\bdist\b|CHANGELOG/.test(file),
 );
 
-for (const [phrase, instead] of words) {
+for (const [written, instead] of words) {
+  const phrase = new RegExp(written, 'i');
   test(`not ${phrase.source}: ${instead}`, (t) => {
     const found = files.flatMap((file) =>
       readFileSync(join(top, file), 'utf8')
         .split('\n')
-        .flatMap((line, index) => (new RegExp(phrase, 'i').test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
+        .flatMap((line, index) => (phrase.test(line) ? [`${file}:${index + 1}: ${line.trim()}`] : [])),
     );
     t.deepEqual(found, []);
   });

@@ -18,7 +18,7 @@ import { startSts, stsAccess } from '#support/sts';
 import { temporaryFolder } from '#support/temp';
 
 /*
- * Rights that are taken away before something is recorded give nothing, also when another server took them away and this one, whose
+ * Rights that are removed before something is recorded give nothing, also when another server took them away and this one, whose
  * snapshot looks at the store once a minute here, has not noticed.
  */
 
@@ -115,7 +115,7 @@ async function issued(store: Store, id: string): Promise<string | undefined> {
 }
 
 for (const [what, domain, edit, status] of removals) {
-  test.serial(`taken away while the provider is asked: ${what}`, async (t) => {
+  test.serial(`removed while the provider is asked: ${what}`, async (t) => {
     const id = `late-${removals.findIndex(([one]) => one === what)}`;
     const pair = ecPair();
     const registered = await world.as()('/instance', json(registration(id, pair)));
@@ -260,7 +260,7 @@ const asked = {
 >;
 
 for (const [what, { who, path, body, removal }] of Object.entries(asked)) {
-  test(`taken away by another server a moment before: ${what}`, async (t) => {
+  test(`removed by another server a moment before: ${what}`, async (t) => {
     const { server, other } = await everything(t);
     const call = await server.identity(who);
     const ask = () => (body === undefined ? call(path) : call(path, json(body())));
@@ -281,7 +281,7 @@ for (const [what, { who, path, body, removal }] of Object.entries(asked)) {
   });
 }
 
-test('taken away by another server a moment before: the right to delete an instance', async (t) => {
+test('removed by another server a moment before: the right to delete an instance', async (t) => {
   const { server, other } = await everything(t);
   const call = await server.identity('media.player');
   const ask = () => call('/instance/prov.cloud/catalog/api/late-x', { method: 'DELETE' });

@@ -60,7 +60,7 @@ test('a change reaches the server, the provider, and comes back, without a resta
   const { token } = await tokenOf('media.player');
   t.is(await get('media.player', token, '/movie'), 200);
 
-  // a rule is taken away: the token is as good as before, what its role may do is not
+  // a rule is removed: the token is as good as before, what its role may do is not
   const rule = '    - { effect: allow, action: read, resource: movie, role: reader }\n';
   await applyWith(t, rule, '');
   await until('the server refuses the access', async () => {
@@ -71,7 +71,7 @@ test('a change reaches the server, the provider, and comes back, without a resta
   await until('the provider refuses', async () => (await get('media.player', token, '/movie')) === 403);
   t.is(await get('media.player', token, '/series'), 200);
 
-  // the role is taken away: no more tokens
+  // the role is removed: no more tokens
   await applyWith(t, 'members: [media.player, media.studio]', 'members: [media.studio]');
   await until('the server refuses', async () => (await tokenOf('media.player')).status === 403);
 

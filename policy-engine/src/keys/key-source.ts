@@ -38,7 +38,7 @@ interface KnownKey {
 /**
  * The keys of a list that never changes, e.g. the answer of `GET /oauth2/keys`. Both curve names are understood (`P-256` and
  * `prime256v1`); keys of other types are left out. A key with a `purpose` serves only that purpose, one without serves both.
- * Throws `PolicyEngineError('keys-malformed')` for a list that is none, for private keys and for two keys of one name.
+ * Throws `PolicyEngineError('keys-malformed')` for what is not an array, for private keys and for two keys of one name.
  */
 export function staticKeys(list: JwkList): KeySource {
   const keys = new Map<string, KnownKey>();

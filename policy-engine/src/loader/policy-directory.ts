@@ -200,7 +200,7 @@ export class PolicyDirectory {
     if (writers === undefined) return true;
     this.#error = new PolicyEngineError(
       'directory-unsafe',
-      `the policy directory is not used: ${writers} may write to it; take that right away (\`chmod go-w\`)`,
+      `the policy directory is not used: ${writers} may write to it; remove that right (\`chmod go-w\`)`,
     );
     return false;
   }

@@ -117,7 +117,7 @@ function isTrusted(peer: Peer, proxies: TrustedProxies | undefined): boolean {
   return peer.address !== undefined && (proxies.addresses?.includes(peer.address) ?? false);
 }
 
-/** Statuses that speak of the token and not of the policy: a new token may help. */
+/** Statuses that concern the token and not the policy: a new token may help. */
 const tokenStatuses: ReadonlySet<Decision['status']> = new Set([
   'DENY_TOKEN_INVALID',
   'DENY_TOKEN_EXPIRED',

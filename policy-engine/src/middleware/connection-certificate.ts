@@ -22,9 +22,9 @@ export interface ConnectionOptions {
    * every connection. Without them the TLS layer has verified it, which says nothing after a renegotiation: it then counts
    * only over TLS 1.3 and on servers that refuse renegotiation (`secureServerOptions`).
    * A function is asked at each connection and request, for authorities that change. It answers what the TLS layer verifies handshakes
-   * against, whose word counts (as without authorities) until one of them is taken away: certificates of connections that began before are
+   * against, whose word counts (as without authorities) until one of them is removed: certificates of connections that began before are
    * then verified here, where Node has forgotten the intermediates that their clients sent. End such connections, or list the intermediates
-   * that are in use as well. An answer that is none, or that throws, counts as no authority.
+   * that are in use as well. An answer that holds none, or a call that throws, counts as no authority.
    */
   authorities?: AuthoritiesInput | (() => AuthoritiesInput);
   /** The time that the dates of certificates are compared with. Default: the machine's. */
@@ -52,7 +52,7 @@ export class ConnectionCertificates {
   /** The answer of `#source` that `#authorities` was made of. */
   #input: AuthoritiesInput | undefined;
   #authorities: readonly X509Certificate[] | undefined;
-  /** How often an authority was taken away. */
+  /** How often an authority was removed. */
   #generation = 0;
   readonly #handshakes = new Handshakes(() => {
     this.#refresh();
@@ -104,7 +104,7 @@ export class ConnectionCertificates {
     }
   }
 
-  /** Connections of before go on counting while none of their authorities was taken away. */
+  /** Connections of before go on counting while none of their authorities was removed. */
   #accept(authorities: readonly X509Certificate[]): void {
     const kept = new Set(authorities.map(({ fingerprint256 }) => fingerprint256));
     if (this.#authorities?.some(({ fingerprint256 }) => !kept.has(fingerprint256))) this.#generation += 1;
@@ -142,7 +142,7 @@ export class ConnectionCertificates {
 
 const never = Number.NEGATIVE_INFINITY;
 
-/** How often authorities had been taken away when the handshake of a connection began. Servers are followed from the first request on. */
+/** How often authorities had been removed when the handshake of a connection began. Servers are followed from the first request on. */
 class Handshakes {
   readonly #generation: () => number;
   readonly #servers = new WeakSet<EventEmitter>();

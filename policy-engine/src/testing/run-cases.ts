@@ -61,7 +61,7 @@ export interface CaseReport {
 
 /**
  * Asks an engine every case of a parsed `*.cases.yaml`. Fails no test by itself: assert on the report.
- * Throws `PolicyEngineError('invalid-options')` for a list that is none and for an entry that is not a case.
+ * Throws `PolicyEngineError('invalid-options')` for what is not an array and for an entry that is not a case.
  */
 export function runCases(engine: CaseEngine, cases: unknown, options: RunCasesOptions = {}): CaseReport {
   if (!Array.isArray(cases)) throw new PolicyEngineError('invalid-options', '`cases` must be an array');

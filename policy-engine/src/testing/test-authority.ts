@@ -22,7 +22,7 @@ export interface TestTokenInput {
   expiresInSeconds?: number;
   /** Binds the token to this certificate. Without it the token is unbound. */
   certificate?: { readonly thumbprint: string };
-  /** Claims that replace or join the usual ones; `undefined` takes one away. */
+  /** Claims that replace or join the usual ones; `undefined` removes one. */
   claims?: Readonly<Record<string, unknown>>;
   /** Header members that replace or join the usual ones. */
   header?: Readonly<Record<string, unknown>>;

@@ -56,7 +56,7 @@ export interface AuthorityAssertion {
   readonly resource: string;
 }
 
-/** Whether an assertion gives authority, or takes it away: its patterns match something that the server asks about. */
+/** Whether an assertion grants authority, or denies it: its patterns match something that the server asks about. */
 export function bearsAuthority({ effect, action, resource }: AuthorityAssertion): boolean {
   const pattern = foldAscii(action);
   // Nearly always, and no assertion is worth a comparison with each of them.
@@ -64,7 +64,7 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
   const isBare = /^[*?]*$/.test(pattern);
   return Object.entries<Authority>(authorities).some(([name, { objects, byName = false }]) => {
     if (!matchesPattern(pattern, name)) return false;
-    // A DENY takes away what it matches, whoever is named.
+    // A DENY holds for all that it matches, whoever is named.
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
     return objects === undefined || objects.some((kind) => mayMatch(resource, kind));
   });

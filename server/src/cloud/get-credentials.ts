@@ -68,7 +68,7 @@ async function requireStillHeld(
 
 /**
  * The right must be given to a role by its own name on exactly this resource: wildcards do not hand out cloud roles
- * (docs/reference/cloud-credentials.md#who-may). They do take them away: any DENY that matches wins.
+ * (docs/reference/cloud-credentials.md#who-may). They do deny them: any DENY that matches wins.
  */
 function mayAssume(domain: DomainSnapshot, roles: readonly string[], role: string): boolean {
   const resource = `${domain.name}:${role.toLowerCase()}`;

@@ -99,7 +99,7 @@ export async function registerPublicKeys(
   }
 }
 
-/** A service that somebody has taken away stays away. */
+/** A service that somebody has removed stays away. */
 async function registerKeys(store: Store, identities: DevState['identities'], names: readonly string[]): Promise<void> {
   for (const name of names) {
     const files = identities[name];

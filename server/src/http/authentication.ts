@@ -115,7 +115,7 @@ function connectionCertificates(trust: ClientTrust): CertificateReader {
     const read = known.get(socket);
     if (read?.generation === generation) return requireTrust(ctx, read);
     const certificate = read?.certificate ?? readConnection(ctx);
-    // A handshake checks against the authorities of its moment; those that were taken away since count no more.
+    // A handshake checks against the authorities of its moment; those that were removed since count no more.
     const isCurrent = (read?.generation ?? trust.handshakeOf(socket)) === generation;
     const checked = { certificate, generation, isTrusted: isCurrent || isTrusted(socket, trust) };
     known.set(socket, checked);

@@ -5,7 +5,7 @@ import { endsOf } from './connections.ts';
 
 /** The authorities that client certificates must chain to now. Connections outlive them: an old one is looked at again. */
 export interface ClientTrust {
-  /** Grows when an authority was taken away. */
+  /** Grows when an authority was removed. */
   readonly generation: number;
   /** The generation in which the handshake of a connection began; -1 when that is not known. */
   handshakeOf(connection: object): number;

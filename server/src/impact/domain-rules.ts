@@ -4,7 +4,7 @@ import type { DomainSnapshot } from '../snapshot/snapshot.ts';
 import type { ConditionalRule } from './contexts.ts';
 import type { Work } from './work.ts';
 
-/** The rules of a domain's active policies, ready to be asked for those that speak of given roles. */
+/** The rules of a domain's active policies, ready to be asked for those that name given roles. */
 interface DomainRules {
   /** Without repetitions; names are folded and lack the domain's own prefix. */
   rulesFor(roles: readonly string[], work: Work): readonly ConditionalRule[];

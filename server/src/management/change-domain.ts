@@ -198,7 +198,7 @@ async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: C
   return { before, after, wasThere: view !== undefined, warnings };
 }
 
-/** What becomes of the entries of other domains that name what the change takes away: they go with it, or stay and grant nothing. */
+/** What becomes of the entries of other domains that name what the change removes: they go with it, or stay and grant nothing. */
 async function elsewhereWarnings(
   deps: ManagementDeps,
   request: ChangeRequest,

@@ -7,7 +7,7 @@ import { lostGroups, usersOf } from './safeguards.ts';
 export type SeesDomain = (domain: DomainName) => boolean;
 
 /**
- * What the author of a change should know of other domains whose roles have groups that the change takes away. These entries stay and grant
+ * What the author of a change should know of other domains whose roles have groups that the change removes. These entries stay and grant
  * nothing: nobody keeps an owner from deleting what is his.
  */
 export async function danglingWarnings(

@@ -36,7 +36,7 @@ const noQuotas: Quotas = {
 
 /**
  * What the rules of the management API refuse of documents, each at its place: wildcard members that were not asked for, the last
- * administrator taken away, quotas passed, authority for services with keys of delegates. Only what is new counts.
+ * administrator removed, quotas passed, authority for services with keys of delegates. Only what is new counts.
  */
 export async function findRefusals(
   reader: StoreReader,
@@ -118,7 +118,7 @@ function sectionOf(kind: keyof Quotas): string {
   return kind === 'keys' ? 'services' : kind;
 }
 
-/** What becomes of the entries of other domains that name what the documents take away: they go with it, or stay and grant nothing. */
+/** What becomes of the entries of other domains that name what the documents remove: they go with it, or stay and grant nothing. */
 export function findElsewhere(
   reader: StoreReader,
   changes: readonly DocumentChange[],

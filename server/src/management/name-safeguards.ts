@@ -58,7 +58,7 @@ export function reservationOf({ certificates, ssh, tokens }: CredentialLives): n
 
 type Before = Pick<DomainContent, 'services' | 'groups'> | undefined;
 
-/** Names that others may have among their members and that a change takes away: services, and groups with their full names. */
+/** Names that others may have among their members and that a change removes: services, and groups with their full names. */
 export function lostNames(before: Before, after: Pick<DomainContent, 'name' | 'services' | 'groups'>): string[] {
   const lost = <Item extends { readonly name: string }>(was: readonly Item[], is: readonly Item[]) => {
     const left = new Set(is.map(({ name }) => name));
@@ -173,7 +173,7 @@ function listed(memberships: readonly Membership[], sees: Sees = () => true): st
   ].join(', ');
 }
 
-/** What the author of a change should know of the memberships that it takes away in other domains; these are told as in a refusal. */
+/** What the author of a change should know of the memberships that it removes in other domains; these are told as in a refusal. */
 export async function removalWarnings(
   reader: Pick<StoreReader, 'memberships'>,
   domain: DomainName,
@@ -199,7 +199,7 @@ export async function checkUnused(
   const used = (await reader.memberships(members)).filter((membership) => membership.domain !== domain);
   if (used.length === 0) return;
   throw new ConflictError(
-    `services of \`${domain}\` are members of ${listed(used, sees)}: removeMemberships=true (--remove-memberships) takes them away`,
+    `services of \`${domain}\` are members of ${listed(used, sees)}: removeMemberships=true (--remove-memberships) removes them`,
   );
 }
 

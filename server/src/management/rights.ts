@@ -96,7 +96,7 @@ export function viewerOf(snapshot: Snapshot, caller: PrincipalName, now: number)
 }
 
 /**
- * INVARIANT: an assertion names the right. A tenant's `*` for its own resources hands out no management by accident; and it takes none away
+ * INVARIANT: an assertion names the right. A tenant's `*` for its own resources hands out no management by accident; and it denies none
  * from those to whom another assertion gives it.
  */
 function isDelegate(snapshot: Snapshot, query: RightQuery, now: number): boolean {

@@ -18,14 +18,14 @@ export interface SafeguardOptions extends NameRules {
   /** Whether `*` and prefixes may become members. */
   readonly allowWildcard: boolean;
   readonly now: number;
-  /** Where other domains are found, and who lists what the change takes away. */
+  /** Where other domains are found, and who lists what the change removes. */
   readonly reader: Pick<StoreReader, 'excerpt'> & NameOptions['reader'];
   /** Whether the author may look at a role or group of another domain. */
   readonly sees: Sees;
 }
 
 /**
- * Refuses changes that hurt: wildcard members that were not asked for by name, the last administrator taken away, references to
+ * Refuses changes that hurt: wildcard members that were not asked for by name, the last administrator removed, references to
  * what is not there or may not be seen, assertions left without their role. Looks only at what is new: what was there before may stay.
  */
 export async function checkSafeguards(
@@ -165,7 +165,7 @@ function assertionFaults(before: DomainContent | undefined, after: DomainContent
   const losesRoles = before?.roles.some(({ name }) => !rolesAfter.has(name)) === true;
   const known = before === undefined ? [] : losesRoles ? orphans(before) : spokenOf(before);
   const texts = new Set(known.map(({ text }) => text));
-  // What was read and is left as it is speaks of nothing new.
+  // What was read and is left as it is names nothing new.
   const same = new Set(losesRoles ? [] : before?.policies);
   const policies = after.policies.filter((policy) => !same.has(policy));
   return orphans({ ...after, policies }, texts).map(({ text, name }) => ({
@@ -174,13 +174,13 @@ function assertionFaults(before: DomainContent | undefined, after: DomainContent
   }));
 }
 
-/** What each policy speaks of, each role once: a policy may have tens of thousands of assertions for it. */
+/** The roles that each policy names, each once: a policy may have tens of thousands of assertions for it. */
 function spokenOf({ policies }: DomainContent) {
   return policies.flatMap(({ name, version, assertions }) =>
     [...new Set(assertions.map(({ role }) => role))].map((role) => ({
       name,
       role,
-      text: `policy \`${name}\` version \`${version}\` speaks of \`${role}\``,
+      text: `policy \`${name}\` version \`${version}\` names \`${role}\``,
     })),
   );
 }
@@ -191,7 +191,7 @@ function orphans(content: DomainContent, known: ReadonlySet<string> = new Set())
   return spokenOf(content).filter(({ text, role }) => !known.has(text) && !names.has(role));
 }
 
-/** The full names of groups that a change takes away. */
+/** The full names of groups that a change removes. */
 export function lostGroups(before: DomainContent | undefined, after: DomainContent): string[] {
   const left = new Set(after.groups.map(({ name }) => name));
   const lost = (before?.groups ?? []).filter(({ name }) => !left.has(name));

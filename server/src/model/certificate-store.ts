@@ -51,7 +51,7 @@ export interface Revocation {
 }
 
 /**
- * What must hold in the transaction that records a certificate as issued. It is asked there, not before: a right that was taken away by
+ * What must hold in the transaction that records a certificate as issued. It is asked there, not before: a right that was removed by
  * then, by whichever server, gives nothing.
  */
 export interface RecordingConditions {

@@ -66,7 +66,7 @@ const domains: readonly Operation[] = [
     body: accountSchema,
     view: shapes.accountShape,
   }),
-  remove(`${domain}/accounts/aws`, 'Takes it away; for system operators'),
+  remove(`${domain}/accounts/aws`, 'Removes it; for system operators'),
   list(
     `${domain}/changes`,
     'What was changed in the domain since it was made, newest first; of what the caller may not look at only the names',
@@ -89,7 +89,7 @@ function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): 
       body: memberFieldsSchema,
       view: shapes.memberShape,
     }),
-    remove(member, 'Takes a member away'),
+    remove(member, 'Removes a member'),
     list(`${one}/changes`, `What was changed in a ${kind}, newest first`, shapes.objectChangeShape),
   ];
 }
@@ -127,7 +127,7 @@ const services: readonly Operation[] = [
   remove(service, 'Deletes a service'),
   read(`${service}/keys/{keyId}`, 'A public key', shapes.keyShape),
   write('put', `${service}/keys/{keyId}`, 'Registers a public key', { body: keySchema, view: shapes.keyShape }),
-  remove(`${service}/keys/{keyId}`, 'Takes a public key away'),
+  remove(`${service}/keys/{keyId}`, 'Removes a public key'),
   list(`${service}/changes`, 'What was changed in a service, newest first', shapes.objectChangeShape),
 ];
 

@@ -170,7 +170,7 @@ async function issue(
   await deps.log.intend({ kind, serial, keyId, principals, validAfter, validBefore, ...keys, ...whose });
   const blob = signSshCertificate(profile, request.publicKey, authority, deps.randomBytes(nonceLength));
   checkIssuedSshCertificate(blob, profile, request.publicKey, authority);
-  // INVARIANT: the right is asked again in the transaction that records it, so that none is handed out after it was taken away.
+  // INVARIANT: the right is asked again in the transaction that records it, so that none is handed out after it was removed.
   await deps.log.issued(serial, blob, conditions);
   const certificate = formatSshCertificate(blob, request.publicKey.type, keyId);
   return { serial, keyId, certificate, signer: formatSshPublicKey(authority.publicKey) };

@@ -48,7 +48,7 @@ function sideWithoutHidden(text: string, sees: (object: string) => boolean): str
   });
 }
 
-/** Notes which things of a domain a record speaks of, so that their changes are found without reading the log. */
+/** Notes which things of a domain a record concerns, so that their changes are found without reading the log. */
 export async function insertAuditObjects(
   db: Kysely<Schema>,
   { id, subject }: { readonly id: number; readonly subject: string },

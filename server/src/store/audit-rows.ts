@@ -17,7 +17,7 @@ interface AuditPlace {
   readonly head: string;
 }
 
-/** Writes the record with the things of a domain that it speaks of, and answers its hash. */
+/** Writes the record with the things of a domain that it concerns, and answers its hash. */
 export async function insertAudit(
   db: Kysely<Schema>,
   record: AuditRecord,

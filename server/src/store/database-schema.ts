@@ -217,7 +217,7 @@ export interface AuditTable {
   hash: string;
 }
 
-/** Which things of a domain an audit record speaks of. */
+/** Which things of a domain an audit record concerns. */
 interface AuditObjectsTable {
   domain: string;
   kind: string;

@@ -39,7 +39,7 @@ export async function beginDomain(context: NamesContext, domain: string): Promis
   await context.db.updateTable('domains').set(from).where('name', '=', domain).execute();
 }
 
-/** Notes the end of a domain, of which everything was taken away. */
+/** Notes the end of a domain, of which everything was removed. */
 export function endDomain({ db, now, actor }: NamesContext, domain: string): Promise<void> {
   return noteEnd(db, domain, now, actor);
 }

@@ -99,7 +99,7 @@ async function writePolicies(
 }
 
 async function removePolicy({ db }: WriteContext, domain: string, policy: PolicyRecord): Promise<void> {
-  // Before the policy, which would take all of them away in one statement.
+  // Before the policy, which would remove all of them in one statement.
   await removeAssertions(db, domain, policy, { from: 0, to: policy.assertions.length });
   await db
     .deleteFrom('policies')

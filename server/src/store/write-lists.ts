@@ -43,7 +43,7 @@ async function writeGroup(db: Kysely<Schema>, domain: string, group: GroupRecord
     .execute();
 }
 
-/** INVARIANT: who takes a role or group away has read all of its members, so that the audit log says who lost it. */
+/** INVARIANT: who removes a role or group has read all of its members, so that the audit log says who lost it. */
 async function removeList(db: Kysely<Schema>, list: ListKey, members: readonly MemberRecord[]): Promise<void> {
   await removeMembers(db, list, members);
   const { numDeletedRows } = await db

@@ -413,7 +413,7 @@ test('authorities that a function answers are followed on kept connections', asy
   t.is(asked, 7);
 });
 
-test('authorities that a function answers count for clients with an intermediate until they are taken away', async (t) => {
+test('authorities that a function answers count for clients with an intermediate until they are removed', async (t) => {
   const [first, second] = await Promise.all([createPki(), createPki()]);
   const [one, two] = await Promise.all([first, second].map((pki) => pki.identity('media.player')));
   if (one === undefined || two === undefined) return t.fail('there is no identity');

@@ -186,7 +186,7 @@ const changed = 'the cloud account of domain `catalog` was changed meanwhile, as
 const ofPredecessor = 'client certificate is of a deleted service or domain of the same name';
 const unknown = 'client certificate names no enabled service';
 const after: readonly Refusal[] = [
-  ['the right was taken away', { later: { rules: ['allow read nightly loader'] } }, ForbiddenError, denied],
+  ['the right was removed', { later: { rules: ['allow read nightly loader'] } }, ForbiddenError, denied],
   ['the account is another', { later: { account: '210987654321' } }, ForbiddenError, changed],
   [
     'the account is gone',

@@ -196,7 +196,7 @@ for (const [note, ask, expected] of cases) {
   test(`who calls: ${note}`, (t) => t.is(outcomeOf(guardOf(ask), socketOf(ask), ask.headers), expected));
 }
 
-test('a connection of before an authority was taken away counts while its certificate chains to another', (t) => {
+test('a connection of before an authority was removed counts while its certificate chains to another', (t) => {
   let generation = 1;
   let trusted = true;
   let asked = 0;

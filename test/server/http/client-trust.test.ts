@@ -52,7 +52,7 @@ test('authorities that know each other in a circle end the search', async (t) =>
   t.false(open(t, [root], [one, two]).trust.trusts(member.certificate));
 });
 
-test('the generation grows when an authority was taken away, and only then', (t) => {
+test('the generation grows when an authority was removed, and only then', (t) => {
   const { file, write, trust } = open(t, [root, other]);
   t.is(trust.generation, 0);
   write([root, other, twin]);

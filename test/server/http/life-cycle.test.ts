@@ -56,7 +56,7 @@ test('a key rotates while tokens are issued and verified, without one false refu
   t.is(used.size, 2);
 });
 
-test('a role that is taken away is gone at the next refresh, and a broken store does not stop reads', async (t) => {
+test('a role that is removed is gone at the next refresh, and a broken store does not stop reads', async (t) => {
   const server = await startServer(t, { domains, options: { 'snapshot.refreshIntervalMs': 50 } });
   const call = caller(t, server, await server.pki.identity('media.player'));
   t.is((await call('/oauth2/token', ask)).status, 200);

@@ -7,7 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import { createPki } from '#support/pki';
 import { startServer, type TestServer } from '#support/start-server';
 
-/* What is taken away counts at the next request of a connection that goes on: each of these tests uses one socket from start to end. */
+/* What is removed counts at the next request of a connection that goes on: each of these tests uses one socket from start to end. */
 
 interface Connection {
   /** Sends a request; the status of its answer and its body. */
@@ -110,7 +110,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     t.deepEqual((await late.ask(own)).status, 401);
   });
 
-  test(`a service that is disabled, and a role that is taken away, count no more on a live connection: ${version}`, async (t) => {
+  test(`a service that is disabled, and a role that is removed, count no more on a live connection: ${version}`, async (t) => {
     const server = await startServer(t, { domains });
     const connection = await open(t, server, 'media.player', version);
     t.deepEqual(await connection.ask(own), granted);

@@ -74,7 +74,7 @@ test('a domain, its role, policy, member and service, each as it was put, live a
   t.deepEqual((await boss(`${domain}/limits`)).body, { tokenExpirySeconds: 60 });
 });
 
-test('versions: rules added and taken away, another version made active, and off', async (t) => {
+test('versions: rules added and removed, another version made active, and off', async (t) => {
   const domain = await newDomain('versions');
   await boss(`${domain}/roles/reader`, send('PUT', {}));
   const policy = `${domain}/policies/p`;

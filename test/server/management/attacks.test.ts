@@ -283,7 +283,7 @@ test('who lost a right through another server has lost it here as well', async (
   t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('PUT', {}))).status, 403);
 });
 
-test('a right that was taken away while a change waited for its turn is gone', async (t) => {
+test('a right that was removed while a change waited for its turn is gone', async (t) => {
   const domain = await delegated('late', ['manage_members', 'role.reader']);
   await boss(`${domain}/roles/admin/members/media.keyer`, send('PUT', {}));
   const live = await openLiveSnapshot({ store: server.store, clock: systemClock, refreshIntervalMs: 3_600_000 });

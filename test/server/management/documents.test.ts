@@ -292,7 +292,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'a resource of another domain',
     rule('{ action: a, resource: "d:b", role: r }'),
-    '5:30: policies.p[0].resource: a policy of domain `c` cannot speak of other domains',
+    '5:30: policies.p[0].resource: a policy of domain `c` cannot name other domains',
   ],
   [
     'an action with blanks',

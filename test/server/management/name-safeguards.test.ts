@@ -343,7 +343,7 @@ test('a domain is not deleted while roles or groups of others have its services'
   await t.throwsAsync(checkUnused(reader, media, ['media.web', 'media.api'], seesAll), {
     instanceOf: ConflictError,
     message:
-      'services of `media` are members of `far:group.team`: removeMemberships=true (--remove-memberships) takes them away',
+      'services of `media` are members of `far:group.team`: removeMemberships=true (--remove-memberships) removes them',
   });
 });
 

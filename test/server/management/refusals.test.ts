@@ -77,13 +77,13 @@ const cases: readonly Case[] = [
     problems: [`d.yaml:4:18: roles.b.members[0]: ${wildcard('*')}`],
   },
   {
-    note: 'the last administrator taken away',
+    note: 'the last administrator removed',
     stored: { d: admins('[user.jane]') },
     files: { d: admins('[]') },
     problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
   },
   {
-    note: 'the role of the administrators taken away',
+    note: 'the role of the administrators removed',
     stored: { d: admins('[user.jane]') },
     files: { d: 'domain: d\n' },
     problems: [`d.yaml:1:1: roles: ${gone}`],
@@ -267,7 +267,7 @@ test('two domains with one form in DNS are refused, in one folder and beside the
   t.deepEqual(await refused(both), [taken('pay-core', 'pay.core')]);
 });
 
-test('a service that others list is taken away with its memberships or not at all, and its name stays reserved', async (t) => {
+test('a service that others list is removed with its memberships or not at all, and its name stays reserved', async (t) => {
   const { apply, refused, store } = await openWorld(t);
   const files = {
     d: 'domain: d\nservices: { api: {}, web: {} }\n',

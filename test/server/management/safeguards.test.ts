@@ -67,16 +67,20 @@ const cases: [note: string, change: Change, expected: RegExp | undefined][] = [
       before: { roles: { reader: [] }, rules: ['allow read film reader'] },
       after: { rules: ['allow read film reader'] },
     },
-    /speaks of `media:role\.reader`, which would not exist$/,
+    /names `media:role\.reader`, which would not exist$/,
   ],
   [
     'a rule whose role was never there',
     { before: { rules: ['allow read film reader'] }, after: { rules: ['allow read film reader'] } },
     undefined,
   ],
-  ['a new domain with a rule for nobody', { after: { rules: ['allow read film reader'] } }, /speaks of/],
+  ['a new domain with a rule for nobody', { after: { rules: ['allow read film reader'] } }, /version `\w+` names/],
   ['a rule for a pattern', { after: { roles: { other: [], reader: [] }, rules: ['allow read film r*'] } }, undefined],
-  ['a rule for a pattern of none', { after: { roles: { writer: [] }, rules: ['allow read film r*'] } }, /speaks of/],
+  [
+    'a rule for a pattern of none',
+    { after: { roles: { writer: [] }, rules: ['allow read film r*'] } },
+    /version `\w+` names/,
+  ],
   [
     'a group that an own role has',
     {

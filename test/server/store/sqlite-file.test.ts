@@ -373,7 +373,7 @@ test('locked by another writer: reads go on, changes wait without holding anybod
   await store.close();
 });
 
-test('the file is taken away and comes back; then another one takes its place', async (t) => {
+test('the file is removed and comes back; then another one takes its place', async (t) => {
   const folder = temporaryFolder(t);
   const file = join(folder, 'signet.db');
   await filledStore(file);

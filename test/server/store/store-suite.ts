@@ -176,7 +176,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
         })),
       }),
     ],
-    ['a group taken away', (domain) => ({ ...domain, groups: [] })],
+    ['a group removed', (domain) => ({ ...domain, groups: [] })],
     [
       'the members of a group',
       (domain) => ({ ...domain, groups: domain.groups.map((group) => ({ ...group, members: [] })) }),
@@ -185,7 +185,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       'the description of a policy',
       (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, description: 'other' })) }),
     ],
-    ['a service taken away', (domain) => ({ ...domain, services: [] })],
+    ['a service removed', (domain) => ({ ...domain, services: [] })],
     [
       'a service',
       (domain) => ({ ...domain, services: domain.services.map((service) => ({ ...service, enabled: true })) }),
@@ -200,7 +200,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     ],
   ];
   const policyEdits: typeof edits = [
-    ['a policy taken away', (domain) => ({ ...domain, policies: domain.policies.slice(1) })],
+    ['a policy removed', (domain) => ({ ...domain, policies: domain.policies.slice(1) })],
     [
       'the active version',
       (domain) => ({ ...domain, policies: domain.policies.map((policy) => ({ ...policy, active: !policy.active })) }),

@@ -5,7 +5,7 @@ import { DatabaseSync } from 'node:sqlite';
 import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileSystem } from './file-system.ts';
 
-/** It stays when the updater ends: what counts is the lock on it, which the system takes away with the process. */
+/** It stays when the updater ends: what counts is the lock on it, which the system releases with the process. */
 export const lockName = '.updater-lock.db';
 
 /** Only one updater may write to a policy directory. Dispose it to give the directory back. */

@@ -52,7 +52,7 @@ export function addDomainBounds(domain: Command): Command {
         ),
     )
     .addCommand(
-      writer('remove-account', 'take the cloud account away; for system operators')
+      writer('remove-account', 'remove the cloud account; for system operators')
         .argument('<domain>')
         .action(
           action((name: string, o: WriteOptions) =>

@@ -121,7 +121,7 @@ function addMemberCommands(command: Command, kind: 'role' | 'group'): Command {
         ),
     )
     .addCommand(
-      one(writer('remove', 'take a member away'))
+      one(writer('remove', 'remove a member'))
         .argument('<member>')
         .action(
           action((domain: string, name: string, who: string, o: WriteOptions) =>

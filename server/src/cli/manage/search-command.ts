@@ -13,7 +13,7 @@ interface ReviewOptions extends ReadOptions {
   readonly domain?: string;
 }
 
-/** `signet search`: where is this principal, who speaks of this resource or action? */
+/** `signet search`: where is this principal a member, what names this resource or action? */
 export function searchCommand(): Command {
   return reader('search', 'find where a principal is a member, or which assertions name a resource or action')
     .option('--member <name>', 'a principal, group or pattern')

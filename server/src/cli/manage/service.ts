@@ -85,7 +85,7 @@ export function serviceCommand(): Command {
         ),
     )
     .addCommand(
-      key(writer('remove-key', 'take a public key away')).action(
+      key(writer('remove-key', 'remove a public key')).action(
         action((domain: string, name: string, id: string, o: WriteOptions) =>
           write(o, { method: 'DELETE', path: [...all(domain), name, 'keys', id] }),
         ),

@@ -7,7 +7,7 @@ import type { InstanceKey, InstanceStore } from '../../model/instance-store.ts';
 import { type AttestationProvider, plainlyAttested } from './attestation.ts';
 
 const prefix = 'signet-join-';
-/** What is longer is no join token, and the store is not asked for it. */
+/** What is longer is not a join token, and the store is not asked for it. */
 const maxTokenLength = 128;
 
 /* The store holds digests only: who reads it cannot register anything. */

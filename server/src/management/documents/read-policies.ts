@@ -145,7 +145,7 @@ function resourceName(domain: DomainName, action: string, text: string): string 
   const full = `${owner}${text.slice(colon)}`;
   if (owner === domain) return full;
   if (!isAssumeRole(action)) {
-    throw new InvalidRequestError(`a policy of domain \`${domain}\` cannot speak of other domains`);
+    throw new InvalidRequestError(`a policy of domain \`${domain}\` cannot name other domains`);
   }
   if (!domainPattern.test(owner)) throw new InvalidRequestError('does not name a domain before its colon');
   return full;

@@ -44,7 +44,7 @@ function withService(content: DomainContent, service: ServiceRecord): DomainCont
 /** Body of `PUT` of a service. */
 export const serviceFieldsSchema = serviceSchema.omit({ publicKeys: true });
 
-/** `PUT` of a service: what the body leaves out is taken away, but its keys stay. */
+/** `PUT` of a service: what the body leaves out is removed, but its keys stay. */
 export function putService(path: ServicePath, body: unknown): DomainEdit {
   const service = parseBody(serviceFieldsSchema, body).read((reader, shape) => {
     return readService(reader, path.domain, { name: path.name, value: shape, path: [] }, parsePublicKey);

@@ -58,7 +58,7 @@ async function giveForms(db: Kysely<Schema>): Promise<void> {
   }
 }
 
-/** What was deleted before: domains, and services that the audit log speaks of and that are not there. */
+/** What was deleted before: domains, and services that the audit log names and that are not there. */
 async function noteEndedNames(db: Kysely<Schema>): Promise<void> {
   await sql`insert into ended_names (name, ended_at, ended_by)
     select name, modified, 'migration' from domains where deleted = 1`.execute(db);

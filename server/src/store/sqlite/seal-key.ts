@@ -11,7 +11,7 @@ export const sealKeyName = 'backup-seal.key';
 const keyBytes = 32;
 const keyText = /^[0-9a-f]{64}\n?$/;
 
-/** The key that seals backups; undefined where none was made. Throws `StoreRefusedError` for one that others may read, or that is none. */
+/** The key that seals backups; undefined where none was made. Throws `StoreRefusedError` for one that others may read, or that is not a key. */
 export function readSealKey(file: string): Buffer | undefined {
   if (checkOwnFile(file, 'key') === undefined) return undefined;
   const text = readFileSync(file, 'latin1');
