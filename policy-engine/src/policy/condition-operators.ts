@@ -29,15 +29,15 @@ export interface ValueTest {
   readonly landmarks: Landmarks;
 }
 
-/** What a test can tell apart: single texts, all texts that begin in a way, all addresses of a network. */
+/** What a test can tell apart: single values, all values that begin in a way, all addresses of a network. */
 export interface Landmarks {
-  readonly texts: readonly string[];
+  readonly values: readonly string[];
   readonly prefixes: readonly string[];
   readonly networks: readonly IpNetwork[];
 }
 
 /** What tells nothing apart. */
-const noLandmarks: Landmarks = { texts: [], prefixes: [], networks: [] };
+const noLandmarks: Landmarks = { values: [], prefixes: [], networks: [] };
 
 /** A value of a context, folded; read as an address once, when the first condition asks. */
 export class ContextValue {
@@ -103,6 +103,6 @@ const costOfAddress = 16;
 const costOfNetwork = 8;
 
 function equality(values: readonly string[], holds: ValueTest['holds']): ValueTest {
-  const texts = values.filter((value) => value !== '*');
-  return { holds, cost: values.length, landmarks: { ...noLandmarks, texts } };
+  const single = values.filter((value) => value !== '*');
+  return { holds, cost: values.length, landmarks: { ...noLandmarks, values: single } };
 }

@@ -25,7 +25,7 @@ interface Beginning {
   write(address: bigint): readonly string[];
 }
 
-/** What is looked for: texts that are not named and begin with none of the longer prefixes. */
+/** What is looked for: values that are not named and begin with none of the longer prefixes. */
 interface Part {
   readonly prefix: string;
   readonly longer: readonly string[];
@@ -33,16 +33,16 @@ interface Part {
 }
 
 /**
- * At least one value for every part that the landmarks cut the texts into. Undefined where it cannot be told whether a part is empty:
+ * At least one value for every part that the landmarks cut all values into. Undefined where it cannot be told whether a part is empty:
  * where prefixes meet the many ways to write an address of IPv6.
  */
-export function valueSamples({ texts, prefixes, networks }: Landmarks): readonly string[] | undefined {
-  const named = new Set(texts);
+export function valueSamples({ values, prefixes, networks }: Landmarks): readonly string[] | undefined {
+  const named = new Set(values);
   const beginnings = [...new Set(['', ...prefixes])];
   const parts = beginnings.map((prefix): Part => {
     return { prefix, longer: beginnings.filter((one) => one !== prefix && one.startsWith(prefix)), named };
   });
-  const samples = new Set([...texts, ...prefixes, ...parts.map(freeText)]);
+  const samples = new Set([...values, ...prefixes, ...parts.map(freeText)]);
   if (networks.length === 0) return [...samples];
   for (const region of regionsOf(networks)) {
     for (const part of parts) {
@@ -54,7 +54,7 @@ export function valueSamples({ texts, prefixes, networks }: Landmarks): readonly
   return [...samples];
 }
 
-/** A text of the part that is no address, whatever it begins with: each of these ends has a letter that no address has. */
+/** A value of the part that is not an address, whatever it begins with: each of these ends has a letter that no address has. */
 function freeText(part: Part): string {
   for (let index = 0; ; index += 1) {
     const text = part.prefix + (index === 0 ? 'other' : `${String.fromCodePoint(0x4e00 + index)}other`);
@@ -135,7 +135,7 @@ function* addressesIn(ranges: readonly Range[], most: number): Generator<bigint>
   }
 }
 
-/** Where the dotted texts of a region are all taken, an IPv4-mapped one is not. */
+/** Where the dotted forms of a region are all taken, an IPv4-mapped one is not. */
 function mappedIn(ranges: readonly Range[], part: Part): string | 'unclear' {
   for (const address of addressesIn(ranges, part.named.size + 1)) {
     const text = `::ffff:${dotted(address)}`;

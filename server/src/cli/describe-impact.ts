@@ -1,6 +1,6 @@
 import { type DecisionContext, operatorRules } from '@signet/policy-engine/policy';
+import type { TextSet } from '../impact/assertion-difference.ts';
 import type { ContextSet, OtherValues } from '../impact/contexts.ts';
-import type { TextSet } from '../impact/rule-difference.ts';
 
 /** A change of access as a plan or the answer of a server has it. */
 interface ShownImpact {

@@ -1,13 +1,13 @@
 /*
- * Patterns (`*` any run, `?` one character) cut the set of all texts into atoms: two texts are in the same atom when
- * exactly the same patterns match them. The atoms are found by walking the joint states of all patterns, shortest texts
+ * Patterns (`*` any run, `?` one character) cut the set of all strings into atoms: two strings are in the same atom when
+ * exactly the same patterns match them. The atoms are found by walking the joint states of all patterns, shortest strings
  * first; a state holds only the patterns that can still match, so that a thousand exact or prefix patterns cost what a
  * trie of them costs.
  */
 
 import { Work } from './work.ts';
 
-/** A set of texts that no pattern tells apart. */
+/** A set of strings that no pattern tells apart. */
 export interface Atom {
   /** A text of the atom. */
   readonly example: string;

@@ -11,8 +11,8 @@ import {
   operatorRules,
   valueSamples,
 } from '@signet/policy-engine/policy';
+import type { Assertion } from './assertion-difference.ts';
 import { PatternsTooComplexError } from './atoms.ts';
-import type { Rule } from './rule-difference.ts';
 import { Work } from './work.ts';
 
 /** One value of a condition that is not about single values, e.g. a network. */
@@ -37,24 +37,27 @@ export type ValueSet = { readonly is: string } | OtherValues | null;
 /** What hosts say of themselves, as far as conditions tell them apart. */
 export type ContextSet = Readonly<Partial<Record<ConditionKey, ValueSet>>>;
 
-/** Hosts for which the same rules count. */
+/** Hosts for which the same assertions count. */
 export interface ContextClass {
   readonly set: ContextSet;
   /** One of them. */
   readonly example: DecisionContext;
 }
 
-/** A rule that may count on some hosts only. */
-export interface ConditionalRule extends Rule {
+/** An assertion that may count on some hosts only. */
+export interface ConditionalAssertion extends Assertion {
   readonly conditions: CompiledConditions;
 }
 
 const maxClasses = 256;
 
-/** Cuts the contexts of all hosts into classes; a single one when no rule has conditions. Throws `PatternsTooComplexError`. */
-export function contextClasses(rules: readonly ConditionalRule[], work: Work = new Work()): readonly ContextClass[] {
+/** Cuts the contexts of all hosts into classes; a single one when no assertion has conditions. Throws `PatternsTooComplexError`. */
+export function contextClasses(
+  assertions: readonly ConditionalAssertion[],
+  work: Work = new Work(),
+): readonly ContextClass[] {
   const byKey = Map.groupBy(
-    rules.flatMap(({ conditions }) => (conditions.kind === 'known' ? conditions.sets.flat() : [])),
+    assertions.flatMap(({ conditions }) => (conditions.kind === 'known' ? conditions.sets.flat() : [])),
     ({ key }) => key,
   );
   let classes: ContextClass[] = [{ set: {}, example: {} }];
@@ -79,9 +82,9 @@ interface ValuePart {
 /** The values of one key: missing, each that is named, and the others by the terms that hold for them. */
 function partsOf(conditions: readonly Condition[], work: Work): readonly ValuePart[] {
   const landmarks = landmarksOf(conditions);
-  const { texts, prefixes, networks } = landmarks;
+  const { values, prefixes, networks } = landmarks;
   // Each of them makes a class of its own.
-  if (texts.length + prefixes.length + networks.length > maxClasses) {
+  if (values.length + prefixes.length + networks.length > maxClasses) {
     throw new PatternsTooComplexError('too many conditions');
   }
   work.spend(stepsASample * (prefixes.length + 1) * (networks.length + 1) * (prefixes.length + networks.length + 1));
@@ -89,9 +92,9 @@ function partsOf(conditions: readonly Condition[], work: Work): readonly ValuePa
   if (samples === undefined) throw new PatternsTooComplexError('prefixes of addresses meet networks');
   const terms = termsOf(conditions);
   work.spend(stepsATerm * samples.length * terms.length);
-  const named = texts.map((text) => ({ text, answers: answersOf(terms, text) }));
+  const named = values.map((text) => ({ text, answers: answersOf(terms, text) }));
   const others = new Map<string, OtherPart>();
-  for (const example of samples.filter((sample) => !texts.includes(sample)).toSorted(byLength)) {
+  for (const example of samples.filter((sample) => !values.includes(sample)).toSorted(byLength)) {
     const answers = answersOf(terms, example);
     const isNot = named.filter((one) => one.answers.join() === answers.join()).map(({ text }) => text);
     if (!others.has(answers.join())) others.set(answers.join(), { example, answers, isNot });
@@ -99,7 +102,7 @@ function partsOf(conditions: readonly Condition[], work: Work): readonly ValuePa
   const all = [...named, ...others.values()].map(({ answers }) => answers);
   return [
     { set: null },
-    ...texts.map((text) => ({ set: { is: text }, example: text })),
+    ...values.map((text) => ({ set: { is: text }, example: text })),
     ...[...others.values()].map((part) => ({ set: describe(terms, part, all), example: part.example })),
   ];
 }
@@ -117,7 +120,7 @@ function landmarksOf(conditions: readonly Condition[]): Parameters<typeof valueS
   const all = conditions.map(({ test }) => test.landmarks);
   const networks = all.flatMap((one) => one.networks);
   return {
-    texts: [...new Set(all.flatMap(({ texts }) => texts))].sort(),
+    values: [...new Set(all.flatMap(({ values }) => values))].sort(),
     prefixes: [...new Set(all.flatMap(({ prefixes }) => prefixes))].sort(),
     networks: [...new Map(networks.map((network) => [JSON.stringify(network), network])).values()],
   };
@@ -200,8 +203,11 @@ export function shortSets(classes: readonly ContextClass[], all: readonly Contex
   return sets;
 }
 
-/** The rules that count on a host that says this of itself, as the engine takes them. */
-export function rulesInContext(rules: readonly ConditionalRule[], context: DecisionContext): readonly Rule[] {
+/** The assertions that count on a host that says this of itself, as the engine takes them. */
+export function assertionsInContext(
+  assertions: readonly ConditionalAssertion[],
+  context: DecisionContext,
+): readonly Assertion[] {
   const folded = foldContext(context);
-  return rules.filter(({ conditions, effect }) => conditionsCount(conditions, effect, folded));
+  return assertions.filter(({ conditions, effect }) => conditionsCount(conditions, effect, folded));
 }

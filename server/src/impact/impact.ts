@@ -4,18 +4,18 @@ import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainMembers } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
+import { differencesOf, type Flip, type PlacedFlip } from './assertion-difference.ts';
 import type { Atom } from './atoms.ts';
 import {
-  type ConditionalRule,
+  assertionsInContext,
+  type ConditionalAssertion,
   type ContextClass,
   type ContextSet,
   contextClasses,
-  rulesInContext,
   shortSets,
 } from './contexts.ts';
-import { domainRules } from './domain-rules.ts';
+import { domainAssertions } from './domain-assertions.ts';
 import { type PrincipalClass, principalClasses, type SwitchedOffPrincipals, switchedOff } from './principal-classes.ts';
-import { differencesOf, type Flip, type PlacedFlip } from './rule-difference.ts';
 import { ImpactTooLargeError, Work } from './work.ts';
 
 /** Requests whose answer changes for somebody. `principal` is a name, or a wildcard for all others that it covers. */
@@ -176,7 +176,7 @@ function* domainImpact(
 ): Steps<void> {
   const was = { snapshot: before, domain: before.domain(name) };
   const is = { snapshot: after, domain: after.domain(name) };
-  const [oldRules, newRules] = [domainRules(was.domain), domainRules(is.domain)];
+  const [oldAssertions, newAssertions] = [domainAssertions(was.domain), domainAssertions(is.domain)];
   const isSamePolicy = was.domain?.policies === is.domain?.policies;
   const differences = new Map<string, ContextDifference>();
   for (const principal of yield* principalClasses([was, is], off, work)) {
@@ -188,7 +188,8 @@ function* domainImpact(
     // Role names hold neither commas nor bars.
     const key = `${held.join()}|${holds.join()}`;
     const known = differences.get(key);
-    const difference = known ?? differenceIn(oldRules.rulesFor(held, work), newRules.rulesFor(holds, work), work);
+    const difference =
+      known ?? differenceIn(oldAssertions.assertionsFor(held, work), newAssertions.assertionsFor(holds, work), work);
     if (known === undefined) work.keep(1);
     differences.set(key, difference);
     listing.add(name, principal, difference);
@@ -220,15 +221,15 @@ interface ContextDifference {
 
 /** What differs, with the hosts for which it does. */
 function differenceIn(
-  before: readonly ConditionalRule[],
-  after: readonly ConditionalRule[],
+  before: readonly ConditionalAssertion[],
+  after: readonly ConditionalAssertion[],
   work: Work,
 ): ContextDifference {
   const classes = contextClasses([...before, ...after], work);
   work.spend(stepsACondition * classes.length * (before.length + after.length));
   const pairs = classes.map(({ example }) => ({
-    before: rulesInContext(before, example),
-    after: rulesInContext(after, example),
+    before: assertionsInContext(before, example),
+    after: assertionsInContext(after, example),
   }));
   const differences = differencesOf(pairs, work);
   const flips =

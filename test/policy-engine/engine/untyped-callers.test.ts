@@ -126,7 +126,7 @@ for (const roles of [
   [7, 'reader'],
   [['reader']],
 ]) {
-  test(`decideRoles takes roles as a list of texts: ${JSON.stringify(roles) ?? 'none'}`, (t) => {
+  test(`decideRoles takes roles as an array of strings: ${JSON.stringify(roles) ?? 'none'}`, (t) => {
     const assertions = [{ role: 'reader', action: 'read', resource: 'movie' }];
     const engine = PolicyEngine.fromDomains({ catalog: [{ name: 'p', assertions }] });
     const asked = { domain: 'catalog', roles, action: 'read', resource: 'movie' };

@@ -30,7 +30,7 @@ function compile(conditions: readonly { operator: string; value: string }[]) {
 function joined(tests: readonly { readonly landmarks: Landmarks }[]): Landmarks {
   const all = <K extends keyof Landmarks>(kind: K) =>
     tests.flatMap(({ landmarks }) => landmarks[kind] as readonly unknown[]);
-  return { texts: all('texts'), prefixes: all('prefixes'), networks: all('networks') } as Landmarks;
+  return { values: all('values'), prefixes: all('prefixes'), networks: all('networks') } as Landmarks;
 }
 
 test('every value answers as a sample does', (t) => {

@@ -1,6 +1,11 @@
 import { compileConditions, conditionOperators } from '@signet/policy-engine/policy';
 import { PatternsTooComplexError } from '@signet/server/impact/atoms';
-import { type ConditionalRule, contextClasses, rulesInContext, type ValueSet } from '@signet/server/impact/contexts';
+import {
+  assertionsInContext,
+  type ConditionalAssertion,
+  contextClasses,
+  type ValueSet,
+} from '@signet/server/impact/contexts';
 import test from 'ava';
 import fc from 'fast-check';
 import { conditionHolds } from '#support/condition-oracle';
@@ -32,7 +37,7 @@ const rule = fc
       .chain((operator) => fc.constantFrom(...conditionValues[operator].meeting).map((value) => ({ operator, value }))),
   })
   .map(
-    ({ effect, condition }): ConditionalRule => ({
+    ({ effect, condition }): ConditionalAssertion => ({
       effect,
       action: 'a',
       resource: 'r',
@@ -40,7 +45,7 @@ const rule = fc
     }),
   );
 
-function classesOf(rules: readonly ConditionalRule[]) {
+function classesOf(rules: readonly ConditionalAssertion[]) {
   try {
     return contextClasses(rules);
   } catch (error) {
@@ -58,8 +63,8 @@ test('each value is in one class, and the rules that count for it are those of i
       told += 1;
       for (const value of [undefined, ...universe]) {
         const own = classes.filter(({ set }) => isIn(set.instances, value));
-        const wanted = rulesInContext(rules, value === undefined ? {} : { instances: value });
-        const found = own.flatMap(({ example }) => rulesInContext(rules, example));
+        const wanted = assertionsInContext(rules, value === undefined ? {} : { instances: value });
+        const found = own.flatMap(({ example }) => assertionsInContext(rules, example));
         if (own.length !== 1 || wanted.length !== found.length || wanted.some((one, at) => one !== found[at])) {
           throw new Error(`${value} is in ${JSON.stringify(own)}`);
         }

@@ -24,7 +24,7 @@ export const roleSchema = strict({ ...schemasOf(recordFields.role), members: mem
 
 export const groupSchema = strict({ ...schemasOf(recordFields.group), members: membersSchema.optional() });
 
-/** Characters of the texts of a rule. */
+/** Characters of the strings of an assertion. */
 const maxTexts = { action: 256, resource: 1024, role: 512 };
 const withoutBlanks = /^\S*$/;
 

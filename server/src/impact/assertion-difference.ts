@@ -1,18 +1,18 @@
 import { type Atom, atomsOf } from './atoms.ts';
 import { Work } from './work.ts';
 
-/** One rule that applies to somebody: an effect on every action and resource that its patterns match. */
-export interface Rule {
+/** One assertion that applies to somebody: an effect on every action and resource that its patterns match. */
+export interface Assertion {
   readonly effect: 'ALLOW' | 'DENY';
   readonly action: string;
   readonly resource: string;
 }
 
-/** A set of texts in words: what all of them match, and what none of them does. */
+/** A set of strings in words: what all of them match, and what none of them does. */
 export interface TextSet {
   /** The narrowest patterns that match every text of the set; empty means that no pattern does. */
   readonly matching: readonly string[];
-  /** Patterns that overlap the set's but match none of its texts. */
+  /** Patterns that overlap the set's but match none of its strings. */
   readonly except: readonly string[];
 }
 
@@ -31,31 +31,31 @@ export interface PlacedFlip {
   readonly resource: Atom;
 }
 
-/** What flips between two rule sets. */
+/** What flips between two assertion sets. */
 interface Difference {
   readonly flips: readonly PlacedFlip[];
   /** Puts one of them into words. */
   describe(flip: PlacedFlip): Flip;
 }
 
-/** Two rule sets to compare. */
-interface RuleSets {
-  readonly before: readonly Rule[];
-  readonly after: readonly Rule[];
+/** Two assertion sets to compare. */
+interface AssertionSets {
+  readonly before: readonly Assertion[];
+  readonly after: readonly Assertion[];
 }
 
 /**
- * Every (action, resource) whose answer differs between two rule sets, as disjoint parts with one example each: exact, whatever the
- * wildcards. DENY wins, and what no rule allows is denied. Several pairs over the same patterns are cut into the same parts.
+ * Every (action, resource) whose answer differs between two assertion sets, as disjoint parts with one example each: exact, whatever the
+ * wildcards. DENY wins, and what no assertion allows is denied. Several pairs over the same patterns are cut into the same parts.
  * Throws `PatternsTooComplexError`, and what the work throws.
  */
-export function differencesOf(pairs: readonly RuleSets[], work: Work = new Work()): Difference[] {
-  const rules = pairs.flatMap(({ before, after }) => [...before, ...after]);
-  work.spend(stepsARule * rules.length);
+export function differencesOf(pairs: readonly AssertionSets[], work: Work = new Work()): Difference[] {
+  const assertions = pairs.flatMap(({ before, after }) => [...before, ...after]);
+  work.spend(stepsPerAssertion * assertions.length);
   const changed = pairs.flatMap(({ before, after }) => symmetricDifference(before, after));
   if (changed.length === 0) return pairs.map(() => nothing);
-  const actions = axis(rules, changed, 'action', work);
-  const resources = axis(rules, changed, 'resource', work);
+  const actions = axis(assertions, changed, 'action', work);
+  const resources = axis(assertions, changed, 'resource', work);
   const describe = ({ change, action, resource }: PlacedFlip): Flip => ({
     change,
     action: actions.describe(action),
@@ -72,32 +72,33 @@ const nothing: Difference = {
   },
 };
 
-/** A rule is made a text, and its patterns are looked up. */
-const stepsARule = 100;
+/** An assertion is made a text, and its patterns are looked up. */
+const stepsPerAssertion = 100;
 
-/** A rule with the places of its patterns on the axes. */
+/** An assertion with the places of its patterns on the axes. */
 interface Placed {
-  readonly effect: Rule['effect'];
+  readonly effect: Assertion['effect'];
   readonly action: number;
   readonly resource: number;
 }
 
-function flipsIn({ before, after }: RuleSets, actions: Axis, resources: Axis, work: Work): PlacedFlip[] {
-  const place = (rules: readonly Rule[]) =>
-    rules.map(({ effect, action, resource }): Placed => {
+function flipsIn({ before, after }: AssertionSets, actions: Axis, resources: Axis, work: Work): PlacedFlip[] {
+  const place = (assertions: readonly Assertion[]) =>
+    assertions.map(({ effect, action, resource }): Placed => {
       return { effect, action: placeOf(actions, action), resource: placeOf(resources, resource) };
     });
   const [was, is, moved] = [place(before), place(after), place(symmetricDifference(before, after))];
   const flips: PlacedFlip[] = [];
   for (const action of actions.atoms) {
     work.spend(1 + was.length + is.length + moved.length);
-    const near = (rules: readonly Placed[]) => rules.filter((rule) => action.matches.has(rule.action));
+    const near = (assertions: readonly Placed[]) =>
+      assertions.filter((assertion) => action.matches.has(assertion.action));
     const nearMoved = near(moved);
     if (nearMoved.length === 0) continue;
     const [nearWas, nearIs] = [near(was), near(is)];
     for (const resource of resources.atoms) {
       work.spend(1 + nearMoved.length);
-      if (!nearMoved.some((rule) => resource.matches.has(rule.resource))) continue;
+      if (!nearMoved.some((assertion) => resource.matches.has(assertion.resource))) continue;
       work.spend(nearWas.length + nearIs.length);
       const isAllowed = allows(nearIs, resource);
       if (allows(nearWas, resource) === isAllowed) continue;
@@ -112,8 +113,8 @@ function placeOf(along: Axis, pattern: string): number {
   return along.index.get(pattern) ?? -1;
 }
 
-function allows(rules: readonly Placed[], resource: Atom): boolean {
-  const matching = rules.filter((rule) => resource.matches.has(rule.resource));
+function allows(assertions: readonly Placed[], resource: Atom): boolean {
+  const matching = assertions.filter((assertion) => resource.matches.has(assertion.resource));
   return matching.some(({ effect }) => effect === 'ALLOW') && !matching.some(({ effect }) => effect === 'DENY');
 }
 
@@ -123,11 +124,16 @@ interface Axis {
   describe(atom: Atom): TextSet;
 }
 
-/** Cuts one dimension into atoms, of which only those that a changed rule touches are kept. */
-function axis(rules: readonly Rule[], changed: readonly Rule[], dimension: 'action' | 'resource', work: Work): Axis {
-  const patterns = [...new Set(rules.map((rule) => rule[dimension]))];
+/** Cuts one dimension into atoms, of which only those that a changed assertion touches are kept. */
+function axis(
+  assertions: readonly Assertion[],
+  changed: readonly Assertion[],
+  dimension: 'action' | 'resource',
+  work: Work,
+): Axis {
+  const patterns = [...new Set(assertions.map((assertion) => assertion[dimension]))];
   const index = new Map(patterns.map((pattern, position) => [pattern, position]));
-  const touched = new Set(changed.map((rule) => index.get(rule[dimension])));
+  const touched = new Set(changed.map((assertion) => index.get(assertion[dimension])));
   const atoms = atomsOf(patterns, { allowEmpty: dimension === 'resource', work });
   const kept = atoms.filter((atom) => [...atom.matches].some((position) => touched.has(position)));
   const extents = extentsOf(atoms);
@@ -183,9 +189,12 @@ function describe(
   return { matching: narrowest.map((position) => patterns[position] ?? ''), except };
 }
 
-function symmetricDifference(before: readonly Rule[], after: readonly Rule[]): Rule[] {
+function symmetricDifference(before: readonly Assertion[], after: readonly Assertion[]): Assertion[] {
   // Neither actions nor resources hold line ends.
-  const keyOf = (rule: Rule) => `${rule.effect}\n${rule.action}\n${rule.resource}`;
+  const keyOf = (assertion: Assertion) => `${assertion.effect}\n${assertion.action}\n${assertion.resource}`;
   const [left, right] = [new Set(before.map(keyOf)), new Set(after.map(keyOf))];
-  return [...before.filter((rule) => !right.has(keyOf(rule))), ...after.filter((rule) => !left.has(keyOf(rule)))];
+  return [
+    ...before.filter((assertion) => !right.has(keyOf(assertion))),
+    ...after.filter((assertion) => !left.has(keyOf(assertion))),
+  ];
 }

@@ -1,9 +1,9 @@
+import { type Assertion, differencesOf } from '@signet/server/impact/assertion-difference';
 import { atomsOf } from '@signet/server/impact/atoms';
-import { differencesOf, type Rule } from '@signet/server/impact/rule-difference';
 import test from 'ava';
 import fc from 'fast-check';
 
-const differenceOf = (before: readonly Rule[], after: readonly Rule[]) =>
+const differenceOf = (before: readonly Assertion[], after: readonly Assertion[]) =>
   differencesOf([{ before, after }]).flatMap(({ flips, describe }) => flips.map(describe));
 
 /** All texts over `ab` and one more letter, up to four characters. */
@@ -21,7 +21,7 @@ function matches(pattern: string, text: string): boolean {
   return text !== '' && (pattern[0] === '?' || pattern[0] === text[0]) && matches(pattern.slice(1), text.slice(1));
 }
 
-function isAllowed(rules: readonly Rule[], action: string, resource: string): boolean {
+function isAllowed(rules: readonly Assertion[], action: string, resource: string): boolean {
   const hit = rules.filter((rule) => matches(rule.action, action) && matches(rule.resource, resource));
   return hit.some((rule) => rule.effect === 'ALLOW') && !hit.some((rule) => rule.effect === 'DENY');
 }
@@ -76,7 +76,7 @@ test('difference: agrees with trying every request, over random pairs of rule se
 });
 
 test('difference: a thousand exact rules against a thousand others', (t) => {
-  const rules = (offset: number): Rule[] =>
+  const rules = (offset: number): Assertion[] =>
     Array.from({ length: 1000 }, (_, index) => ({
       effect: 'ALLOW',
       action: 'read',
