@@ -22,7 +22,10 @@ const words: readonly (readonly [phrase: RegExp, instead: string])[] = [
   [/\bpatience\b/, 'timeout, retry'],
   [/\bTokenDoor\b|\bLockPatience\b|\bwhoMay\b|\bGreeting\b/, 'a term of the field'],
   [/: Need\b|\bAsked(?:Access|Name|Uri)\b|[.#]standing\(/, 'RequiredAccess, RequestedName, statusOf'],
-  [/\bno rules? match|\b(?:adds?|takes?) a rule\b|\bdescribeRule\b|\b(?:Conditional|Domain|Authority|Shown)Rules?\b/, 'assertion'],
+  [
+    /\bno rules? match|\b(?:adds?|takes?) a rule\b|\bdescribeRule\b|\b(?:Conditional|Domain|Authority|Shown)Rules?\b/,
+    'assertion',
+  ],
   [/\bspeaks? of\b/, 'name, concern'],
   [/\btak(?:e|es|en|ing) (?:[a-z`]+ ){0,3}away\b/, 'remove, revoke'],
   [/\b(?:text|list|it) is none\b|\ba list that is none\b/, 'is not a …'],

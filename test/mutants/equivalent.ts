@@ -10,8 +10,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeRules(group));',
-    to: 'if (true) index.add(pattern.kind, pattern.text, yield* makeRules(group));',
+    from: 'if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeGroup(group));',
+    to: 'if (true) index.add(pattern.kind, pattern.text, yield* makeGroup(group));',
     reason: 'only assertions with a pattern come here; the condition tells the compiler so',
   },
   {
@@ -21,27 +21,27 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'past the last role there is none, and no rule is found for it',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return actions.size > roles.size',
     to: 'return false',
     reason: 'which of two indexes is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return actions.size > roles.size',
     to: 'return true',
     reason: 'which of two indexes is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
-    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, rulesOfRole);',
-    to: 'return group.length < longestChain ? chained(group) : yield* RoleIndex.build(group, rulesOfRole);',
+    file: 'policy-engine/src/policy/index-assertions.ts',
+    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
+    to: 'return group.length < longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
     file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (rules.deny !== undefined && search.isOpen(0, at)) searchRules(rules.deny, search);',
-    to: 'if (true && search.isOpen(0, at)) searchRules(rules.deny, search);',
+    from: 'if (groups.deny !== undefined && search.isOpen(0, at)) searchGroup(groups.deny, search);',
+    to: 'if (true && search.isOpen(0, at)) searchGroup(groups.deny, search);',
     reason: 'a chain without a first rule is searched at once; the condition tells the compiler so',
   },
   {
@@ -105,7 +105,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'behind the end of a text there is no character: what is none equals nothing, not even itself',
   },
   {
-    file: 'policy-engine/src/policy/rules.ts',
+    file: 'policy-engine/src/policy/assertion-group.ts',
     from: 'if (!search.isOpen(next.precedence, 0)) return;',
     to: 'if (false) return;',
     reason:
@@ -239,7 +239,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/management/rights.ts',
-    from: "rule.effect !== 'DENY' &&",
+    from: "assertion.effect !== 'DENY' &&",
     to: 'true &&',
     reason: 'a DENY that matches has refused above, and one with conditions gives nothing by the next operand',
   },
@@ -640,7 +640,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'past the end of either text there is no character, which equals nothing',
   },
   {
-    file: 'policy-engine/src/policy/rules.ts',
+    file: 'policy-engine/src/policy/assertion-group.ts',
     from: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
     to: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || false);',
     reason: 'the group comes sorted by rank, and sorting keeps the order of what is equal',
@@ -670,7 +670,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'no time is later than none; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return group.length <= longestChainOfRole || isOneAction',
     to: 'return group.length < longestChainOfRole || isOneAction',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
@@ -688,45 +688,45 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'loading throws nothing else; the other branch is for a fault of our own',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'if (group.length <= longestChain) return chained(group);',
     to: 'if (false) return chained(group);',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'if (group.length <= longestChain) return chained(group);',
     to: 'if (group.length < longestChain) return chained(group);',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return actions.size > roles.size',
     to: 'return actions.size >= roles.size',
     reason: 'which of two indexes is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return actions.size > roles.size',
     to: 'return actions.size <= roles.size',
     reason: 'which of two indexes is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
-    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, rulesOfRole);',
-    to: 'return false ? chained(group) : yield* RoleIndex.build(group, rulesOfRole);',
+    file: 'policy-engine/src/policy/index-assertions.ts',
+    from: 'return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
+    to: 'return false ? chained(group) : yield* RoleIndex.build(group, groupOfRole);',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
+    file: 'policy-engine/src/policy/index-assertions.ts',
     from: 'return group.length <= longestChainOfRole || isOneAction',
     to: 'return false || isOneAction',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
   },
   {
-    file: 'policy-engine/src/policy/index-rules.ts',
-    from: 'index.add(kind, written === name ? written : name, yield* rulesOfResource(group));',
-    to: 'index.add(kind, false ? written : name, yield* rulesOfResource(group));',
+    file: 'policy-engine/src/policy/index-assertions.ts',
+    from: 'index.add(kind, written === name ? written : name, yield* groupOfResource(group));',
+    to: 'index.add(kind, false ? written : name, yield* groupOfResource(group));',
     reason: 'a text that is held twice costs memory only',
   },
   {
@@ -761,8 +761,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'updater/src/update-domain.ts',
-    from: '...(floor === undefined ? {} : { floor }),',
-    to: '...(false ? {} : { floor }),',
+    from: '...(floor !== undefined && { floor }),',
+    to: '...(true && { floor }),',
     reason: 'a floor that is undefined is the same as none',
   },
   {
@@ -844,21 +844,21 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'an answer has neither the code nor the status of a failure; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/loader/load-bundle.ts',
-    from: 'if (performance.now() - start < milliseconds) return;',
-    to: 'if (false) return;',
+    file: 'policy-engine/src/steps/slices.ts',
+    from: 'if (performance.now() - start < maxSliceMs) return undefined;',
+    to: 'if (false) return undefined;',
     reason: 'when work lets others run in between is not what it comes to',
   },
   {
-    file: 'policy-engine/src/loader/load-bundle.ts',
-    from: 'if (performance.now() - start < milliseconds) return;',
-    to: 'if (performance.now() - start >= milliseconds) return;',
+    file: 'policy-engine/src/steps/slices.ts',
+    from: 'if (performance.now() - start < maxSliceMs) return undefined;',
+    to: 'if (performance.now() - start >= maxSliceMs) return undefined;',
     reason: 'when work lets others run in between is not what it comes to',
   },
   {
-    file: 'policy-engine/src/loader/load-bundle.ts',
-    from: 'if (performance.now() - start < milliseconds) return;',
-    to: 'if (performance.now() - start <= milliseconds) return;',
+    file: 'policy-engine/src/steps/slices.ts',
+    from: 'if (performance.now() - start < maxSliceMs) return undefined;',
+    to: 'if (performance.now() - start <= maxSliceMs) return undefined;',
     reason: 'when work lets others run in between is not what it comes to',
   },
   {
@@ -877,7 +877,7 @@ export const equivalent: readonly Equivalent[] = [
     file: 'server/src/management/safeguards.ts',
     from: 'const same = new Set(losesRoles ? [] : before?.policies);',
     to: 'const same = new Set(true ? [] : before?.policies);',
-    reason: 'what unchanged rules speak of is known from before; not looking at them again saves time only',
+    reason: 'what unchanged assertions name is known from before; not looking at them again saves time only',
   },
   {
     file: 'policy-engine/src/policy/assertion.ts',
@@ -929,8 +929,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'client/src/http/answer-error.ts',
-    from: '...(retryAfterSeconds === undefined ? {} : { retryAfterSeconds }),',
-    to: '...(false ? {} : { retryAfterSeconds }),',
+    from: '...(retryAfterSeconds !== undefined && { retryAfterSeconds }),',
+    to: '...(true && { retryAfterSeconds }),',
     reason: 'what is undefined is the same as absent',
   },
   {
@@ -983,8 +983,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/role-index.ts',
-    from: 'if (rules.allow !== undefined && search.isOpen(2, at)) searchRules(rules.allow, search);',
-    to: 'if (rules.allow !== undefined && true) searchRules(rules.allow, search);',
+    from: 'if (groups.allow !== undefined && search.isOpen(2, at)) searchGroup(groups.allow, search);',
+    to: 'if (groups.allow !== undefined && true) searchGroup(groups.allow, search);',
     reason: 'what cannot take the place of what was found is not taken; not looking at it saves work only',
   },
   {
@@ -995,8 +995,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/pattern-index.ts',
-    from: 'if (node.value !== undefined) searchRules(node.value, search);',
-    to: 'if (true) searchRules(node.value, search);',
+    from: 'if (node.value !== undefined) searchGroup(node.value, search);',
+    to: 'if (true) searchGroup(node.value, search);',
     reason: 'no rules offer nothing; the condition tells the compiler so',
   },
   {
@@ -1012,7 +1012,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'the same certificate is verified again against the same authorities, which costs time only',
   },
   {
-    file: 'policy-engine/src/policy/rules.ts',
+    file: 'policy-engine/src/policy/assertion-group.ts',
     from: 'if (!patternMatches(next.action, search.action, search)) continue;',
     to: 'if (false) continue;',
     reason: 'the rules are compared when the text has been; which comes first costs work only',
@@ -1060,7 +1060,7 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'what is not there has no events, and what is followed after the end is let go by it',
   },
   {
-    file: 'policy-engine/src/policy/rules.ts',
+    file: 'policy-engine/src/policy/assertion-group.ts',
     from: "if (first === undefined) throw new RangeError('there is nothing to chain');",
     to: "if (false) throw new RangeError('there is nothing to chain');",
     reason: 'a group has one rule at least; the condition tells the compiler so',

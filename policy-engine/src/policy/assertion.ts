@@ -12,7 +12,7 @@ import {
 import type { DecidingAssertion, Decision, PolicyRevision } from './decision.ts';
 import { compilePattern, isPattern, type Pattern, patternProblem } from './pattern.ts';
 
-/** One rule: who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
+/** Who holds `role` may (or, with `DENY`, may not) do `action` on `resource`. Each may hold `*` and `?`. */
 export interface AssertionInput {
   id?: number;
   /** `ALLOW` when absent. */
@@ -25,7 +25,7 @@ export interface AssertionInput {
   conditions?: WireConditions;
 }
 
-/** A named list of rules. */
+/** A named list of assertions. */
 export interface PolicyInput {
   name: string;
   assertions: readonly AssertionInput[];

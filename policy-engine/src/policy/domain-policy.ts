@@ -2,7 +2,7 @@ import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareAssertion } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
-import { indexByResource } from './index-rules.ts';
+import { indexByResource } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import type { Status } from './status.ts';
 import { sliceLength } from './steps.ts';

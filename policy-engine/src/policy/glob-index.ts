@@ -1,12 +1,12 @@
+import { type AssertionGroup, mayOffer, searchGroup } from './assertion-group.ts';
 import { globLiterals, matchesPattern } from './pattern.ts';
 import { emptyTrie, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
-import { mayOffer, type Rules, searchRules } from './rules.ts';
 import type { Search } from './search.ts';
 
 /** A glob, and the next one that shares its literals. */
 interface GlobEntry {
   readonly glob: string;
-  readonly rules: Rules;
+  readonly group: AssertionGroup;
   next: GlobEntry | undefined;
   /** The last search that looked at it: a literal may be found in more than one place. */
   seen: number;
@@ -17,12 +17,12 @@ type ByInner = TrieNode<GlobEntry>;
 type BySuffix = TrieNode<ByInner>;
 type ByPrefix = TrieNode<BySuffix>;
 
-/** From a text to the rules of the globs that match it; only globs whose literals are in the text are compared with it. */
+/** From a text to the assertions of the globs that match it; only globs whose literals are in the text are compared with it. */
 export class GlobIndex {
   readonly #byPrefix: ByPrefix = emptyTrie();
   #searches = 0;
 
-  add(glob: string, rules: Rules): void {
+  add(glob: string, group: AssertionGroup): void {
     const { prefix, suffix, inner } = globLiterals(glob);
     const atPrefix = trieNode(this.#byPrefix, prefix);
     atPrefix.value ??= emptyTrie();
@@ -31,11 +31,11 @@ export class GlobIndex {
     const atInner = trieNode(atSuffix.value, inner);
     const first = atInner.value;
     // the first stays first: it has the smallest rank, so once it matches most of the others need not be compared
-    if (first === undefined) atInner.value = { glob, rules, next: undefined, seen: 0 };
-    else first.next = { glob, rules, next: first.next, seen: 0 };
+    if (first === undefined) atInner.value = { glob, group, next: undefined, seen: 0 };
+    else first.next = { glob, group, next: first.next, seen: 0 };
   }
 
-  /** Offers what the rules of every glob that matches have to offer. */
+  /** Offers what the assertions of every glob that matches have to offer. */
   search(text: string, search: Search): void {
     this.#searches += 1;
     let node: ByPrefix | undefined = this.#byPrefix;
@@ -76,8 +76,8 @@ export class GlobIndex {
     if (first.seen === this.#searches) return;
     first.seen = this.#searches;
     for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
-      const { glob, rules } = entry;
-      if (mayOffer(rules, search) && matchesPattern(glob, text, search)) searchRules(rules, search);
+      const { glob, group } = entry;
+      if (mayOffer(group, search) && matchesPattern(glob, text, search)) searchGroup(group, search);
     }
   }
 }

@@ -1,26 +1,26 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
+import { type AssertionGroup, AssertionIndex, searchGroup } from './assertion-group.ts';
 import { PatternIndex } from './pattern-index.ts';
-import { RuleIndex, type Rules, searchRules } from './rules.ts';
 import type { Search } from './search.ts';
 import { groupInSteps, sliceLength } from './steps.ts';
 
-/** Makes the rules of one role and one effect; the list is one at least, sorted by rank. */
-export type MakeRules = (assertions: readonly CompiledAssertion[]) => Steps<Rules>;
+/** Makes the group of one role and one effect; the assertions are one at least, sorted by rank. */
+export type MakeGroup = (assertions: readonly CompiledAssertion[]) => Steps<AssertionGroup>;
 
-interface RoleRules {
-  readonly deny: Rules | undefined;
-  readonly allow: Rules | undefined;
+interface RoleGroups {
+  readonly deny: AssertionGroup | undefined;
+  readonly allow: AssertionGroup | undefined;
 }
 
-/** From the roles of a caller to their rules: roles that are names in a map, roles that are patterns in an index. */
-export class RoleIndex extends RuleIndex {
-  readonly #plain: ReadonlyMap<string, RoleRules>;
+/** From the roles of a caller to their assertions: roles that are names in a map, roles that are patterns in an index. */
+export class RoleIndex extends AssertionIndex {
+  readonly #plain: ReadonlyMap<string, RoleGroups>;
   /** Of DENY and of ALLOW. */
   readonly #patterns: readonly [PatternIndex | undefined, PatternIndex | undefined];
 
   private constructor(
-    plain: ReadonlyMap<string, RoleRules>,
+    plain: ReadonlyMap<string, RoleGroups>,
     patterns: readonly [PatternIndex | undefined, PatternIndex | undefined],
   ) {
     super();
@@ -29,20 +29,20 @@ export class RoleIndex extends RuleIndex {
   }
 
   /** Builds the index of assertions that are sorted by rank. */
-  static *build(assertions: readonly CompiledAssertion[], makeRules: MakeRules): Steps<RoleIndex> {
-    const plain = new Map<string, RoleRules>();
+  static *build(assertions: readonly CompiledAssertion[], makeGroup: MakeGroup): Steps<RoleIndex> {
+    const plain = new Map<string, RoleGroups>();
     const [denyPlain = [], denyPatterns = [], allowPlain = [], allowPatterns = []] = byPrecedence(assertions);
     for (const [role, group] of yield* groupInSteps(denyPlain, ({ role: name }) => name)) {
-      plain.set(role, { deny: yield* makeRules(group), allow: undefined });
+      plain.set(role, { deny: yield* makeGroup(group), allow: undefined });
     }
     let count = 0;
     for (const [role, group] of yield* groupInSteps(allowPlain, ({ role: name }) => name)) {
-      plain.set(role, { deny: plain.get(role)?.deny, allow: yield* makeRules(group) });
+      plain.set(role, { deny: plain.get(role)?.deny, allow: yield* makeGroup(group) });
       count += 1;
       if (count % sliceLength === 0) yield;
     }
-    const deny = yield* indexPatterns(denyPatterns, makeRules);
-    return new RoleIndex(plain, [deny, yield* indexPatterns(allowPatterns, makeRules)]);
+    const deny = yield* indexPatterns(denyPatterns, makeGroup);
+    return new RoleIndex(plain, [deny, yield* indexPatterns(allowPatterns, makeGroup)]);
   }
 
   search(search: Search): void {
@@ -57,11 +57,11 @@ export class RoleIndex extends RuleIndex {
     const { roles } = search;
     search.spend(roles.length);
     for (let at = 0; at < roles.length; at += 1) {
-      const rules = this.#plain.get(roles[at] ?? '');
-      if (rules === undefined) continue;
+      const groups = this.#plain.get(roles[at] ?? '');
+      if (groups === undefined) continue;
       search.place = at;
-      if (rules.deny !== undefined && search.isOpen(0, at)) searchRules(rules.deny, search);
-      if (rules.allow !== undefined && search.isOpen(2, at)) searchRules(rules.allow, search);
+      if (groups.deny !== undefined && search.isOpen(0, at)) searchGroup(groups.deny, search);
+      if (groups.allow !== undefined && search.isOpen(2, at)) searchGroup(groups.allow, search);
     }
   }
 }
@@ -83,13 +83,13 @@ function searchPatterns(index: PatternIndex, precedence: number, search: Search)
 
 function* indexPatterns(
   assertions: readonly CompiledAssertion[],
-  makeRules: MakeRules,
+  makeGroup: MakeGroup,
 ): Steps<PatternIndex | undefined> {
   if (assertions.length === 0) return undefined;
   const index = new PatternIndex();
   let count = 0;
   for (const [pattern, group] of yield* groupInSteps(assertions, ({ rolePattern }) => rolePattern)) {
-    if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeRules(group));
+    if (pattern !== undefined) index.add(pattern.kind, pattern.text, yield* makeGroup(group));
     count += 1;
     if (count % sliceLength === 0) yield;
   }

@@ -189,14 +189,14 @@ export const engineRows: readonly Row[] = [
     'widest',
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
-  same('policy-engine/src/policy/index-rules.ts', 'longestChain', (size) =>
+  same('policy-engine/src/policy/index-assertions.ts', 'longestChain', (size) =>
     onOneResource(
       size,
       (index) => `r${index}`,
       (index) => `a${index}`,
     ),
   ),
-  same('policy-engine/src/policy/index-rules.ts', 'longestChainOfRole', (size) =>
+  same('policy-engine/src/policy/index-assertions.ts', 'longestChainOfRole', (size) =>
     onOneResource(
       size,
       (index) => `r${index % 2}`,

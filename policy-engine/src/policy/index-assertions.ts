@@ -1,8 +1,8 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
+import { type AssertionGroup, AssertionIndex, chained } from './assertion-group.ts';
 import { PatternIndex } from './pattern-index.ts';
-import { type MakeRules, RoleIndex } from './role-index.ts';
-import { chained, RuleIndex, type Rules } from './rules.ts';
+import { type MakeGroup, RoleIndex } from './role-index.ts';
 import type { Search } from './search.ts';
 import { groupInSteps, sliceLength } from './steps.ts';
 
@@ -10,15 +10,15 @@ import { groupInSteps, sliceLength } from './steps.ts';
 const longestChain = 6;
 const longestChainOfRole = 12;
 
-/** From the action to the rules for it. */
-class ActionIndex extends RuleIndex {
+/** From the action to the assertions for it. */
+class ActionIndex extends AssertionIndex {
   readonly #index = new PatternIndex();
 
-  static *build(assertions: readonly CompiledAssertion[], makeRules: MakeRules): Steps<ActionIndex> {
+  static *build(assertions: readonly CompiledAssertion[], makeGroup: MakeGroup): Steps<ActionIndex> {
     const made = new ActionIndex();
     let count = 0;
     for (const [pattern, group] of yield* groupInSteps(assertions, ({ action }) => action)) {
-      made.#index.add(pattern.kind, pattern.text, yield* makeRules(group));
+      made.#index.add(pattern.kind, pattern.text, yield* makeGroup(group));
       count += 1;
       if (count % sliceLength === 0) yield;
     }
@@ -41,30 +41,30 @@ export function* indexByResource(assertions: readonly CompiledAssertion[], quali
     const name = qualifier + text;
     const written = group[0]?.source.resource;
     // the policy's own string, where it is the same, so that it is held once
-    index.add(kind, written === name ? written : name, yield* rulesOfResource(group));
+    index.add(kind, written === name ? written : name, yield* groupOfResource(group));
     count += 1;
     if (count % sliceLength === 0) yield;
   }
   return index;
 }
 
-function* rulesOfResource(group: readonly CompiledAssertion[]): Steps<Rules> {
+function* groupOfResource(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
   if (group.length <= longestChain) return chained(group);
   const actions = new Set(group.map(({ action }) => action));
   const roles = new Set(group.map(({ role }) => role));
   return actions.size > roles.size
-    ? yield* ActionIndex.build(group, rulesOfAction)
-    : yield* RoleIndex.build(group, rulesOfRole);
+    ? yield* ActionIndex.build(group, groupOfAction)
+    : yield* RoleIndex.build(group, groupOfRole);
 }
 
-function* rulesOfAction(group: readonly CompiledAssertion[]): Steps<Rules> {
-  return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, rulesOfRole);
+function* groupOfAction(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
+  return group.length <= longestChain ? chained(group) : yield* RoleIndex.build(group, groupOfRole);
 }
 
 /** Where the action is known as well, only conditions can tell them apart. */
-function* rulesOfRole(group: readonly CompiledAssertion[]): Steps<Rules> {
+function* groupOfRole(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
   const isOneAction = group.every(({ action }) => action === group[0]?.action);
   return group.length <= longestChainOfRole || isOneAction
     ? chained(group)
-    : yield* ActionIndex.build(group, rulesOfRole);
+    : yield* ActionIndex.build(group, groupOfRole);
 }

@@ -3,10 +3,10 @@ import { patternMatches } from './pattern.ts';
 import type { Search } from './search.ts';
 
 /** Some assertions that can be searched for those that match: a few as a chain, which is its first one, many behind an index. */
-export type Rules = CompiledAssertion | RuleIndex;
+export type AssertionGroup = CompiledAssertion | AssertionIndex;
 
 /** Many assertions, of which a search only looks at those that can match. */
-export abstract class RuleIndex {
+export abstract class AssertionIndex {
   /** Offers what matches; nothing that cannot take the place of what was found. */
   abstract search(search: Search): void;
 }
@@ -20,20 +20,20 @@ export function chained(group: readonly CompiledAssertion[]): CompiledAssertion 
   return first;
 }
 
-/** Offers what matches. The way to the rules has compared the resource, and the role if the search is at the place of one. */
-export function searchRules(rules: Rules, search: Search): void {
-  if (rules instanceof RuleIndex) rules.search(search);
-  else if (search.place < 0) searchAllRoles(rules, search);
-  else searchOneRole(rules, search);
+/** Offers what matches. The way to the assertions has compared the resource, and the role if the search is at the place of one. */
+export function searchGroup(group: AssertionGroup, search: Search): void {
+  if (group instanceof AssertionIndex) group.search(search);
+  else if (search.place < 0) searchAllRoles(group, search);
+  else searchOneRole(group, search);
 }
 
 /**
- * Whether it is worth comparing a text with a glob for the sake of these rules: that costs more than all the rest. Many globs
+ * Whether it is worth comparing a text with a glob for the sake of these assertions: that costs more than all the rest. Many globs
  * with the same literals would otherwise be felt by callers whose roles none of them names.
  */
-export function mayOffer(rules: Rules, search: Search): boolean {
-  if (rules instanceof RuleIndex || search.place >= 0) return true;
-  for (let next: CompiledAssertion | undefined = rules; next !== undefined; next = next.next) {
+export function mayOffer(group: AssertionGroup, search: Search): boolean {
+  if (group instanceof AssertionIndex || search.place >= 0) return true;
+  for (let next: CompiledAssertion | undefined = group; next !== undefined; next = next.next) {
     search.spend(1);
     if (!patternMatches(next.action, search.action, search)) continue;
     const place = placeOfRole(next, search);
