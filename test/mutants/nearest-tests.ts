@@ -3,10 +3,10 @@ import { basename, dirname, join, relative } from 'node:path';
 
 /** The security rules: what is mutated. Folders, files, or globs, relative to the top. */
 export const securityRules: readonly string[] = [
-  'policy-engine/src/{policy,token,bundle,certificates,loader,engine,middleware,keys,names}/**/*.ts',
+  'policy-engine/src/{policy,token,bundle,certificates,loader,engine,middleware,keys,names,files,der}/**/*.ts',
   'policy-engine/src/{engine,served-domains,server-identity}.ts',
   'server/src/{oauth,roles,access,cloud}/**/*.ts',
-  'server/src/{certificates,instances}/**/*.ts',
+  'server/src/{x509,ssh,instances}/**/*.ts',
   'server/src/principal*.ts',
   'server/src/http/{authentication,client-trust,principal-token-use}.ts',
   'server/src/management/{rights,managers,safeguards,name-safeguards,dangling,planted-keys,service-keys,member-scope}*.ts',
@@ -24,6 +24,7 @@ const notRules = /\/(explain|explanation|search|steps|index)\.ts$/;
  */
 const alsoNear: Readonly<Record<string, readonly string[]>> = {
   'policy-engine/src': ['policy-engine/**/*.test.ts'],
+  'policy-engine/src/der': ['server/certificates/*.test.ts'],
   'policy-engine/src/middleware': ['system/attack-renegotiation.test.ts'],
   'server/src/principal': [
     'server/http/{authentication,access-token,access}.test.ts',

@@ -1,6 +1,6 @@
 import type { KeyObject } from 'node:crypto';
 import { decodeBase64url, encodeBase64url } from '../base64url.ts';
-import { sequence, unsigned } from '../der/index.ts';
+import { sequence, unsigned } from '../der/der-writer.ts';
 import { PolicyEngineError } from '../errors.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import type { JwsPolicyData, SignedPolicyData } from '../wire/index.ts';

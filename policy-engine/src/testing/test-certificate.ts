@@ -11,7 +11,7 @@ import {
   tags,
   unsigned,
   utf8String,
-} from '../der/index.ts';
+} from '../der/der-writer.ts';
 import { defaultServerIdentity } from '../server-identity.ts';
 import { certificateThumbprint } from '../token/thumbprint.ts';
 
