@@ -3,6 +3,7 @@ import { closeSync, fdatasyncSync, fstatSync, openSync, readFileSync, readSync, 
 import { createFileSync, replaceFileSync } from '@signet/policy-engine/internal/files';
 import { z } from 'zod';
 import { checkOwnFile, fileIdentity } from './file-checks.ts';
+import { syncNameOf } from './written-file.ts';
 
 /*
  * The witness of a store: a small file beside it that says how far the store had come when a change was acknowledged, written and synced
@@ -57,10 +58,13 @@ export function replaceWitness(storeFile: string, position: Position): void {
 
 /** Makes a witness where there is none; of several processes that do so at once, one does. */
 export function createWitness(storeFile: string, position: Position): void {
+  const file = witnessFileOf(storeFile);
   try {
-    createFileSync(witnessFileOf(storeFile), formatWitness(position), { mode: 0o600 });
+    createFileSync(file, formatWitness(position), { mode: 0o600 });
   } catch (error) {
     if (!(error instanceof Error && 'code' in error && error.code === 'EEXIST')) throw error;
+    // Whoever made it may not have come to this yet, and what is written to it counts at once.
+    syncNameOf(file);
   }
 }
 
