@@ -13,7 +13,6 @@ import type {
   ServiceRecord,
 } from '../model/records.ts';
 import { conditionsShape } from './documents/conditions.ts';
-import { definedOnly } from './documents/defined-only.ts';
 import type {
   AssertionShape,
   DocumentShape,
@@ -80,7 +79,7 @@ function versionsOf(domain: DomainContent, name: string): readonly PolicyRecord[
 }
 
 /** A list where there is only the active version `0`, else all versions and the name of the active one. */
-export function policyShape(domain: string, versions: readonly PolicyRecord[]): PolicyShape {
+function policyShape(domain: string, versions: readonly PolicyRecord[]): PolicyShape {
   const [first] = versions;
   if (first === undefined || versions.some((policy) => !isSame(recordFields.policy, first, policy))) {
     throw new ConflictError(`domain \`${domain}\` has a policy whose versions differ in more than their assertions`);

@@ -34,12 +34,6 @@ export function ownGroups(domain: DomainName, members: readonly string[]): Group
   return members.filter((name) => name.startsWith(prefix)).map((name) => name.slice(prefix.length) as GroupName);
 }
 
-/** The domain with all of its members. */
-export async function readWhole(reader: StoreReader, name: DomainName): Promise<DomainExcerpt | undefined> {
-  const content = await reader.domain(name);
-  return content && { content, otherMembers: 0 };
-}
-
 function administratorRoles(excerpt: DomainExcerpt | undefined): readonly DomainRecord['roles'][number][] {
   return excerpt?.content.roles.filter((role) => role.name === 'admin') ?? [];
 }

@@ -41,7 +41,7 @@ export function* compileDomainInSteps(
     ...compiled,
     limits: record.limits,
     accounts: record.accounts,
-    assumable: assumableRoles(record, rules.policies),
+    assumable: assumableRoles(record, compiled.policies),
     trusting: trustingRoles(record),
   };
 }

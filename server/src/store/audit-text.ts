@@ -23,7 +23,7 @@ export function* auditTextInSteps(
 function side(which: 'before' | 'after', domain: DomainContent, diff: DomainDiff): Record<string, unknown> {
   const gone = which === 'before';
   return withoutEmpty({
-    ...(diff.fields ? ownOf(domain) : {}),
+    ...(diff.fields && ownOf(domain)),
     roles: [...(gone ? diff.removedRoles : []), ...members(which, diff.roles)],
     groups: [...(gone ? diff.removedGroups : []), ...members(which, diff.groups)],
     policies: items(which, diff.policies),

@@ -52,13 +52,13 @@ interface EndedNamesTable {
   ended_by: string;
 }
 
-interface CloudAccountsTable {
+export interface CloudAccountsTable {
   domain: string;
   provider: string;
   account: string;
 }
 
-export interface RolesTable extends Columns<typeof recordFields.role> {
+interface RolesTable extends Columns<typeof recordFields.role> {
   domain: string;
   name: string;
   member_count: number;
@@ -73,13 +73,13 @@ export interface MembersTable extends Columns<typeof recordFields.member> {
   member: string;
 }
 
-export interface GroupsTable extends Columns<typeof recordFields.group> {
+interface GroupsTable extends Columns<typeof recordFields.group> {
   domain: string;
   name: string;
   member_count: number;
 }
 
-export interface PoliciesTable extends Columns<typeof recordFields.policy> {
+interface PoliciesTable extends Columns<typeof recordFields.policy> {
   domain: string;
   name: string;
   version: string;
@@ -101,7 +101,7 @@ export interface AssertionsTable {
   conditions: string | null;
 }
 
-export interface ServicesTable extends Columns<typeof recordFields.service> {
+interface ServicesTable extends Columns<typeof recordFields.service> {
   domain: string;
   name: string;
   /** Credentials that were issued before are those of a service of this name that was deleted; 0 when there was none. */

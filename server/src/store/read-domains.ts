@@ -154,9 +154,9 @@ function attributesOf(
     policyVersion: row.policy_version,
     policyModified: row.policy_modified,
     ...optional('dnsForm', row.dns_form),
-    ...(row.credentials_from === 0 ? {} : { credentialsFrom: row.credentials_from }),
+    ...(row.credentials_from !== 0 && { credentialsFrom: row.credentials_from }),
     limits: valuesOf(recordFields.limits, row),
-    ...(row.quotas === null ? {} : { quotas: quotasSchema.parse(JSON.parse(row.quotas)) }),
+    ...(row.quotas !== null && { quotas: quotasSchema.parse(JSON.parse(row.quotas)) }),
     accounts: valuesOf(recordFields.accounts, { ...rowOf(recordFields.accounts, {}), ...accounts }),
   };
 }

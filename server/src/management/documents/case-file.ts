@@ -19,6 +19,7 @@ import {
 import { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { parseTime } from '../../model/field-kinds.ts';
+import { definedOnly } from './defined-only.ts';
 import { FieldReader } from './field-reader.ts';
 import { strict } from './strict.ts';
 import { type FieldPath, parseYaml, type YamlSource } from './yaml-source.ts';

@@ -141,10 +141,3 @@ function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath, par
     })
     .sort((a, b) => (a.id < b.id ? -1 : 1));
 }
-
-type Defined<Values> = { readonly [Key in keyof Values]?: Exclude<Values[Key], undefined> };
-
-/** Without the members that are there but undefined. */
-export function definedOnly<Values extends object>(values: Values): Defined<Values> {
-  return Object.fromEntries(Object.entries(values).filter(([, value]) => value !== undefined)) as Defined<Values>;
-}

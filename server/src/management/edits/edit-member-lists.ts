@@ -73,7 +73,7 @@ function scopeOfPut(list: MemberList, { members }: ListRecord): DomainScope {
   return list.kind === 'group' ? scope : { ...scope, groups: ownGroups(list.domain, names) };
 }
 
-/** The same with the policies, which may speak of a role that goes. */
+/** The same with the policies, which may name a role that goes. */
 function scopeOfDelete(list: MemberList): DomainScope {
   return { ...scopeOfList(list), lists: 'all', policies: true };
 }
@@ -99,7 +99,7 @@ function listEdit(list: MemberList, scope: DomainScope, apply: DomainEdit['apply
   return { domain: list.domain, right: 'manage_domain', object: objectOf(list), scope, view, apply };
 }
 
-/** `PUT` of a role or group: what the body leaves out is taken away, but members only when it names some. */
+/** `PUT` of a role or group: what the body leaves out is removed, but members only when it names some. */
 export function putList(list: MemberList, body: unknown): DomainEdit {
   const keepsMembers = typeof body !== 'object' || body === null || !('members' in body);
   const fresh = readList(list, body);
