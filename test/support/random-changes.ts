@@ -203,7 +203,14 @@ const revocation = { reason: 'superseded', at: 1, by: 'test' } as const;
 const methods = {
   saveDomain: (any, change) => change.saveDomain(domainContent(any.domain, any.sketch)),
   saveExcerpt: async (any, change) => {
-    const scope = { roles: [], groups: [], names: [any.member], lists: [], policies: false, services: false };
+    const scope = {
+      roles: [],
+      groups: [],
+      names: [any.member],
+      ...any.of({ lists: [] }, {}),
+      policies: false,
+      services: false,
+    };
     const excerpt = await change.excerpt(any.domain, scope);
     if (excerpt === undefined) return;
     const roles = excerpt.content.roles.map((role) => ({

@@ -41,7 +41,7 @@ test('a process follows a change in a store of 1,000 domains within 25 ms of pro
   t.teardown(() => store.close());
   const put = (there: boolean) =>
     store.change({ actor: 'test' }, async (change) => {
-      const scope = { roles: [], groups: [], names: ['media.player'], lists: [], policies: false, services: false };
+      const scope = { roles: [], groups: [], names: ['media.player'], policies: false, services: false };
       const excerpt = await change.excerpt(parseDomainName('media'), scope);
       if (excerpt === undefined) throw new Error('the domain is not there');
       const reader = excerpt.content.roles.map((role) => ({
