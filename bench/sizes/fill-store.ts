@@ -9,6 +9,7 @@ import {
 import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { AssertionRecord, DomainContent, MemberRecord, RoleRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
+import { diffDomains } from '@signet/server/store/diff-domains';
 
 /** How much a store holds. Everything is spread evenly, apart from one role of the first domain. */
 export interface StoreSize {
@@ -34,7 +35,7 @@ export async function fillStore(store: Store, size: StoreSize): Promise<void> {
     await store.change({ actor: 'sys.auth.operator' }, async (transaction) => {
       const end = Math.min(size.domains, start + domainsATransaction);
       for (let index = start; index < end; index += 1) {
-        await transaction.saveDomain(contentOf(size, index, pem.toString()));
+        await transaction.save(diffDomains(undefined, contentOf(size, index, pem.toString())));
       }
     });
   }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
-import type { RoleRecord } from '@signet/server/model/records';
+import { noDiff, unchanged } from '@signet/server/model/domain-change';
 import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { Target } from '../token/load.ts';
@@ -46,11 +46,13 @@ export async function timesToLive(plan: LivePlan, domain: number): Promise<numbe
 
 async function addMember(store: Store, domain: string, member: string): Promise<void> {
   await store.change({ actor: 'sys.auth.operator' }, async (transaction) => {
-    const excerpt = await transaction.excerpt(parseDomainName(domain), { roles: [], groups: [], names: [member] });
-    if (excerpt === undefined) throw new Error(`${domain} is not in the store`);
-    const join = (role: RoleRecord, index: number): RoleRecord =>
-      index === 0 ? { ...role, members: [{ name: member, disabled: false }] } : role;
-    await transaction.saveExcerpt(excerpt, { ...excerpt.content, roles: excerpt.content.roles.map(join) });
+    const stored = await transaction.attributes(parseDomainName(domain));
+    if (stored === undefined) throw new Error(`${domain} is not in the store`);
+    const [name] = await transaction.listNames(stored.name, 'role');
+    const role = name && (await transaction.list({ kind: 'role', domain: stored.name, name }));
+    if (role === undefined) throw new Error(`${domain} has no role`);
+    const members = { ...noDiff, added: [{ name: member, disabled: false }] };
+    await transaction.save({ ...unchanged(stored), roles: [{ before: role, after: role, members }] });
   });
 }
 

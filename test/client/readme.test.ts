@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
 import { runProgram } from '#support/run-program';
+import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
 import { startSts, stsAccess } from '#support/sts';
 import { temporaryFolder } from '#support/temp';
@@ -33,7 +34,7 @@ test('the examples of the README are one program that runs', async (t) => {
     },
   });
   await server.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...catalog, accounts: { aws: '123456789012' } }),
+    saveDomain(transaction, { ...catalog, accounts: { aws: '123456789012' } }),
   );
   await server.running.refresh();
   const api = await server.pki.server();

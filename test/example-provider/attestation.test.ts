@@ -15,6 +15,7 @@ import { domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceRequest, instanceWorld, json, keyPem } from '#support/instance-world';
 import { createPki } from '#support/pki';
 import { ecPair } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 
 const secret = 'given when it was set up';
 
@@ -50,7 +51,7 @@ async function start(t: ExecutionContext) {
   const services = content.services.map((each) =>
     each.name === 'cloud' ? { ...each, endpoint: `${url}/attest` } : each,
   );
-  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
+  await world.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, { ...content, services }));
   await world.running.refresh();
   return { world, url };
 }

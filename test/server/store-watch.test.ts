@@ -9,6 +9,7 @@ import test from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { caller, startServer } from '#support/start-server';
 
 const minute = 60_000;
@@ -140,7 +141,7 @@ test('what a server writes by itself while it starts does not make the clock of 
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
   const file = join(folder, 'signet.db');
   const before = await openSqliteStore(file, { clock: new FakeClock(now) });
-  await before.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name: 'a' })));
+  await before.change({ actor: 'test' }, (change) => saveDomain(change, domainContent({ name: 'a' })));
   await before.close();
   for (const [wall, state] of [
     [now - minute, 'fit'],
@@ -150,7 +151,7 @@ test('what a server writes by itself while it starts does not make the clock of 
     let hasStarted = false;
     const store = await openSqliteStore(file, { clock, monotonic: () => 0, tellsTime: () => hasStarted });
     const save = (name: string) =>
-      store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name })));
+      store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent({ name })));
     await save(`start.${state}`);
     const onCondition = () => undefined;
     const watch = await watchStore({ store, clock, monotonic: () => 0, refreshIntervalMs: 60_000, onCondition });
@@ -212,7 +213,7 @@ test('what other servers write does not take the witness of a clock that was set
   const clock = new FakeClock(now);
   const monotonic = () => 0;
   const save = (store: Store, name: string) =>
-    store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent({ name })));
+    store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent({ name })));
   const before = await openSqliteStore(file, { clock });
   await save(before, 'a');
   await before.close();

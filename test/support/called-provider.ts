@@ -7,6 +7,7 @@ import { domainContent } from './domain-sketch.ts';
 import { instanceDomains, instanceNames, instanceWorld } from './instance-world.ts';
 import { createPki, type Pki } from './pki.ts';
 import { ecPair, requestPem } from './requests.ts';
+import { saveDomain } from './save-domain.ts';
 import type { Ending } from './start-server.ts';
 
 export interface Call {
@@ -80,7 +81,7 @@ export async function setEndpoint(world: Awaited<ReturnType<typeof instanceWorld
   const services = content.services.map((service) =>
     service.name === 'cloud' ? { ...service, endpoint: url } : service,
   );
-  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain({ ...content, services }));
+  await world.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, { ...content, services }));
   await world.running.refresh();
 }
 

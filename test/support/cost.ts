@@ -54,11 +54,11 @@ export function slowness(): number {
  * Processor time of the cheapest of some runs, in milliseconds, until one is within the bound: what else runs on the machine only ever adds to
  * it. Where none is, divided by how much dearer all work is now.
  */
-export function leastProcessorMs(work: () => void, boundMs: number): number {
+export async function leastProcessorMs(work: () => unknown, boundMs: number): Promise<number> {
   let least = Number.POSITIVE_INFINITY;
   for (let run = 0; run < 40 && least > boundMs; run += 1) {
     const before = process.cpuUsage();
-    work();
+    await work();
     const { user, system } = process.cpuUsage(before);
     least = Math.min(least, (user + system) / 1000);
   }

@@ -20,10 +20,12 @@ import * as domainEdits from '@signet/server/management/edits/edit-domains';
 import * as listEdits from '@signet/server/management/edits/edit-member-lists';
 import * as policyEdits from '@signet/server/management/edits/edit-policies';
 import * as serviceEdits from '@signet/server/management/edits/edit-services';
+import { noDiff, unchanged, withList } from '@signet/server/model/domain-change';
 import type { SigningKeyRecord } from '@signet/server/model/records';
 import type { Store, StoreTransaction } from '@signet/server/model/store';
 import type { LiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { type DomainSketch, domainContent } from './domains.ts';
+import { saveDomain } from './save-domain.ts';
 
 /* Changes at random, of few names, so that they hit each other: every edit of the management API, and every method of a transaction. */
 
@@ -201,23 +203,17 @@ const revocation = { reason: 'superseded', at: 1, by: 'test' } as const;
 
 /** Every method of a transaction; one that is new does not compile before it is here. */
 const methods = {
-  saveDomain: (any, change) => change.saveDomain(domainContent(any.domain, any.sketch)),
-  saveExcerpt: async (any, change) => {
-    const scope = {
-      roles: [],
-      groups: [],
-      names: [any.member],
-      ...any.of({ lists: [] }, {}),
-      policies: false,
-      services: false,
-    };
-    const excerpt = await change.excerpt(any.domain, scope);
-    if (excerpt === undefined) return;
-    const roles = excerpt.content.roles.map((role) => ({
-      ...role,
-      ...any.of({ members: [] }, { description: 'new' }),
-    }));
-    await change.saveExcerpt(excerpt, { ...excerpt.content, roles });
+  whole: (any, change) => saveDomain(change, domainContent(any.domain, any.sketch)),
+  save: async (any, change) => {
+    const { domain } = any;
+    const stored = await change.attributes(domain);
+    const [entry] = await change.entries(domain, [any.member]);
+    const fields = entry && (await change.list(entry.list));
+    if (stored === undefined || entry === undefined || fields === undefined) return;
+    const members = { ...noDiff, removed: [entry.member] };
+    const after = { ...fields, description: any.of('old', 'new') };
+    const list = any.of({ after: fields, members }, { after, members }, { after, members: noDiff });
+    await change.save(withList(unchanged(stored), entry.list.kind, { before: fields, ...list }));
   },
   deleteDomain: (any, change) => change.deleteDomain(any.domain),
   addSigningKey: (any, change) => change.addSigningKey(signingKey(any.of('k1', 'k2', 'k3', 'k4'))),
@@ -235,7 +231,13 @@ const methods = {
   attributes: 'reads',
   assertionCounts: 'reads',
   isUnchanged: 'reads',
-  excerpt: 'reads',
+  rowsRead: 'reads',
+  listNames: 'reads',
+  list: 'reads',
+  entries: 'reads',
+  policies: 'reads',
+  services: 'reads',
+  counts: 'reads',
   memberPage: 'reads',
   serviceNames: 'reads',
   switchedOff: 'reads',
@@ -250,7 +252,10 @@ const methods = {
   domainNames: 'reads',
   signingKeys: 'reads',
   liveSshCertificates: 'reads',
-} satisfies Record<keyof StoreTransaction, 'reads' | ((any: Choice, change: StoreTransaction) => Promise<unknown>)>;
+} satisfies Record<
+  keyof StoreTransaction | 'whole',
+  'reads' | ((any: Choice, change: StoreTransaction) => Promise<unknown>)
+>;
 
 type Change = (world: RandomWorld) => Promise<unknown>;
 

@@ -10,6 +10,7 @@ import { repository, signetScript } from './dev-world.ts';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
 import { type Finished, runProgram } from './run-program.ts';
+import { saveDomain } from './save-domain.ts';
 import { type Caller, type CallerOptions, caller, type Ending } from './start-server.ts';
 
 /** A folder with all that the real `signet serve` needs, and its store with some domains. */
@@ -56,7 +57,7 @@ ${options.more ?? ''}`,
   const storeFile = join(dataDir, 'signet.db');
   const store = await openSqliteStore(storeFile);
   await store.change({ actor: 'test' }, async (change) => {
-    for (const domain of options.domains) await change.saveDomain(domainContent(domain));
+    for (const domain of options.domains) await saveDomain(change, domainContent(domain));
   });
   await store.close();
   const limitedSignet = (limits: string, ...args: readonly string[]) => {

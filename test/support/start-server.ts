@@ -11,6 +11,7 @@ import { noPeers, type Peers } from '@signet/server/peers';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
+import { saveDomain } from './save-domain.ts';
 
 /** Whatever ends things: a test (`t`), or the whole file (`wholeFile`). */
 export interface Ending {
@@ -95,7 +96,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   });
   const save = async (...domains: readonly DomainSketch[]) => {
     await store.change({ actor: 'test' }, async (transaction) => {
-      for (const domain of domains) await transaction.saveDomain(domainContent(domain));
+      for (const domain of domains) await saveDomain(transaction, domainContent(domain));
     });
     await running.refresh();
   };

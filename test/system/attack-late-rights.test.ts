@@ -13,6 +13,7 @@ import { type Answering, confirm, registration, worldWith } from '#support/calle
 import { domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceNames, instanceWorld, json, keyPem } from '#support/instance-world';
 import { ecPair, requestPem } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 import { type Ending, wholeFile } from '#support/start-server';
 import { startSts, stsAccess } from '#support/sts';
 import { temporaryFolder } from '#support/temp';
@@ -34,7 +35,7 @@ type Edit = (content: DomainContent) => DomainContent;
 async function changeElsewhere(elsewhere: Store, name: string, edit: Edit): Promise<DomainContent> {
   const before = await elsewhere.domain(parseDomainName(name));
   if (before === undefined) throw new Error(`there is no domain ${name}`);
-  await elsewhere.change({ actor: 'another server' }, (transaction) => transaction.saveDomain(edit(before)));
+  await elsewhere.change({ actor: 'another server' }, (transaction) => saveDomain(transaction, edit(before)));
   return before;
 }
 
@@ -147,7 +148,7 @@ for (const [what, domain, edit, status] of removals) {
 }
 
 async function restore(before: DomainContent): Promise<void> {
-  await world.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain(before));
+  await world.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, before));
   await world.running.refresh();
 }
 
@@ -200,7 +201,7 @@ async function everything(t: ExecutionContext) {
   const other = await storeElsewhere(t, server.folder);
   const content = domainContent(domains[3] ?? catalog);
   await server.store.change({ actor: 'test' }, (change) =>
-    change.saveDomain({ ...content, accounts: { aws: '123456789012' } }),
+    saveDomain(change, { ...content, accounts: { aws: '123456789012' } }),
   );
   await server.running.refresh();
   return { server, other };
@@ -270,7 +271,7 @@ for (const [what, { who, path, body, removal }] of Object.entries(asked)) {
     const before = await changeElsewhere(other, place, edit);
     const refused = await ask();
     t.true(refused.status === 403 || refused.status === 400, refused.text);
-    await other.change({ actor: 'another server' }, (transaction) => transaction.saveDomain(before));
+    await other.change({ actor: 'another server' }, (transaction) => saveDomain(transaction, before));
     t.is((await ask()).status, good.status, 'given again, and noticed as fast');
     const [domain = '', service = ''] = who.split('.');
     for (const gone of [withoutService(service), deleted(service)]) {

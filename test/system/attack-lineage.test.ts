@@ -30,6 +30,7 @@ import {
   register,
 } from '#support/instance-world';
 import { ecPair, type Pair, requestPem } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /* What a credential is tied to: nothing that is made from one outlives it, and what it was given for ends it. */
@@ -226,7 +227,7 @@ async function setKeys(world: InstanceWorld, keys: readonly (readonly [id: strin
       : service,
   );
   const content: DomainContent = { ...before, services };
-  await world.store.change({ actor: 'media.admin' }, (transaction) => transaction.saveDomain(content));
+  await world.store.change({ actor: 'media.admin' }, (transaction) => saveDomain(transaction, content));
   await world.running.refresh();
 }
 

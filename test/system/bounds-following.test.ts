@@ -1,4 +1,5 @@
-import { parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName, parseRoleName } from '@signet/policy-engine/names';
+import { noDiff, unchanged } from '@signet/server/model/domain-change';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { assertWithin, costOf, costsAreKnown, slowness } from '#support/cost';
@@ -41,14 +42,12 @@ test('a process follows a change in a store of 1,000 domains within 25 ms of pro
   t.teardown(() => store.close());
   const put = (there: boolean) =>
     store.change({ actor: 'test' }, async (change) => {
-      const scope = { roles: [], groups: [], names: ['media.player'], policies: false, services: false };
-      const excerpt = await change.excerpt(parseDomainName('media'), scope);
-      if (excerpt === undefined) throw new Error('the domain is not there');
-      const reader = excerpt.content.roles.map((role) => ({
-        ...role,
-        members: there ? [{ name: 'media.player', disabled: false }] : [],
-      }));
-      await change.saveExcerpt(excerpt, { ...excerpt.content, roles: reader });
+      const stored = await change.attributes(parseDomainName('media'));
+      if (stored === undefined) throw new Error('the domain is not there');
+      const reader = { name: parseRoleName('reader') };
+      const player = [{ name: 'media.player', disabled: false }];
+      const members = { ...noDiff, ...(there ? { added: player } : { removed: player }) };
+      await change.save({ ...unchanged(stored), roles: [{ before: reader, after: reader, members }] });
     });
   const follow = async (there: boolean) => {
     await put(there);

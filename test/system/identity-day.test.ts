@@ -29,6 +29,7 @@ import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceNames, keyPem } from '#support/instance-world';
 import { ecPair, requestPem } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 
 const hour = 3_600_000;
 const instances = 1000;
@@ -54,7 +55,7 @@ instances: { joinTokens: { lifetimeSeconds: 60 } }
   const config = loadConfig(join(folder, 'signet.yaml'));
   const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
   await store.change({ actor: 'test' }, async (transaction) => {
-    for (const domain of instanceDomains) await transaction.saveDomain(domainContent(domain));
+    for (const domain of instanceDomains) await saveDomain(transaction, domainContent(domain));
   });
   const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: hour });
   const logger = createLogger('silent', { write: () => undefined });

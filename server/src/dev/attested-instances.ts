@@ -2,7 +2,10 @@ import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { createClient } from '@signet/client';
 import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { unchanged } from '../model/domain-change.ts';
+import type { ServiceRecord } from '../model/records.ts';
 import type { StoreState } from '../model/store.ts';
+import { diffLists } from '../store/diff-domains.ts';
 import { openStore } from '../store/open.ts';
 import { attestedService, attestingProvider, machineIds, secretFile } from './machines.ts';
 import type { SampleInstancesDeps, SampleSpec } from './sample-instances.ts';
@@ -44,10 +47,15 @@ async function setEndpoint({ paths, clock }: SampleInstancesDeps, endpoint: stri
   const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await store.change({ actor: 'signet dev' }, async (transaction) => {
-      const domain = parts && (await transaction.domain(parts.domain));
-      if (domain === undefined) return;
-      const services = domain.services.map((each) => (each.name === parts?.service ? { ...each, endpoint } : each));
-      await transaction.saveDomain({ ...domain, services });
+      const stored = parts && (await transaction.attributes(parts.domain));
+      if (stored === undefined) return;
+      const before = await transaction.services(stored.name, parts?.service);
+      const services = diffLists<ServiceRecord>(
+        before,
+        before.map((service) => ({ ...service, endpoint })),
+        ({ name }) => name,
+      );
+      await transaction.save({ ...unchanged(stored), services });
     });
     return await store.state();
   } finally {

@@ -1,12 +1,6 @@
 import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
-import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { DomainChange } from '../model/domain-change.ts';
 import type { MemberSearch, StoreReader } from '../model/store.ts';
-
-/** A domain that changes; without `before` it is new. */
-interface ChangedDomain {
-  readonly before: DomainRecord | undefined;
-  readonly after: DomainContent;
-}
 
 /**
  * Every stored domain in which somebody's access may change: the changed ones, those whose roles have groups of theirs, or members
@@ -14,9 +8,9 @@ interface ChangedDomain {
  */
 export async function affectedDomains(
   reader: StoreReader,
-  changes: readonly ChangedDomain[],
+  changes: readonly DomainChange[],
 ): Promise<readonly DomainName[]> {
-  const names = changes.map(({ after }) => after.name);
+  const names = changes.map(({ name }) => name);
   const members = switchedMembers(changes);
   const groups = { names: [], prefixes: names.map((name) => `${name}:group.`) };
   const direct = [...names, ...(await reader.domainsWithMember(groups)), ...(await listing(reader, members))];
@@ -36,17 +30,16 @@ async function withTrusting(reader: StoreReader, direct: readonly DomainName[]):
 }
 
 /** The members that name who is switched on or off by the changes, wildcards included. */
-function switchedMembers(changes: readonly ChangedDomain[]): MemberSearch {
+function switchedMembers(changes: readonly DomainChange[]): MemberSearch {
   const names = new Set<string>();
   const prefixes: string[] = [];
-  for (const { before, after } of changes) {
-    const services = switchedServices(before, after);
+  for (const { name, before, after, services } of changes) {
     if ((before?.enabled ?? true) !== after.enabled) {
-      prefixes.push(`${after.name}.`);
-      for (const wildcard of wildcardsOf(`${after.name}.`)) names.add(wildcard);
+      prefixes.push(`${name}.`);
+      for (const wildcard of wildcardsOf(`${name}.`)) names.add(wildcard);
     }
-    for (const service of services) {
-      const principal = servicePrincipal(after.name, service);
+    for (const service of switchedServices(services)) {
+      const principal = servicePrincipal(name, service);
       names.add(principal);
       for (const wildcard of wildcardsOf(principal)) names.add(wildcard);
     }
@@ -54,11 +47,12 @@ function switchedMembers(changes: readonly ChangedDomain[]): MemberSearch {
   return { names: [...names], prefixes };
 }
 
-function switchedServices(before: DomainContent | undefined, after: DomainContent): ServiceName[] {
-  const off = (content: DomainContent | undefined) =>
-    new Set(content?.services.filter(({ enabled }) => !enabled).map(({ name }) => name));
-  const [was, is] = [off(before), off(after)];
-  return [...was, ...is].filter((name) => was.has(name) !== is.has(name));
+function switchedServices({ removed, added, changed }: DomainChange['services']): ServiceName[] {
+  const switched = changed.filter(({ before, after }) => before.enabled !== after.enabled).map(({ after }) => after);
+  return [...removed, ...added]
+    .filter(({ enabled }) => !enabled)
+    .concat(switched)
+    .map(({ name }) => name);
 }
 
 /** Every wildcard member that covers what begins with `text`. */

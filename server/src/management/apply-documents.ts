@@ -5,9 +5,9 @@ import {
   PolicyTestsFailedError,
   PreconditionFailedError,
 } from '../errors.ts';
+import { isEmpty } from '../model/domain-change.ts';
 import type { ChangeContext } from '../model/records.ts';
 import type { SaveOutcome, Store } from '../model/store.ts';
-import { diffDomains } from '../store/diff-domains.ts';
 import { checkDocuments } from './check-documents.ts';
 import { type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
@@ -62,15 +62,15 @@ export function applyDocuments(
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new PolicyTestsFailedError(failures);
     const domains: AppliedDomain[] = [];
-    for (const { before, after } of changes) {
-      if (before !== undefined && !diffDomains(before, after).empty) requireReason(before, context);
-      const { kind, version } = await transaction.saveDomain(after);
-      domains.push({ name: after.name, outcome: kind, version });
+    for (const { before, change } of changes) {
+      if (before !== undefined && !isEmpty(change)) requireReason(before, context);
+      const { kind, version } = await transaction.save(change);
+      domains.push({ name: change.name, outcome: kind, version });
     }
     if (options.removeMemberships === true) {
       await removeMemberships(
         transaction,
-        changes.flatMap(({ before, after }) => lostNames(before, after)),
+        changes.flatMap(({ change }) => lostNames(change)),
       );
     }
     return { domains, casesPassed: passed, warnings: [...warnings, ...elsewhere] };

@@ -1,28 +1,29 @@
 import { createHash } from 'node:crypto';
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ForbiddenError, NotFoundError, PreconditionFailedError, UnknownDomainError } from '../errors.ts';
-import type { AssertionCount, ChangeContext, DomainContent, DomainRecord } from '../model/records.ts';
-import type { DomainExcerpt, DomainScope, Store, StoreReader, StoreTransaction } from '../model/store.ts';
+import type { DomainChange } from '../model/domain-change.ts';
+import type { AssertionCount, ChangeContext, DomainAttributes, Quotas } from '../model/records.ts';
+import type { Store, StoreReader, StoreTransaction } from '../model/store.ts';
 import { notFollowed } from '../peers.ts';
 import type { SnapshotAt } from '../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { jsonInSteps, piecesOf } from '../steps/json-steps.ts';
 import type { Steps } from '../steps/steps.ts';
+import type { NameRules, Sees } from './change-rule.ts';
+import { checkChange } from './check-change.ts';
 import { danglingWarnings, type SeesDomain } from './dangling.ts';
 import type { DryRuns } from './dry-runs.ts';
 import { changesManagers } from './managers.ts';
-import { readForChange } from './member-scope.ts';
 import { memberWarnings } from './member-warnings.ts';
-import { lostNames, type NameRules, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
-import { checkPlantedKeys, withDelegatedKeys } from './planted-keys.ts';
+import { lostNames, removalWarnings, removeMemberships, withoutMembers } from './name-safeguards.ts';
+import { withDelegatedKeys } from './planted-keys.ts';
 import { type Preview, preview, triedChange } from './preview.ts';
-import { checkAssertionCount, checkQuotas, type Quotas } from './quotas.ts';
+import { checkAssertionCount } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, type Right, requireRight, viewerOf } from './rights.ts';
-import { checkSafeguards } from './safeguards.ts';
+import { StoreAfter } from './store-after.ts';
 
 export interface ManagementDeps {
   readonly store: Store;
@@ -50,8 +51,8 @@ export interface ChangeRequest {
   readonly dryRun: boolean;
   /** Aborted when nobody waits for the answer any more; only dry runs stop. */
   readonly signal?: AbortSignal;
-  /** Told what was read of the domain to judge the change, also when it is refused. */
-  readonly onRead?: (domain: DomainRecord) => void;
+  /** Told how many rows of domains were read to judge the change, also when it is refused. */
+  readonly onRead?: (rows: number) => void;
   readonly allowWildcard: boolean;
   /** As in `NameRules`. */
   readonly removeMemberships?: boolean;
@@ -67,14 +68,18 @@ export interface DomainEdit {
   readonly object: string;
   /** Whether only the policy of `sys.auth` gives the right. */
   readonly systemOnly?: boolean;
-  /** What the change has to do with. It sees nothing else of the domain, and leaves it as it is. */
-  readonly scope: DomainScope;
-  /** What the caller sees of the object, the base of its entity tag; undefined when there is none. */
-  view(domain: DomainContent): unknown;
   /** How many assertions the domain would have: too many are refused before anything else is read. */
   assertionsAfter?(counts: readonly AssertionCount[]): number;
+  /** Reads what the change is about. */
+  read(reader: StoreReader, stored: DomainAttributes): Promise<EditedObject>;
+}
+
+/** What an edit is about, as it is. */
+interface EditedObject {
+  /** What the caller sees of it, the base of its entity tag; undefined when there is none. */
+  readonly view: unknown;
   /** Throws `NotFoundError`, `ConflictError` or `InvalidRequestError`. */
-  apply(domain: DomainRecord): DomainContent;
+  change(): DomainChange | Promise<DomainChange>;
 }
 
 export type ChangeOutcome =
@@ -109,19 +114,14 @@ export async function changeDomain(
   // So that the transaction has little to catch up with.
   await deps.refresh();
   return changeAndFollow(deps, request, async (transaction): Promise<ChangeOutcome> => {
-    const { before, after, wasThere, warnings } = await readAndEdit(
-      transaction,
-      await asOf(deps, transaction),
-      request,
-      edit,
+    const current = await asOf(deps, transaction);
+    const { change, wasThere, warnings } = await paid(request, transaction, () =>
+      plan(current, request, edit, transaction),
     );
-    await yieldToOthers();
-    await transaction.saveExcerpt(before, after);
-    if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(before.content, after));
-    // As the next reader sees it, with the ids that the store gave to new rules: its entity tag is then that of the answer.
-    const saved = await readForChange(transaction, edit.domain, edit.scope);
-    await yieldToOthers();
-    const view = saved && edit.view(saved.content);
+    await transaction.save(change);
+    if (request.removeMemberships === true) await removeMemberships(transaction, lostNames(change));
+    // As the next reader sees it, with the ids that the store gave to new assertions: its entity tag is then that of the answer.
+    const view = await viewOf(edit, transaction);
     return { kind: 'done', created: !wasThere, view, warnings };
   });
 }
@@ -129,12 +129,32 @@ export async function changeDomain(
 function tryChange(deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit): Promise<ChangeOutcome> {
   return preview(deps, request, edit.domain, async () => {
     await deps.refresh();
-    const { state, before, after, warnings } = await deps.store.view(async (reader) => {
-      const edited = await readAndEdit(reader, await asOf(deps, reader), request, edit);
-      return { state: reader.state(), ...edited };
+    return await deps.store.view(async (reader) => {
+      const current = await asOf(deps, reader);
+      const { change, warnings } = await paid(request, reader, () => plan(current, request, edit, reader));
+      return await triedChange(change, reader.state(), warnings);
     });
-    return await triedChange({ content: before.content, state }, after, warnings);
   });
+}
+
+/** What an edit is about, as the caller sees it; undefined when there is none. Throws `UnknownDomainError`. */
+async function viewOf(edit: Pick<DomainEdit, 'domain' | 'read'>, reader: StoreReader): Promise<unknown> {
+  const stored = await reader.attributes(edit.domain);
+  if (stored === undefined) throw new UnknownDomainError(edit.domain);
+  return (await edit.read(reader, stored)).view;
+}
+
+/** Has the request pay for what `work` reads, also when it throws. */
+async function paid<Result>(
+  { onRead }: Pick<ChangeRequest, 'onRead'>,
+  reader: StoreReader,
+  work: () => Promise<Result>,
+): Promise<Result> {
+  try {
+    return await work();
+  } finally {
+    onRead?.(reader.rowsRead());
+  }
 }
 
 /** Makes a change, and answers when every process of this server follows it. Throws what `work` and `followed` throw. */
@@ -171,71 +191,69 @@ export async function asOf<Deps extends Pick<ManagementDeps, 'snapshot' | 'snaps
   return { ...deps, snapshot: () => snapshot };
 }
 
-async function readAndEdit(reader: StoreReader, deps: ManagementDeps, request: ChangeRequest, edit: DomainEdit) {
-  const attributes = await reader.attributes(edit.domain);
-  if (attributes === undefined) throw new UnknownDomainError(edit.domain);
-  const query = { caller: request.caller, right: edit.right, domain: edit.domain, object: edit.object };
-  const systemOnly = edit.systemOnly === true;
-  const { isAdmin } = requireRight(deps.snapshot(), { ...query, systemOnly }, deps.clock.now());
+interface Planned {
+  readonly change: DomainChange;
+  /** Whether the object is there already. */
+  readonly wasThere: boolean;
+  readonly warnings: readonly string[];
+}
+
+async function plan(
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  edit: DomainEdit,
+  reader: StoreReader,
+): Promise<Planned> {
+  const stored = await reader.attributes(edit.domain);
+  if (stored === undefined) throw new UnknownDomainError(edit.domain);
+  const { caller } = request;
+  const { isAdmin } = requireRight(deps.snapshot(), { systemOnly: false, ...edit, caller }, deps.clock.now());
   if (edit.assertionsAfter !== undefined) {
     const counts = await reader.assertionCounts(edit.domain);
-    checkAssertionCount(attributes, counts, edit.assertionsAfter(counts), deps.quotas);
+    checkAssertionCount(stored, counts, edit.assertionsAfter(counts), deps.quotas);
   }
-  // A delegate's change is judged by everything that gives authority.
-  const scope = isAdmin ? edit.scope : { ...edit.scope, lists: 'all' as const, policies: true, services: true };
-  const before = await readForChange(reader, edit.domain, scope);
-  if (before === undefined) throw new UnknownDomainError(edit.domain);
-  request.onRead?.(before.content);
-  await yieldToOthers();
-  const view = edit.view(before.content);
-  await yieldToOthers();
-  requireReason(before.content, request.context);
-  await requireMatch(request, view);
-  const after = await edited(deps, request, edit, { before, isAdmin, reader });
-  await yieldToOthers();
-  const elsewhere = await elsewhereWarnings(deps, request, { before: before.content, after, reader });
-  const warnings = [...(await memberWarnings(before.content, after, reader)), ...elsewhere];
-  return { before, after, wasThere: view !== undefined, warnings };
+  const object = await edit.read(reader, stored);
+  requireReason(stored, request.context);
+  await requireMatch(request, object.view);
+  const wanted = await object.change();
+  const removed = request.removeMemberships === true ? lostNames(wanted) : [];
+  const change = removed.length === 0 ? wanted : await withoutMembers(reader, wanted, removed);
+  const after = new StoreAfter(reader, [change]);
+  if (!isAdmin && (await changesManagers(change, { snapshot: deps.snapshot(), reader, after }))) {
+    throw new ForbiddenError('only an administrator may change who manages the domain');
+  }
+  const judged = isAdmin ? change : withDelegatedKeys(change);
+  const warnings = await judge(deps, request, judged, reader);
+  return { change: judged, wasThere: object.view !== undefined, warnings };
+}
+
+/** Holds a change to the rules, and answers what its author should look at although it is made. */
+export async function judge(
+  deps: ManagementDeps,
+  request: ChangeRequest,
+  change: DomainChange,
+  reader: StoreReader,
+): Promise<readonly string[]> {
+  const now = deps.clock.now();
+  const { sees } = viewerOf(deps.snapshot(), request.caller, now);
+  const { allowWildcard } = request;
+  const { quotas } = deps;
+  const after = new StoreAfter(reader, [change]);
+  const names = nameRulesOf(deps, request, change.name);
+  await checkChange(change, { ...names, reader, after, now, allowWildcard, quotas, sees });
+  return [...(await memberWarnings(change, reader)), ...(await elsewhereWarnings(request, change, after, sees))];
 }
 
 /** What becomes of the entries of other domains that name what the change removes: they go with it, or stay and grant nothing. */
 async function elsewhereWarnings(
-  deps: ManagementDeps,
   request: ChangeRequest,
-  change: { readonly before: DomainContent; readonly after: DomainContent; readonly reader: StoreReader },
+  change: DomainChange,
+  after: StoreAfter,
+  sees: Sees,
 ): Promise<readonly string[]> {
-  const { before, after, reader } = change;
-  if (request.removeMemberships !== true) return danglingWarnings(before, after, reader, seesDomain(deps, request));
-  const { sees } = viewerOf(deps.snapshot(), request.caller, deps.clock.now());
-  const removed = await removalWarnings(reader, after.name, lostNames(before, after), { sees });
+  if (request.removeMemberships !== true) return danglingWarnings(change, after, (domain) => sees(domain, 'domain'));
+  const removed = await removalWarnings(after, change.name, lostNames(change), sees);
   return removed.map(({ text }) => text);
-}
-
-async function edited(
-  deps: ManagementDeps,
-  request: ChangeRequest,
-  edit: DomainEdit,
-  excerpt: { readonly before: DomainExcerpt; readonly isAdmin: boolean; readonly reader: StoreReader },
-): Promise<DomainContent> {
-  const snapshot = deps.snapshot();
-  const now = deps.clock.now();
-  const { isAdmin, reader } = excerpt;
-  const { content: before, otherMembers } = excerpt.before;
-  const applied = edit.apply(before);
-  const wanted = request.removeMemberships === true ? withoutMembers(applied, lostNames(before, applied)) : applied;
-  if (!isAdmin && (await changesManagers(before, wanted, { snapshot, reader }))) {
-    throw new ForbiddenError('only an administrator may change who manages the domain');
-  }
-  const after = isAdmin ? wanted : withDelegatedKeys(before, wanted);
-  checkQuotas(before, after, deps.quotas, otherMembers);
-  const { sees } = viewerOf(snapshot, request.caller, now);
-  const { allowWildcard } = request;
-  const names = nameRulesOf(deps, request, before.name);
-  await yieldToOthers();
-  await checkSafeguards(before, after, { allowWildcard, ...names, now, reader, sees });
-  await yieldToOthers();
-  await checkPlantedKeys(before, after, reader, sees);
-  return after;
 }
 
 /** Whether the author of a change may know of a domain. */
@@ -244,7 +262,7 @@ export function seesDomain({ snapshot, clock }: ManagementDeps, { caller }: Chan
 }
 
 /** How a request treats names. Throws `ForbiddenError` when somebody else than a system operator wants to use a reserved one. */
-export function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain: DomainName): NameRules {
+function nameRulesOf(deps: ManagementDeps, request: ChangeRequest, domain: DomainName): NameRules {
   const { caller, reuseName, removeMemberships } = request;
   const query = { caller, right: 'manage_domain', domain } as const;
   if (reuseName === true && !isOperator(deps.snapshot(), query, deps.clock.now())) {

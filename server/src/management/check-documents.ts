@@ -3,6 +3,7 @@ import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import type { DomainContent, DomainRecord, ServiceRecord } from '../model/records.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { diffDomains } from '../store/diff-domains.ts';
 import type { DocumentChange } from './document-refusals.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { checkReferences } from './documents/references.ts';
@@ -23,11 +24,12 @@ export function checkDocuments(
 ): CheckedDocuments {
   const changes = documents.map((document): DocumentChange => {
     const before = known.get(document.content.name);
-    return { document, before, after: withWhatStays(document, before) };
+    const after = withWhatStays(document, before);
+    return { document, before, after, change: diffDomains(before, after) };
   });
   const all = new Map<DomainName, DomainContent>(known);
   for (const { after } of changes) all.set(after.name, after);
-  const { problems, warnings } = checkReferences(documents, { before: known, after: all, services });
+  const { problems, warnings } = checkReferences(changes, { after: all, services });
   if (problems.length > 0) throw new InvalidDocumentError(problems);
   const domains = [
     ...[...all.values()].map((content) => asRecord(content, now)),

@@ -1,27 +1,25 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
 import { ConflictError, ForbiddenError, UnknownDomainError } from '../errors.ts';
 import type { DomainContent } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
+import { diffInSteps } from '../store/diff-domains.ts';
 import {
   asOf,
   type ChangeOutcome,
   type ChangeRequest,
   changeAndFollow,
+  judge,
   type ManagementDeps,
-  nameRulesOf,
   requireMatch,
   seesDomain,
 } from './change-domain.ts';
 import { domainsReferringTo, referenceWarnings, removeReferencesTo } from './dangling.ts';
 import { checkDeletable, domainView } from './edits/edit-domains.ts';
-import { memberWarnings } from './member-warnings.ts';
 import { checkUnused, removalWarnings, removeMemberships } from './name-safeguards.ts';
-import { checkPlantedKeys } from './planted-keys.ts';
 import { preview, triedChange } from './preview.ts';
-import { checkQuotas } from './quotas.ts';
 import { requireReason } from './require-reason.ts';
 import { isOperator, viewerOf } from './rights.ts';
-import { checkSafeguards } from './safeguards.ts';
 
 /** Makes a new domain. For system operators. Throws `ConflictError` when the name is taken. */
 export async function createDomain(
@@ -31,29 +29,23 @@ export async function createDomain(
 ): Promise<ChangeOutcome> {
   await deps.refresh();
   requireOperator(deps, request, content.name);
+  const change = await runInSlices(diffInSteps(undefined, content));
   const check = async (reader: StoreReader) => {
     const current = await asOf(deps, reader);
     requireOperator(current, request, content.name);
     if ((await reader.attributes(content.name)) !== undefined)
       throw new ConflictError(`domain \`${content.name}\` exists already`);
     requireReason(content, request.context);
-    checkQuotas(undefined, content, deps.quotas);
-    const { allowWildcard } = request;
-    const now = deps.clock.now();
-    const { sees } = viewerOf(current.snapshot(), request.caller, now);
-    const names = nameRulesOf(current, request, content.name);
-    await checkSafeguards(undefined, content, { allowWildcard, ...names, now, reader, sees });
-    await checkPlantedKeys(undefined, content, reader, sees);
-    return await memberWarnings(undefined, content, reader);
+    return await judge(current, request, change, reader);
   };
   if (request.dryRun) {
-    return preview(deps, request, content.name, async () =>
-      triedChange(undefined, content, await deps.store.view(check)),
+    return preview(deps, request, content.name, () =>
+      deps.store.view(async (reader) => triedChange(change, reader.state(), await check(reader))),
     );
   }
   const warnings = await changeAndFollow(deps, request, async (transaction) => {
     const found = await check(transaction);
-    await transaction.saveDomain(content);
+    await transaction.save(change);
     return found;
   });
   return { kind: 'done', created: true, view: domainView(content), warnings };
@@ -77,7 +69,7 @@ export async function deleteDomain(
     const members = name === 'user' ? [] : await reader.membersOf(name);
     const { sees } = viewerOf(current.snapshot(), request.caller, deps.clock.now());
     if (request.removeMemberships !== true) await checkUnused(reader, name, members, sees);
-    const removed = await removalWarnings(reader, name, members, { sees });
+    const removed = await removalWarnings(reader, name, members, sees);
     return { members, removed: removed.map(({ text }) => text) };
   };
   const sees = seesDomain(deps, request);

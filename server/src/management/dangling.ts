@@ -1,7 +1,11 @@
+import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
+import type { DomainChange } from '../model/domain-change.ts';
 import type { DomainContent } from '../model/records.ts';
 import type { StoreReader, StoreTransaction } from '../model/store.ts';
-import { lostGroups, usersOf } from './safeguards.ts';
+import { diffInSteps } from '../store/diff-domains.ts';
+import { lostGroups } from './safeguards.ts';
+import type { StoreAfter } from './store-after.ts';
 
 /** Whether the author of a change may know of a domain. */
 export type SeesDomain = (domain: DomainName) => boolean;
@@ -11,18 +15,26 @@ export type SeesDomain = (domain: DomainName) => boolean;
  * nothing: nobody keeps an owner from deleting what is his.
  */
 export async function danglingWarnings(
-  before: DomainContent | undefined,
-  after: DomainContent,
-  reader: Pick<StoreReader, 'domainsWithMember'>,
+  change: DomainChange,
+  after: Pick<StoreAfter, 'domainsWithMember'>,
   sees: SeesDomain,
 ): Promise<string[]> {
   const warnings: string[] = [];
-  for (const group of lostGroups(before, after)) {
-    const users = await usersOf(reader, after.name, group);
+  for (const group of lostGroups(change)) {
+    const users = await usersOf(after, change.name, group);
     const text = `a role with the group \`${group}\`, which grants nothing any more`;
     warnings.push(...toldOf(users, sees).map((who) => `${who} ${text}`));
   }
   return warnings;
+}
+
+/** The other domains with a role that has the group, disabled or not. */
+export async function usersOf(
+  after: Pick<StoreAfter, 'domainsWithMember'>,
+  owner: DomainName,
+  group: string,
+): Promise<readonly DomainName[]> {
+  return (await after.domainsWithMember([group])).filter((name) => name !== owner);
 }
 
 /** Subjects of sentences: the domains that may be named, and one for all others. */
@@ -51,7 +63,8 @@ export async function removeReferencesTo(
   const users = await domainsReferringTo(transaction, domain);
   for (const name of users) {
     const content = await transaction.domain(name);
-    if (content !== undefined) await transaction.saveDomain(withoutReferencesTo(content, domain));
+    if (content !== undefined)
+      await transaction.save(await runInSlices(diffInSteps(content, withoutReferencesTo(content, domain))));
   }
   return referenceWarnings(users, domain, sees);
 }

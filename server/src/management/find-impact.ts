@@ -5,6 +5,7 @@ import { emptyDomain } from '../model/empty-domain.ts';
 import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { Store, StoreReader, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import { diffDomains } from '../store/diff-domains.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord } from './check-documents.ts';
 import { neededDomains } from './documents/references.ts';
@@ -15,7 +16,7 @@ import { snapshotOf, withNeeded } from './stored-world.ts';
 
 /** What a change would make of a domain. */
 export type PlannedChange =
-  | { readonly kind: 'create'; readonly content: DomainContent }
+  | { readonly kind: 'create'; readonly delta: DomainDelta }
   /** Good for the domain as it was in that state: on another one it would be another change. */
   | { readonly kind: 'change'; readonly since: StoreState; readonly delta: DomainDelta }
   | { readonly kind: 'delete' };
@@ -69,7 +70,7 @@ async function readSides(reader: StoreReader, name: DomainName, change: PlannedC
   // A domain that is deleted is not disabled: its name means nobody in particular.
   const nothing = emptyDomain(name);
   const sides = [before ?? nothing, after ?? nothing];
-  const affected = await affectedDomains(reader, [{ before, after: after ?? nothing }]);
+  const affected = await affectedDomains(reader, [diffDomains(before, after ?? nothing)]);
   const domains = await withNeeded(reader, new Map(), [systemDomain, name, ...affected, ...neededDomains(sides)]);
   return { before: snapshotOf({ domains, switchedOff: await reader.switchedOff() }), after };
 }
@@ -85,6 +86,6 @@ async function isAsAsked(
 }
 
 function contentAfter(before: DomainRecord | undefined, change: PlannedChange): DomainContent | undefined {
-  if (change.kind === 'create') return change.content;
-  return change.kind === 'change' && before !== undefined ? applyDelta(before, change.delta) : undefined;
+  if (change.kind === 'delete') return undefined;
+  return applyDelta(before ?? emptyDomain(change.delta.name), change.delta);
 }

@@ -1,43 +1,47 @@
-import { type DomainName, fullRoleName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
+import { type DomainName, type PrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import { type AuthorityAssertion, bearsAuthority } from '../access/authority.ts';
-import type { AssertionRecord, DomainContent } from '../model/records.ts';
+import { type DomainChange, listName, written } from '../model/domain-change.ts';
+import type { AssertionRecord, PolicyRecord } from '../model/records.ts';
 import type { StoreReader } from '../model/store.ts';
 import { RolePatterns } from '../roles/role-patterns.ts';
 import { rolesListing } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { diffLists } from '../store/diff-domains.ts';
 import { wildcardsOf } from './affected-domains.ts';
 import { adminRole, systemDomain } from './rights.ts';
+import type { StoreAfter } from './store-after.ts';
 
-/** What is known beside the domain that changes. */
+/** What is known beside the change. */
 interface ManagersDeps {
   readonly snapshot: Snapshot;
   readonly reader: Pick<StoreReader, 'domainsWithMember' | 'groupsWithMember'>;
+  readonly after: Pick<StoreAfter, 'entries' | 'policies'>;
 }
 
 /**
  * Whether a change touches who has authority: the roles that carry some, the assertions that give it, the groups and the services in such
  * roles, whose keys are as good as their membership.
  */
-export async function changesManagers(
-  before: DomainContent,
-  after: DomainContent,
-  { snapshot, reader }: ManagersDeps,
-): Promise<boolean> {
-  if (before.name === systemDomain) return true;
-  if (powerfulAssertions(before).join('\n') !== powerfulAssertions(after).join('\n')) return true;
+export async function changesManagers(change: DomainChange, deps: ManagersDeps): Promise<boolean> {
+  const { name: domain, policies } = change;
+  if (domain === systemDomain) return true;
+  const was = powerfulAssertions([...policies.removed, ...policies.changed.map(({ before }) => before)]);
+  if (was.join('\n') !== powerfulAssertions(written(policies)).join('\n')) return true;
   // From here on the assertions that give authority are the same before and after, and from the next line on the roles that have some.
-  if (changedItems(before.roles, after.roles).some(powerIn(after))) return true;
-  const inPower = membersInPower(after);
-  for (const name of changedItems(before.groups, after.groups)) {
-    const group = `${before.name}:group.${name}`;
-    if (inPower.has(group)) return true;
+  const isPowerful = powerIn(
+    domain,
+    change.roles.length + change.groups.length === 0 ? [] : await deps.after.policies(domain),
+  );
+  if (change.roles.map(listName).some((role) => isPowerful(role))) return true;
+  for (const name of change.groups.map(listName)) {
+    const group = `${domain}:group.${name}`;
+    const entries = await deps.after.entries(domain, [group]);
+    if (entries.some(({ list }) => list.kind === 'role' && isPowerful(list.name))) return true;
     // What the group is for elsewhere is known only roughly: any role there that it is in may be one with authority.
-    const users = await reader.domainsWithMember({ names: [group], prefixes: [] });
-    if (users.some((user) => user !== before.name)) return true;
+    const users = await deps.reader.domainsWithMember({ names: [group], prefixes: [] });
+    if (users.some((user) => user !== domain)) return true;
   }
-  for (const name of changedItems(before.services, after.services)) {
-    if (await isListedInPower(servicePrincipal(before.name, name), { snapshot, reader })) return true;
+  for (const { name } of [...change.services.removed, ...written(change.services)]) {
+    if (await isListedInPower(servicePrincipal(domain, name), deps)) return true;
   }
   return false;
 }
@@ -69,23 +73,12 @@ export function isMemberInPower(snapshot: Snapshot, name: DomainName, entries: R
   );
 }
 
-/** The names of those that came, went or are not what they were. */
-function changedItems<Item extends { readonly name: string }>(
-  before: readonly Item[],
-  after: readonly Item[],
-): Item['name'][] {
-  const { removed, added, changed } = diffLists(before, after, ({ name }) => name);
-  return [...removed, ...added, ...changed.map((change) => change.after)].map(({ name }) => name);
-}
-
-type Policies = Pick<DomainContent, 'name' | 'policies'>;
-
-function activeAssertions({ policies }: Policies): readonly AssertionRecord[] {
+function activeAssertions(policies: readonly PolicyRecord[]): readonly AssertionRecord[] {
   return policies.filter(({ active }) => active).flatMap(({ assertions }) => assertions);
 }
 
-function powerfulAssertions(content: Policies): string[] {
-  return activeAssertions(content)
+function powerfulAssertions(policies: readonly PolicyRecord[]): string[] {
+  return activeAssertions(policies)
     .filter(bearsAuthority)
     .map(({ effect, role, action, resource, conditions }) =>
       JSON.stringify([effect, role, action, resource, conditions]),
@@ -93,14 +86,14 @@ function powerfulAssertions(content: Policies): string[] {
     .sort();
 }
 
-type IsPowerful = (role: DomainContent['roles'][number]['name']) => boolean;
+type IsPowerful = (role: string) => boolean;
 
 /**
  * Tells of the roles of a domain whether who holds them has authority by its assertions. `beyond` is what is said of a role when the rules have
  * too many wildcards to find out.
  */
-export function powerIn(content: Policies, beyond = true): IsPowerful {
-  return powerBy(content.name, () => activeAssertions(content), beyond);
+export function powerIn(domain: DomainName, policies: readonly PolicyRecord[], beyond = true): IsPowerful {
+  return powerBy(domain, () => activeAssertions(policies), beyond);
 }
 
 function powerBy(
@@ -116,14 +109,6 @@ function powerBy(
         .filter(bearsAuthority)
         .map(({ role }) => role),
     );
-    return patterns.fits(fullRoleName(domain, role), beyond);
+    return patterns.fits(`${domain}:role.${role}`, beyond);
   };
-}
-
-/** The members of the roles that have authority. */
-function membersInPower(content: DomainContent): ReadonlySet<string> {
-  const isPowerful = powerIn(content);
-  return new Set(
-    content.roles.filter(({ name }) => isPowerful(name)).flatMap(({ members }) => members.map(({ name }) => name)),
-  );
 }

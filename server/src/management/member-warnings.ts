@@ -1,5 +1,5 @@
 import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
-import type { DomainContent } from '../model/records.ts';
+import type { DomainChange } from '../model/domain-change.ts';
 import type { StoreReader } from '../model/store.ts';
 import { newMembers } from './new-references.ts';
 
@@ -23,11 +23,10 @@ export function missingService(
 
 /** What the author of a change should look at although it is made: new members that nobody is yet. */
 export async function memberWarnings(
-  before: DomainContent | undefined,
-  after: DomainContent,
+  change: DomainChange,
   reader: Pick<StoreReader, 'serviceNames'>,
 ): Promise<string[]> {
-  const names = newMembers(before, after).map(({ member }) => member.name);
+  const names = newMembers(change).map(({ member }) => member.name);
   const domains = new Set(names.flatMap((name) => serviceOf(name)?.domain ?? []));
   if (domains.size === 0) return [];
   const services = await reader.serviceNames([...domains]);

@@ -1,36 +1,14 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { type DomainName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
-import type { DomainContent } from '../model/records.ts';
+import { type DomainChange, listName, noDiff, unchanged, withList } from '../model/domain-change.ts';
 import type { Membership, StoreReader, StoreTransaction } from '../model/store.ts';
 import { formTaken } from '../store/names.ts';
 import { serverPrincipal } from '../x509/own-identity.ts';
-import { attributes } from './member-scope.ts';
-import type { SafeguardFault } from './safeguard-fault.ts';
+import type { ChangeFault, ChangeRule, Sees } from './change-rule.ts';
+import { lostGroups } from './safeguards.ts';
 
-/* What a change does to names: two domains with one form in DNS, names that come back, and names that others go on to list. */
-
-/** Whether the author of a change may look at a role, a group or the whole (`domain`) of a domain. */
-export type Sees = (domain: DomainName, object: string) => boolean;
-
-/** How a change treats names; only who is asked for both may do them. */
-export interface NameRules {
-  /** Whether a deletion takes the memberships of what is deleted with it, in every domain; else it is refused while there are some. */
-  readonly removeMemberships?: boolean | undefined;
-  /** Whether a name may be used although credentials of whoever had it before may still be out there. */
-  readonly reuseName?: boolean | undefined;
-  /** The longest life of a credential, for which a name stays reserved. */
-  readonly reservedMs?: number | undefined;
-}
-
-export interface NameOptions extends NameRules {
-  readonly now: number;
-  readonly reader: Pick<StoreReader, 'formHolder' | 'endedNames' | 'memberships'>;
-  /** Absent: the author may look at everything. */
-  readonly sees?: Sees | undefined;
-  /** Other domains as the same change leaves them. */
-  readonly others?: ReadonlyMap<DomainName, DomainContent> | undefined;
-}
+/* Rules of what a change does to names: two domains with one form in DNS, names that come back, and names that others go on to list. */
 
 const dayMs = 86_400_000;
 
@@ -56,65 +34,42 @@ export function reservationOf({ certificates, ssh, tokens }: CredentialLives): n
   return Math.max(leastReservedMs, ...seconds.map((life) => life * 1000));
 }
 
-type Before = Pick<DomainContent, 'services' | 'groups'> | undefined;
-
 /** Names that others may have among their members and that a change removes: services, and groups with their full names. */
-export function lostNames(before: Before, after: Pick<DomainContent, 'name' | 'services' | 'groups'>): string[] {
-  const lost = <Item extends { readonly name: string }>(was: readonly Item[], is: readonly Item[]) => {
-    const left = new Set(is.map(({ name }) => name));
-    return was.filter(({ name }) => !left.has(name));
-  };
-  return [
-    ...lost(before?.services ?? [], after.services).map(({ name }) => servicePrincipal(after.name, name)),
-    ...lost(before?.groups ?? [], after.groups).map(({ name }) => `${after.name}:group.${name}`),
-  ];
+export function lostNames(change: Pick<DomainChange, 'name' | 'groups' | 'services'>): string[] {
+  return [...lostServices(change), ...lostGroups(change)];
 }
 
-/** What is wrong with the names of a change. */
-export async function findNameFaults(
-  before: Before,
-  after: DomainContent,
-  options: NameOptions,
-): Promise<SafeguardFault[]> {
-  return [
-    ...(before === undefined ? await formFaults(after.name, options) : []),
-    ...(await reservedFaults(before, after, options)),
-    ...serverFaults(before, after),
-    ...(await memberFaults(before, after, options)),
-  ];
+function lostServices({ name, services }: Pick<DomainChange, 'name' | 'services'>): string[] {
+  return services.removed.map((service) => servicePrincipal(name, service.name));
 }
 
 /** The certificate of the server itself would be revoked with its service. */
-function serverFaults(before: Before, after: DomainContent): SafeguardFault[] {
-  if (!lostNames(before, after).includes(serverPrincipal)) return [];
+export const serverService: ChangeRule = (change) => {
+  if (!lostServices(change).includes(serverPrincipal)) return [];
   const error = new ConflictError(`service \`${serverPrincipal}\` is the token server itself and cannot be deleted`);
   return [{ error, path: ['services'] }];
-}
+};
 
-async function formFaults(name: DomainName, { reader, others }: NameOptions): Promise<SafeguardFault[]> {
+/** Two domains with one form in DNS. */
+export const dnsForms: ChangeRule = async ({ name, before }, { reader, after }) => {
+  if (before !== undefined) return [];
   const form = name.replaceAll('.', '-');
-  const beside = [...(others?.keys() ?? [])].find((other) => other < name && other.replaceAll('.', '-') === form);
+  const beside = after.created().find((other) => other < name && other.replaceAll('.', '-') === form);
   const holder = await reader.formHolder(name);
   const taken = holder?.deleted === false ? holder.domain : beside;
   return taken === undefined ? [] : [{ error: formTaken(name, taken), path: ['domain'] }];
-}
+};
 
-async function reservedFaults(
-  before: Before,
-  after: DomainContent,
-  { reader, now, reuseName, reservedMs = leastReservedMs }: NameOptions,
-): Promise<SafeguardFault[]> {
+/** Names of which credentials may still be out there. */
+export const reservedNames: ChangeRule = async (change, { reader, now, reuseName, reservedMs = leastReservedMs }) => {
   if (reuseName === true) return [];
-  const known = new Set(before?.services.map(({ name }) => name));
   const paths = new Map<string, readonly string[]>();
-  if (before === undefined) {
-    paths.set(after.name, ['domain']);
-    const holder = await reader.formHolder(after.name);
+  if (change.before === undefined) {
+    paths.set(change.name, ['domain']);
+    const holder = await reader.formHolder(change.name);
     if (holder !== undefined) paths.set(holder.domain, ['domain']);
   }
-  for (const { name } of after.services) {
-    if (!known.has(name)) paths.set(servicePrincipal(after.name, name), ['services', name]);
-  }
+  for (const { name } of change.services.added) paths.set(servicePrincipal(change.name, name), ['services', name]);
   const ended = await reader.endedNames([...paths.keys()]);
   return ended
     .filter(({ endedAt }) => now < endedAt + reservedMs)
@@ -124,23 +79,17 @@ async function reservedFaults(
         `${formatTimestamp(endedAt + reservedMs)}: an operator may use it before with reuseName=true (--reuse-name)`;
       return { error: new ConflictError(text), path: paths.get(name) ?? ['domain'] };
     });
-}
+};
 
 /** More memberships than this are only counted. */
 const maxListed = 20;
 
-async function memberFaults(
-  before: Before,
-  after: DomainContent,
-  { reader, removeMemberships, others, sees }: NameOptions,
-): Promise<SafeguardFault[]> {
+/** Services that are still members where they are removed. */
+export const membershipsOfServices: ChangeRule = async (change, { after, removeMemberships, sees }) => {
   if (removeMemberships === true) return [];
-  const services = new Set(after.services.map(({ name }) => name));
-  const lost = (before?.services ?? []).filter(({ name }) => !services.has(name));
-  const faults: SafeguardFault[] = [];
-  for (const { name } of lost) {
-    const principal = servicePrincipal(after.name, name);
-    const left = (await reader.memberships([principal])).filter((membership) => stays(membership, others));
+  const faults: ChangeFault[] = [];
+  for (const principal of lostServices(change)) {
+    const left = await after.memberships([principal]);
     if (left.length === 0) continue;
     const error = new ConflictError(
       `service \`${principal}\` is a member of ${listed(left, sees)}: remove it there, or with it by removeMemberships=true (--remove-memberships)`,
@@ -148,19 +97,10 @@ async function memberFaults(
     faults.push({ error, path: ['services'] });
   }
   return faults;
-}
-
-/** Whether a membership is still there after the change of other documents. */
-function stays({ domain, kind, list, member }: Membership, others: NameOptions['others']): boolean {
-  const content = others?.get(domain);
-  if (content === undefined) return true;
-  const lists: readonly { readonly name: string; readonly members: readonly { readonly name: string }[] }[] =
-    kind === 'role' ? content.roles : content.groups;
-  return lists.some(({ name, members }) => name === list && members.some((one) => one.name === member));
-}
+};
 
 /** Memberships in words, for a refusal: those that the author may not look at are only counted. */
-function listed(memberships: readonly Membership[], sees: Sees = () => true): string {
+function listed(memberships: readonly Membership[], sees: Sees): string {
   const seen = memberships.filter(({ domain, kind, list }) => sees(domain, `${kind}.${list}`));
   const names = seen.slice(0, maxListed).map(({ domain, kind, list }) => `\`${domain}:${kind}.${list}\``);
   const [more, hidden] = [seen.length - names.length, memberships.length - seen.length];
@@ -173,17 +113,16 @@ function listed(memberships: readonly Membership[], sees: Sees = () => true): st
   ].join(', ');
 }
 
-/** What the author of a change should know of the memberships that it removes in other domains; these are told as in a refusal. */
+/** What the author of a change should know of the memberships of these names that go in other domains. */
 export async function removalWarnings(
   reader: Pick<StoreReader, 'memberships'>,
   domain: DomainName,
   names: readonly string[],
-  { sees, others }: Pick<NameOptions, 'sees' | 'others'>,
+  sees: Sees,
 ): Promise<{ readonly name: string; readonly text: string }[]> {
   const warnings: { name: string; text: string }[] = [];
   for (const name of names) {
-    const found = await reader.memberships([name]);
-    const elsewhere = found.filter((membership) => membership.domain !== domain && stays(membership, others));
+    const elsewhere = (await reader.memberships([name])).filter((membership) => membership.domain !== domain);
     if (elsewhere.length > 0) warnings.push({ name, text: `\`${name}\` is taken out of ${listed(elsewhere, sees)}` });
   }
   return warnings;
@@ -203,21 +142,33 @@ export async function checkUnused(
   );
 }
 
-/** A domain without these members, as far as it was read. */
-export function withoutMembers<Content extends DomainContent>(content: Content, names: readonly string[]): Content {
-  const gone = new Set(names);
-  const strip = <List extends { readonly members: readonly { readonly name: string }[] }>(list: List): List => ({
-    ...list,
-    members: list.members.filter(({ name }) => !gone.has(name)),
-  });
-  return { ...content, roles: content.roles.map(strip), groups: content.groups.map(strip) };
+/** The change with these names taken out of the roles and groups of its domain, but for those that it changes itself. */
+export async function withoutMembers(
+  reader: StoreReader,
+  change: DomainChange,
+  names: readonly string[],
+): Promise<DomainChange> {
+  const changed = new Set<string>([
+    ...change.roles.map((role) => `role.${listName(role)}`),
+    ...change.groups.map((group) => `group.${listName(group)}`),
+  ]);
+  const entries = Map.groupBy(await reader.entries(change.name, names), ({ list }) => `${list.kind}.${list.name}`);
+  let without = change;
+  for (const [key, [first, ...others]] of entries) {
+    if (first === undefined || changed.has(key)) continue;
+    const fields = await reader.list(first.list);
+    const removed = [first, ...others].map(({ member }) => member);
+    without = withList(without, first.list.kind, { before: fields, after: fields, members: { ...noDiff, removed } });
+  }
+  return without;
 }
 
 /** Removes these names from all roles and groups, in every domain that has them, each with its audit record. */
 export async function removeMemberships(transaction: StoreTransaction, names: readonly string[]): Promise<void> {
   const found = await transaction.memberships(names);
   for (const domain of new Set(found.map((membership) => membership.domain))) {
-    const excerpt = await transaction.excerpt(domain, { ...attributes, names });
-    if (excerpt !== undefined) await transaction.saveExcerpt(excerpt, withoutMembers(excerpt.content, names));
+    const attributes = await transaction.attributes(domain);
+    if (attributes !== undefined)
+      await transaction.save(await withoutMembers(transaction, unchanged(attributes), names));
   }
 }

@@ -1,7 +1,8 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
-import type { DomainContent, MemberRecord } from '../model/records.ts';
-import type { SafeguardFault } from './safeguard-fault.ts';
+import { type DomainChange, listName } from '../model/domain-change.ts';
+import type { MemberRecord } from '../model/records.ts';
+import type { ChangeFault } from './change-rule.ts';
 
 /* What a change refers to that was not there before. Pure. */
 
@@ -11,27 +12,10 @@ interface NewMember {
 }
 
 /** The members of roles that were not there before. */
-export function newMembers(before: DomainContent | undefined, after: DomainContent): NewMember[] {
-  const rolesBefore = new Map(before?.roles.map((role) => [role.name, role]));
-  return after.roles.flatMap((role) => {
-    const old = rolesBefore.get(role.name);
-    // Most changes leave most roles as they were read.
-    if (old === role) return [];
-    const known = new Set(old?.members.map(({ name }) => name));
-    return role.members
-      .filter(({ name }) => !known.has(name))
-      .map((member) => ({ member, path: ['roles', role.name, 'members', member.name] }));
-  });
-}
-
-/** The full names of the groups of a domain. */
-export type GroupNames = ReadonlySet<string>;
-
-/** Of a domain that exists. */
-export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'>): GroupNames;
-export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'> | undefined): GroupNames | undefined;
-export function groupNames(domain: Pick<DomainContent, 'name' | 'groups'> | undefined): GroupNames | undefined {
-  return domain && new Set(domain.groups.map((group) => `${domain.name}:group.${group.name}`));
+export function newMembers({ roles }: Pick<DomainChange, 'roles'>): NewMember[] {
+  return roles.flatMap((role) =>
+    role.members.added.map((member) => ({ member, path: ['roles', listName(role), 'members', member.name] })),
+  );
 }
 
 /** A trusted domain, or a group that is a member. */
@@ -43,12 +27,13 @@ export interface Reference {
 }
 
 /** The references of a change that were not there before. */
-export function newReferences(before: DomainContent | undefined, after: DomainContent): Reference[] {
-  const trusted = new Map(before?.roles.map(({ name, trust }) => [name, trust]));
-  const trusts = after.roles.flatMap(({ name, trust }): Reference[] =>
-    trust === undefined || trusted.get(name) === trust ? [] : [{ domain: trust, path: ['roles', name, 'trust'] }],
+export function newReferences(change: Pick<DomainChange, 'roles'>): Reference[] {
+  const trusts = change.roles.flatMap(({ before, after }): Reference[] =>
+    after?.trust === undefined || before?.trust === after.trust
+      ? []
+      : [{ domain: after.trust, path: ['roles', after.name, 'trust'] }],
   );
-  const groups = newMembers(before, after).flatMap(({ member, path }): Reference[] => {
+  const groups = newMembers(change).flatMap(({ member, path }): Reference[] => {
     const colon = member.name.indexOf(':');
     // Parsed with the member.
     return colon < 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];
@@ -56,11 +41,15 @@ export function newReferences(before: DomainContent | undefined, after: DomainCo
   return [...trusts, ...groups];
 }
 
-/** What is wrong with a reference into a domain with these groups, or one that does not exist. */
-export function faultOf(
-  { domain, group, path }: Reference,
-  groups: GroupNames | undefined,
-): SafeguardFault | undefined {
+/** The full names of the groups of a domain; undefined where there is no such domain. */
+export type GroupNames = ReadonlySet<string> | undefined;
+
+export function groupNames(domain: DomainName, groups: readonly string[]): ReadonlySet<string> {
+  return new Set(groups.map((name) => `${domain}:group.${name}`));
+}
+
+/** What is wrong with a reference into a domain with these groups. */
+export function faultOf({ domain, group, path }: Reference, groups: GroupNames): ChangeFault | undefined {
   if (group === undefined) {
     return groups === undefined ? { error: new ConflictError(`domain \`${domain}\` does not exist`), path } : undefined;
   }

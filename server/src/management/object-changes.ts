@@ -1,13 +1,14 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainContent, DomainRecord, MemberRecord, PolicyRecord } from '../model/records.ts';
 import {
-  type DomainDiff,
-  diffDomains,
-  diffLists,
+  changesFields,
+  changesList,
+  type DomainChange,
   type ListDiff,
-  type MembersDiff,
-  plainAssertion,
-} from '../store/diff-domains.ts';
+  listName,
+  type MemberListChange,
+} from '../model/domain-change.ts';
+import type { PolicyRecord } from '../model/records.ts';
+import { diffLists, plainAssertion } from '../store/diff-domains.ts';
 import { describeAssertion } from './describe-assertion.ts';
 
 /** One thing that a change touches. */
@@ -19,24 +20,18 @@ export interface ObjectChange {
   readonly name: string;
 }
 
-/** What making `after` of `before` creates, changes and deletes, down to members and assertions. Pure. */
-export function describeChanges(
-  before: DomainRecord | undefined,
-  after: DomainContent,
-  diff: DomainDiff = diffDomains(before, after),
-): ObjectChange[] {
-  const domain = after.name;
+/** What a change creates, changes and deletes, down to members and assertions. Pure. */
+export function describeChanges(change: DomainChange): ObjectChange[] {
+  const { name: domain, before, roles, groups, services } = change;
   const own: Omit<ObjectChange, 'domain'>[] = [];
   if (before === undefined) own.push({ change: 'create', kind: 'domain', name: domain });
-  else if (diff.fields) own.push({ change: 'change', kind: 'domain', name: domain });
+  else if (changesFields(change)) own.push({ change: 'change', kind: 'domain', name: domain });
   const items = [
     ...own,
-    ...diff.removedRoles.map(({ name }) => ({ change: 'delete', kind: 'role', name }) as const),
-    ...diff.roles.flatMap((role) => memberListChanges('role', role)),
-    ...diff.removedGroups.map(({ name }) => ({ change: 'delete', kind: 'group', name }) as const),
-    ...diff.groups.flatMap((group) => memberListChanges('group', group)),
-    ...policyChanges(diff),
-    ...listed('service', diff.services, ({ name }) => name),
+    ...roles.flatMap((role) => listChanges('role', role)),
+    ...groups.flatMap((group) => listChanges('group', group)),
+    ...policyChanges(change),
+    ...listed('service', services, ({ name }) => name),
   ];
   return items.map((item) => ({ ...item, domain }));
 }
@@ -53,18 +48,17 @@ function listed<Item>(
   ];
 }
 
-function memberListChanges<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
-  kind: 'role' | 'group',
-  diff: MembersDiff<Item>,
-): Omit<ObjectChange, 'domain'>[] {
-  const { name } = diff.after;
+/** Who was in a role or group that goes is not listed. */
+function listChanges(kind: 'role' | 'group', list: MemberListChange): Omit<ObjectChange, 'domain'>[] {
+  const name = listName(list);
+  if (list.after === undefined) return [{ change: 'delete', kind, name }];
   const own: Omit<ObjectChange, 'domain'>[] = [];
-  if (diff.before === undefined) own.push({ change: 'create', kind, name });
-  else if (diff.fields) own.push({ change: 'change', kind, name });
-  return [...own, ...listed('member', diff.members, (member) => `${name}: ${member.name}`)];
+  if (list.before === undefined) own.push({ change: 'create', kind, name });
+  else if (changesList(list)) own.push({ change: 'change', kind, name });
+  return [...own, ...listed('member', list.members, (member) => `${name}: ${member.name}`)];
 }
 
-function policyChanges({ policies }: DomainDiff): Omit<ObjectChange, 'domain'>[] {
+function policyChanges({ policies }: DomainChange): Omit<ObjectChange, 'domain'>[] {
   const nameOf = ({ name, version }: PolicyRecord) => `${name} version ${version}`;
   const inside = policies.changed.flatMap(({ before, after }) => assertionChanges(nameOf(after), before, after));
   return [...listed('policy', policies, nameOf), ...inside];

@@ -3,10 +3,10 @@ import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
 import { type AccessChange, type ImpactTotals, impactInSteps } from '../impact/impact.ts';
 import { usualBounds, Work } from '../impact/work.ts';
+import { isEmpty } from '../model/domain-change.ts';
 import type { Store, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
-import { diffDomains } from '../store/diff-domains.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './check-documents.ts';
 import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
@@ -46,7 +46,7 @@ export async function planDocuments(
     const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new InvalidDocumentError(failures);
-    const moved = changes.filter(({ before, after }) => !diffDomains(before, after).empty);
+    const moved = changes.filter(({ change }) => !isEmpty(change));
     return {
       state: reader.state(),
       moved,
@@ -55,7 +55,14 @@ export async function planDocuments(
       casesPassed: passed,
       before: snapshotOf({
         ...world,
-        domains: await withNeeded(reader, world.domains, await affectedDomains(reader, moved)),
+        domains: await withNeeded(
+          reader,
+          world.domains,
+          await affectedDomains(
+            reader,
+            moved.map(({ change }) => change),
+          ),
+        ),
       }),
     };
   });
@@ -69,7 +76,7 @@ export async function planDocuments(
   const impact = await unlessEntangled(impactInSteps(before, after, now, new Work(usualBounds)));
   return {
     state,
-    changes: moved.flatMap((change) => describeChanges(change.before, change.after)),
+    changes: moved.flatMap(({ change }) => describeChanges(change)),
     ...(impact !== undefined && { impact: impact.changes }),
     ...(impact?.totals !== undefined && { impactTotals: impact.totals }),
     casesPassed,

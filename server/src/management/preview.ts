@@ -1,12 +1,9 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import type { Clock } from '@signet/policy-engine/clock';
-import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName, PrincipalName } from '@signet/policy-engine/names';
 import { ServiceUnavailableError } from '../errors.ts';
 import type { AccessChange, ImpactTotals } from '../impact/impact.ts';
-import type { DomainContent, DomainRecord } from '../model/records.ts';
+import type { DomainChange } from '../model/domain-change.ts';
 import type { StoreState } from '../model/store.ts';
-import { diffInSteps } from '../store/diff-domains.ts';
 import { deltaOf } from './domain-delta.ts';
 import type { DryRuns } from './dry-runs.ts';
 import type { ImpactAnswer, PlannedChange } from './find-impact.ts';
@@ -37,26 +34,13 @@ interface TriedChange {
   readonly warnings: readonly string[];
 }
 
-/** A domain as it was read, and the state of the store that it was read in. */
-interface DomainAt {
-  readonly content: DomainRecord;
-  readonly state: StoreState;
-}
-
-/** What making `after` of the domain does; of none, what creating it does. */
-export async function triedChange(
-  known: DomainAt | undefined,
-  after: DomainContent,
-  warnings: readonly string[],
-): Promise<TriedChange> {
-  const before = known?.content;
-  const diff = await runInSlices(diffInSteps(before, after));
-  const change: PlannedChange =
-    known === undefined
-      ? { kind: 'create', content: after }
-      : { kind: 'change', since: known.state, delta: deltaOf(after, diff) };
-  await yieldToOthers();
-  return { changes: describeChanges(before, after, diff), change, warnings };
+/** What a change of the domain as it is in that state does. */
+export function triedChange(change: DomainChange, since: StoreState, warnings: readonly string[]): TriedChange {
+  const planned: PlannedChange = {
+    ...(change.before === undefined ? { kind: 'create' } : { kind: 'change', since }),
+    delta: deltaOf(change),
+  };
+  return { changes: describeChanges(change), change: planned, warnings };
 }
 
 /**

@@ -1,36 +1,27 @@
 import { ConflictError } from '../errors.ts';
+import type { DomainChange, ListDiff, MemberListChange } from '../model/domain-change.ts';
 import {
   type AssertionCount,
   type DomainAttributes,
-  type DomainContent,
+  type DomainFields,
   type QuotaKind,
+  type Quotas,
   quotaKinds,
 } from '../model/records.ts';
+import type { ChangeFault, ChangeRule } from './change-rule.ts';
 
-/** At most how many of each a domain may have, unless it has quotas of its own. */
-export type Quotas = Readonly<Record<QuotaKind, number>>;
+/** Where the parts stand in a document that a quota counts. */
+const sections = {
+  roles: 'roles',
+  members: 'roles',
+  groups: 'groups',
+  policies: 'policies',
+  assertions: 'policies',
+  services: 'services',
+  keys: 'services',
+} as const satisfies Record<QuotaKind, string>;
 
-/** A quota that a change goes past. */
-interface QuotaFault {
-  readonly kind: QuotaKind;
-  readonly error: ConflictError;
-}
-
-/**
- * Throws `ConflictError` when a change goes past a quota. What is above one already may stay, and shrink. `otherMembers` are those that
- * neither side shows.
- */
-export function checkQuotas(
-  before: DomainContent | undefined,
-  after: DomainContent,
-  quotas: Quotas,
-  otherMembers = 0,
-): void {
-  const [fault] = findQuotaFaults(before, after, quotas, otherMembers);
-  if (fault !== undefined) throw fault.error;
-}
-
-/** The same for a number of assertions, before they are read. */
+/** Throws `ConflictError` for more assertions than a quota allows, before they are read. */
 export function checkAssertionCount(
   domain: DomainAttributes,
   counts: readonly AssertionCount[],
@@ -45,42 +36,47 @@ export function assertionsIn(counts: readonly AssertionCount[]): number {
   return counts.reduce((sum, { assertions }) => sum + assertions, 0);
 }
 
-/** Every quota that a change goes past. Pure. */
-export function findQuotaFaults(
-  before: DomainContent | undefined,
-  after: DomainContent,
-  quotas: Quotas,
-  otherMembers = 0,
-): QuotaFault[] {
-  const was = before === undefined ? undefined : countsOf(before, otherMembers);
-  const is = countsOf(after, otherMembers);
-  const inForce = quotasInForce(after, quotas);
-  return quotaKinds
-    .filter((kind) => is[kind] > inForce[kind] && is[kind] > (was?.[kind] ?? 0))
-    .map((kind) => ({ kind, error: quotaError(after, kind, inForce[kind]) }));
-}
+/** What is above a quota already may stay, and shrink. */
+export const quotasOfDomain: ChangeRule = async (change, { reader, quotas }) => {
+  const most: Partial<Quotas> = { ...quotas, ...change.after.quotas };
+  const more = growthOf(change);
+  const growing = quotaKinds.filter((kind) => more[kind] > 0 && most[kind] !== undefined);
+  const counts = change.before === undefined ? undefined : await reader.counts(change.name, growing);
+  return growing.flatMap((kind): ChangeFault[] => {
+    const inForce = most[kind] ?? Number.POSITIVE_INFINITY;
+    if ((counts?.[kind] ?? 0) + more[kind] <= inForce) return [];
+    return [{ error: quotaError(change, kind, inForce), path: [sections[kind]] }];
+  });
+};
 
-function quotaError({ name }: Pick<DomainContent, 'name'>, kind: QuotaKind, most: number): ConflictError {
+function quotaError({ name }: Pick<DomainFields, 'name'>, kind: QuotaKind, most: number): ConflictError {
   return new ConflictError(`domain \`${name}\` may have at most ${most} ${kind}`);
 }
 
 /** The domain's own where it has some, else those of the server. */
-export function quotasInForce(content: Pick<DomainContent, 'quotas'>, quotas: Quotas): Quotas {
-  return { ...quotas, ...content.quotas };
+export function quotasInForce(domain: Pick<DomainFields, 'quotas'>, quotas: Quotas): Quotas {
+  return { ...quotas, ...domain.quotas };
 }
 
-function countsOf(
-  { roles, groups, policies, services }: DomainContent,
-  otherMembers: number,
-): Readonly<Record<QuotaKind, number>> {
-  const sum = (lists: readonly { readonly length: number }[]) => lists.reduce((total, { length }) => total + length, 0);
+/** How many more of each the domain has after a change. */
+function growthOf({ roles, groups, policies, services }: DomainChange): Readonly<Record<QuotaKind, number>> {
+  const lists = (changes: readonly MemberListChange[]) =>
+    sum(changes, ({ before, after }) => Number(after !== undefined) - Number(before !== undefined));
   return {
-    roles: roles.length,
-    members: otherMembers + sum([...roles, ...groups].map(({ members }) => members)),
-    groups: groups.length,
-    policies: policies.length,
-    assertions: sum(policies.map(({ assertions }) => assertions)),
-    services: services.length,
-    keys: sum(services.map(({ publicKeys }) => publicKeys)),
+    roles: lists(roles),
+    members: sum([...roles, ...groups], ({ members }) => growth(members, () => 1)),
+    groups: lists(groups),
+    policies: growth(policies, () => 1),
+    assertions: growth(policies, ({ assertions }) => assertions.length),
+    services: growth(services, () => 1),
+    keys: growth(services, ({ publicKeys }) => publicKeys.length),
   };
+}
+
+function growth<Item>({ removed, added, changed }: ListDiff<Item>, count: (item: Item) => number): number {
+  return sum(added, count) - sum(removed, count) + sum(changed, ({ before, after }) => count(after) - count(before));
+}
+
+function sum<Item>(items: readonly Item[], count: (item: Item) => number): number {
+  return items.reduce((total, item) => total + count(item), 0);
 }

@@ -1,7 +1,9 @@
 import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { NotFoundError, UnknownDomainError } from '../errors.ts';
+import { unchanged } from '../model/domain-change.ts';
 import type { ChangeContext, ServiceRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
+import { diffLists } from '../store/diff-domains.ts';
 import { parsePublicKey } from './public-key.ts';
 
 /** A public key, of whom, and under which id. */
@@ -18,18 +20,19 @@ interface NewServiceKey {
  */
 export async function registerServiceKey(
   store: Store,
-  { domain: domainName, service: serviceName, keyId, pem }: NewServiceKey,
+  { domain, service, keyId, pem }: NewServiceKey,
   context: ChangeContext,
 ): Promise<void> {
   const key = { id: keyId, pem: parsePublicKey(pem) };
   await store.change(context, async (transaction) => {
-    const domain = await transaction.domain(domainName);
-    if (domain === undefined) throw new UnknownDomainError(domainName);
-    const service = domain.services.find(({ name }) => name === serviceName);
-    if (service === undefined) throw new NotFoundError(`service \`${domainName}.${serviceName}\` does not exist`);
-    const publicKeys = [...service.publicKeys.filter(({ id }) => id !== keyId), key];
-    const changed: ServiceRecord = { ...service, publicKeys };
-    const services = domain.services.map((other) => (other === service ? changed : other));
-    await transaction.saveDomain({ ...domain, services });
+    const stored = await transaction.attributes(domain);
+    if (stored === undefined) throw new UnknownDomainError(domain);
+    const [before] = await transaction.services(domain, service);
+    if (before === undefined) throw new NotFoundError(`service \`${domain}.${service}\` does not exist`);
+    const publicKeys = [...before.publicKeys.filter(({ id }) => id !== keyId), key].sort((a, b) =>
+      a.id < b.id ? -1 : 1,
+    );
+    const after: ServiceRecord = { ...before, publicKeys };
+    await transaction.save({ ...unchanged(stored), services: diffLists([before], [after], ({ name }) => name) });
   });
 }

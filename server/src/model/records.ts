@@ -9,14 +9,44 @@ export interface MemberRecord extends Values<typeof recordFields.member> {
   readonly name: string;
 }
 
-export interface RoleRecord extends Values<typeof recordFields.role> {
+/** A role without its members. */
+export interface RoleFields extends Values<typeof recordFields.role> {
   readonly name: RoleName;
+}
+
+/** A group without its members. */
+export interface GroupFields extends Values<typeof recordFields.group> {
+  readonly name: GroupName;
+}
+
+interface WithMembers {
   readonly members: readonly MemberRecord[];
 }
 
-export interface GroupRecord extends Values<typeof recordFields.group> {
-  readonly name: GroupName;
-  readonly members: readonly MemberRecord[];
+export interface RoleRecord extends RoleFields, WithMembers {}
+
+export interface GroupRecord extends GroupFields, WithMembers {}
+
+export type ListKind = 'role' | 'group';
+
+export type ListOf<Kind extends ListKind> = Kind extends 'role' ? RoleFields : GroupFields;
+
+/** A role or a group. */
+export interface ListKey<Kind extends ListKind = ListKind> {
+  readonly kind: Kind;
+  readonly domain: DomainName;
+  readonly name: ListOf<Kind>['name'];
+}
+
+/** `domain:role.name`, `domain:group.name`. */
+export function fullNameOf({ domain, kind, name }: ListKey): string {
+  return `${domain}:${kind}.${name}`;
+}
+
+/** That somebody is in a role or group. */
+export interface MemberEntry {
+  readonly list: ListKey;
+  readonly member: MemberRecord;
 }
 
 /** One rule with full names: role `domain:role.name`, resource `domain:entity`. */
@@ -66,18 +96,25 @@ export interface ServiceRecord extends Values<typeof recordFields.service> {
 export const quotaKinds = ['roles', 'members', 'groups', 'policies', 'assertions', 'services', 'keys'] as const;
 export type QuotaKind = (typeof quotaKinds)[number];
 
-/** At most how many of each, where that differs from what the server says. */
-type DomainQuotas = Readonly<Partial<Record<QuotaKind, number>>>;
+/** At most how many of each a domain may have, unless it has quotas of its own. */
+export type Quotas = Readonly<Record<QuotaKind, number>>;
+
+/** Where that differs from what the server says. */
+type DomainQuotas = Readonly<Partial<Quotas>>;
 
 export type DomainLimits = Values<typeof recordFields.limits>;
 export type DomainAccounts = Values<typeof recordFields.accounts>;
 
-/** Everything that somebody can say about a domain. */
-export interface DomainContent extends Values<typeof recordFields.domain> {
+/** What a domain says of itself. */
+export interface DomainFields extends Values<typeof recordFields.domain> {
   readonly name: DomainName;
   readonly limits: DomainLimits;
   readonly quotas?: DomainQuotas;
   readonly accounts: DomainAccounts;
+}
+
+/** Everything that somebody can say about a domain, with everybody in it. */
+export interface DomainContent extends DomainFields {
   readonly roles: readonly RoleRecord[];
   readonly groups: readonly GroupRecord[];
   readonly policies: readonly PolicyRecord[];
@@ -95,7 +132,7 @@ export interface DomainRecord extends DomainContent, DomainAttributes {
 }
 
 /** A stored domain without what it consists of. */
-export interface DomainAttributes extends Omit<DomainContent, 'roles' | 'groups' | 'policies' | 'services'> {
+export interface DomainAttributes extends DomainFields {
   /** Grows by one with each change of what a bundle carries, and when the domain is deleted or made again. */
   readonly policyVersion: number;
   /** When that was. */

@@ -1,5 +1,5 @@
 import type { DomainName } from '@signet/policy-engine/names';
-import type { DomainRecord, SigningKeyRecord } from './records.ts';
+import type { DomainAttributes, DomainRecord, MemberEntry, RoleFields, SigningKeyRecord } from './records.ts';
 
 /** Where the store stands. The three seen before mean that nothing has changed since. */
 export interface StoreState {
@@ -31,25 +31,34 @@ export interface StoreChanges {
   readonly state: StoreState;
   /** The state after which this changed; absent when this is everything, and what was known before does not count. */
   readonly since?: StoreState;
-  /** Every changed domain that exists, disabled ones included. */
+  /** Every changed domain that exists, disabled ones included, but for those of `updates`. */
   readonly domains: readonly DomainRecord[];
   readonly deleted: readonly DomainName[];
-  /** Changed domains that the asker knows, where that is cheaper than the whole; absent when there are none. */
-  readonly patches?: readonly DomainPatch[];
+  /** What changed of domains that the asker knows; absent when there is nothing. */
+  readonly updates?: readonly DomainUpdate[];
   /** All of them, changed or not. */
   readonly signingKeys: readonly SigningKeyRecord[];
 }
 
-/** How a domain comes from the state that the asker named to the present one: members, policies and services as far as they changed. */
-export interface DomainPatch {
-  /** The domain with exactly those of its members that are called one of `names`. */
-  readonly excerpt: DomainRecord;
+/** A domain beside what it grants: what it says of itself, and its roles without their members. */
+export interface DomainModel extends DomainAttributes {
+  readonly roles: readonly RoleFields[];
+}
+
+/** What a domain grants, and to which keys. */
+export type DomainGrants = Pick<DomainRecord, 'policies' | 'services' | 'servicesFrom'>;
+
+/** What of a domain changed from the state that the asker named to the present one. */
+export interface DomainUpdate {
+  readonly name: DomainName;
+  /** Absent: as it was. */
+  readonly model?: DomainModel;
+  /** Absent: as they were; only with a model. */
+  readonly grants?: DomainGrants;
   /** Every name that joined or left a role or group since, or whose entry changed. Sorted. */
   readonly names: readonly string[];
-  /** Whether everything but members is as it was. */
-  readonly sameModel: boolean;
-  /** Whether policies and services are as they were; the excerpt then has none. */
-  readonly sameRules: boolean;
+  /** Where these are now. */
+  readonly entries: readonly MemberEntry[];
 }
 
 /** What the snapshot needs of a store. Every method throws `StoreUnavailableError` when the store cannot be read. */
@@ -58,7 +67,7 @@ export interface SnapshotSource {
   state(): Promise<StoreState>;
   /**
    * What changed after `known`, as of one instant; undefined where that cannot be told or is too much: then everything counts. Of the domains
-   * that the asker `knows`, some may come as patches.
+   * that the asker `knows`, some come as updates.
    */
   changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined>;
   /** Runs `work` on everything, as of one instant. */

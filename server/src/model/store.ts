@@ -1,34 +1,41 @@
-import type { DomainName, GroupName, KeyId, RoleName, ServiceName } from '@signet/policy-engine/names';
+import type { DomainName, KeyId, PolicyName, ServiceName } from '@signet/policy-engine/names';
 import type { CertificateStore, Revocation } from './certificate-store.ts';
+import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
   AssertionCount,
   AuditRecord,
   ChangeContext,
   DomainAttributes,
-  DomainContent,
   DomainRecord,
+  ListKey,
+  ListKind,
+  ListOf,
+  MemberEntry,
   MemberRecord,
+  QuotaKind,
+  ServiceRecord,
   SigningKeyRecord,
+  StoredPolicy,
 } from './records.ts';
 
 import type { DueReview, DueReviewQuery } from './reviews.ts';
 import type { SnapshotSource, StoreState } from './snapshot-source.ts';
 import type { LiveSshCertificate, SshSelection } from './ssh-selection.ts';
 
-export type { DomainPatch, Knows, SnapshotSource, StoreChanges, StoreContents, StoreState } from './snapshot-source.ts';
+export type {
+  DomainUpdate,
+  Knows,
+  SnapshotSource,
+  StoreChanges,
+  StoreContents,
+  StoreState,
+} from './snapshot-source.ts';
 
 export interface SaveOutcome {
   readonly kind: 'created' | 'changed' | 'unchanged';
   /** The policy version after it. */
   readonly version: number;
-}
-
-/** A domain that was read in part: what was not read is left out of it. */
-export interface DomainExcerpt {
-  readonly content: DomainRecord;
-  /** How many members of roles and groups are not in `content`. */
-  readonly otherMembers: number;
 }
 
 /** Members of roles or groups: those of these names, and those whose names begin so. */
@@ -62,6 +69,8 @@ export interface Membership {
 /** The store as of one instant. Every look-up costs what it finds, not what there is. */
 export interface StoreReader {
   state(): StoreState;
+  /** How many members, roles, groups, policies, assertions and services of single domains it has answered so far. */
+  rowsRead(): number;
   /** The same for a snapshot; in a transaction, before it has changed anything. */
   source(): SnapshotSource;
   domain(name: DomainName): Promise<DomainRecord | undefined>;
@@ -69,10 +78,20 @@ export interface StoreReader {
   assertionCounts(name: DomainName): Promise<readonly AssertionCount[]>;
   /** Whether the domain is as it was in that state; false also where that cannot be told. */
   isUnchanged(name: DomainName, since: StoreState): Promise<boolean>;
-  /** As much of the domain as the scope says. */
-  excerpt(name: DomainName, scope: DomainScope): Promise<DomainExcerpt | undefined>;
+  /** The names of the roles or groups of a domain, sorted. */
+  listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]>;
+  /** A role or group without its members. */
+  list<Kind extends ListKind>(list: ListKey<Kind>): Promise<ListOf<Kind> | undefined>;
   /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
   memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]>;
+  /** Where these names are in the roles and groups of a domain, sorted by kind, list and name. */
+  entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]>;
+  /** The policies of a domain with all of their versions, or those of one name, sorted by name and version. */
+  policies(domain: DomainName, name?: PolicyName): Promise<readonly StoredPolicy[]>;
+  /** The services of a domain, or the one of that name, sorted. */
+  services(domain: DomainName, name?: ServiceName): Promise<readonly ServiceRecord[]>;
+  /** How many of these a domain has. */
+  counts<Kind extends QuotaKind>(domain: DomainName, kinds: readonly Kind[]): Promise<Readonly<Record<Kind, number>>>;
   /** The services of those of the domains that exist. */
   serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>>;
   switchedOff(): Promise<SwitchedOff>;
@@ -97,10 +116,8 @@ export interface StoreReader {
 /** One transaction. Nothing of it can be seen by others before it ends well. */
 export interface StoreTransaction extends StoreReader {
   domainNames(): Promise<readonly DomainName[]>;
-  /** Makes the domain exactly this. Content equal to what is stored changes nothing. */
-  saveDomain(content: DomainContent): Promise<SaveOutcome>;
-  /** The same for a domain of which this transaction has read an excerpt: what is not in it stays. */
-  saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome>;
+  /** Makes a change of what this transaction has read. One that leaves everything as it is does nothing. */
+  save(change: DomainChange): Promise<SaveOutcome>;
   /** False when there was none. The name keeps its policy version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
@@ -211,27 +228,6 @@ export interface EndedName {
 export interface FormHolder {
   readonly domain: DomainName;
   readonly deleted: boolean;
-}
-
-/** What of a domain is read beside its attributes. */
-export interface DomainScope {
-  /** Roles and groups with all of their members. */
-  readonly roles: readonly RoleName[];
-  readonly groups: readonly GroupName[];
-  /** Members of these names, in whatever role or group. */
-  readonly names: readonly string[];
-  /** Roles and groups beside those, without further members; default: all of them. */
-  readonly lists?: 'all' | readonly ListKey[];
-  /** Default: true. */
-  readonly policies?: boolean;
-  readonly services?: boolean;
-}
-
-/** A role or a group. */
-export interface ListKey {
-  readonly kind: 'role' | 'group';
-  readonly domain: string;
-  readonly name: string;
 }
 
 /** Whether changes can be written, as far as the last attempt tells. */

@@ -4,55 +4,47 @@ import { compileInSteps, type DomainPolicy } from '@signet/policy-engine/policy'
 import type { WirePolicy } from '@signet/policy-engine/wire';
 import type {
   AssertionRecord,
-  DomainContent,
-  DomainRecord,
+  DomainAttributes,
+  RoleFields,
   RoleRecord,
   ServiceRecord,
   StoredPolicy,
 } from '../model/records.ts';
+import type { DomainGrants, DomainModel } from '../model/snapshot-source.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { DomainSnapshot, RoleSnapshot, ServiceSnapshot } from './snapshot.ts';
 
-/** What is known of a domain that is compiled again. */
-interface Known {
-  /** The domain whose policies and services are as they were: the record then has none. */
-  readonly sameRules?: DomainSnapshot | undefined;
-  /** The domain as it was last, whose counts go on. */
-  readonly last?: DomainSnapshot | undefined;
-}
+/** What domains grant, compiled. */
+type CompiledGrants = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
 
-/**
- * One stored domain, compiled, without its members. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot be used as
- * a whole.
- */
-export function* compileDomainInSteps(
-  record: DomainRecord,
-  epoch: number,
-  { sameRules, last }: Known = {},
-): Steps<DomainSnapshot> {
-  const compiled = sameRules === undefined ? yield* compilePolicies(record, epoch, last) : policiesOf(sameRules);
+/** One stored domain, with what it grants. Pure. */
+export function compileDomain(model: DomainModel, grants: CompiledGrants): DomainSnapshot {
   return {
-    name: record.name,
-    policyVersion: record.policyVersion,
-    policyModified: record.policyModified,
-    roles: new Map(record.roles.map((role) => [role.name, roleSnapshot(role)])),
-    ...(record.dnsForm !== undefined && { dnsForm: record.dnsForm }),
-    credentialsFrom: record.credentialsFrom ?? 0,
-    ...compiled,
-    limits: record.limits,
-    accounts: record.accounts,
-    assumable: assumableRoles(record, compiled.policies),
-    trusting: trustingRoles(record),
+    name: model.name,
+    policyVersion: model.policyVersion,
+    policyModified: model.policyModified,
+    roles: new Map(model.roles.map((role) => [role.name, roleSnapshot(role)])),
+    ...(model.dnsForm !== undefined && { dnsForm: model.dnsForm }),
+    credentialsFrom: model.credentialsFrom ?? 0,
+    services: grants.services,
+    policies: grants.policies,
+    policy: grants.policy,
+    ...(grants.foreignPolicy !== undefined && { foreignPolicy: grants.foreignPolicy }),
+    limits: model.limits,
+    accounts: model.accounts,
+    assumable: assumableRoles(model, grants.policies),
+    trusting: trustingRoles(model),
   };
 }
 
-type CompiledPolicies = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 'foreignPolicy'>;
+/** A domain as far as it grants something. */
+type Granting = DomainGrants & Pick<DomainAttributes, 'name' | 'policyVersion'>;
 
-function policiesOf({ services, policies, policy, foreignPolicy }: DomainSnapshot): CompiledPolicies {
-  return { services, policies, policy, ...(foreignPolicy !== undefined && { foreignPolicy }) };
-}
-
-function* compilePolicies(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<CompiledPolicies> {
+/**
+ * What a stored domain grants; the counts of the `last` one go on. Pure. Throws `PolicyEngineError('bundle-malformed')` when its policies cannot
+ * be used as a whole.
+ */
+export function* compileGrantsInSteps(record: Granting, epoch: number, last?: DomainSnapshot): Steps<CompiledGrants> {
   const foreignPolicy = yield* compileForeign(record, last);
   return {
     services: yield* serviceSnapshots(record),
@@ -62,11 +54,11 @@ function* compilePolicies(record: DomainRecord, epoch: number, last?: DomainSnap
   };
 }
 
-function roleSnapshot({ description: _, members: __, ...role }: RoleRecord): RoleSnapshot {
+function roleSnapshot({ description: _, members: __, ...role }: RoleFields & Partial<RoleRecord>): RoleSnapshot {
   return role;
 }
 
-function* serviceSnapshots(record: DomainRecord): Steps<Map<ServiceName, ServiceSnapshot>> {
+function* serviceSnapshots(record: DomainGrants): Steps<Map<ServiceName, ServiceSnapshot>> {
   const services = new Map<ServiceName, ServiceSnapshot>();
   for (const service of record.services) {
     services.set(service.name, serviceSnapshot(service, record.servicesFrom?.get(service.name) ?? 0));
@@ -79,7 +71,7 @@ function serviceSnapshot({ description: _, ...service }: ServiceRecord, credenti
   return { ...service, publicKeys: new Map(service.publicKeys.map(({ id, pem }) => [id, pem])), credentialsFrom };
 }
 
-function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
+function wirePolicy(domain: Pick<Granting, 'name'>, policy: StoredPolicy): WirePolicy {
   return {
     name: `${domain.name}:policy.${policy.name}`,
     modified: formatTimestamp(policy.modified),
@@ -99,13 +91,13 @@ function wirePolicy(domain: DomainContent, policy: StoredPolicy): WirePolicy {
 }
 
 /** Whether the assertion is about resources of another domain: only `assume_role` checks with a trust domain look at those. */
-function isForeign(domain: DomainContent, assertion: AssertionRecord): boolean {
+function isForeign(domain: Pick<Granting, 'name'>, assertion: AssertionRecord): boolean {
   const colon = assertion.resource.indexOf(':');
   return colon >= 0 && foldAscii(assertion.resource.slice(0, colon)) !== domain.name;
 }
 
 /** Exactly what a bundle of this domain compiles to on a provider host, assertions about other domains included: they never match. */
-function compileOwn(record: DomainRecord, epoch: number, last?: DomainSnapshot): Steps<DomainPolicy> {
+function compileOwn(record: Granting, epoch: number, last?: DomainSnapshot): Steps<DomainPolicy> {
   const policies = record.policies.filter((policy) => policy.active);
   const revision = { epoch, version: record.policyVersion };
   return compileInSteps(record.name, policies, { revision, ...overrunsOf(last?.policy) });
@@ -116,7 +108,7 @@ function overrunsOf(policy: DomainPolicy | undefined): Pick<DomainPolicy, 'overr
   return policy && { overruns: policy.overruns };
 }
 
-function* compileForeign(record: DomainRecord, last?: DomainSnapshot): Steps<DomainPolicy | undefined> {
+function* compileForeign(record: Granting, last?: DomainSnapshot): Steps<DomainPolicy | undefined> {
   const policies = record.policies.filter((policy) => policy.active);
   const foreign = policies
     .map(({ name, assertions }) => ({
@@ -131,7 +123,7 @@ function* compileForeign(record: DomainRecord, last?: DomainSnapshot): Steps<Dom
 
 /** Active `assume_role` assertions that are not DENY and whose role is exactly a role of the domain (facts of role look-up, step 2). */
 function assumableRoles(
-  record: DomainRecord,
+  record: DomainModel,
   policies: readonly WirePolicy[],
 ): ReadonlyMap<RoleName, readonly string[]> {
   const byFullName = new Map(record.roles.map((role) => [fullRoleName(record.name, role.name), role.name]));
@@ -149,7 +141,7 @@ function assumableRoles(
   return assumable;
 }
 
-function trustingRoles({ roles }: DomainRecord): ReadonlyMap<DomainName, readonly RoleName[]> {
+function trustingRoles({ roles }: DomainModel): ReadonlyMap<DomainName, readonly RoleName[]> {
   const delegated = roles.flatMap(({ name, trust }) => (trust === undefined ? [] : [{ name, trust }]));
   const byDomain = Map.groupBy(delegated, ({ trust }) => trust);
   return new Map([...byDomain].map(([trust, list]) => [trust, list.map(({ name }) => name)]));

@@ -1,5 +1,6 @@
 import type { DomainName, RoleName } from '@signet/policy-engine/names';
-import type { DomainRecord, MemberRecord } from '../model/records.ts';
+import { type DomainRecord, fullNameOf, type MemberRecord } from '../model/records.ts';
+import type { DomainUpdate } from '../model/snapshot-source.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 import type { DomainMembers, Entry } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
@@ -15,22 +16,27 @@ export function* compileMembersInSteps({ name, roles, groups }: Lists): Steps<Do
 type Lists = Pick<DomainRecord, 'name' | 'roles' | 'groups'>;
 
 function* addAll(members: readonly MemberRecord[], add: AddMember): Steps<void> {
-  for (const [index, { name, disabled, expires = Number.POSITIVE_INFINITY }] of members.entries()) {
+  for (const [index, member] of members.entries()) {
     if (index % sliceLength === 0) yield;
-    add(name, disabled ? Number.NEGATIVE_INFINITY : expires);
+    add(member.name, untilOf(member));
   }
 }
 
-/**
- * The members of a domain after a change. `lists` has its roles and groups with exactly those of their members that are called one of
- * `names`; the others are those of `previous`. Costs what changes. Pure.
- */
-export function* changeMembersInSteps(
+function untilOf({ disabled, expires = Number.POSITIVE_INFINITY }: MemberRecord): number {
+  return disabled ? Number.NEGATIVE_INFINITY : expires;
+}
+
+/** The members of a domain after a change: where the names that changed are now. Costs what changes. Pure. */
+export function changeMembers(
   previous: DomainMembers,
-  lists: Lists,
-  names: readonly string[],
-): Steps<DomainMembers> {
-  const fresh = yield* compileMembersInSteps(lists);
+  { names, entries }: Pick<DomainUpdate, 'names' | 'entries'>,
+): DomainMembers {
+  const builder = new MembersBuilder();
+  for (const { list, member } of entries) {
+    const add = list.kind === 'role' ? builder.role(list.name as RoleName) : builder.group(fullNameOf(list));
+    add(member.name, untilOf(member));
+  }
+  const fresh = builder.build();
   const starred = names.filter((name) => name.endsWith('*')).map((name) => name.slice(0, -1));
   const prefixes = changed(previous.prefixes, fresh.prefixes, starred);
   const groups = changed(previous.groups, fresh.groups, names);

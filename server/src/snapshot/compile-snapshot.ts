@@ -1,10 +1,16 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DomainRecord } from '../model/records.ts';
-import { isSameState } from '../model/snapshot-source.ts';
-import type { DomainPatch, StoreChanges, StoreState } from '../model/store.ts';
+import {
+  type DomainGrants,
+  type DomainModel,
+  type DomainUpdate,
+  isSameState,
+  type StoreChanges,
+  type StoreState,
+} from '../model/snapshot-source.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { compileDomainInSteps } from './compile-domain.ts';
-import { changeMembersInSteps, compileMembersInSteps } from './compile-members.ts';
+import { compileDomain, compileGrantsInSteps } from './compile-domain.ts';
+import { changeMembers, compileMembersInSteps } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
 import type { DomainSnapshot, Snapshot } from './snapshot.ts';
@@ -26,11 +32,11 @@ export function compileSnapshot(known: Snapshot | undefined, changes: StoreChang
 }
 
 export function* compileInSteps(known: Snapshot | undefined, changes: StoreChanges): Steps<CompiledSnapshot> {
-  const { state, deleted, domains, patches = [], signingKeys } = changes;
+  const { state, deleted, domains, updates = [], signingKeys } = changes;
   const builder = new SnapshotBuilder(state, known, previousOf(known, changes));
   for (const name of deleted) builder.remove(name);
   for (const record of domains) yield* builder.addInSteps(record);
-  for (const patch of patches) yield* builder.addInSteps(patch.excerpt, patch);
+  for (const update of updates) yield* builder.updateInSteps(update);
   return builder.build(signingKeys);
 }
 
@@ -58,31 +64,47 @@ export class SnapshotBuilder {
     this.#outdated.set(name, false);
   }
 
-  /** A domain, whole or as a patch of what the snapshot before has of it. */
-  *addInSteps(record: DomainRecord, patch?: DomainPatch): Steps<void> {
-    this.#disabled.set(record.name, !record.enabled);
-    this.#outdated.set(record.name, false);
-    if (!record.enabled) return this.#set(record.name, undefined, undefined);
+  /** A domain, whole. */
+  *addInSteps(record: DomainRecord): Steps<void> {
+    yield* this.#compileInSteps(record, record.enabled ? yield* compileMembersInSteps(record) : undefined);
+  }
+
+  /** A domain of the snapshot before, as far as it changed. */
+  *updateInSteps(update: DomainUpdate): Steps<void> {
+    const { name, model, grants } = update;
+    const [domain, members] = [this.#previous?.domain(name), this.#previous?.members.get(name)];
+    if (domain === undefined || members === undefined || this.#previous?.outdatedDomains.has(name) === true) {
+      return this.#fail(name, new Error(`the change of domain \`${name}\` is for one that is not known`));
+    }
+    const changed = changeMembers(members, update);
+    if (model === undefined) this.#set(name, domain, changed);
+    else yield* this.#compileInSteps({ ...model, ...grants }, changed);
+  }
+
+  *#compileInSteps(model: DomainModel & Partial<DomainGrants>, members: DomainMembers | undefined): Steps<void> {
+    const { name } = model;
+    this.#disabled.set(name, !model.enabled);
+    this.#outdated.set(name, false);
+    if (!model.enabled) return this.#set(name, undefined, undefined);
+    const last = this.#last?.domain(name);
     try {
-      yield* this.#compile(record, patch && baseOf(this.#previous, patch));
+      const { policies, services } = model;
+      const grants =
+        policies === undefined || services === undefined
+          ? last
+          : yield* compileGrantsInSteps({ ...model, policies, services }, this.#state.epoch, last);
+      if (grants !== undefined) this.#set(name, compileDomain(model, grants), members);
     } catch (error) {
-      this.#problems.push({ domain: record.name, error });
-      this.#outdated.set(record.name, true);
+      // Whoever left is out also where the rest cannot be used.
+      if (this.#previous?.domain(name) !== undefined) this.#members.set(name, members);
+      this.#fail(name, error);
     }
     yield;
   }
 
-  *#compile(record: DomainRecord, base: Base | undefined): Steps<void> {
-    const listed = yield* membersAfter(record, base);
-    // Whoever left is out also where the rest cannot be used.
-    if (this.#previous?.domain(record.name) !== undefined) this.#members.set(record.name, listed);
-    const sameRules = base?.sameRules === true ? base.domain : undefined;
-    const last = this.#last?.domain(record.name);
-    const compiled =
-      base?.sameModel === true
-        ? base.domain
-        : yield* compileDomainInSteps(record, this.#state.epoch, { sameRules, last });
-    this.#set(record.name, compiled, listed);
+  #fail(domain: DomainName, error: unknown): void {
+    this.#problems.push({ domain, error });
+    this.#outdated.set(domain, true);
   }
 
   #set(name: DomainName, domain: DomainSnapshot | undefined, members: DomainMembers | undefined): void {
@@ -115,24 +137,6 @@ function previousOf(known: Snapshot | undefined, { since }: StoreChanges): Snaps
   if (since === undefined) return undefined;
   if (known === undefined || !isSameState(known, since)) throw new Error('the changes are those of another state');
   return known;
-}
-
-/** A domain and its members before a patch. */
-interface Base extends Omit<DomainPatch, 'excerpt'> {
-  readonly domain: DomainSnapshot;
-  readonly members: DomainMembers;
-}
-
-function baseOf(previous: Snapshot | undefined, { excerpt: { name }, ...patch }: DomainPatch): Base {
-  const [domain, members] = [previous?.domain(name), previous?.members.get(name)];
-  if (domain === undefined || members === undefined || previous?.outdatedDomains.has(name) === true) {
-    throw new Error(`the change of domain \`${name}\` is for one that is not known`);
-  }
-  return { ...patch, domain, members };
-}
-
-function membersAfter(record: DomainRecord, base: Base | undefined): Steps<DomainMembers> {
-  return base === undefined ? compileMembersInSteps(record) : changeMembersInSteps(base.members, record, base.names);
 }
 
 /** The very same set where nothing changed. */

@@ -8,10 +8,10 @@ import {
 } from '@signet/policy-engine/names';
 import type { DomainPolicy } from '@signet/policy-engine/policy';
 import type { WirePolicy } from '@signet/policy-engine/wire';
-import type { DomainAccounts, DomainLimits, RoleRecord, ServiceRecord, SigningKeyRecord } from '../model/records.ts';
+import type { DomainAccounts, DomainLimits, RoleFields, ServiceRecord, SigningKeyRecord } from '../model/records.ts';
 import type { DomainMembers } from './domain-members.ts';
 
-export type RoleSnapshot = Omit<RoleRecord, 'description' | 'members'>;
+export type RoleSnapshot = Omit<RoleFields, 'description'>;
 
 export interface ServiceSnapshot extends Omit<ServiceRecord, 'description' | 'publicKeys'> {
   /** SPKI PEM. */

@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
 import { z } from 'zod';
+import { type DomainChange, type ListDiff, listName, written } from '../model/domain-change.ts';
 import type { AuditRecord } from '../model/records.ts';
 import type { ObjectKey, ObjectKind } from '../model/store.ts';
 import type { Schema } from './database-schema.ts';
-import type { DomainDiff, ListDiff } from './diff-domains.ts';
+
 import { chunks } from './row-values.ts';
 
 const fields = { role: 'roles', group: 'groups', policy: 'policies', service: 'services' } as const;
@@ -58,19 +59,15 @@ export async function insertAuditObjects(
   for (const part of chunks(rows, rowsAStatement)) await db.insertInto('audit_objects').values(part).execute();
 }
 
-/** What of a domain a difference is about: what its audit record names. */
-export function objectsOf(diff: DomainDiff): readonly ObjectKey[] {
-  const of = (kind: ObjectKind, items: readonly { readonly name: string }[]) =>
-    [...new Set(items.map(({ name }) => name))].map((name) => ({ kind, name }));
-  const changed = <Item>({ removed, added, changed: both }: ListDiff<Item>) => [
-    ...removed,
-    ...added,
-    ...both.map(({ after }) => after),
-  ];
+/** What of a domain a change is about: what its audit record names. */
+export function objectsOf({ roles, groups, policies, services }: DomainChange): readonly ObjectKey[] {
+  const of = (kind: ObjectKind, names: readonly string[]) => [...new Set(names)].map((name) => ({ kind, name }));
+  const named = (diff: ListDiff<{ readonly name: string }>) =>
+    [...diff.removed, ...written(diff)].map(({ name }) => name);
   return [
-    ...of('role', [...diff.removedRoles, ...diff.roles.map(({ after }) => after)]),
-    ...of('group', [...diff.removedGroups, ...diff.groups.map(({ after }) => after)]),
-    ...of('policy', changed(diff.policies)),
-    ...of('service', changed(diff.services)),
+    ...of('role', roles.map(listName)),
+    ...of('group', groups.map(listName)),
+    ...of('policy', named(policies)),
+    ...of('service', named(services)),
   ];
 }

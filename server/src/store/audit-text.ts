@@ -1,7 +1,13 @@
-import type { DomainContent, MemberRecord } from '../model/records.ts';
+import {
+  changesFields,
+  type DomainChange,
+  type ListDiff,
+  type MemberListChange,
+  ownOf,
+} from '../model/domain-change.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
 import type { Steps } from '../steps/steps.ts';
-import { type DomainDiff, type ListDiff, type MembersDiff, ownOf } from './diff-domains.ts';
+import { plainPolicy } from './diff-domains.ts';
 
 /** Before and after of a change as JSON, only what differs; a side that has nothing is absent. */
 interface AuditText {
@@ -9,44 +15,39 @@ interface AuditText {
   readonly after?: string;
 }
 
-export function* auditTextInSteps(
-  before: DomainContent | undefined,
-  after: DomainContent,
-  diff: DomainDiff,
-): Steps<AuditText> {
+export function* auditTextInSteps(change: DomainChange): Steps<AuditText> {
   return {
-    ...(before !== undefined && { before: yield* jsonInSteps(side('before', before, diff)) }),
-    after: yield* jsonInSteps(side('after', after, diff)),
+    ...(change.before !== undefined && { before: yield* jsonInSteps(yield* sideInSteps('before', change)) }),
+    after: yield* jsonInSteps(yield* sideInSteps('after', change)),
   };
 }
 
-function side(which: 'before' | 'after', domain: DomainContent, diff: DomainDiff): Record<string, unknown> {
-  const gone = which === 'before';
-  return withoutEmpty({
-    ...(diff.fields && ownOf(domain)),
-    roles: [...(gone ? diff.removedRoles : []), ...members(which, diff.roles)],
-    groups: [...(gone ? diff.removedGroups : []), ...members(which, diff.groups)],
-    policies: items(which, diff.policies),
-    services: items(which, diff.services),
+type Side = 'before' | 'after';
+
+function* sideInSteps(side: Side, change: DomainChange): Steps<Record<string, unknown>> {
+  const { [side]: fields, roles, groups, policies, services } = change;
+  const plain: unknown[] = [];
+  for (const policy of items(side, policies)) {
+    plain.push(plainPolicy(policy));
+    yield;
+  }
+  const parts = {
+    roles: lists(side, roles),
+    groups: lists(side, groups),
+    policies: plain,
+    services: items(side, services),
+  };
+  const differing = Object.entries(parts).filter(([, list]) => list.length > 0);
+  return { ...(fields !== undefined && changesFields(change) && ownOf(fields)), ...Object.fromEntries(differing) };
+}
+
+function items<Item>(side: Side, { removed, added, changed }: ListDiff<Item>): readonly Item[] {
+  return [...(side === 'before' ? removed : added), ...changed.map((item) => item[side])];
+}
+
+/** Of a role or group only the members that differ: it may have a hundred thousand others. */
+function lists(side: Side, changes: readonly MemberListChange[]): readonly unknown[] {
+  return changes.flatMap(({ [side]: list, members }) => {
+    return list === undefined ? [] : [{ ...list, members: items(side, members) }];
   });
-}
-
-function items<Item>(which: 'before' | 'after', diff: ListDiff<Item>): readonly Item[] {
-  const changed = diff.changed.map((change) => change[which]);
-  return [...(which === 'before' ? diff.removed : diff.added), ...changed];
-}
-
-/** Of a role or group that stays only the members that differ: it may have a hundred thousand others. */
-function members<Item extends { readonly members: readonly MemberRecord[] }>(
-  which: 'before' | 'after',
-  diffs: readonly MembersDiff<Item>[],
-): readonly Item[] {
-  return diffs.flatMap((diff) => {
-    const item = diff[which];
-    return item === undefined ? [] : [{ ...item, members: items(which, diff.members) }];
-  });
-}
-
-function withoutEmpty(fields: Record<string, unknown>): Record<string, unknown> {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => !Array.isArray(value) || value.length > 0));
 }

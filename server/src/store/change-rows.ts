@@ -1,8 +1,8 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
+import { changesFields, changesList, type DomainChange, isEmptyDiff, written } from '../model/domain-change.ts';
 import { isSameState, type StoreState } from '../model/snapshot-source.ts';
 import type { Schema } from './database-schema.ts';
-import { type DomainDiff, isEmptyDiff } from './diff-domains.ts';
 import { chunks } from './row-values.ts';
 
 /*
@@ -44,41 +44,32 @@ export function wholeDomain(domain: DomainName): Touched[] {
 }
 
 /** What a change of a domain touches. */
-export function touchedBy(domain: DomainName, diff: DomainDiff): Touched[] {
-  const names = changedNames(diff);
+export function touchedBy(change: DomainChange): Touched[] {
+  const { name: domain } = change;
+  const names = changedNames(change);
   const members: Touched[] =
     names === 'many'
       ? [{ kind: 'members', domain, key: '' }]
       : [...names].map((key) => ({ kind: 'member', domain, key }));
-  const key = changedModel(diff);
+  const key = changedModel(change);
   return key === undefined ? members : [{ kind: 'domain', domain, key }, ...members];
 }
 
-function changedModel(diff: DomainDiff): '' | 'lists' | undefined {
-  if (!isEmptyDiff(diff.policies) || !isEmptyDiff(diff.services)) return '';
-  const removed = diff.removedRoles.length + diff.removedGroups.length > 0;
-  const changed = [...diff.roles, ...diff.groups].some(({ fields }) => fields);
-  return diff.fields || removed || changed ? 'lists' : undefined;
+function changedModel(change: DomainChange): '' | 'lists' | undefined {
+  const { roles, groups, policies, services } = change;
+  if (!isEmptyDiff(policies) || !isEmptyDiff(services)) return '';
+  return [...roles, ...groups].some(changesList) || changesFields(change) ? 'lists' : undefined;
 }
 
-function changedNames(diff: DomainDiff): ReadonlySet<string> | 'many' {
+function changedNames({ roles, groups }: DomainChange): ReadonlySet<string> | 'many' {
   const names = new Set<string>();
-  for (const list of changedMembers(diff)) {
-    for (const { name } of list) {
+  for (const { members } of [...roles, ...groups]) {
+    for (const { name } of [...members.removed, ...written(members)]) {
       names.add(name);
       if (names.size > maxNames) return 'many';
     }
   }
   return names;
-}
-
-function* changedMembers({ removedRoles, removedGroups, roles, groups }: DomainDiff) {
-  for (const { members } of [...removedRoles, ...removedGroups]) yield members;
-  for (const { members } of [...roles, ...groups]) {
-    yield members.removed;
-    yield members.added;
-    yield members.changed.map(({ after }) => after);
-  }
 }
 
 /**
@@ -125,10 +116,8 @@ export const headOfChanges = sql<string>`coalesce(
 
 /** What was touched in one domain. */
 export interface DomainChanges {
-  /** Whether nothing was but members. */
-  readonly sameModel: boolean;
-  /** Whether no policy and no service was. */
-  readonly sameRules: boolean;
+  /** What beside members: `lists` is everything but policies and services. */
+  readonly model: 'all' | 'lists' | 'nothing';
   /** Whose entries were. */
   readonly names: ReadonlySet<string> | 'all';
 }
@@ -180,13 +169,14 @@ async function hasHead(db: Kysely<Schema>, { counter, head }: StoreState): Promi
 
 function changesOf(rows: readonly { readonly kind: string; readonly key: string }[]): DomainChanges {
   const names = new Set<string>();
-  let [sameModel, sameRules, all] = [true, true, false];
+  let model: DomainChanges['model'] = 'nothing';
+  let all = false;
   for (const { kind, key } of rows) {
     if (kind === 'member') names.add(key);
     else if (kind !== 'domain') all = true;
     if (kind === 'member' || kind === 'members') continue;
-    sameModel = false;
-    if (kind !== 'domain' || key !== 'lists') sameRules = false;
+    if (kind !== 'domain' || key !== 'lists') model = 'all';
+    else if (model === 'nothing') model = 'lists';
   }
-  return { sameModel, sameRules, names: all ? 'all' : names };
+  return { model, names: all ? 'all' : names };
 }

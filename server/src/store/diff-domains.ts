@@ -1,111 +1,100 @@
-import { isDeepStrictEqual } from 'node:util';
+import {
+  changesList,
+  type DomainChange,
+  isEmptyDiff,
+  type ListDiff,
+  type MemberListChange,
+  noDiff,
+} from '../model/domain-change.ts';
+import { isEqual } from '../model/equal.ts';
 import { fieldsOf, isSame } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
 import type {
   AssertionRecord,
   DomainContent,
-  DomainPart,
+  DomainFields,
   DomainRecord,
-  GroupRecord,
+  GroupFields,
   MemberRecord,
   PolicyRecord,
-  RoleRecord,
+  RoleFields,
   ServiceKeyRecord,
   ServiceRecord,
   StoredAssertion,
+  StoredPolicy,
 } from '../model/records.ts';
 import { runAtOnce, type Steps, sliceLength } from '../steps/steps.ts';
 
-/** What has to go and what has to be written for one list of named things. A changed thing is in `changed`, with both sides. */
-export interface ListDiff<Item> {
-  readonly removed: readonly Item[];
-  readonly added: readonly Item[];
-  readonly changed: readonly { readonly before: Item; readonly after: Item }[];
-}
-
-/** A role or group that stays, with what differs in it. */
-export interface MembersDiff<Item> {
-  readonly before: Item | undefined;
-  readonly after: Item;
-  /** Whether anything but the members differs. */
-  readonly fields: boolean;
-  readonly members: ListDiff<MemberRecord>;
-}
-
-export interface DomainDiff {
-  readonly fields: boolean;
-  readonly removedRoles: readonly RoleRecord[];
-  readonly roles: readonly MembersDiff<RoleRecord>[];
-  readonly removedGroups: readonly GroupRecord[];
-  readonly groups: readonly MembersDiff<GroupRecord>[];
-  readonly policies: ListDiff<PolicyRecord>;
-  readonly services: ListDiff<ServiceRecord>;
-  readonly empty: boolean;
-}
-
-/** Exactly what differs between a stored domain (or none) and what it shall be. Pure. */
-export function diffDomains(before: DomainRecord | undefined, after: DomainContent): DomainDiff {
+/** Exactly what differs between a domain (or none) and what it shall be, with everybody in it. Pure. */
+export function diffDomains(before: DomainRecord | undefined, after: DomainContent): DomainChange {
   return runAtOnce(diffInSteps(before, after));
 }
 
 /** The same in slices. */
-export function* diffInSteps(before: DomainRecord | undefined, after: DomainContent): Steps<DomainDiff> {
-  const fields = before === undefined || !isDeepStrictEqual(ownOf(before), ownOf(after));
-  const roles = yield* diffMemberLists(before?.roles ?? [], after.roles);
-  const groups = yield* diffMemberLists(before?.groups ?? [], after.groups);
-  const [oldPolicies, newPolicies] = withoutSame<PolicyRecord>(before?.policies ?? [], after.policies);
-  const policies = yield* plainDiff(yield* diffPolicies(oldPolicies, newPolicies));
-  const [oldServices, newServices] = withoutSame(before?.services ?? [], after.services);
-  const services = diffLists(oldServices, newServices.map(sortedService), (service) => service.name);
-  const empty =
-    !fields &&
-    roles.removed.length + roles.kept.length + groups.removed.length + groups.kept.length === 0 &&
-    isEmptyDiff(policies) &&
-    isEmptyDiff(services);
+export function* diffInSteps(before: DomainRecord | undefined, after: DomainContent): Steps<DomainChange> {
+  const roles = yield* diffMemberLists<RoleFields>(before?.roles ?? [], after.roles);
+  const groups = yield* diffMemberLists<GroupFields>(before?.groups ?? [], after.groups);
+  const policies = yield* diffPoliciesInSteps(before?.policies ?? [], after.policies);
+  const services = diffServices(before?.services ?? [], after.services);
   return {
-    fields,
-    removedRoles: roles.removed,
-    roles: roles.kept,
-    removedGroups: groups.removed,
-    groups: groups.kept,
+    name: after.name,
+    before: before && attributesOf(before),
+    after: attributesOf(after),
+    roles,
+    groups,
     policies,
     services,
-    empty,
   };
 }
 
-/** Both sides without the objects that are the very same: most changes leave most of a domain as it was read. */
-function withoutSame<Item>(before: readonly Item[], after: readonly Item[]): [readonly Item[], readonly Item[]] {
-  const [old, fresh] = [new Set(before), new Set(after)];
-  return [before.filter((item) => !fresh.has(item)), after.filter((item) => !old.has(item))];
+function attributesOf<Fields extends DomainFields>({
+  roles: _,
+  groups: __,
+  policies: ___,
+  services: ____,
+  ...fields
+}: Fields & Pick<DomainContent, 'roles' | 'groups' | 'policies' | 'services'>) {
+  return fields;
 }
 
-export function diffLists<Item>(
-  before: readonly Item[],
+/** What differs between versions of policies as they are stored and as they shall be. */
+export function* diffPoliciesInSteps(
+  before: readonly StoredPolicy[],
+  after: readonly PolicyRecord[],
+): Steps<DomainChange['policies']> {
+  return yield* diffListsInSteps<PolicyRecord, StoredPolicy>(before, after, policyKey, isSamePolicy);
+}
+
+function diffServices(before: readonly ServiceRecord[], after: readonly ServiceRecord[]): ListDiff<ServiceRecord> {
+  return diffLists(before, after.map(sortedService), ({ name }) => name);
+}
+
+export function diffLists<Item, Stored extends Item = Item>(
+  before: readonly Stored[],
   after: readonly Item[],
   keyOf: (item: Item) => string,
-): ListDiff<Item> {
+): ListDiff<Item, Stored> {
   return runAtOnce(diffListsInSteps(before, after, keyOf));
 }
 
 type IsSame<Item> = (one: Item, other: Item) => Steps<boolean>;
 
 // biome-ignore lint/correctness/useYield: nothing in it takes long
-function* isEqual<Item>(one: Item, other: Item): Steps<boolean> {
-  return isDeepStrictEqual(one, other);
+function* isEqualAtOnce<Item>(one: Item, other: Item): Steps<boolean> {
+  return isEqual(one, other);
 }
 
-function* diffListsInSteps<Item>(
-  before: readonly Item[],
+function* diffListsInSteps<Item, Stored extends Item = Item>(
+  before: readonly Stored[],
   after: readonly Item[],
   keyOf: (item: Item) => string,
-  isSame: IsSame<Item> = isEqual,
-): Steps<ListDiff<Item>> {
+  isSame: IsSame<Item> = isEqualAtOnce,
+): Steps<ListDiff<Item, Stored>> {
   const old = new Map(before.map((item) => [keyOf(item), item]));
   const wanted = new Set(after.map(keyOf));
   yield;
   const added: Item[] = [];
-  const changed: { before: Item; after: Item }[] = [];
+  const changed: { before: Stored; after: Item }[] = [];
   for (const [index, item] of after.entries()) {
     if (index % sliceLength === 0) yield;
     const previous = old.get(keyOf(item));
@@ -115,40 +104,42 @@ function* diffListsInSteps<Item>(
   return { removed: before.filter((item) => !wanted.has(keyOf(item))), added, changed };
 }
 
-export function isEmptyDiff(diff: ListDiff<unknown>): boolean {
-  return diff.removed.length + diff.added.length + diff.changed.length === 0;
-}
-
 export function policyKey(policy: PolicyRecord): string {
   return JSON.stringify([policy.name, policy.version]);
 }
 
-/** What a domain says of itself, beside its name and what it has. */
-export function ownOf({ limits, quotas, accounts, ...domain }: DomainContent) {
-  const parts = { limits, quotas, accounts };
-  parts satisfies Record<Exclude<DomainPart, 'roles' | 'groups' | 'policies' | 'services'>, unknown>;
-  return { ...fieldsOf(recordFields.domain, domain), ...parts };
-}
-
-function* diffMemberLists<Item extends { readonly name: string; readonly members: readonly MemberRecord[] }>(
-  before: readonly Item[],
-  after: readonly Item[],
-): Steps<{ readonly removed: readonly Item[]; readonly kept: readonly MembersDiff<Item>[] }> {
-  const old = new Map(before.map((item) => [item.name, item]));
-  const wanted = new Set(after.map((item) => item.name));
-  const kept: MembersDiff<Item>[] = [];
-  for (const item of after) {
-    const previous = old.get(item.name);
-    if (previous === item) continue;
-    const fields = previous === undefined || !isDeepStrictEqual({ ...previous, members: [] }, { ...item, members: [] });
-    const members = yield* diffListsInSteps(previous?.members ?? [], item.members, (member) => member.name);
-    if (fields || !isEmptyDiff(members)) kept.push({ before: previous, after: item, fields, members });
+function* diffMemberLists<List extends RoleFields | GroupFields>(
+  before: readonly Listed<List>[],
+  after: readonly Listed<List>[],
+): Steps<MemberListChange<List>[]> {
+  const old = new Map<string, Listed<List>>(before.map((list) => [list.name, list]));
+  const wanted = new Set<string>(after.map(({ name }) => name));
+  const gone = before.filter(({ name }) => !wanted.has(name));
+  const changes = gone.map((list): MemberListChange<List> => {
+    return { before: fieldsAlone(list), after: undefined, members: { ...noDiff, removed: list.members } };
+  });
+  for (const list of after) {
+    const previous = old.get(list.name);
+    if (previous === list) continue;
+    const members = yield* diffMembersInSteps(previous?.members ?? [], list.members);
+    const change = { before: previous && fieldsAlone(previous), after: fieldsAlone(list), members };
+    if (changesList(change) || !isEmptyDiff(members)) changes.push(change);
   }
-  return { removed: before.filter((item) => !wanted.has(item.name)), kept };
+  return changes;
 }
 
-function diffPolicies(before: readonly PolicyRecord[], after: readonly PolicyRecord[]): Steps<ListDiff<PolicyRecord>> {
-  return diffListsInSteps(before, after, policyKey, isSamePolicy);
+type Listed<List> = List & { readonly members: readonly MemberRecord[] };
+
+function fieldsAlone<List extends RoleFields | GroupFields>({ members: _, ...fields }: Listed<List>): List {
+  return fields as unknown as List;
+}
+
+/** What differs between two lists of members. */
+export function diffMembersInSteps(
+  before: readonly MemberRecord[],
+  after: readonly MemberRecord[],
+): Steps<ListDiff<MemberRecord>> {
+  return diffListsInSteps(before, after, ({ name }) => name);
 }
 
 /** Most changes of a policy leave most of its rules as they were read. */
@@ -188,31 +179,8 @@ export function isSameAssertion(one: AssertionRecord, other: AssertionRecord | u
     one.action === other.action &&
     one.resource === other.resource &&
     one.caseSensitive === other.caseSensitive &&
-    isDeepStrictEqual(one.conditions, other.conditions)
+    isEqual(one.conditions, other.conditions)
   );
-}
-
-function* plainDiff({ removed, added, changed }: ListDiff<PolicyRecord>): Steps<ListDiff<PolicyRecord>> {
-  const plain: {
-    removed: PolicyRecord[];
-    added: PolicyRecord[];
-    changed: ListDiff<PolicyRecord>['changed'][number][];
-  } = { removed: [], added: [], changed: [] };
-  for (const policy of removed) {
-    plain.removed.push(plainPolicy(policy));
-    yield;
-  }
-  for (const policy of added) {
-    plain.added.push(plainPolicy(policy));
-    yield;
-  }
-  for (const { before, after } of changed) {
-    const was = plainPolicy(before);
-    yield;
-    plain.changed.push({ before: was, after: plainPolicy(after) });
-    yield;
-  }
-  return plain;
 }
 
 function sortedService(service: ServiceRecord): ServiceRecord {
@@ -221,7 +189,7 @@ function sortedService(service: ServiceRecord): ServiceRecord {
 }
 
 /** Without what the store adds by itself. */
-function plainPolicy(policy: PolicyRecord): PolicyRecord {
+export function plainPolicy(policy: PolicyRecord): PolicyRecord {
   return {
     name: policy.name,
     version: policy.version,

@@ -1,9 +1,9 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
 import type { Revocation } from '../model/certificate-store.ts';
+import type { DomainChange } from '../model/domain-change.ts';
 import type { AuditRecord } from '../model/records.ts';
 import { revokeRows } from './certificate-rows.ts';
 import type { CertificatesTable, Schema } from './database-schema.ts';
-import type { DomainDiff } from './diff-domains.ts';
 import { noteEnd, takeEndedName } from './names.ts';
 
 /* A name that is deleted takes with it what was given to it: else whoever has the name next would be taken for whoever had it before. */
@@ -18,10 +18,13 @@ export interface NamesContext {
 }
 
 /** Ends the services and roles that a change took away, and notes which of the new services have a name that was used before. */
-export async function followNames(context: NamesContext, domain: string, diff: DomainDiff): Promise<void> {
-  for (const { name } of diff.removedRoles) await endRole(context, `${domain}:role.${name}`);
-  for (const { name } of diff.services.removed) await endService(context, domain, name);
-  for (const { name } of diff.services.added) {
+export async function followNames(context: NamesContext, change: DomainChange): Promise<void> {
+  const { name: domain, roles, services } = change;
+  for (const { before, after } of roles) {
+    if (before !== undefined && after === undefined) await endRole(context, `${domain}:role.${before.name}`);
+  }
+  for (const { name } of services.removed) await endService(context, domain, name);
+  for (const { name } of services.added) {
     if (!(await reuse(context, `${domain}.${name}`, serviceSubject(domain, name)))) continue;
     await context.db
       .updateTable('services')

@@ -2,16 +2,19 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { DomainRecord } from '../model/records.ts';
-import type { DomainPatch, Knows, StoreChanges, StoreContents, StoreState } from '../model/snapshot-source.ts';
+import type { DomainUpdate, Knows, StoreChanges, StoreContents, StoreState } from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
-import { readDomains, readExcerpt } from './read-domains.ts';
+import { readAttributes, readDomains, readRoles } from './read-domains.ts';
+import { readEntries } from './read-members.ts';
+import { readPolicies } from './read-policies.ts';
+import { readServices, servicesOf } from './read-services.ts';
 import { chunks } from './row-values.ts';
 import { readSigningKeys } from './signing-key-rows.ts';
 
 /** Many domains at once are read faster whole. */
 const domainsARead = 200;
-const mostPatches = 50;
+const mostUpdates = 50;
 
 export async function readState(db: Kysely<Schema>): Promise<StoreState> {
   const state = db.selectFrom('meta').select(['epoch', 'counter', headOfChanges.as('head')]);
@@ -35,11 +38,11 @@ export async function readChanges(
 /** What `everything` shows, read within one transaction. */
 export async function readContents(db: Kysely<Schema>): Promise<StoreContents> {
   const names = db.selectFrom('domains').select('name').where('deleted', '=', 0).orderBy('name');
-  const all = (await names.execute()).map(({ name }) => name);
+  const all = (await names.execute()).map(({ name }) => parseDomainName(name));
   return { state: await readState(db), domains: readInParts(db, all), signingKeys: await readSigningKeys(db) };
 }
 
-async function* readInParts(db: Kysely<Schema>, names: readonly string[]): AsyncIterable<readonly DomainRecord[]> {
+async function* readInParts(db: Kysely<Schema>, names: readonly DomainName[]): AsyncIterable<readonly DomainRecord[]> {
   for (const part of chunks(names, domainsARead)) {
     yield await readDomains(db, part);
     // Requests go on being answered while many domains are read.
@@ -51,21 +54,21 @@ async function readTouched(
   db: Kysely<Schema>,
   touched: ReadonlyMap<DomainName, DomainChanges>,
   knows: Knows,
-): Promise<Pick<StoreChanges, 'domains' | 'deleted' | 'patches'>> {
+): Promise<Pick<StoreChanges, 'domains' | 'deleted' | 'updates'>> {
   const names = [...touched.keys()].sort();
   const present = await presentOf(db, names);
-  const patches: DomainPatch[] = [];
+  const updates: DomainUpdate[] = [];
   const whole: DomainName[] = [];
   for (const name of names.filter((other) => present.has(other))) {
-    const changes = knows(name) && present.size <= mostPatches ? touched.get(name) : undefined;
-    const patch = changes && (await readPatch(db, name, changes));
-    if (patch === undefined) whole.push(name);
-    else patches.push(patch);
+    const changes = knows(name) && present.size <= mostUpdates ? touched.get(name) : undefined;
+    const update = changes && (await readUpdate(db, name, changes));
+    if (update === undefined) whole.push(name);
+    else updates.push(update);
   }
   return {
     domains: (await Array.fromAsync(readInParts(db, whole))).flat(),
     deleted: names.filter((name) => !present.has(name)),
-    ...(patches.length > 0 && { patches }),
+    ...(updates.length > 0 && { updates }),
   };
 }
 
@@ -79,16 +82,19 @@ async function presentOf(db: Kysely<Schema>, names: readonly DomainName[]): Prom
   return found;
 }
 
-async function readPatch(
+async function readUpdate(
   db: Kysely<Schema>,
-  domain: DomainName,
+  name: DomainName,
   changes: DomainChanges,
-): Promise<DomainPatch | undefined> {
+): Promise<DomainUpdate | undefined> {
   if (changes.names === 'all' || changes.names.size > maxNames) return undefined;
-  const { sameModel, sameRules } = changes;
   const names = [...changes.names].sort();
-  const lists = sameModel ? [] : 'all';
-  const scope = { roles: [], groups: [], names, lists, policies: !sameRules, services: !sameRules } as const;
-  const excerpt = await readExcerpt(db, domain, scope);
-  return excerpt && { names, sameModel, sameRules, excerpt: excerpt.content };
+  const update = { name, names, entries: await readEntries(db, name, names) };
+  if (changes.model === 'nothing') return update;
+  const attributes = await readAttributes(db, name);
+  if (attributes === undefined) return undefined;
+  const model = { ...attributes, roles: (await readRoles(db, [name])).get(name) ?? [] };
+  if (changes.model === 'lists') return { ...update, model };
+  const policies = (await readPolicies(db, [name])).get(name) ?? [];
+  return { ...update, model, grants: { policies, ...servicesOf((await readServices(db, [name])).get(name)) } };
 }

@@ -1,144 +1,137 @@
-import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import {
-  parseDomainName,
-  parseGroupName,
-  parseKeyId,
-  parsePolicyName,
-  parseRoleName,
-  parseServiceName,
-} from '@signet/policy-engine/names';
-import type { WireConditions } from '@signet/policy-engine/wire';
-import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
+import { type DomainName, parseDomainName, parseGroupName, parseRoleName } from '@signet/policy-engine/names';
+import type { Kysely, Selectable } from 'kysely';
 import { z } from 'zod';
 import { rowOf, valuesOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
 import {
   type DomainAttributes,
   type DomainRecord,
+  type GroupFields,
+  type ListKey,
+  type ListKind,
+  type ListOf,
+  type QuotaKind,
   quotaKinds,
-  type ServiceRecord,
-  type StoredAssertion,
-  type StoredPolicy,
+  type RoleFields,
 } from '../model/records.ts';
-import type { DomainExcerpt, DomainScope, ListKey } from '../model/store.ts';
-import type { AssertionsTable, CloudAccountsTable, DomainsTable, Schema } from './database-schema.ts';
-import {
-  countMembers,
-  fullNameOf,
-  type ListedMembers,
-  readAllMembers,
-  readScopedMembers,
-  rowsAPage,
-} from './read-members.ts';
-import { chunks, groupBy, optional } from './row-values.ts';
-
-const valuesAStatement = 500;
+import type { CloudAccountsTable, DomainsTable, Schema } from './database-schema.ts';
+import { readAllMembers } from './read-members.ts';
+import { readPolicies } from './read-policies.ts';
+import { readServices, servicesOf } from './read-services.ts';
+import { byDomain, groupBy, optional } from './row-values.ts';
 
 /** Reads the domains of these names that exist, each whole. Call it inside a transaction: it makes several queries. */
-export async function readDomains(db: Kysely<Schema>, names: readonly string[]): Promise<DomainRecord[]> {
+export async function readDomains(db: Kysely<Schema>, names: readonly DomainName[]): Promise<DomainRecord[]> {
   if (names.length === 0) return [];
-  return readRecords(db, names, await readAllMembers(db, names), everything);
-}
-
-/** Reads what the domain is without what it consists of. */
-export async function readAttributes(db: Kysely<Schema>, name: string): Promise<DomainAttributes | undefined> {
-  const [row] = await selectDomains(db, [name]).execute();
-  if (row === undefined) return undefined;
-  return attributesOf(row, await selectAccounts(db, [name]).execute());
-}
-
-function selectDomains(db: Kysely<Schema>, names: readonly string[]) {
-  return db.selectFrom('domains').selectAll().where('name', 'in', names).where('deleted', '=', 0).orderBy('name');
-}
-
-function selectAccounts(db: Kysely<Schema>, names: readonly string[]) {
-  return db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names);
-}
-
-/** Reads as much of a domain as the scope says. Call it inside a transaction. */
-export async function readExcerpt(
-  db: Kysely<Schema>,
-  name: string,
-  scope: DomainScope,
-): Promise<DomainExcerpt | undefined> {
-  const scoped = await readScopedMembers(db, name, scope);
-  const [content] = await readRecords(db, [name], scoped, partsOf(name, scope, scoped));
-  if (content === undefined) return undefined;
-  const shown = [...content.roles, ...content.groups].reduce((sum, list) => sum + list.members.length, 0);
-  return { content, otherMembers: (await countMembers(db, name)) - shown };
-}
-
-/** What is read of domains beside their attributes and members. */
-interface Parts {
-  /** Roles and groups of these full names; absent: all of them. */
-  readonly lists?: ReadonlySet<string>;
-  readonly policies: boolean;
-  readonly services: boolean;
-}
-
-const everything: Parts = { policies: true, services: true };
-
-function partsOf(domain: string, scope: DomainScope, members: ListedMembers): Parts {
-  const { roles, groups, lists = 'all', policies = true, services = true } = scope;
-  if (lists === 'all') return { policies, services };
-  const wanted: readonly ListKey[] = [
-    ...lists,
-    ...roles.map((name) => ({ kind: 'role', domain, name }) as const),
-    ...groups.map((name) => ({ kind: 'group', domain, name }) as const),
-  ];
-  return { lists: new Set([...members.keys(), ...wanted.map(fullNameOf)]), policies, services };
-}
-
-const none: ReadonlyMap<string, never[]> = new Map();
-
-async function readRecords(
-  db: Kysely<Schema>,
-  names: readonly string[],
-  members: ListedMembers,
-  parts: Parts,
-): Promise<DomainRecord[]> {
-  const rows = await selectDomains(db, names).execute();
-  const accounts = groupBy(await selectAccounts(db, names).execute(), ({ domain }) => domain);
-  const membersOf = (kind: 'role' | 'group', { domain, name }: { readonly domain: string; readonly name: string }) =>
-    members.get(fullNameOf({ domain, kind, name })) ?? [];
-  const roles = collect(await readLists(db, 'roles', names, parts), (row) => {
-    return { name: parseRoleName(row.name), ...valuesOf(recordFields.role, row), members: membersOf('role', row) };
-  });
-  const groups = collect(await readLists(db, 'groups', names, parts), (row) => {
-    return { name: parseGroupName(row.name), ...valuesOf(recordFields.group, row), members: membersOf('group', row) };
-  });
-  const policies = parts.policies ? await readPolicies(db, names) : none;
-  const services = parts.services ? await readServices(db, names) : none;
-  return rows.map((row) => ({
-    ...attributesOf(row, accounts.get(row.name) ?? []),
-    roles: roles.get(row.name) ?? [],
-    groups: groups.get(row.name) ?? [],
-    policies: policies.get(row.name) ?? [],
-    services: services.get(row.name)?.map(({ service }) => service) ?? [],
-    ...servicesFrom(services.get(row.name) ?? []),
+  const members = await readAllMembers(db, names);
+  const [roles, groups] = [await readRoles(db, names), await readGroups(db, names)];
+  const [policies, services] = [await readPolicies(db, names), await readServices(db, names)];
+  const listed = <List extends RoleFields | GroupFields>(
+    kind: ListKind,
+    domain: DomainName,
+    lists: readonly List[] = [],
+  ) => lists.map((list) => ({ ...list, members: members.get(`${domain}:${kind}.${list.name}`) ?? [] }));
+  return (await readAllAttributes(db, names)).map((attributes) => ({
+    ...attributes,
+    roles: listed('role', attributes.name, roles.get(attributes.name)),
+    groups: listed('group', attributes.name, groups.get(attributes.name)),
+    policies: policies.get(attributes.name) ?? [],
+    ...servicesOf(services.get(attributes.name)),
   }));
 }
 
-async function readLists<Table extends 'roles' | 'groups'>(
-  db: Kysely<Schema>,
-  table: Table,
-  domains: readonly string[],
-  { lists }: Parts,
-): Promise<Selectable<Schema[Table]>[]> {
-  const rows = db.selectFrom<'roles' | 'groups'>(table).selectAll().where('domain', 'in', domains).orderBy('name');
-  if (lists === undefined) return (await rows.execute()) as Selectable<Schema[Table]>[];
-  const found: unknown[] = [];
-  for (const part of chunks([...lists].flatMap((list) => shortName(table, list)).sort(), valuesAStatement)) {
-    found.push(...(await rows.where('name', 'in', part).execute()));
-  }
-  return found as Selectable<Schema[Table]>[];
+/** Reads what a domain is without what it consists of. */
+export async function readAttributes(db: Kysely<Schema>, name: DomainName): Promise<DomainAttributes | undefined> {
+  const [attributes] = await readAllAttributes(db, [name]);
+  return attributes;
 }
 
-/** The name of a role or group without its domain; nothing for one of the other kind. */
-function shortName(table: 'roles' | 'groups', list: string): string[] {
-  const kind = table === 'roles' ? ':role.' : ':group.';
-  const at = list.indexOf(kind);
-  return at < 0 ? [] : [list.slice(at + kind.length)];
+async function readAllAttributes(db: Kysely<Schema>, names: readonly DomainName[]): Promise<DomainAttributes[]> {
+  const domains = db.selectFrom('domains').selectAll().where('name', 'in', names).where('deleted', '=', 0);
+  const accountRows = await db.selectFrom('cloud_accounts').selectAll().where('domain', 'in', names).execute();
+  const accounts = groupBy(accountRows, ({ domain }) => domain);
+  const rows = await domains.orderBy('name').execute();
+  return rows.map((row) => attributesOf(row, accounts.get(row.name) ?? []));
+}
+
+/** The roles of these domains, without their members. */
+export async function readRoles(
+  db: Kysely<Schema>,
+  domains: readonly DomainName[],
+): Promise<ReadonlyMap<string, readonly RoleFields[]>> {
+  const rows = db.selectFrom('roles').selectAll().where('domain', 'in', domains).orderBy('name');
+  return byDomain(await rows.execute(), roleOf);
+}
+
+async function readGroups(
+  db: Kysely<Schema>,
+  domains: readonly DomainName[],
+): Promise<ReadonlyMap<string, readonly GroupFields[]>> {
+  const rows = db.selectFrom('groups').selectAll().where('domain', 'in', domains).orderBy('name');
+  return byDomain(await rows.execute(), groupOf);
+}
+
+/** A role or group without its members. */
+export async function readList<Kind extends ListKind>(
+  db: Kysely<Schema>,
+  { kind, domain, name }: ListKey<Kind>,
+): Promise<ListOf<Kind> | undefined> {
+  if (kind === 'role') {
+    const roles = db.selectFrom('roles').selectAll().where('domain', '=', domain).where('name', '=', name);
+    const row = await roles.executeTakeFirst();
+    return row && (roleOf(row) as ListOf<Kind>);
+  }
+  const groups = db.selectFrom('groups').selectAll().where('domain', '=', domain).where('name', '=', name);
+  const row = await groups.executeTakeFirst();
+  return row && (groupOf(row) as ListOf<Kind>);
+}
+
+export async function readListNames<Kind extends ListKind>(
+  db: Kysely<Schema>,
+  domain: DomainName,
+  kind: Kind,
+): Promise<ListOf<Kind>['name'][]> {
+  const lists = db.selectFrom(tableOf(kind)).select('name').where('domain', '=', domain).orderBy('name');
+  // Parsed when they were written.
+  return (await lists.execute()).map(({ name }) => name as ListOf<Kind>['name']);
+}
+
+export function tableOf(kind: ListKind): 'roles' | 'groups' {
+  return kind === 'role' ? 'roles' : 'groups';
+}
+
+function roleOf(row: Selectable<Schema['roles']>): RoleFields {
+  return { name: parseRoleName(row.name), ...valuesOf(recordFields.role, row) };
+}
+
+function groupOf(row: Selectable<Schema['groups']>): GroupFields {
+  return { name: parseGroupName(row.name), ...valuesOf(recordFields.group, row) };
+}
+
+const tables = { policies: 'policies', assertions: 'assertions', services: 'services', keys: 'service_keys' } as const;
+
+/** How many of these a domain has. */
+export async function readCounts<Kind extends QuotaKind>(
+  db: Kysely<Schema>,
+  domain: DomainName,
+  kinds: readonly Kind[],
+): Promise<Readonly<Record<Kind, number>>> {
+  const counts = {} as Record<Kind, number>;
+  for (const kind of kinds) counts[kind] = await readCount(db, domain, kind);
+  return counts;
+}
+
+async function readCount(db: Kysely<Schema>, domain: DomainName, kind: QuotaKind): Promise<number> {
+  if (kind === 'members') return (await sumOfMembers(db, domain, 'roles')) + (await sumOfMembers(db, domain, 'groups'));
+  const table = kind === 'roles' || kind === 'groups' ? kind : tables[kind];
+  const rows = db.selectFrom(table).where('domain', '=', domain);
+  const { count } = await rows.select((select) => select.fn.countAll<number>().as('count')).executeTakeFirstOrThrow();
+  return Number(count);
+}
+
+async function sumOfMembers(db: Kysely<Schema>, domain: DomainName, table: 'roles' | 'groups'): Promise<number> {
+  const sum = db.selectFrom(table).select((select) => select.fn.sum<number | null>('member_count').as('members'));
+  return Number((await sum.where('domain', '=', domain).executeTakeFirst())?.members ?? 0);
 }
 
 const quotasSchema = z.partialRecord(z.enum(quotaKinds), z.int());
@@ -159,134 +152,4 @@ function attributesOf(
     ...(row.quotas !== null && { quotas: quotasSchema.parse(JSON.parse(row.quotas)) }),
     accounts: valuesOf(recordFields.accounts, { ...rowOf(recordFields.accounts, {}), ...accounts }),
   };
-}
-
-async function readPolicies(
-  db: Kysely<Schema>,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, StoredPolicy[]>> {
-  const rows = await db
-    .selectFrom('policies')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('name')
-    .orderBy('version')
-    .execute();
-  const assertions = await readAssertions(db, names);
-  return collect(rows, (row) => ({
-    name: parsePolicyName(row.name),
-    version: row.version,
-    active: row.active === 1,
-    modified: row.modified,
-    ...valuesOf(recordFields.policy, row),
-    assertions: assertions.get(policyKey(row.domain, row.name, row.version)) ?? [],
-  }));
-}
-
-function policyKey(domain: string, policy: string, version: string): string {
-  return JSON.stringify([domain, policy, version]);
-}
-
-/** By policy. Of a single domain in pages: it may have tens of thousands, and requests go on being answered between two of them. */
-async function readAssertions(
-  db: Kysely<Schema>,
-  names: readonly string[],
-): Promise<ReadonlyMap<string, readonly StoredAssertion[]>> {
-  const [only] = names;
-  const key = ['domain', 'policy', 'version', 'position'] as const;
-  const inOrder = key.reduce((query, column) => query.orderBy(column), db.selectFrom('assertions').selectAll());
-  const found = new Map<string, StoredAssertion[]>();
-  if (names.length > 1 || only === undefined) {
-    addAssertions(found, await inOrder.where('domain', 'in', names).execute());
-    return found;
-  }
-  const page = inOrder.where('domain', '=', only).limit(rowsAPage);
-  for (let last: Selectable<AssertionsTable> | undefined; ; ) {
-    const rest =
-      last && sql<SqlBool>`(policy, version, position) > (${last.policy}, ${last.version}, ${last.position})`;
-    const rows: Selectable<AssertionsTable>[] = await (rest === undefined ? page : page.where(rest)).execute();
-    addAssertions(found, rows);
-    if (rows.length < rowsAPage) return found;
-    last = rows.at(-1);
-    await yieldToOthers();
-  }
-}
-
-/** Rows of one policy follow each other. */
-function addAssertions(found: Map<string, StoredAssertion[]>, rows: readonly Selectable<AssertionsTable>[]): void {
-  let previous: Selectable<AssertionsTable> | undefined;
-  let list: StoredAssertion[] = [];
-  for (const row of rows) {
-    if (row.policy !== previous?.policy || row.version !== previous.version || row.domain !== previous.domain) {
-      const policy = policyKey(row.domain, row.policy, row.version);
-      list = found.get(policy) ?? [];
-      found.set(policy, list);
-    }
-    list.push(assertion(row));
-    previous = row;
-  }
-}
-
-function assertion(row: Selectable<AssertionsTable>): StoredAssertion {
-  return {
-    id: row.id,
-    effect: row.effect === 'ALLOW' ? 'ALLOW' : 'DENY',
-    role: row.role,
-    action: row.action,
-    resource: row.resource,
-    caseSensitive: row.case_sensitive === 1,
-    ...(row.conditions !== null && { conditions: JSON.parse(row.conditions) as WireConditions }),
-  };
-}
-
-interface ReadService {
-  readonly service: ServiceRecord;
-  /** 0 where no other service had the name before. */
-  readonly credentialsFrom: number;
-}
-
-function servicesFrom(services: readonly ReadService[]): Pick<DomainRecord, 'servicesFrom'> {
-  const again = services.filter(({ credentialsFrom }) => credentialsFrom > 0);
-  if (again.length === 0) return {};
-  return { servicesFrom: new Map(again.map(({ service, credentialsFrom }) => [service.name, credentialsFrom])) };
-}
-
-async function readServices(db: Kysely<Schema>, names: readonly string[]): Promise<ReadonlyMap<string, ReadService[]>> {
-  const rows = await db.selectFrom('services').selectAll().where('domain', 'in', names).orderBy('name').execute();
-  const keyRows = await db
-    .selectFrom('service_keys')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('key_id')
-    .execute();
-  const hostRows = await db
-    .selectFrom('service_hosts')
-    .selectAll()
-    .where('domain', 'in', names)
-    .orderBy('position')
-    .execute();
-  const keys = groupBy(keyRows, (row) => `${row.domain}:${row.service}`);
-  const hosts = groupBy(hostRows, (row) => `${row.domain}:${row.service}`);
-  return collect(rows, (row) => ({
-    credentialsFrom: row.credentials_from,
-    service: {
-      name: parseServiceName(row.name),
-      ...valuesOf(recordFields.service, row),
-      hosts: (hosts.get(`${row.domain}:${row.name}`) ?? []).map((host) => host.host),
-      publicKeys: (keys.get(`${row.domain}:${row.name}`) ?? []).map((key) => ({
-        id: parseKeyId(key.key_id),
-        pem: key.pem,
-        ...(key.delegated === 1 && { delegated: true }),
-      })),
-    },
-  }));
-}
-
-function collect<Row extends { domain: string }, Item>(
-  rows: readonly Row[],
-  toItem: (row: Row) => Item,
-): ReadonlyMap<string, Item[]> {
-  const byDomain = new Map<string, Item[]>();
-  for (const [domain, group] of groupBy(rows, (row) => row.domain)) byDomain.set(domain, group.map(toItem));
-  return byDomain;
 }

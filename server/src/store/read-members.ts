@@ -1,19 +1,14 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, type SqlBool, sql } from 'kysely';
 import { type Columns, defaultsOf, valuesOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
-import type { MemberRecord } from '../model/records.ts';
-import type { DomainScope, ListKey } from '../model/store.ts';
+import type { ListKey, MemberEntry, MemberRecord } from '../model/records.ts';
 import type { MembersTable, Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
 
 /** Members by the full name of their role or group, each list sorted by name. */
-export type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;
-
-/** `domain:role.name`, `domain:group.name`. */
-export function fullNameOf({ domain, kind, name }: ListKey): string {
-  return `${domain}:${kind}.${name}`;
-}
+type ListedMembers = ReadonlyMap<string, readonly MemberRecord[]>;
 
 type MemberRow = Selectable<MembersTable>;
 
@@ -32,27 +27,26 @@ export async function readAllMembers(db: Kysely<Schema>, domains: readonly strin
   return lists;
 }
 
-/** The members of the scope alone. */
-export async function readScopedMembers(
+/** Where these names are in the roles and groups of a domain, sorted by kind, list and name. */
+export async function readEntries(
   db: Kysely<Schema>,
-  domain: string,
-  { roles, groups, names }: DomainScope,
-): Promise<ListedMembers> {
-  const lists: MutableLists = new Map();
-  const whole: readonly ListKey[] = [
-    ...roles.map((name) => ({ kind: 'role', domain, name }) as const),
-    ...groups.map((name) => ({ kind: 'group', domain, name }) as const),
-  ];
-  for (const list of whole) await readList(db, list, lists);
-  const known = new Set(whole.map(fullNameOf));
-  for (const part of chunks([...new Set(names)].sort(), valuesAStatement)) {
-    const rows = await selectNamed(db, domain, part);
-    collect(
-      lists,
-      rows.filter((row) => !known.has(listOf(row))),
-    );
+  domain: DomainName,
+  names: readonly string[],
+): Promise<MemberEntry[]> {
+  const found: MemberRow[] = [];
+  const members = db.selectFrom('members').selectAll().where('domain', '=', domain);
+  for (const part of chunks([...new Set(names)], valuesAStatement)) {
+    found.push(...(await members.where('member', 'in', part).execute()));
   }
-  return lists;
+  // Sorted here: asked for an order, a planner may walk through all members of the domain to find a few that have it already.
+  const keyed = found.map((row) => [`${row.kind} ${row.list} ${row.member}`, entryOf(row)] as const);
+  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, entry]) => entry);
+}
+
+function entryOf(row: MemberRow): MemberEntry {
+  // Parsed when they were written.
+  const [domain, name] = [row.domain as DomainName, row.list as ListKey['name']];
+  return { list: { kind: row.kind, domain, name }, member: memberRecord(row) };
 }
 
 /** At most `limit` members of a role or group, of those whose names come after `after`, sorted. */
@@ -64,16 +58,6 @@ export async function readMemberPage(
 ): Promise<MemberRecord[]> {
   const list = inOrder(db).where('domain', '=', domain).where('kind', '=', kind).where('list', '=', name);
   return (await list.where('member', '>', after).limit(limit).execute()).map(memberRecord);
-}
-
-/** How many members the roles and groups of a domain have. */
-export async function countMembers(db: Kysely<Schema>, domain: string): Promise<number> {
-  let count = 0;
-  for (const table of ['roles', 'groups'] as const) {
-    const sum = db.selectFrom(table).select((select) => select.fn.sum<number | null>('member_count').as('members'));
-    count += (await sum.where('domain', '=', domain).executeTakeFirst())?.members ?? 0;
-  }
-  return count;
 }
 
 /** The domains that have members, a page in each batch; who has more than a page is alone. */
@@ -114,17 +98,6 @@ async function readPages(db: Kysely<Schema>, domain: string, lists: MutableLists
   }
 }
 
-async function readList(db: Kysely<Schema>, list: ListKey, lists: MutableLists): Promise<void> {
-  const members = listIn(lists, fullNameOf(list));
-  for (let after = ''; ; ) {
-    const page = await readMemberPage(db, list, after, rowsAPage);
-    members.push(...page);
-    if (page.length < rowsAPage) return;
-    after = page.at(-1)?.name ?? '';
-    await yieldToOthers();
-  }
-}
-
 type MutableLists = Map<string, MemberRecord[]>;
 
 /** Rows of one list follow each other, so that a million of them cost few look-ups. */
@@ -149,7 +122,7 @@ function listIn(lists: MutableLists, key: string): MemberRecord[] {
 }
 
 function listOf({ domain, kind, list }: Pick<MemberRow, 'domain' | 'kind' | 'list'>): string {
-  return fullNameOf({ domain, kind, name: list });
+  return `${domain}:${kind}.${list}`;
 }
 
 /** What the row of a plain member holds. A new field does not compile until it is here; there may be a million rows to compare. */
@@ -160,17 +133,6 @@ function memberRecord(row: MemberRow): MemberRecord {
   const { expires, disabled, review } = plainRow;
   const isPlain = row.expires === expires && row.disabled === disabled && row.review === review;
   return isPlain ? { ...plainMember, name: row.member } : { name: row.member, ...valuesOf(recordFields.member, row) };
-}
-
-/** Sorted here: asked for an order, a planner may walk through all members of the domain to find a few that have it already. */
-async function selectNamed(db: Kysely<Schema>, domain: string, names: readonly string[]): Promise<MemberRow[]> {
-  const rows = await db
-    .selectFrom('members')
-    .selectAll()
-    .where('domain', '=', domain)
-    .where('member', 'in', names)
-    .execute();
-  return rows.sort((a, b) => (a.member < b.member ? -1 : 1));
 }
 
 /** In the order of the table's key. */

@@ -29,3 +29,11 @@ export function groupBy<Row>(rows: readonly Row[], keyOf: (row: Row) => string):
 export function* chunks<Item>(items: readonly Item[], size: number): Generator<readonly Item[]> {
   for (let start = 0; start < items.length; start += size) yield items.slice(start, start + size);
 }
+
+/** What rows say, by their domain. */
+export function byDomain<Row extends { readonly domain: string }, Item>(
+  rows: readonly Row[],
+  toItem: (row: Row) => Item,
+): ReadonlyMap<string, Item[]> {
+  return new Map([...groupBy(rows, ({ domain }) => domain)].map(([domain, group]) => [domain, group.map(toItem)]));
+}

@@ -1,21 +1,31 @@
 import {
   type DomainName,
   type KeyId,
+  type PolicyName,
   type PrincipalName,
   parseDomainName,
   type ServiceName,
   splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type Kysely, type RawBuilder, type SqlBool, sql } from 'kysely';
-import type { AssertionCount, DomainAttributes, DomainRecord, MemberRecord } from '../model/records.ts';
+import type {
+  AssertionCount,
+  DomainAttributes,
+  DomainRecord,
+  ListKey,
+  ListKind,
+  ListOf,
+  MemberEntry,
+  MemberRecord,
+  QuotaKind,
+  ServiceRecord,
+  StoredPolicy,
+} from '../model/records.ts';
 import type { SnapshotSource } from '../model/snapshot-source.ts';
 import type {
   DelegatedKey,
-  DomainExcerpt,
-  DomainScope,
   EndedName,
   FormHolder,
-  ListKey,
   MemberSearch,
   Membership,
   StoreReader,
@@ -26,8 +36,10 @@ import { isUnchanged } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readEndedNames, readFormHolder } from './names.ts';
 import { readChanges, readContents } from './read-changes.ts';
-import { readAttributes, readDomains, readExcerpt } from './read-domains.ts';
-import { readMemberPage } from './read-members.ts';
+import { readAttributes, readCounts, readDomains, readList, readListNames } from './read-domains.ts';
+import { readEntries, readMemberPage } from './read-members.ts';
+import { readPolicies } from './read-policies.ts';
+import { readServices, servicesOf } from './read-services.ts';
 import { chunks } from './row-values.ts';
 
 const valuesAStatement = 500;
@@ -39,6 +51,7 @@ const membersAPage = 1000;
 export class KyselyStoreReader implements StoreReader {
   readonly #db: Kysely<Schema>;
   readonly #state: StoreState;
+  #rows = 0;
 
   constructor(db: Kysely<Schema>, { epoch, counter, head }: StoreState) {
     this.#db = db;
@@ -47,6 +60,10 @@ export class KyselyStoreReader implements StoreReader {
 
   state(): StoreState {
     return this.#state;
+  }
+
+  rowsRead(): number {
+    return this.#rows;
   }
 
   source(): SnapshotSource {
@@ -75,12 +92,34 @@ export class KyselyStoreReader implements StoreReader {
     return isUnchanged(this.#db, name, since, this.#state);
   }
 
-  excerpt(name: DomainName, scope: DomainScope): Promise<DomainExcerpt | undefined> {
-    return readExcerpt(this.#db, name, scope);
+  async listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]> {
+    return this.#counted(await readListNames(this.#db, domain, kind));
   }
 
-  memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]> {
-    return readMemberPage(this.#db, list, after, limit);
+  list<Kind extends ListKind>(list: ListKey<Kind>): Promise<ListOf<Kind> | undefined> {
+    return readList(this.#db, list);
+  }
+
+  async entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]> {
+    return this.#counted(await readEntries(this.#db, domain, names));
+  }
+
+  async policies(domain: DomainName, name?: PolicyName): Promise<readonly StoredPolicy[]> {
+    const policies = (await readPolicies(this.#db, [domain], name)).get(domain) ?? [];
+    for (const { assertions } of policies) this.#counted(assertions);
+    return this.#counted(policies);
+  }
+
+  async services(domain: DomainName, name?: ServiceName): Promise<readonly ServiceRecord[]> {
+    return this.#counted(servicesOf((await readServices(this.#db, [domain], name)).get(domain)).services);
+  }
+
+  counts<Kind extends QuotaKind>(domain: DomainName, kinds: readonly Kind[]): Promise<Readonly<Record<Kind, number>>> {
+    return readCounts(this.#db, domain, kinds);
+  }
+
+  async memberPage(list: ListKey, after: string, limit: number): Promise<readonly MemberRecord[]> {
+    return this.#counted(await readMemberPage(this.#db, list, after, limit));
   }
 
   async serviceNames(names: readonly DomainName[]): Promise<ReadonlyMap<DomainName, ReadonlySet<string>>> {
@@ -180,6 +219,11 @@ export class KyselyStoreReader implements StoreReader {
 
   endedNames(names: readonly string[]): Promise<readonly EndedName[]> {
     return readEndedNames(this.#db, names);
+  }
+
+  #counted<Row>(rows: readonly Row[]): readonly Row[] {
+    this.#rows += rows.length;
+    return rows;
   }
 }
 

@@ -2,11 +2,12 @@ import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { Revocation } from '../model/certificate-store.ts';
+import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
-import type { AuditRecord, ChangeContext, DomainContent, DomainRecord, SigningKeyRecord } from '../model/records.ts';
+import type { AuditRecord, ChangeContext, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
-import type { DomainExcerpt, ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
+import type { ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
 import { objectsOf } from './audit-objects.ts';
 import { insertAudit } from './audit-rows.ts';
@@ -59,47 +60,32 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return readDomainNames(this.#db);
   }
 
-  async saveDomain(content: DomainContent): Promise<SaveOutcome> {
-    return this.#save(await this.domain(content.name), content);
-  }
-
-  saveExcerpt(before: DomainExcerpt, content: DomainContent): Promise<SaveOutcome> {
-    return this.#save(before.content, content);
-  }
-
-  async #save(before: DomainRecord | undefined, content: DomainContent): Promise<SaveOutcome> {
-    const diff = await runInSlices(diffInSteps(before, content));
-    if (before !== undefined && diff.empty) return { kind: 'unchanged', version: before.policyVersion };
-    const moves = before === undefined || (await runInSlices(changesBundleInSteps(diff.policies)));
-    const policy = await this.#policyVersion(content.name, moves);
-    const { version } = policy;
-    this.#touch(touchedBy(content.name, diff));
-    await writeDomain({ db: this.#db, now: this.#now, policy, nextId: () => this.#nextId++ }, before, content, diff);
+  async save(change: DomainChange): Promise<SaveOutcome> {
+    const { name, before } = change;
+    if (before !== undefined && isEmpty(change)) return { kind: 'unchanged', version: before.policyVersion };
+    const moves = before === undefined || (await runInSlices(changesBundleInSteps(change.policies)));
+    const { version } = await this.#write(change, moves);
     const action = before === undefined ? 'create' : 'change';
-    const text = await runInSlices(auditTextInSteps(before, content, diff));
-    await this.#audit({ action, subject: content.name, version, ...text }, objectsOf(diff));
-    await this.#endCertificatesOf(content.name, withdrawnKeys(diff.services));
-    if (before?.dnsForm === undefined) await this.#claimDnsForm(content.name, before === undefined);
-    if (before === undefined) await beginDomain(this.#names(), content.name);
-    await followNames(this.#names(), content.name, diff);
+    const text = await runInSlices(auditTextInSteps(change));
+    await this.#audit({ action, subject: name, version, ...text }, objectsOf(change));
+    await this.#endCertificatesOf(name, withdrawnKeys(change.services));
+    if (before?.dnsForm === undefined) await this.#claimDnsForm(name, before === undefined);
+    if (before === undefined) await beginDomain(this.#names(), name);
+    await followNames(this.#names(), change);
     return { kind: before === undefined ? 'created' : 'changed', version };
   }
 
   async deleteDomain(name: DomainName): Promise<boolean> {
     const before = await this.domain(name);
     if (before === undefined) return false;
+    const change = await runInSlices(diffInSteps(before, { ...emptyDomain(name), enabled: false }));
+    const { version } = await this.#write(change, true);
     this.#touch(wholeDomain(name));
-    const policy = await this.#policyVersion(name, true);
-    const { version } = policy;
-    const nothing = { ...emptyDomain(name), enabled: false };
-    const context = { db: this.#db, now: this.#now, policy, nextId: () => this.#nextId++ };
-    const diff = await runInSlices(diffInSteps(before, nothing));
-    await writeDomain(context, before, nothing, diff);
     await this.#db.updateTable('domains').set({ deleted: 1 }).where('name', '=', name).execute();
     const text = await runInSlices(jsonInSteps(before));
-    await this.#audit({ action: 'delete', subject: name, version, before: text }, objectsOf(diff));
-    await this.#endCertificatesOf(name, withdrawnKeys(diff.services));
-    await followNames(this.#names(), name, diff);
+    await this.#audit({ action: 'delete', subject: name, version, before: text }, objectsOf(change));
+    await this.#endCertificatesOf(name, withdrawnKeys(change.services));
+    await followNames(this.#names(), change);
     await endDomain(this.#names(), name);
     return true;
   }
@@ -224,11 +210,15 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return this.#touched === undefined ? this.#counter - 1 : this.#counter;
   }
 
-  /** The policy version after the change. That of a deleted domain goes on. */
-  async #policyVersion(name: DomainName, moves: boolean): Promise<PolicyVersion> {
-    const domains = this.#db.selectFrom('domains').where('name', '=', name);
+  /** Answers the policy version after the change. That of a deleted domain goes on. */
+  async #write(change: DomainChange, moves: boolean): Promise<PolicyVersion> {
+    this.#touch(touchedBy(change));
+    const domains = this.#db.selectFrom('domains').where('name', '=', change.name);
     const last = await domains.select(['policy_version as version', 'policy_modified as modified']).executeTakeFirst();
-    return moves || last === undefined ? nextPolicyVersion(last, this.#now) : last;
+    const policy = moves || last === undefined ? nextPolicyVersion(last, this.#now) : last;
+    const context = { db: this.#db, now: this.#now, policy: { ...policy, moves }, nextId: () => this.#nextId++ };
+    await writeDomain(context, change);
+    return policy;
   }
 
   /** `objects` are the things of a domain that the change is about. */

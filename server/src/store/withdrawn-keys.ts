@@ -1,9 +1,10 @@
 import { createPublicKey } from 'node:crypto';
 import type { KeyId, ServiceName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
+import type { ListDiff } from '../model/domain-change.ts';
 import type { ServiceRecord } from '../model/records.ts';
 import type { Schema } from './database-schema.ts';
-import { diffLists, type ListDiff } from './diff-domains.ts';
+import { diffLists } from './diff-domains.ts';
 
 /** A registered key that is registered no more: it was removed, another one took its id, or its service was removed. */
 export interface WithdrawnKey {

@@ -1,19 +1,13 @@
 import { issuedSkew } from '@signet/policy-engine/bundle';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { Kysely } from 'kysely';
+import { changesFields, type DomainChange } from '../model/domain-change.ts';
 import { rowOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
-import type { DomainContent, DomainRecord, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
+import type { DomainFields, PolicyRecord, StoredAssertion, StoredPolicy } from '../model/records.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
 import type { Schema } from './database-schema.ts';
-import {
-  type DomainDiff,
-  isSameAssertion,
-  isSameInBundle,
-  type ListDiff,
-  plainAssertion,
-  policyKey,
-} from './diff-domains.ts';
+import { isSameAssertion, isSameInBundle, plainAssertion } from './diff-domains.ts';
 import { chunks, flag } from './row-values.ts';
 import { writeLists } from './write-lists.ts';
 import { writeServices } from './write-services.ts';
@@ -22,7 +16,8 @@ interface WriteContext {
   readonly db: Kysely<Schema>;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  readonly policy: PolicyVersion;
+  /** The policy version after the change, and whether the change moves it. */
+  readonly policy: PolicyVersion & { readonly moves: boolean };
   nextId(): number;
 }
 
@@ -40,17 +35,14 @@ export function nextPolicyVersion(last: PolicyVersion | undefined, now: number):
 const rowsAStatement = 500;
 
 /** Writes only what differs. */
-export async function writeDomain(
-  context: WriteContext,
-  before: DomainRecord | undefined,
-  after: DomainContent,
-  diff: DomainDiff,
-): Promise<void> {
-  await writeDomainRow(context, after);
-  await writeAccounts(context, after);
-  await writeLists(context.db, after.name, diff);
-  await writePolicies(context, before, after.name, diff.policies);
-  await writeServices(context, after.name, diff.services);
+export async function writeDomain(context: WriteContext, change: DomainChange): Promise<void> {
+  const { name, after, policies, services } = change;
+  const differs = changesFields(change);
+  if (differs || context.policy.moves) await writeDomainRow(context, after);
+  if (differs) await writeAccounts(context, after);
+  await writeLists(context.db, change);
+  await writePolicies(context, name, policies);
+  await writeServices(context, name, services);
 }
 
 /**
@@ -61,7 +53,7 @@ function modifiedAfter(last: number | undefined, now: number): number {
   return last === undefined || last > now + issuedSkew ? now : Math.max(last, now);
 }
 
-async function writeDomainRow({ db, policy }: WriteContext, domain: DomainContent): Promise<void> {
+async function writeDomainRow({ db, policy }: WriteContext, domain: DomainFields): Promise<void> {
   const row = {
     deleted: 0,
     policy_version: policy.version,
@@ -78,7 +70,7 @@ async function writeDomainRow({ db, policy }: WriteContext, domain: DomainConten
     .execute();
 }
 
-async function writeAccounts({ db }: WriteContext, { name, accounts }: DomainContent): Promise<void> {
+async function writeAccounts({ db }: WriteContext, { name, accounts }: DomainFields): Promise<void> {
   await db.deleteFrom('cloud_accounts').where('domain', '=', name).execute();
   for (const [provider, account] of Object.entries(rowOf(recordFields.accounts, accounts))) {
     if (account !== null) await db.insertInto('cloud_accounts').values({ domain: name, provider, account }).execute();
@@ -87,15 +79,12 @@ async function writeAccounts({ db }: WriteContext, { name, accounts }: DomainCon
 
 async function writePolicies(
   context: WriteContext,
-  before: DomainRecord | undefined,
   domain: string,
-  diff: ListDiff<PolicyRecord>,
+  { removed, added, changed }: DomainChange['policies'],
 ): Promise<void> {
-  for (const policy of diff.removed) await removePolicy(context, domain, policy);
-  const stored = new Map(before?.policies.map((policy) => [policyKey(policy), policy]));
-  for (const policy of [...diff.added, ...diff.changed.map((change) => change.after)]) {
-    await writePolicy(context, domain, policy, stored.get(policyKey(policy)));
-  }
+  for (const policy of removed) await removePolicy(context, domain, policy);
+  for (const policy of added) await writePolicy(context, domain, policy, undefined);
+  for (const { before, after } of changed) await writePolicy(context, domain, after, before);
 }
 
 async function removePolicy({ db }: WriteContext, domain: string, policy: PolicyRecord): Promise<void> {

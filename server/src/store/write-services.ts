@@ -1,9 +1,10 @@
 import type { Kysely } from 'kysely';
+import { type ListDiff, written } from '../model/domain-change.ts';
 import { rowOf } from '../model/fields.ts';
 import { recordFields } from '../model/record-fields.ts';
 import type { ServiceRecord } from '../model/records.ts';
 import type { Schema } from './database-schema.ts';
-import { diffLists, type ListDiff } from './diff-domains.ts';
+import { diffLists } from './diff-domains.ts';
 import { chunks, flag } from './row-values.ts';
 
 interface ServiceContext {
@@ -55,8 +56,7 @@ async function writeKeys(
       .where('key_id', '=', key.id)
       .execute();
   }
-  const fresh = [...diff.added, ...diff.changed.map((change) => change.after)];
-  for (const keys of chunks(fresh, 100)) {
+  for (const keys of chunks(written(diff), 100)) {
     const rows = keys.map(({ id, pem, delegated = false }) => {
       return { domain, service: service.name, key_id: id, pem, created_at: now, delegated: flag(delegated) };
     });

@@ -42,6 +42,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
+import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { elsewhere, inner, maximum, type Row, refusal, same } from '../row.ts';
@@ -120,22 +121,22 @@ async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[])
   t.teardown(() => store.close());
   let known: StoreState | undefined;
   for (const [index, sketch] of saves.entries()) {
-    await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', sketch)));
+    await store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent('a', sketch)));
     if (index === 0) known = await store.state();
   }
-  return known !== undefined && (await store.changesSince(known, () => true))?.patches !== undefined;
+  return known !== undefined && (await store.changesSince(known, () => true))?.updates !== undefined;
 }
 
 /** Whether a change is followed that writes so many rows: its head, and for each new domain one and those of its members. */
 async function followsRows(t: ExecutionContext, rows: number): Promise<boolean> {
   const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
   t.teardown(() => store.close());
-  await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('first')));
+  await store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent('first')));
   const known = await store.state();
   await store.change({ actor: 'test' }, async (change) => {
     for (let left = rows - 1; left > 0; left -= 900) {
       const roles = { r: list(Math.min(left, 900) - 1, 'm.s') };
-      await change.saveDomain(domainContent(`d${left}`, { roles }));
+      await saveDomain(change, domainContent(`d${left}`, { roles }));
     }
   });
   return (await store.changesSince(known)) !== undefined;
@@ -441,7 +442,7 @@ export const serverRows: readonly Row[] = [
     const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'));
     t.teardown(() => store.close());
     const saves = list(count, 'd').map((name) =>
-      store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent(name))),
+      store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent(name))),
     );
     const outcomes = await Promise.all(saves);
     return outcomes.every(({ kind }) => kind === 'created') && (await store.state()).counter >= count;
@@ -490,8 +491,8 @@ export const serverRows: readonly Row[] = [
   ),
   elsewhere(
     'server/src/store/read-changes.ts',
-    'mostPatches',
-    'server/store/excerpts.test.ts',
+    'mostUpdates',
+    'server/store/domain-parts.test.ts',
     'many changed domains are told whole',
   ),
   elsewhere(

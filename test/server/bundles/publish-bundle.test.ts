@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
 import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
 import { createBundlePublisher, issuedAt } from '@signet/server/bundles/publish-bundle';
-import { compileDomainInSteps } from '@signet/server/snapshot/compile-domain';
+import { compileDomain, compileGrantsInSteps } from '@signet/server/snapshot/compile-domain';
 import { runAtOnce } from '@signet/server/steps/steps';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
@@ -85,9 +85,8 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       modified: 0,
       assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
     }));
-    const domain = runAtOnce(
-      compileDomainInSteps({ ...content, policies, policyVersion: version, policyModified: 0 }, 0),
-    );
+    const record = { ...content, policies, policyVersion: version, policyModified: 0 };
+    const domain = compileDomain(record, runAtOnce(compileGrantsInSteps(record, 0)));
     return (await publisher.publish(domain, 'p1363').issue()).json;
   };
   t.true((await json(1, 'movie')).length < 2000);

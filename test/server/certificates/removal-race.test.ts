@@ -37,6 +37,7 @@ import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { instanceDomains, instanceNames } from '#support/instance-world';
 import { createPki } from '#support/pki';
 import { ecPair, requestPem } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /*
@@ -123,7 +124,7 @@ async function twoServers(t: ExecutionContext) {
   const file = join(temporaryFolder(t), 'signet.db');
   const [store, other] = [await openSqliteStore(file), await openSqliteStore(file)];
   const save = async (content: ReturnType<typeof domainContent>) => {
-    await other.change({ actor: 'other' }, (transaction) => transaction.saveDomain(content));
+    await other.change({ actor: 'other' }, (transaction) => saveDomain(transaction, content));
     return (await other.state()).counter;
   };
   for (const domain of [granted.system, prov, granted.media]) await save(domainContent(domain));

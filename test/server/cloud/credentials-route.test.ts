@@ -3,6 +3,7 @@ import { parsePolicyName } from '@signet/policy-engine/names';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { type Caller, caller, startServer, type TestServer } from '#support/start-server';
 import { type LocalSts, startSts, stsAccess } from '#support/sts';
 import { until } from '#support/until';
@@ -63,7 +64,7 @@ async function start(t: ExecutionContext, options: Readonly<Record<string, unkno
   const clock = new FakeClock(systemClock.now());
   const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint };
   const server = await startServer(t, { clock, domains: [media, poor], options: { ...cloud, ...options } });
-  await server.store.change({ actor: 'test' }, (transaction) => transaction.saveDomain(catalog()));
+  await server.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, catalog()));
   await server.running.refresh();
   return { server, sts, clock, as: async (name) => caller(t, server, await server.pki.identity(name)) };
 }
@@ -207,7 +208,7 @@ test('a right that was revoked ends kept credentials', async (t) => {
   const player = await as('media.player');
   t.is((await player(path)).status, 200);
   await server.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...domainContent({ ...sketch, policies: {} }), accounts: { aws: account } }),
+    saveDomain(transaction, { ...domainContent({ ...sketch, policies: {} }), accounts: { aws: account } }),
   );
   await server.running.refresh();
   t.is((await player(path)).status, 403);

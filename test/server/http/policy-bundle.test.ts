@@ -9,6 +9,7 @@ import test from 'ava';
 import { flattenedVerify, importJWK } from 'jose';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { type Answer, caller, startServer, type TestServer } from '#support/start-server';
 
 const day = 86_400_000;
@@ -120,7 +121,7 @@ test('a thousand changes of members, services, limits and descriptions leave the
     for (let each = 0; each < 100; each += 1) {
       const n = turn * 100 + each;
       await server.store.change({ actor: 'test' }, (change) =>
-        change.saveDomain({
+        saveDomain(change, {
           ...domainContent({
             ...catalog,
             roles: { reader: ['media.player', `media.s${n}`] },
@@ -237,7 +238,7 @@ async function saveVersions(server: TestServer): Promise<void> {
     const domain = await transaction.domain(parseDomainName('catalog'));
     const [policy] = domain?.policies ?? [];
     if (domain === undefined || policy === undefined) throw new Error('no policy');
-    await transaction.saveDomain({ ...domain, policies: [policy, { ...policy, version: '1', active: false }] });
+    await saveDomain(transaction, { ...domain, policies: [policy, { ...policy, version: '1', active: false }] });
   });
   await server.running.refresh();
 }

@@ -1,7 +1,9 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { findNameFaults } from '@signet/server/management/name-safeguards';
+import { reservedNames } from '@signet/server/management/name-safeguards';
+import { StoreAfter } from '@signet/server/management/store-after';
+import { diffDomains } from '@signet/server/store/diff-domains';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import type { DomainSketch } from '#support/domain-sketch';
@@ -149,8 +151,12 @@ test('a name is reserved for exactly the longest life of a credential', async (t
   if (after === undefined) throw new Error('there is no domain `media`');
   t.is((await boss(service, send('DELETE'))).status, 204);
   const before = await store.domain(parseDomainName('media'));
+  const change = diffDomains(before, after);
   const faultsAt = (now: number, reservedMs?: number) =>
-    store.view((reader) => findNameFaults(before, after, { now, reader, reservedMs }));
+    store.view(async (reader) => {
+      const facts = { allowWildcard: false, sees: () => true, after: new StoreAfter(reader, [change]) };
+      return await reservedNames(change, { ...facts, now, reader, reservedMs });
+    });
   t.is((await faultsAt(clock.now() + 30 * dayMs - 1)).length, 1);
   t.is((await faultsAt(clock.now() + 30 * dayMs)).length, 0);
   t.is((await faultsAt(clock.now() + 90 * dayMs - 1, 90 * dayMs)).length, 1);

@@ -10,6 +10,7 @@ import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import test from 'ava';
 import { managementWorld, send, tagOf } from '#support/management-world';
 import { principalToken } from '#support/principal-token';
+import { saveDomain } from '#support/save-domain';
 
 /* What somebody with a part of the rights tries in order to get more, and what slips through badly written checks. */
 
@@ -278,7 +279,7 @@ test('who lost a right through another server has lost it here as well', async (
     const content = await transaction.domain(name);
     const members = [{ name: 'media.keyer', disabled: false }];
     if (content === undefined) throw new Error('the domain is gone');
-    await transaction.saveDomain({ ...content, roles: content.roles.map((role) => ({ ...role, members })) });
+    await saveDomain(transaction, { ...content, roles: content.roles.map((role) => ({ ...role, members })) });
   });
   t.is((await boss(`${domain}/roles/admin/members/media.boss`, send('PUT', {}))).status, 403);
 });
@@ -299,7 +300,7 @@ test('a right that was removed while a change waited for its turn is gone', asyn
         ...role,
         members: role.members.filter((member) => !['media.guest', 'media.keyer'].includes(member.name)),
       }));
-      await transaction.saveDomain({ ...content, roles });
+      await saveDomain(transaction, { ...content, roles });
     });
   };
   const many = 1000;

@@ -5,10 +5,14 @@ import {
   referenceWarnings,
   removeReferencesTo,
 } from '@signet/server/management/dangling';
+import { StoreAfter } from '@signet/server/management/store-after';
+import type { DomainChange } from '@signet/server/model/domain-change';
 import type { DomainContent } from '@signet/server/model/records';
 import type { MemberSearch } from '@signet/server/model/store';
 import test from 'ava';
+import { changeOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
+import { memoryReader } from '#support/memory-reader';
 
 /* What is left of groups and domains that are deleted in the roles of others. */
 
@@ -39,6 +43,7 @@ function readerOf(domains: readonly DomainContent[]) {
   };
 }
 
+const afterOf = (domains: readonly DomainContent[]) => new StoreAfter(memoryReader(domains), []);
 const groups = { team: [], crew: [] };
 const seesAll = () => true;
 
@@ -46,12 +51,12 @@ test('the author is told of roles with a group that goes, where he may look at t
   const before = domainContent({ name: 'media', groups });
   const after = domainContent({ name: 'media', groups: { crew: [] } });
   const told = (sees: (domain: DomainName) => boolean, left = after) =>
-    danglingWarnings(before, left, readerOf(all), sees);
+    danglingWarnings(changeOf(before, left), afterOf(all), sees);
   const text = 'a role with the group `media:group.team`, which grants nothing any more';
   t.deepEqual(await told(seesAll), [`domain \`far\` has ${text}`]);
   t.deepEqual(await told(() => false), [`a domain that you may not look at has ${text}`]);
   t.deepEqual(await told(seesAll, before), []);
-  t.deepEqual(await danglingWarnings(undefined, after, readerOf(all), seesAll), []);
+  t.deepEqual(await danglingWarnings(changeOf(undefined, after), afterOf(all), seesAll), []);
 });
 
 test('of several domains those that may be named are, and the others are one', (t) => {
@@ -82,27 +87,20 @@ test('domains that refer to another by its groups or by trust, each once, and no
 });
 
 test('groups and trust of a deleted domain are taken out of the roles of others, and nothing else', async (t) => {
-  const saved: DomainContent[] = [];
+  const saved: DomainChange[] = [];
   const reader = readerOf(all);
   const transaction = {
     ...reader,
     domainsTrusting: async () => [parseDomainName('gone')],
-    saveDomain: async (content: DomainContent) => void saved.push(content),
+    save: async (change: DomainChange) => void saved.push(change),
   };
   const warnings = await removeReferencesTo(transaction as never, media, (name) => name === 'far');
   t.is(warnings.length, 2);
   t.deepEqual(
     saved.map(({ name, roles }) => [
       name as string,
-      ...roles.map(({ trust, members }) => [trust, ...members.map((one) => one.name)]),
+      ...roles.map(({ after, members }) => [after?.name, after?.trust, ...members.removed.map((one) => one.name)]),
     ]),
-    [
-      [
-        'far',
-        [undefined, 'mediator:group.team', 'media.api', 'near:group.team'],
-        [undefined],
-        [parseDomainName('near')],
-      ],
-    ],
+    [['far', ['reader', undefined, 'media:group.team', 'media:group.crew'], ['lent', undefined]]],
   );
 });

@@ -2,6 +2,7 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import { describeChanges } from '@signet/server/management/object-changes';
 import { type SearchDeps, search } from '@signet/server/management/search';
 import test from 'ava';
+import { changeOf } from '#support/change-facts';
 import { domainContent } from '#support/domain-sketch';
 
 /* More at once than a call of a function takes as arguments. */
@@ -10,7 +11,7 @@ const many = 200_000;
 
 test('the changes of a role with very many members are described', (t) => {
   const members = Array.from({ length: many }, (_, index) => `user.m${index}`);
-  const changes = describeChanges(undefined, domainContent({ name: 'media', roles: { reader: members } }));
+  const changes = describeChanges(changeOf(undefined, domainContent({ name: 'media', roles: { reader: members } })));
   // The domain and the role as well.
   t.is(changes.length, many + 2);
   t.deepEqual(changes.at(-1), { change: 'create', kind: 'member', domain: 'media', name: `reader: user.m${many - 1}` });

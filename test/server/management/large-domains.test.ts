@@ -1,10 +1,11 @@
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { findFaults } from '@signet/server/management/check-change';
 import { changesManagers } from '@signet/server/management/managers';
-import { findPlantedKeys } from '@signet/server/management/planted-keys';
-import { findFaults } from '@signet/server/management/safeguards';
+import { plantedKeys } from '@signet/server/management/planted-keys';
 import type { DomainContent } from '@signet/server/model/records';
 import { grantedRoles } from '@signet/server/roles/granted-roles';
 import test from 'ava';
+import { changeOf, factsOf } from '#support/change-facts';
 import { assertWithin } from '#support/cost';
 import { snapshotOf } from '#support/domains';
 
@@ -34,14 +35,6 @@ function domain(rules: number, roleOf: (index: number) => string): DomainContent
   } as never;
 }
 
-const reader = {
-  delegatedKeys: async () => [],
-  domainsWithMember: async () => [],
-  groupsWithMember: async () => [],
-  excerpt: async () => undefined,
-} as never;
-const options = { allowWildcard: true, removeMemberships: false, now: 0 };
-
 /** Many times of what it takes, and a hundredth of what comparing all with all takes. */
 const boundMs = 10_000;
 
@@ -60,24 +53,21 @@ for (const [title, roleOf] of Object.entries(shapes)) {
   test(`a change of a domain with many roles and rules ${title} costs little beside being read`, async (t) => {
     t.timeout(120_000);
     const [before, after] = [domain(ruleCount, roleOf), domain(ruleCount + 1, roleOf)];
-    const faults = () => {
-      try {
-        return findFaults(before, after, options);
-      } catch (error) {
-        t.regex(String(error), /too many patterns of roles/);
-        return [];
-      }
-    };
+    const change = changeOf(before, after);
+    const facts = factsOf(change, [before], { allowWildcard: true });
+    const faults = () =>
+      findFaults(change, facts).catch((error: unknown) => t.regex(String(error), /too many patterns of roles/));
     assertWithin(t, 'faults', await costOf(faults), boundMs, 'ms');
-    assertWithin(t, 'keys', await costOf(() => findPlantedKeys(before, after, { reader })), boundMs, 'ms');
-    const managers = () => changesManagers(after, { ...after }, { snapshot: {} as never, reader });
+    assertWithin(t, 'keys', await costOf(() => plantedKeys(change, facts)), boundMs, 'ms');
+    const managers = () => changesManagers(change, { snapshot: {} as never, reader: facts.reader, after: facts.after });
     assertWithin(t, 'managers', await costOf(managers), boundMs, 'ms');
   });
 }
 
-test('rules that stay are not compared again when no role goes away', (t) => {
+test('rules that stay are not compared again when no role goes away', async (t) => {
   const before = domain(ruleCount, shapes['with wildcards']);
-  t.deepEqual(findFaults(before, { ...before }, options), []);
+  const change = changeOf(before, { ...before, description: 'new' });
+  t.deepEqual(await findFaults(change, factsOf(change, [before])), []);
 });
 
 test('roles that trust a domain with many rules cost a token little, and those that are named are granted', async (t) => {

@@ -1,7 +1,7 @@
-import { parseRoleName } from '@signet/policy-engine/names';
 import { changesManagers, isMemberInPower, powerIn } from '@signet/server/management/managers';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
+import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { stored } from '#support/domains';
 
@@ -37,9 +37,11 @@ function changes(
 ) {
   const listed = ({ names }: { readonly names: readonly string[] }) =>
     Promise.resolve(names.flatMap((name) => users[name] ?? []).map((name) => domainContent({ name }).name));
-  return changesManagers(domainContent(before), domainContent({ ...before, ...after }), {
+  const change = changeOf(domainContent(before), domainContent({ ...before, ...after }));
+  return changesManagers(change, {
     snapshot: snapshotOf(usual),
     reader: { domainsWithMember: listed, groupsWithMember: () => Promise.resolve([]) },
+    after: factsOf(change, [domainContent(before)]).after,
   });
 }
 
@@ -111,9 +113,10 @@ test('a version that is not active gives nobody authority', (t) => {
 test('every role of the system domain has authority', (t) => {
   const system: DomainSketch = { name: 'sys.auth', roles: { any: ['user.joe'] } };
   const { name } = domainContent(system);
-  t.true(powerIn(domainContent(system))(parseRoleName('any')));
+  t.true(powerIn(name, [])('any'));
+  const media = domainContent(usual);
   t.deepEqual(
-    ['admin', 'keepers', 'reader'].map((role) => powerIn(domainContent(usual))(parseRoleName(role))),
+    ['admin', 'keepers', 'reader'].map((role) => powerIn(media.name, media.policies)(role)),
     [true, true, false],
   );
   t.true(isMemberInPower(snapshotOf(system), name, new Set(['user.joe'])));

@@ -1,20 +1,24 @@
-import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import { parseDomainName } from '@signet/policy-engine/names';
 import { ConflictError } from '@signet/server/errors';
+import type { ChangeFacts, ChangeFault, Sees } from '@signet/server/management/change-rule';
 import {
   checkUnused,
-  findNameFaults,
+  dnsForms,
   lostNames,
-  type NameOptions,
+  membershipsOfServices,
   removalWarnings,
   removeMemberships,
   reservationOf,
-  type Sees,
-  withoutMembers,
+  reservedNames,
+  serverService,
 } from '@signet/server/management/name-safeguards';
+import type { DomainChange } from '@signet/server/model/domain-change';
 import type { DomainContent } from '@signet/server/model/records';
-import type { DomainExcerpt, FormHolder, Membership } from '@signet/server/model/store';
+import type { FormHolder, StoreReader } from '@signet/server/model/store';
 import test from 'ava';
+import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
+import { memoryReader } from '#support/memory-reader';
 
 /* What a change does to names, against a store that is a list. */
 
@@ -29,14 +33,20 @@ interface World {
   readonly members?: readonly string[];
 }
 
-function memberships(texts: readonly string[]): Membership[] {
-  return texts.map((text) => {
+/** The domains that have these members and nothing else. */
+function listing(members: readonly string[]): DomainContent[] {
+  const sketches = new Map<string, { roles: Record<string, string[]>; groups: Record<string, string[]> }>();
+  for (const text of members) {
     const [, domain = '', kind, list = '', member = ''] = /^(.+):(role|group)\.(\S+) (\S+)$/.exec(text) ?? [];
-    return { domain: parseDomainName(domain), kind: kind === 'group' ? kind : 'role', list, member };
-  });
+    const sketch = sketches.get(domain) ?? { roles: {}, groups: {} };
+    sketches.set(domain, sketch);
+    const lists = kind === 'group' ? sketch.groups : sketch.roles;
+    lists[list] = [...(lists[list] ?? []), member];
+  }
+  return [...sketches].map(([name, sketch]) => domainContent({ name, ...sketch }));
 }
 
-function readerOf({ holder, ended = {}, members = [] }: World): NameOptions['reader'] {
+function answersOf({ holder, ended = {} }: World): Partial<StoreReader> {
   const held: FormHolder | undefined = holder && {
     domain: parseDomainName(holder[0]),
     deleted: holder[1] === 'deleted',
@@ -45,21 +55,19 @@ function readerOf({ holder, ended = {}, members = [] }: World): NameOptions['rea
   return {
     formHolder: async () => held,
     endedNames: async (names) => all.filter(({ name }) => names.includes(name)),
-    memberships: async (names) => memberships(members).filter(({ member }) => names.includes(member)),
   };
 }
 
 const media: DomainSketch = { name: 'media', services: { api: {}, web: {} }, groups: { team: [] } };
-const mapOf = (...sketches: readonly DomainSketch[]) =>
-  new Map(sketches.map((sketch) => [parseDomainName(sketch.name), domainContent(sketch)]));
-
 interface Case {
   readonly note: string;
   readonly world?: World;
   /** Absent: the domain is new. */
   readonly before?: DomainSketch;
   readonly after?: DomainSketch;
-  readonly options?: Partial<NameOptions>;
+  readonly options?: Partial<ChangeFacts>;
+  /** Domains that are changed at once. */
+  readonly others?: readonly DomainSketch[];
   readonly faults: readonly (readonly [path: string, message: string | RegExp])[];
 }
 
@@ -93,21 +101,21 @@ const cases: readonly Case[] = [
   {
     note: 'two new domains with one form: the later name is refused',
     after: pay,
-    options: { others: mapOf({ name: 'pay-core' }, pay) },
+    others: [{ name: 'pay-core' }, pay],
     faults: [['domain', form('pay-core')]],
   },
   {
     note: 'two new domains with one form: the earlier name is not',
     after: { name: 'pay-core' },
-    options: { others: mapOf(pay, { name: 'pay-core' }) },
+    others: [pay, { name: 'pay-core' }],
     faults: [],
   },
-  { note: 'two new domains with two forms', after: pay, options: { others: mapOf({ name: 'media' }) }, faults: [] },
+  { note: 'two new domains with two forms', after: pay, others: [{ name: 'media' }], faults: [] },
   {
     note: 'a deleted domain had the form, and one beside has it',
     after: pay,
     world: { holder: ['pay-core', 'deleted'] },
-    options: { others: mapOf({ name: 'pay-core' }) },
+    others: [{ name: 'pay-core' }],
     faults: [['domain', form('pay-core')]],
   },
   // Names that come back.
@@ -211,21 +219,23 @@ const cases: readonly Case[] = [
     before: media,
     after: withoutWeb,
     world: { members: ['far:role.reader media.web'] },
-    options: {
-      others: mapOf({
-        name: 'far',
-        roles: { reader: ['media.api'], other: ['media.web'] },
-        groups: { reader: ['media.web'] },
-      }),
-    },
+    others: [{ name: 'far', roles: { reader: ['media.api'] } }],
     faults: [],
+  },
+  {
+    note: 'the same change puts it into another role',
+    before: media,
+    after: withoutWeb,
+    world: { members: ['far:role.reader media.web'] },
+    others: [{ name: 'far', roles: { reader: ['media.api'], other: ['media.web'] } }],
+    faults: [['services', isMember('`far:role.other`')]],
   },
   {
     note: 'the same change takes it out of the group',
     before: media,
     after: withoutWeb,
     world: { members: ['far:group.team media.web'] },
-    options: { others: mapOf({ name: 'far', roles: { team: ['media.web'] }, groups: { team: [] } }) },
+    others: [{ name: 'far', roles: { team: ['media.api'] }, groups: { team: [] } }],
     faults: [],
   },
   {
@@ -233,9 +243,7 @@ const cases: readonly Case[] = [
     before: media,
     after: withoutWeb,
     world: { members: ['far:group.team media.web'] },
-    options: {
-      others: mapOf({ name: 'far', roles: { team: [] }, groups: { other: [], team: ['media.api', 'media.web'] } }),
-    },
+    others: [{ name: 'far', roles: { team: [] }, groups: { other: [], team: ['media.api', 'media.web'] } }],
     faults: [['services', isMember('`far:group.team`')]],
   },
   {
@@ -243,7 +251,7 @@ const cases: readonly Case[] = [
     before: media,
     after: withoutWeb,
     world: { members: ['far:role.reader media.web'] },
-    options: { others: mapOf({ name: 'near' }) },
+    others: [{ name: 'near' }],
     faults: [['services', isMember('`far:role.reader`')]],
   },
   {
@@ -278,10 +286,18 @@ const cases: readonly Case[] = [
   },
 ];
 
-for (const { note, world = {}, before, after = media, options, faults } of cases) {
+const rules = [dnsForms, reservedNames, serverService, membershipsOfServices];
+for (const { note, world = {}, before, after = media, options, others = [], faults } of cases) {
   test(`names of a change: ${note}`, async (t) => {
-    const was = before && domainContent(before);
-    const found = await findNameFaults(was, domainContent(after), { now, reader: readerOf(world), ...options });
+    const stored = [...listing(world.members ?? []), ...(before === undefined ? [] : [domainContent(before)])];
+    const change = changeOf(before && domainContent(before), domainContent(after));
+    const beside = others.map((sketch) => {
+      const was = stored.find(({ name }) => name === sketch.name);
+      return changeOf(was, domainContent(sketch));
+    });
+    const facts = factsOf(change, stored, { now, answers: answersOf(world), others: beside, ...options });
+    const found: ChangeFault[] = [];
+    for (const rule of rules) found.push(...(await rule(change, facts)));
     t.deepEqual(
       found.map(({ path }) => path.join('/')),
       faults.map(([path]) => path),
@@ -316,28 +332,27 @@ test('a name stays reserved for the longest life of a credential, and for thirty
 
 test('the names that a change takes away', (t) => {
   const after = domainContent({ ...withoutWeb, groups: { crew: [] } });
-  t.deepEqual(lostNames(domainContent(media), after), ['media.web', 'media:group.team']);
+  t.deepEqual(lostNames(changeOf(domainContent(media), after)), ['media.web', 'media:group.team']);
   const more = domainContent({ ...media, services: { api: {}, web: {}, job: {} } });
-  t.deepEqual(lostNames(more, domainContent(media)), ['media.job']);
-  t.deepEqual(lostNames(undefined, after), []);
-  t.deepEqual(lostNames(after, after), []);
+  t.deepEqual(lostNames(changeOf(more, domainContent(media))), ['media.job']);
+  t.deepEqual(lostNames(changeOf(undefined, after)), []);
+  t.deepEqual(lostNames(changeOf(after, after)), []);
 });
 
 const seesAll: Sees = () => true;
 
 test('the author is told of what goes in other domains, not of the own', async (t) => {
-  const reader = readerOf({
-    members: ['media:role.admin media.web', 'far:role.reader media.web', 'near:role.x media.api'],
-  });
+  const reader = memoryReader(
+    listing(['media:role.admin media.web', 'far:role.reader media.web', 'near:role.x media.api']),
+  );
   const [name, own] = [['media.web', 'media.none'], parseDomainName('media')];
-  t.deepEqual(await removalWarnings(reader, own, name, { sees: seesAll }), [
+  t.deepEqual(await removalWarnings(reader, own, name, seesAll), [
     { name: 'media.web', text: '`media.web` is taken out of `far:role.reader`' },
   ]);
-  t.deepEqual(await removalWarnings(reader, own, name, { sees: undefined, others: mapOf({ name: 'far' }) }), []);
 });
 
 test('a domain is not deleted while roles or groups of others have its services', async (t) => {
-  const reader = readerOf({ members: ['media:role.admin media.web', 'far:group.team media.api'] });
+  const reader = memoryReader(listing(['media:role.admin media.web', 'far:group.team media.api']));
   const media = parseDomainName('media');
   await t.notThrowsAsync(checkUnused(reader, media, ['media.web'], seesAll));
   await t.throwsAsync(checkUnused(reader, media, ['media.web', 'media.api'], seesAll), {
@@ -347,29 +362,26 @@ test('a domain is not deleted while roles or groups of others have its services'
   });
 });
 
-test('members are taken out of every role and group, each domain once, and only where it was read', async (t) => {
-  const far = domainContent({
-    name: 'far',
-    roles: { reader: ['media.web', 'media.api'], other: ['media.web'] },
-    groups: { team: ['media.web', 'user.ann'] },
-  });
-  const left = (content: DomainContent) =>
-    [...content.roles, ...content.groups].map(({ members }) => members.map(({ name }) => name));
-  t.deepEqual(left(withoutMembers(far, ['media.web'])), [['media.api'], [], ['user.ann']]);
-  const saved: unknown[] = [];
-  const excerpt = { content: far, otherMembers: 0 } as unknown as DomainExcerpt;
-  await removeMemberships(
-    {
-      memberships: readerOf({
-        members: ['far:role.reader media.web', 'far:group.team media.web', 'gone:role.x media.web'],
-      }).memberships,
-      excerpt: async (name: DomainName) => (name === 'far' ? excerpt : undefined),
-      saveExcerpt: async (before: DomainExcerpt, after: DomainContent) => {
-        t.is(before, excerpt);
-        saved.push(left(after));
-      },
-    } as never,
-    ['media.web'],
-  );
-  t.deepEqual(saved, [[['media.api'], [], ['user.ann']]]);
+test('members are taken out of every role and group, each domain once', async (t) => {
+  const lists = ['far:role.reader media.web', 'far:role.reader media.api', 'far:role.other media.web'];
+  const reader = memoryReader(listing([...lists, 'far:group.team media.web', 'near:group.team media.web']));
+  const saved: string[] = [];
+  const save = async ({ name, roles, groups }: DomainChange) => {
+    for (const [kind, changes] of [
+      ['role', roles],
+      ['group', groups],
+    ] as const) {
+      for (const { before, after, members } of changes) {
+        t.deepEqual(before, after);
+        saved.push(...members.removed.map((member) => `${name}:${kind}.${after?.name} ${member.name}`));
+      }
+    }
+  };
+  await removeMemberships({ ...reader, save } as never, ['media.web']);
+  t.deepEqual(saved.sort(), [
+    'far:group.team media.web',
+    'far:role.other media.web',
+    'far:role.reader media.web',
+    'near:group.team media.web',
+  ]);
 });

@@ -10,6 +10,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import fc from 'fast-check';
 import { type PlainDomain, plainRecord, plainSnapshot } from '#support/plain-domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /* A plan reads only what its documents have to do with, and is as right as one that reads everything. */
@@ -66,7 +67,7 @@ async function openWorld(t: ExecutionContext) {
   };
   const save = (domains: readonly PlainDomain[]) =>
     store.change({ actor: 'a' }, async (transaction) => {
-      for (const one of domains) await transaction.saveDomain(plainRecord(one, now));
+      for (const one of domains) await saveDomain(transaction, plainRecord(one, now));
     });
   return { store, documents, save };
 }

@@ -8,6 +8,7 @@ import { readDocumentFolder } from '@signet/server/management/documents/read-fol
 import { planDocuments } from '@signet/server/management/plan-documents';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
+import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
@@ -303,7 +304,7 @@ test('a key of a delegate gains no authority by two documents that each give non
     const content = await transaction.domain(parseDomainName('d'));
     if (content === undefined) throw new Error('the domain is gone');
     const publicKeys = [{ id: parseKeyId('0'), pem, delegated: true as const }];
-    await transaction.saveDomain({ ...content, services: content.services.map((one) => ({ ...one, publicKeys })) });
+    await saveDomain(transaction, { ...content, services: content.services.map((one) => ({ ...one, publicKeys })) });
   });
   const joins = 'domain: d\nservices: { api: {} }\ngroups: { g: { members: [d.api] } }\n';
   const gives = [

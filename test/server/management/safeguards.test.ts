@@ -1,14 +1,14 @@
 import { ConflictError, ForbiddenError, InvalidRequestError } from '@signet/server/errors';
+import type { Sees } from '@signet/server/management/change-rule';
+import { checkChange, findFaults } from '@signet/server/management/check-change';
+import { usersOf } from '@signet/server/management/dangling';
 import { faultOf, groupNames, newReferences } from '@signet/server/management/new-references';
-import {
-  checkSafeguards,
-  findFaults,
-  lostGroups,
-  type SafeguardOptions,
-  usersOf,
-} from '@signet/server/management/safeguards';
+import { lostGroups } from '@signet/server/management/safeguards';
+import type { StoreReader } from '@signet/server/model/store';
 import test from 'ava';
+import { changeOf, factsOf } from '#support/change-facts';
 import { type DomainSketch, domainContent, type MemberSketch } from '#support/domains';
+import { memoryReader } from '#support/memory-reader';
 
 /* What is wrong with a change in itself: each safeguard alone, on both sides of where it begins. */
 
@@ -24,10 +24,11 @@ interface Change {
 }
 
 /** The messages of what is wrong. */
-function faults({ name = 'media', before, after, allowWildcard = false, removeMemberships }: Change): string[] {
+async function faults({ name = 'media', before, after, ...rest }: Change): Promise<string[]> {
   const was = before && domainContent(name, before);
-  const options = { allowWildcard, removeMemberships, now };
-  return findFaults(was, domainContent(name, after), options).map(({ error }) => error.message);
+  const change = changeOf(was, domainContent(name, after));
+  const found = await findFaults(change, factsOf(change, was === undefined ? [] : [was], { ...rest, now }));
+  return found.map(({ error }) => error.message);
 }
 
 const cases: [note: string, change: Change, expected: RegExp | undefined][] = [
@@ -105,8 +106,8 @@ const cases: [note: string, change: Change, expected: RegExp | undefined][] = [
   ],
 ];
 for (const [note, change, expected] of cases) {
-  test(`a change with ${note}: ${expected === undefined ? 'accepted' : 'refused'}`, (t) => {
-    const found = faults(change);
+  test(`a change with ${note}: ${expected === undefined ? 'accepted' : 'refused'}`, async (t) => {
+    const found = await faults(change);
     t.is(found.length, expected === undefined ? 0 : 1, found.join());
     if (expected !== undefined) t.regex(found[0] ?? '', expected);
   });
@@ -150,10 +151,10 @@ const administrators: [
   ['a group of another domain takes over', lasting, ['far:group.crew'], [], []],
 ];
 for (const [note, was, is, expected, crew] of administrators) {
-  test(`of the administrators ${note}`, (t) => {
+  test(`of the administrators ${note}`, async (t) => {
     const groups = crew === undefined ? {} : { groups: { crew } };
     t.deepEqual(
-      faults({ before: { roles: { admin: was }, ...groups }, after: { roles: { admin: is }, ...groups } }),
+      await faults({ before: { roles: { admin: was }, ...groups }, after: { roles: { admin: is }, ...groups } }),
       expected,
     );
   });
@@ -172,49 +173,43 @@ test('what a change takes away, and what it refers to again', (t) => {
     },
     groups: { kept: [] },
   });
-  t.deepEqual(lostGroups(before, after), ['media:group.gone']);
-  t.deepEqual(lostGroups(undefined, after), []);
-  const found = newReferences(before, after).map(({ domain, group }) => [domain as string, group]);
+  t.deepEqual(lostGroups(changeOf(before, after)), ['media:group.gone']);
+  t.deepEqual(lostGroups(changeOf(undefined, after)), []);
+  const found = newReferences(changeOf(before, after)).map(({ domain, group }) => [domain as string, group]);
   t.deepEqual(found, [
     ['near', undefined],
     ['far', 'far:group.crew'],
   ]);
-  t.is(newReferences(undefined, after).length, 4);
-  t.deepEqual(newReferences(before, domainContent('media', { roles: { writer: [] } })), []);
+  t.is(newReferences(changeOf(undefined, after)).length, 4);
+  t.deepEqual(newReferences(changeOf(before, domainContent('media', { roles: { writer: [] } }))), []);
 });
 
 test('a domain is read once, however many of its groups become members', async (t) => {
   const groups = Array.from({ length: 3000 }, (_, index) => `crew${index}`);
   const far = domainContent('far', { groups: Object.fromEntries(groups.map((name) => [name, []])) });
   const asked: string[] = [];
-  const reader = {
-    excerpt: async (name: string) => {
-      asked.push(name);
-      return { content: far, otherMembers: 0 };
+  const { listNames } = memoryReader([far]);
+  const change = changeOf(
+    undefined,
+    domainContent('media', { roles: { reader: groups.map((name) => `far:group.${name}`) } }),
+  );
+  const answers: Partial<StoreReader> = {
+    listNames: (domain, kind) => {
+      asked.push(`${domain} ${kind}`);
+      return listNames(domain, kind);
     },
-    formHolder: async () => undefined,
-    endedNames: async () => [],
-    memberships: async () => [],
-  } as unknown as SafeguardOptions['reader'];
-  const options = { allowWildcard: false, now, reader, sees: () => true };
-  const content = domainContent('media', { roles: { reader: groups.map((name) => `far:group.${name}`) } });
-  await checkSafeguards(undefined, content, options);
-  t.deepEqual(asked, ['far']);
+  };
+  await checkChange(change, factsOf(change, [far], { answers }));
+  t.deepEqual(asked, ['far group']);
 });
 
 /** Why a new domain with this role is refused; `far` has the group `crew`, and the author sees what is named. */
 async function refusal(members: readonly string[], seen: readonly string[] = [], after: DomainSketch = {}) {
   const far = domainContent('far', { groups: { crew: [] } });
-  const reader = {
-    excerpt: async (name: string) => (name === 'far' ? { content: far, otherMembers: 0 } : undefined),
-    formHolder: async () => undefined,
-    endedNames: async () => [],
-    memberships: async () => [],
-  } as unknown as SafeguardOptions['reader'];
-  const sees: SafeguardOptions['sees'] = (domain, object) => seen.includes(`${domain}:${object}`);
+  const sees: Sees = (domain, object) => seen.includes(`${domain}:${object}`);
+  const change = changeOf(undefined, domainContent('media', { roles: { reader: members }, ...after }));
   try {
-    const content = domainContent('media', { roles: { reader: members }, ...after });
-    await checkSafeguards(undefined, content, { allowWildcard: false, now, reader, sees });
+    await checkChange(change, factsOf(change, [far], { sees }));
     return undefined;
   } catch (error) {
     if (error instanceof ForbiddenError || error instanceof ConflictError || error instanceof InvalidRequestError) {
@@ -248,23 +243,20 @@ test('the users of a group are other domains', async (t) => {
   const [media, far] = ['media', 'far'].map((name) => domainContent(name).name);
   if (media === undefined || far === undefined) return t.fail();
   const asked: unknown[] = [];
-  const domainsWithMember = async (search: unknown) => {
-    asked.push(search);
+  const domainsWithMember = async (names: unknown) => {
+    asked.push(names);
     return [media, far];
   };
   t.deepEqual(await usersOf({ domainsWithMember }, media, 'media:group.crew'), [far]);
-  t.deepEqual(asked, [{ names: ['media:group.crew'], prefixes: [] }]);
+  t.deepEqual(asked, [['media:group.crew']]);
 });
 
 test('a reference needs its domain, and a group there', (t) => {
-  const [trust, group] = newReferences(
-    undefined,
-    domainContent('media', { roles: { writer: { trust: 'far' }, reader: ['far:group.crew'] } }),
-  );
-  const far = domainContent('far', { groups: { other: [], crew: [] } });
-  const empty = domainContent('far', { groups: { other: [] } });
-  const messages = [far, empty, undefined].map((owner) =>
-    [trust, group].map((reference) => reference && faultOf(reference, groupNames(owner))?.error.message),
+  const media = domainContent('media', { roles: { writer: { trust: 'far' }, reader: ['far:group.crew'] } });
+  const [trust, group] = newReferences(changeOf(undefined, media));
+  const { name } = domainContent('far');
+  const messages = [groupNames(name, ['other', 'crew']), groupNames(name, ['other']), undefined].map((groups) =>
+    [trust, group].map((reference) => reference && faultOf(reference, groups)?.error.message),
   );
   t.deepEqual(messages, [
     [undefined, undefined],

@@ -11,6 +11,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent, stored } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
@@ -40,7 +41,7 @@ async function openWorld(t: ExecutionContext, refreshIntervalMs = never): Promis
   });
   const save = (...contents: readonly DomainContent[]) =>
     store.change(by, async (change) => {
-      for (const content of contents) await change.saveDomain(content);
+      for (const content of contents) await saveDomain(change, content);
     });
   return { file, store, live, clock, errors, save };
 }
@@ -82,15 +83,15 @@ test('deleted and disabled domains leave, and come back', async (t) => {
   t.deepEqual([...live.current().disabledDomains].map(String), ['c']);
   await store.change(by, async (change) => {
     await change.deleteDomain(parseDomainName('a'));
-    await change.saveDomain(domainContent('b', { enabled: false }));
-    await change.saveDomain(domainContent('c'));
+    await saveDomain(change, domainContent('b', { enabled: false }));
+    await saveDomain(change, domainContent('c'));
   });
   await live.refresh();
   t.deepEqual(names(live), ['c']);
   t.deepEqual([...live.current().disabledDomains].map(String), ['b']);
   await store.change(by, async (change) => {
     await change.deleteDomain(parseDomainName('b'));
-    await change.saveDomain(domainContent('a'));
+    await saveDomain(change, domainContent('a'));
   });
   await live.refresh();
   t.deepEqual(names(live), ['a', 'c']);
@@ -133,8 +134,9 @@ test('a change of another process is seen within the refresh interval', async (t
     script,
     `import { openSqliteStore } from ${from('@signet/server/store/sqlite/open-sqlite')};
      import { domainContent } from ${from('#support/domains')};
+     import { saveDomain } from ${from('#support/save-domain')};
      const store = await openSqliteStore(${JSON.stringify(file)});
-     await store.change({ actor: 'child' }, (change) => change.saveDomain(domainContent('catalog')));
+     await store.change({ actor: 'child' }, (change) => saveDomain(change, domainContent('catalog')));
      await store.close();`,
   );
   await promisify(execFile)(process.execPath, ['--conditions=@signet/source', script]);

@@ -7,6 +7,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { plainRecord } from '#support/plain-domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 async function storeWithChanges(t: ExecutionContext) {
@@ -15,8 +16,8 @@ async function storeWithChanges(t: ExecutionContext) {
   t.teardown(() => store.close());
   for (const name of ['one', 'two', 'three', 'four']) {
     await store.change({ actor: 'local:jane', reason: name }, async (change) => {
-      await change.saveDomain(plainRecord({ name }, 0));
-      await change.saveDomain(plainRecord({ name: `${name}.more` }, 0));
+      await saveDomain(change, plainRecord({ name }, 0));
+      await saveDomain(change, plainRecord({ name: `${name}.more` }, 0));
     });
   }
   const tamper = (sql: string) => {
@@ -77,14 +78,14 @@ test('a change that cannot be recorded does not happen; reads go on', async (t) 
   const { store, tamper } = await storeWithChanges(t);
   tamper('alter table audit rename to gone');
   await t.throwsAsync(
-    store.change({ actor: 'a' }, (change) => change.saveDomain(plainRecord({ name: 'five' }, 0))),
+    store.change({ actor: 'a' }, (change) => saveDomain(change, plainRecord({ name: 'five' }, 0))),
     {
       instanceOf: StoreUnavailableError,
     },
   );
   t.is((await store.domainNames()).length, 8);
   tamper('alter table gone rename to audit');
-  await store.change({ actor: 'a' }, (change) => change.saveDomain(plainRecord({ name: 'five' }, 0)));
+  await store.change({ actor: 'a' }, (change) => saveDomain(change, plainRecord({ name: 'five' }, 0)));
   t.deepEqual(await store.verifyAudit().then(({ records, fault }) => [records, fault]), [9, undefined]);
 });
 

@@ -1,6 +1,7 @@
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 test('a page of the audit log is bounded by what its records hold, and has one record at the least', async (t) => {
@@ -9,7 +10,7 @@ test('a page of the audit log is bounded by what its records hold, and has one r
   const members = Array.from({ length: 30_000 }, (_, index) => `user.member${index}`);
   for (const name of ['a', 'b', 'c', 'd']) {
     await store.change({ actor: 'test' }, (change) =>
-      change.saveDomain(domainContent({ name, roles: { crowd: name === 'd' ? [] : members } })),
+      saveDomain(change, domainContent({ name, roles: { crowd: name === 'd' ? [] : members } })),
     );
   }
   // Each of the large ones is more than a page by itself.

@@ -10,12 +10,13 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
 import { plainRecord } from '#support/plain-domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 const sealKey = Buffer.alloc(32, 7);
 
 const save = (store: Store, name: string) =>
-  store.change({ actor: 'local:jane' }, (change) => change.saveDomain(plainRecord({ name, roles: { r: [] } }, 0)));
+  store.change({ actor: 'local:jane' }, (change) => saveDomain(change, plainRecord({ name, roles: { r: [] } }, 0)));
 
 async function openWorld(t: ExecutionContext) {
   const folder = temporaryFolder(t);
@@ -72,7 +73,7 @@ test('check finds a changed row of the log and a domain that cannot be used', as
 test('check finds a public key that cannot be read', async (t) => {
   const { file, store } = await openWorld(t);
   await store.change({ actor: 'test' }, (change) =>
-    change.saveDomain({
+    saveDomain(change, {
       ...domainContent('keyed', { services: ['api'] }),
       services: [
         {

@@ -7,6 +7,7 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { serialisedSnapshot } from '#support/serialised-snapshot';
 import { takeBack } from '#support/store-before';
 import { temporaryFolder } from '#support/temp';
@@ -21,7 +22,7 @@ async function openWorld(t: ExecutionContext, file = join(temporaryFolder(t), 's
   const store = await openSqliteStore(file, { clock });
   t.teardown(() => store.close());
   const save = (name: string, members: readonly string[]) =>
-    store.change(by, (change) => change.saveDomain(domainContent(name, { roles: { r: members } })));
+    store.change(by, (change) => saveDomain(change, domainContent(name, { roles: { r: members } })));
   const follow = async () => {
     const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: never });
     t.teardown(() => live.close());
@@ -104,9 +105,9 @@ test('a change that is too large to follow keeps its head alone, and nothing of 
   const before = await store.state();
   await store.change(by, async (change) => {
     for (let index = 0; index < 23; index += 1) {
-      await change.saveDomain(domainContent(`d${index}`, { roles: { r: numbered(900) } }));
+      await saveDomain(change, domainContent(`d${index}`, { roles: { r: numbered(900) } }));
     }
-    await change.saveDomain(domainContent('a', { roles: { r: [] } }));
+    await saveDomain(change, domainContent('a', { roles: { r: [] } }));
   });
   const after = await store.state();
   t.deepEqual(feedIn(file), [1, after.counter]);
@@ -141,7 +142,7 @@ test('a store of the version before is brought over, and its next change is foll
   await again.save('a', ['m.z']);
   const changes = await again.told(now);
   t.deepEqual(changes?.since, { epoch: 1, counter, head });
-  t.deepEqual(changes?.patches?.[0]?.names, ['m.x', 'm.z']);
+  t.deepEqual(changes?.updates?.[0]?.names, ['m.x', 'm.z']);
   await live.refresh();
   t.is(serialisedSnapshot(live.current()), serialisedSnapshot((await again.follow()).current()));
 });

@@ -14,6 +14,7 @@ import { FakeClock } from '#support/clock';
 import { differences, readFeed, readFollowed, readHeads } from '#support/feed-rows';
 import { randomFrom } from '#support/random';
 import { type RandomWorld, randomChanges, systemDomain, tryChange } from '#support/random-changes';
+import { saveDomain } from '#support/save-domain';
 import { serialisedSnapshot } from '#support/serialised-snapshot';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
@@ -34,7 +35,7 @@ async function openWorld(t: ExecutionContext, seed: number): Promise<World> {
   const file = join(folder, 'signet.db');
   const clock = new FakeClock();
   const store = await openSqliteStore(file, { clock });
-  await store.change({ actor: 'test' }, (change) => change.saveDomain(systemDomain));
+  await store.change({ actor: 'test' }, (change) => saveDomain(change, systemDomain));
   const told: StoreChanges[] = [];
   const source = {
     state: () => store.state(),
@@ -108,7 +109,7 @@ for (const seed of seeds) {
         world.told.every(({ since }) => since !== undefined),
         'the feed was followed all the time',
       );
-      t.true(world.told.flatMap(({ patches }) => patches ?? []).length > 30);
+      t.true(world.told.flatMap(({ updates }) => updates ?? []).length > 30);
     },
   );
 }

@@ -14,6 +14,7 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /* Who can write a backup, or where it is kept, must not become an operator when it is restored. */
@@ -27,7 +28,7 @@ async function openWorld(t: ExecutionContext) {
   const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];
   const store = await openSqliteStore(file, { clock });
   const roles = { admin: ['sys.auth.operator'] };
-  await store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent('sys.auth', { roles })));
+  await store.change({ actor: 'local:jane' }, (change) => saveDomain(change, domainContent('sys.auth', { roles })));
   await store.close();
   const digest = await backUpStore(file, backup, sealKey);
   return { folder, file, backup, digest };
@@ -142,7 +143,7 @@ test('a trigger that comes with another file while the store is served is refuse
   alter(file, trigger);
   copyFileSync(file, `${backup}.next`);
   renameSync(`${backup}.next`, backup);
-  const change = store.change({ actor: 'x' }, (transaction) => transaction.saveDomain(domainContent('media')));
+  const change = store.change({ actor: 'x' }, (transaction) => saveDomain(transaction, domainContent('media')));
   await t.throwsAsync(change, { message: /holds trigger evil/ });
   t.deepEqual(admins(backup), ['sys.auth.operator']);
 });

@@ -10,6 +10,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /* Backups, restores and first starts in processes of their own: killed at random moments (SIGNET_KILLS says how many), or several at once. */
@@ -66,7 +67,7 @@ async function bigStore(t: ExecutionContext): Promise<{ readonly folder: string;
   const store = await openSqliteStore(file);
   const members = Array.from({ length: 5000 }, (_, index) => `media.service-with-a-name-${index}`);
   await store.change(by, async (change) => {
-    for (const name of ['a', 'b']) await change.saveDomain(domainContent(name, { roles: { r: members } }));
+    for (const name of ['a', 'b']) await saveDomain(change, domainContent(name, { roles: { r: members } }));
   });
   await store.close();
   return { folder, file };
@@ -111,7 +112,7 @@ test('a restore that is killed leaves the old store or the new one', async (t) =
   const backup = join(folder, 'backup');
   await backUpStore(file, backup, sealKey);
   const store = await openSqliteStore(file);
-  await store.change(by, (change) => change.saveDomain(domainContent('later')));
+  await store.change(by, (change) => saveDomain(change, domainContent('later')));
   await store.close();
   const kept = join(folder, 'kept');
   await backUpStore(file, kept, sealKey);
@@ -137,6 +138,7 @@ const writeOn = `
   import { setTimeout as pause } from 'node:timers/promises';
   import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
   import { domainContent } from '#support/domains';
+  import { saveDomain } from '#support/save-domain';
   const [, , file, everyMs] = process.argv;
   const store = await openSqliteStore(file);
   const took = [];
@@ -148,7 +150,7 @@ const writeOn = `
     n += 1;
     const start = performance.now();
     await store.change({ actor: 'writer' }, async (change) => {
-      for (const name of ['one', 'two']) await change.saveDomain(domainContent(name, { roles: { r: ['media.n' + n] } }));
+      for (const name of ['one', 'two']) await saveDomain(change, domainContent(name, { roles: { r: ['media.n' + n] } }));
     });
     took.push(performance.now() - start);
     await pause(Math.max(0, begun + n * Number(everyMs) - performance.now()));

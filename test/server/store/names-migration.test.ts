@@ -4,6 +4,7 @@ import { checkStore } from '@signet/server/store/sqlite/check';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { takeBack } from '#support/store-before';
 import { temporaryFolder } from '#support/temp';
 
@@ -13,14 +14,14 @@ test('a store of before keeps the form in DNS with the older of two domains, say
   const save = async (...names: readonly string[]) => {
     const store = await openSqliteStore(file);
     await store.change(by, async (transaction) => {
-      for (const name of names) await transaction.saveDomain(domainContent({ name, services: { api: {} } }));
+      for (const name of names) await saveDomain(transaction, domainContent({ name, services: { api: {} } }));
     });
     await store.close();
   };
   await save('zoo.a', 'gone', 'other');
   const first = await openSqliteStore(file);
   await first.change(by, async (transaction) => {
-    await transaction.saveDomain(domainContent({ name: 'other' }));
+    await saveDomain(transaction, domainContent({ name: 'other' }));
     await transaction.deleteDomain(parseDomainName('gone'));
   });
   await first.close();
@@ -47,7 +48,7 @@ test('a store of before keeps the form in DNS with the older of two domains, say
 
   await store.change(by, async (transaction) => {
     await transaction.deleteDomain(parseDomainName('zoo.a'));
-    await transaction.saveDomain(domainContent({ name: 'zoo-a', services: { web: {} } }));
+    await saveDomain(transaction, domainContent({ name: 'zoo-a', services: { web: {} } }));
   });
   t.is(await formOf('zoo-a'), 'zoo-a', 'free, it goes to the other one with its next change');
   t.deepEqual((await checkStore(file)).notes, []);

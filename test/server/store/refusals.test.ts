@@ -8,6 +8,7 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
 import { runProgram } from '#support/run-program';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 /* What each command says of a store that it cannot use: one line, and an exit status that is not a success. */
@@ -51,7 +52,7 @@ async function openWorld(t: ExecutionContext): Promise<World> {
   const store = await openSqliteStore(file);
   const members = Array.from({ length: 2000 }, (_, index) => `media.s${index}`);
   await store.change({ actor: 'test' }, (change) =>
-    change.saveDomain(domainContent('catalog', { roles: { r: members } })),
+    saveDomain(change, domainContent('catalog', { roles: { r: members } })),
   );
   await store.close();
   const run = async (commands: readonly string[], asNobody = false) => {

@@ -13,6 +13,7 @@ import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
 import { revoke } from '#support/revoke';
+import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
@@ -27,7 +28,7 @@ const save = (
   name: string,
   roles: Readonly<Record<string, readonly string[]>> = {},
   rules: readonly string[] = [],
-) => store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { roles, rules })));
+) => store.change({ actor: 'local:jane' }, (change) => saveDomain(change, domainContent(name, { roles, rules })));
 
 const instance = (id: string) => ({
   provider: parsePrincipalName('sys.auth.server'),
@@ -209,7 +210,7 @@ test('names that the backup does not know end with what was given to them, and t
   const store = await openSqliteStore(file, { clock });
   t.teardown(() => store.close());
   const put = (services: readonly string[], name = 'media') =>
-    store.change({ actor: 'local:jane' }, (change) => change.saveDomain(domainContent(name, { services })));
+    store.change({ actor: 'local:jane' }, (change) => saveDomain(change, domainContent(name, { services })));
   const hold = async (serial: string, name: string) => {
     const holder = parsePrincipalName(name);
     const row = { serial, issuer: 'ca', kind: 'service', subject: name, holder } as const;

@@ -27,6 +27,7 @@ import test from 'ava';
 import Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'test' };
@@ -34,14 +35,14 @@ const by = { actor: 'test' };
 async function filledStore(file: string): Promise<void> {
   const store = await openSqliteStore(file);
   const members = Array.from({ length: 2000 }, (_, index) => `media.s${index}`);
-  await store.change(by, (change) => change.saveDomain(domainContent('catalog', { roles: { reader: members } })));
+  await store.change(by, (change) => saveDomain(change, domainContent('catalog', { roles: { reader: members } })));
   await store.close();
 }
 
 test('the files can be read by their owner only', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
   const store = await openSqliteStore(file);
-  await store.change(by, (change) => change.saveDomain(domainContent('catalog')));
+  await store.change(by, (change) => saveDomain(change, domainContent('catalog')));
   for (const suffix of ['', '-wal', '-shm']) t.is(statSync(`${file}${suffix}`).mode & 0o777, 0o600, suffix);
   await store.close();
 });
@@ -220,7 +221,7 @@ test('opened for reading: it must exist, and nothing can be changed', async (t) 
   const store = await openSqliteStore(file, { readonly: true });
   t.is((await store.state()).counter, 1);
   await t.throwsAsync(
-    store.change(by, (change) => change.saveDomain(domainContent('x'))),
+    store.change(by, (change) => saveDomain(change, domainContent('x'))),
     { instanceOf: StoreUnavailableError },
   );
   await store.close();
@@ -230,7 +231,7 @@ test('many open a new store at the same time', async (t) => {
   const file = join(temporaryFolder(t), 'signet.db');
   const stores = await Promise.all(Array.from({ length: 5 }, () => openSqliteStore(file)));
   for (const store of stores) {
-    await store.change(by, (change) => change.saveDomain(domainContent(`d${stores.indexOf(store)}`)));
+    await store.change(by, (change) => saveDomain(change, domainContent(`d${stores.indexOf(store)}`)));
   }
   for (const store of stores) {
     t.is((await store.domainNames()).length, 5);
@@ -247,7 +248,7 @@ test('a log of another store is refused before it is written into the file', asy
     const filled = await openSqliteStore(other);
     for (let n = 0; n < count; n += 1) {
       const roles = { [`r${count}`]: members };
-      await filled.change(by, (change) => change.saveDomain(domainContent(`d${n}`, { roles })));
+      await filled.change(by, (change) => saveDomain(change, domainContent(`d${n}`, { roles })));
     }
     return filled;
   };
@@ -279,11 +280,11 @@ test('the log gives its space back after a long read', async (t) => {
   reader.exec('begin; select * from meta');
   for (let n = 0; n < 12; n += 1) {
     const description = String(n).repeat(1_000_000);
-    await store.change(by, (change) => change.saveDomain({ ...domainContent('big'), description }));
+    await store.change(by, (change) => saveDomain(change, { ...domainContent('big'), description }));
   }
   t.true(statSync(`${file}-wal`).size > 20_000_000);
   reader.close();
-  for (const name of ['a', 'b', 'c']) await store.change(by, (change) => change.saveDomain(domainContent(name)));
+  for (const name of ['a', 'b', 'c']) await store.change(by, (change) => saveDomain(change, domainContent(name)));
   t.true(statSync(`${file}-wal`).size <= 16_000_000);
   await store.close();
 });
@@ -339,7 +340,7 @@ test('locked by another writer: reads go on, changes wait without holding anybod
   const delay = monitorEventLoopDelay({ resolution: 10 });
   delay.enable();
   const begun = performance.now();
-  const change = () => store.change(by, (transaction) => transaction.saveDomain(domainContent('x')));
+  const change = () => store.change(by, (transaction) => saveDomain(transaction, domainContent('x')));
   const refused = (promise: Promise<unknown>) =>
     t.throwsAsync(promise, { instanceOf: StoreUnavailableError, message: 'the store is locked by another writer' });
   const first = refused(change()).then(() => performance.now() - begun);
@@ -365,7 +366,7 @@ test('locked by another writer: reads go on, changes wait without holding anybod
   other.exec('rollback');
   t.is((await change()).kind, 'created');
   other.exec('begin immediate');
-  const waits = store.change(by, (transaction) => transaction.saveDomain(domainContent('y')));
+  const waits = store.change(by, (transaction) => saveDomain(transaction, domainContent('y')));
   await pause(50);
   other.exec('rollback');
   t.is((await waits).kind, 'created');
@@ -381,14 +382,14 @@ test('the file is removed and comes back; then another one takes its place', asy
   renameSync(file, `${file}.away`);
   await t.throwsAsync(store.state(), { instanceOf: StoreUnavailableError, message: 'the file of the store is gone' });
   await t.throwsAsync(
-    store.change(by, (change) => change.saveDomain(domainContent('x'))),
+    store.change(by, (change) => saveDomain(change, domainContent('x'))),
     { instanceOf: StoreUnavailableError },
   );
   renameSync(`${file}.away`, file);
   t.is((await store.state()).counter, 1);
   const next = join(folder, 'next.db');
   const other = await openSqliteStore(next);
-  for (const name of ['a', 'b', 'c']) await other.change(by, (change) => change.saveDomain(domainContent(name)));
+  for (const name of ['a', 'b', 'c']) await other.change(by, (change) => saveDomain(change, domainContent(name)));
   await other.close();
   renameSync(next, file);
   // Another history: only with its own witness, as after a restore.
@@ -399,7 +400,7 @@ test('the file is removed and comes back; then another one takes its place', asy
   await t.throwsAsync(store.domainNames(), refused);
   renameSync(`${next}.witness`, `${file}.witness`);
   t.deepEqual((await store.domainNames()).map(String), ['a', 'b', 'c']);
-  await store.change(by, (change) => change.saveDomain(domainContent('d')));
+  await store.change(by, (change) => saveDomain(change, domainContent('d')));
   t.is((await store.state()).counter, 4);
   await store.close();
 });
@@ -412,7 +413,7 @@ test('a change that cannot be audited is refused, also when SQLite has rolled it
   const database = new Database(file);
   database.exec(`create trigger full before insert on audit begin select raise(rollback, 'no audit'); end`);
   database.close();
-  const attempt = store.change(by, (change) => change.saveDomain(domainContent('x')));
+  const attempt = store.change(by, (change) => saveDomain(change, domainContent('x')));
   const error = await t.throwsAsync(attempt);
   t.is(error.message, 'the store cannot be read or written');
   t.like(await store.state(), { epoch: 1, counter: 1 });

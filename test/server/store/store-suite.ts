@@ -13,6 +13,7 @@ import type { Store, StoreChanges, StoreState } from '@signet/server/model/store
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 
 /** A store that is new and empty, and a clock that it uses. Closed by the suite. */
@@ -115,7 +116,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
         await store.close();
       }
     });
-  const save = (store: Store, content: DomainContent) => store.change(by, (change) => change.saveDomain(content));
+  const save = (store: Store, content: DomainContent) => store.change(by, (change) => saveDomain(change, content));
 
   check('a new store is empty', async (t, store) => {
     t.like(await store.state(), { epoch: 1, counter: 0 });
@@ -337,7 +338,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
   check('more domains than one query asks for', async (t, store) => {
     const names = Array.from({ length: 450 }, (_, index) => `d${String(index).padStart(3, '0')}`);
     await store.change(by, async (change) => {
-      for (const name of names) await change.saveDomain(domainContent(name, { roles: { r: [`${name}.s`] } }));
+      for (const name of names) await saveDomain(change, domainContent(name, { roles: { r: [`${name}.s`] } }));
     });
     const { domains, state } = await contentsOf(store);
     t.like(state, { epoch: 1, counter: 1 });
@@ -374,8 +375,8 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     const before = await contentsOf(store);
     const fault = new Error('stop');
     const attempt = store.change(by, async (change) => {
-      await change.saveDomain(domainContent('catalog'));
-      await change.saveDomain(domainContent('other'));
+      await saveDomain(change, domainContent('catalog'));
+      await saveDomain(change, domainContent('other'));
       await change.addSigningKey(signingKey('k'));
       throw fault;
     });
@@ -387,7 +388,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
   check('nobody sees a change before it ends', async (t, store) => {
     await save(store, full);
     await store.change(by, async (change) => {
-      await change.saveDomain(domainContent('catalog'));
+      await saveDomain(change, domainContent('catalog'));
       t.is((await change.domain(catalog))?.roles.length, 0);
       t.is((await store.domain(catalog))?.roles.length, 2);
       t.like(await store.state(), { epoch: 1, counter: 1 });
@@ -475,7 +476,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
         ],
       };
       const context = { actor: text, reason: text, requestId: text, certificateSerial: text };
-      await store.change(context, (change) => change.saveDomain(content));
+      await store.change(context, (change) => saveDomain(change, content));
       const domain = await store.domain(catalog);
       const { policies: _, ...others } = content;
       t.like(domain, others);
@@ -483,7 +484,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       t.is(domain?.policies[0]?.version, text);
       t.like((await store.audit({ limit: 1 }))[0], context);
       t.deepEqual(await store.audit({ subject: text, limit: 10 }), []);
-      t.deepEqual(await store.change(by, (change) => change.saveDomain(content)), { kind: 'unchanged', version: 1 });
+      t.deepEqual(await store.change(by, (change) => saveDomain(change, content)), { kind: 'unchanged', version: 1 });
       await store.change(by, (change) => change.deleteDomain(catalog));
       t.false(await store.change(by, (change) => change.markKeyCompromised(text, 1)));
     });

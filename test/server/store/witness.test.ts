@@ -31,10 +31,11 @@ import { createWitness, readWitness, WitnessWriter } from '@signet/server/store/
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
+import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'test' };
-const save = (store: Store, name: string) => store.change(by, (change) => change.saveDomain(domainContent(name)));
+const save = (store: Store, name: string) => store.change(by, (change) => saveDomain(change, domainContent(name)));
 const sealKey = Buffer.alloc(32, 7);
 const restoring = { clock: systemClock, context: by, proof: { sealKey } };
 
@@ -196,7 +197,7 @@ test('the log is removed while the store is open: nothing is acknowledged on it,
   for (const each of [store, other]) await save(each, each === store ? 'a' : 'b');
   let asked = 0;
   const change = store.change(by, async (transaction) => {
-    await transaction.saveDomain(domainContent('c'));
+    await saveDomain(transaction, domainContent('c'));
     asked += 1;
     if (asked === 1) for (const suffix of ['-wal', '-shm']) rmSync(`${file}${suffix}`);
   });
@@ -219,7 +220,7 @@ test('the log is removed while a change waits for the lock: the change does not 
   let runs = 0;
   let waiting: Promise<unknown> | undefined;
   const holding = other.change(by, async (transaction) => {
-    await transaction.saveDomain(domainContent('c'));
+    await saveDomain(transaction, domainContent('c'));
     waiting = store.change(by, async () => {
       runs += 1;
     });

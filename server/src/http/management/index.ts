@@ -1,6 +1,6 @@
 import type Router from '@koa/router';
 import type { JsonLimits } from '@signet/policy-engine/json';
-import type { Quotas } from '../../management/quotas.ts';
+import type { Quotas } from '../../model/records.ts';
 import { readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
 import { type AccessDeps, accessRoute } from '../routes/access-route.ts';

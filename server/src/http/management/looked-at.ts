@@ -1,17 +1,10 @@
 import { costs } from '../../budgets/costs.ts';
-import type { AuditRecord, DomainRecord } from '../../model/records.ts';
+import type { AuditRecord } from '../../model/records.ts';
 import type { RouteContext } from '../context.ts';
 
 /** Has the caller pay for what a request looks at, however little of it is answered. */
 export function lookedAt(ctx: RouteContext, what: 'row' | 'viewDecision', count = 1): void {
   ctx.state.work += count * costs[what];
-}
-
-/** The rows of a domain that are read with it. */
-export function rowsOf({ roles, groups, policies, services }: DomainRecord): number {
-  const lists = [...roles, ...groups].reduce((sum, { members }) => sum + 1 + members.length, 0);
-  const assertionCount = policies.reduce((sum, { assertions }) => sum + 1 + assertions.length, 0);
-  return lists + assertionCount + services.length;
 }
 
 /** The same records, and the caller pays for what of each is shown. */

@@ -1,17 +1,13 @@
-import { NotFoundError } from '../../errors.ts';
 import {
   deleteList,
   deleteMember,
-  listView,
   type MemberList,
   parseMemberList,
   putList,
   putMember,
   requireList,
-  scopeOfList,
 } from '../../management/edits/edit-member-lists.ts';
 import { memberShape } from '../../management/export-domain.ts';
-import { attributes } from '../../management/member-scope.ts';
 import { readPage } from '../../management/paging.ts';
 import type { MemberRecord } from '../../model/records.ts';
 import { bodyJson } from '../body.ts';
@@ -27,7 +23,7 @@ import {
   domainOf,
   pageRequestOf,
   queryOf,
-  viewedDomain,
+  viewed,
 } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
@@ -48,21 +44,15 @@ export function mountMemberListRoutes(
     manages('manage_members', objectOf[kind]),
   ];
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const domain = await viewedDomain(deps, ctx, 'domain', { ...attributes, lists: 'all' });
-    const names = (kind === 'role' ? domain.roles : domain.groups).map(({ name }) => name);
+    const names = await viewed(deps, ctx, (reader, { name }) => reader.listNames(name, kind));
     await answerPage(deps, ctx, names, (name) => name);
   });
-  routes.get(one, view, async (ctx) => {
-    const path = pathOf(ctx);
-    const view = listView(await viewedDomain(deps, ctx, `${kind}.${path.name}`, scopeOfList(path)), path);
-    if (view === undefined) throw new NotFoundError(`there is no such ${kind}`);
-    await answerView(ctx, view);
-  });
+  routes.get(one, view, (ctx) => answerObject(deps, ctx, deleteList(pathOf(ctx))));
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putList(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteList(pathOf(ctx))));
   routes.get(`${one}/members`, view, async (ctx) => {
     const path = pathOf(ctx);
-    requireList(await viewedDomain(deps, ctx, `${kind}.${path.name}`, { ...attributes, lists: [path] }), path);
+    await viewed(deps, ctx, (reader) => requireList(reader, path), `${kind}.${path.name}`);
     const read = async (after: string, limit: number) => {
       const members = await deps.store.view((reader) => reader.memberPage(path, after, limit));
       lookedAt(ctx, 'row', members.length);

@@ -1,26 +1,20 @@
 import { parsePolicyName } from '@signet/policy-engine/names';
-import { NotFoundError } from '../../errors.ts';
 import {
   addAssertion,
   deleteAssertion,
   deletePolicy,
   deleteVersion,
   type PolicyPath,
-  policyView,
   putActive,
   putPolicy,
   putVersion,
 } from '../../management/edits/edit-policies.ts';
-import { attributes } from '../../management/member-scope.ts';
-import type { DomainScope } from '../../model/store.ts';
 import { bodyJson } from '../body.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, views } from './path-rights.ts';
-import { answerChange, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import { answerChange, answerObject, answerPage, domainOf, viewed } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
-
-const policies: DomainScope = { ...attributes, policies: true };
 
 /** Policies, their versions, and the rules in these. */
 export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRouteDeps): void {
@@ -29,15 +23,10 @@ export function mountPolicyRoutes(routes: ManagementRoutes, deps: ManagementRout
   const version = `${one}/versions/:version`;
   const manage = manages('manage_policies', objectOf.policy);
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const names = new Set((await viewedDomain(deps, ctx, 'domain', policies)).policies.map(({ name }) => name));
-    await answerPage(deps, ctx, [...names], (name) => name);
+    const policies = await viewed(deps, ctx, (reader, { name }) => reader.policies(name));
+    await answerPage(deps, ctx, [...new Set(policies.map(({ name }) => name))], (name) => name);
   });
-  routes.get(one, views(objectOf.policy), async (ctx) => {
-    const path = pathOf(ctx);
-    const view = policyView(await viewedDomain(deps, ctx, `policy.${path.name}`, policies), path);
-    if (view === undefined) throw new NotFoundError('there is no such policy');
-    await answerView(ctx, view);
-  });
+  routes.get(one, views(objectOf.policy), (ctx) => answerObject(deps, ctx, deletePolicy(pathOf(ctx))));
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putPolicy(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deletePolicy(pathOf(ctx))));
   routes.put(`${one}/active`, manage, (ctx) => answerChange(deps, ctx, putActive(pathOf(ctx), bodyJson(ctx))));

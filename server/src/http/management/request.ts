@@ -9,15 +9,15 @@ import {
   type DomainEdit,
   entityTagInSteps,
 } from '../../management/change-domain.ts';
-import { attributes } from '../../management/member-scope.ts';
 import { type PageRequest, pageOf } from '../../management/paging.ts';
 import { parseReason } from '../../management/require-reason.ts';
 import { mayView } from '../../management/rights.ts';
-import type { DomainRecord } from '../../model/records.ts';
+import type { DomainAttributes } from '../../model/records.ts';
+import type { StoreReader } from '../../model/store.ts';
 import { jsonInSteps } from '../../steps/json-steps.ts';
 import { answerJson, type RouteContext, requireIdentity } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
-import { lookedAt, rowsOf } from './looked-at.ts';
+import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 
 const maxWarnings = 10;
@@ -58,7 +58,7 @@ export function changeRequestOf(ctx: RouteContext): ChangeRequest {
     },
     ...(ifMatch !== undefined && { ifMatch }),
     signal: signalOf(ctx),
-    onRead: (domain) => lookedAt(ctx, 'row', rowsOf(domain)),
+    onRead: (rows) => lookedAt(ctx, 'row', rows),
     mustBeNew: ifNoneMatch === '*',
     dryRun: flag(query, 'dryRun'),
     allowWildcard: flag(query, 'allowWildcard'),
@@ -128,33 +128,45 @@ export async function answerView(ctx: RouteContext, view: unknown): Promise<void
 }
 
 /**
- * As much of the stored domain as the scope says, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`,
+ * What `read` reads of the domain of the path, for somebody who may look at it: at all of it, or at `object`. Throws `UnknownDomainError`,
  * `ForbiddenError`.
  */
-export async function viewedDomain(
+export async function viewed<Result>(
+  deps: ManagementRouteDeps,
+  ctx: RouteContext,
+  read: (reader: StoreReader, domain: DomainAttributes) => Promise<Result>,
+  object = 'domain',
+): Promise<Result> {
+  const caller = requireIdentity(ctx).name;
+  const name = domainOf(ctx);
+  return await deps.store.view(async (reader) => {
+    const stored = await reader.attributes(name);
+    if (stored === undefined) throw new UnknownDomainError(name);
+    requireView(deps, caller, name, object);
+    const result = await read(reader, stored);
+    lookedAt(ctx, 'row', reader.rowsRead());
+    return result;
+  });
+}
+
+/** The domain of the path without what it consists of. */
+export function viewedDomain(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
   object = 'domain',
-  scope = attributes,
-): Promise<DomainRecord> {
-  const caller = requireIdentity(ctx).name;
-  const name = domainOf(ctx);
-  const excerpt = await deps.store.view((reader) => reader.excerpt(name, scope));
-  if (excerpt === undefined) throw new UnknownDomainError(name);
-  lookedAt(ctx, 'row', rowsOf(excerpt.content));
-  requireView(deps, caller, name, object);
-  return excerpt.content;
+): Promise<DomainAttributes> {
+  return viewed(deps, ctx, async (_, stored) => stored, object);
 }
 
 /** Answers what an edit is about, as it is. Throws `NotFoundError` where there is none. */
 export async function answerObject(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
-  { object, scope, view }: Pick<DomainEdit, 'object' | 'scope' | 'view'>,
+  { object, read }: Pick<DomainEdit, 'object' | 'read'>,
 ): Promise<void> {
-  const found = view(await viewedDomain(deps, ctx, object, scope));
-  if (found === undefined) throw new NotFoundError('there is no such object');
-  await answerView(ctx, found);
+  const { view } = await viewed(deps, ctx, read, object);
+  if (view === undefined) throw new NotFoundError('there is no such object');
+  await answerView(ctx, view);
 }
 
 function requireView(deps: ManagementRouteDeps, caller: PrincipalName, domain: DomainName, object: string): void {

@@ -1,19 +1,16 @@
 import { parseKeyId, parseServiceName } from '@signet/policy-engine/names';
-import { NotFoundError } from '../../errors.ts';
 import {
   deleteKey,
   deleteService,
   putKey,
   putService,
   type ServicePath,
-  services,
-  serviceView,
 } from '../../management/edits/edit-services.ts';
 import { bodyJson } from '../body.ts';
 import type { RouteContext } from '../context.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { manages, objectOf, views } from './path-rights.ts';
-import { answerChange, answerObject, answerPage, answerView, domainOf, viewedDomain } from './request.ts';
+import { answerChange, answerObject, answerPage, domainOf, viewed } from './request.ts';
 import type { ManagementRoutes } from './routes.ts';
 
 /** Services and their public keys. */
@@ -26,15 +23,11 @@ export function mountServiceRoutes(routes: ManagementRoutes, deps: ManagementRou
   const manage = manages('manage_services', objectOf.service);
   const keys = manages('manage_keys', objectOf.service);
   routes.get(all, views(objectOf.domain), async (ctx) => {
-    const names = (await viewedDomain(deps, ctx, 'domain', services)).services.map(({ name }) => name);
+    const services = await viewed(deps, ctx, (reader, { name }) => reader.services(name));
+    const names = services.map(({ name }) => name);
     await answerPage(deps, ctx, names, (name) => name);
   });
-  routes.get(one, view, async (ctx) => {
-    const path = pathOf(ctx);
-    const view = serviceView(await viewedDomain(deps, ctx, `service.${path.name}`, services), path);
-    if (view === undefined) throw new NotFoundError('there is no such service');
-    await answerView(ctx, view);
-  });
+  routes.get(one, view, (ctx) => answerObject(deps, ctx, deleteService(pathOf(ctx))));
   routes.put(one, manage, (ctx) => answerChange(deps, ctx, putService(pathOf(ctx), bodyJson(ctx))));
   routes.delete(one, manage, (ctx) => answerChange(deps, ctx, deleteService(pathOf(ctx))));
   routes.get(key, view, (ctx) => answerObject(deps, ctx, deleteKey(pathOf(ctx), keyOf(ctx))));

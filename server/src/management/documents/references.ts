@@ -1,9 +1,11 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
+import type { DomainChange } from '../../model/domain-change.ts';
 import type { DomainContent } from '../../model/records.ts';
+import { diffDomains } from '../../store/diff-domains.ts';
+import type { DocumentChange } from '../document-refusals.ts';
 import { missingService, serviceOf } from '../member-warnings.ts';
 import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
-import type { DomainDocument } from './parse-document.ts';
 import { byPlace, placeOf } from './places.ts';
 
 /** What the documents name in another place and what is not there. */
@@ -14,8 +16,6 @@ interface ReferenceReport {
 
 /** Where the documents may refer to. */
 interface ReferenceWorld {
-  /** What the documents replace. */
-  readonly before: ReadonlyMap<DomainName, DomainContent>;
   /** What there is with the documents. */
   readonly after: ReadonlyMap<DomainName, DomainContent>;
   /** The services of every domain that has one as a member of the documents' roles. */
@@ -53,14 +53,15 @@ function groupDomain(member: string): DomainName | undefined {
  * Looks up every group, trusted domain and service that the documents name. A missing group or trusted domain is a problem where the
  * reference is new, else a warning; a service that its existing domain does not have is one too: it may come later.
  */
-export function checkReferences(documents: readonly DomainDocument[], world: ReferenceWorld): ReferenceReport {
+export function checkReferences(changes: readonly DocumentChange[], world: ReferenceWorld): ReferenceReport {
   const services = new Map(world.services);
-  for (const { content } of documents) services.set(content.name, new Set(content.services.map(({ name }) => name)));
+  for (const { after } of changes) services.set(after.name, new Set(after.services.map(({ name }) => name)));
   const problems: DocumentProblem[] = [];
   const warnings: DocumentProblem[] = [];
-  for (const { source, content } of documents) {
+  for (const { document, after: content, change } of changes) {
+    const { source } = document;
     const at = ({ path, message }: Finding) => source.problem(placeOf(source.value, path), message);
-    const { fresh, old } = brokenReferences(content, world);
+    const { fresh, old } = brokenReferences(content, change, world);
     problems.push(...fresh.map(at).sort(byPlace));
     warnings.push(...[...old, ...missingServices(content, services)].map(at).sort(byPlace));
   }
@@ -72,15 +73,23 @@ interface Finding {
   readonly message: string;
 }
 
-function brokenReferences(content: DomainContent, { before, after }: ReferenceWorld) {
+function brokenReferences(content: DomainContent, change: DomainChange, { after }: ReferenceWorld) {
   const keyOf = ({ path }: { readonly path: readonly string[] }) => JSON.stringify(path);
-  const isFresh = new Set(newReferences(before.get(content.name), content).map(keyOf));
-  const groups = new Map<DomainName, GroupNames | undefined>();
+  const isFresh = new Set(newReferences(change).map(keyOf));
+  const groups = new Map<DomainName, GroupNames>();
   const groupsOf = (domain: DomainName) => {
-    if (!groups.has(domain)) groups.set(domain, groupNames(after.get(domain)));
+    const owner = after.get(domain);
+    if (owner !== undefined && !groups.has(domain))
+      groups.set(
+        domain,
+        groupNames(
+          domain,
+          owner.groups.map(({ name }) => name),
+        ),
+      );
     return groups.get(domain);
   };
-  const broken = newReferences(undefined, content).flatMap((reference): Finding[] => {
+  const broken = newReferences(diffDomains(undefined, content)).flatMap((reference): Finding[] => {
     const fault = faultOf(reference, groupsOf(reference.domain));
     return fault === undefined ? [] : [{ path: fault.path, message: fault.error.message }];
   });

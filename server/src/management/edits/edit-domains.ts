@@ -1,21 +1,19 @@
 import { type DomainName, parseDomainName, parseRoleName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { ConflictError, NotFoundError } from '../../errors.ts';
+import { unchanged } from '../../model/domain-change.ts';
 import { emptyDomain } from '../../model/empty-domain.ts';
 import { viewOf, withFields } from '../../model/fields.ts';
 import { awsAccountSchema, recordFields } from '../../model/record-fields.ts';
-import type { DomainContent } from '../../model/records.ts';
+import type { DomainContent, DomainFields, Quotas } from '../../model/records.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { domainFieldsSchema, limitsSchema, quotasSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readMembers } from '../documents/members.ts';
 import { readQuotas } from '../documents/parse-document.ts';
 import { list, strict } from '../documents/strict.ts';
-import { attributes } from '../member-scope.ts';
-import { type Quotas, quotasInForce } from '../quotas.ts';
+import { quotasInForce } from '../quotas.ts';
 import { systemDomain } from '../rights.ts';
-
-type DomainFields = Omit<DomainContent, 'roles' | 'groups' | 'policies' | 'services'>;
 
 /** What a domain says of itself, as the API shows it. */
 export function domainView(domain: DomainFields): Record<string, unknown> {
@@ -48,8 +46,23 @@ export function readNewDomain(body: unknown): DomainContent {
   });
 }
 
-function editOf(domain: DomainName, edit: Pick<DomainEdit, 'view' | 'apply' | 'systemOnly'>): DomainEdit {
-  return { domain, right: 'manage_domain', object: 'domain', scope: attributes, ...edit };
+interface FieldsEdit {
+  readonly systemOnly?: boolean;
+  view(domain: DomainFields): unknown;
+  apply(domain: DomainFields): DomainFields;
+}
+
+function editOf(domain: DomainName, { view, apply, ...rest }: FieldsEdit): DomainEdit {
+  return {
+    domain,
+    right: 'manage_domain',
+    object: 'domain',
+    ...rest,
+    read: async (_, stored) => ({
+      view: view(stored),
+      change: () => ({ ...unchanged(stored), after: apply(stored) }),
+    }),
+  };
 }
 
 /** `PUT` of what a domain says of itself. */
@@ -57,10 +70,7 @@ export function putDomain(domain: DomainName, body: unknown): DomainEdit {
   const said = parseBody(domainFieldsSchema, body).read((reader, shape) => {
     return reader.fields([], recordFields.domain, shape);
   });
-  return editOf(domain, {
-    view: domainView,
-    apply: (content) => withFields<typeof recordFields.domain, DomainContent>(recordFields.domain, content, said),
-  });
+  return editOf(domain, { view: domainView, apply: (stored) => withFields(recordFields.domain, stored, said) });
 }
 
 /** Whether a domain may be deleted: it is disabled already, and not the one that everything hangs on. Throws `ConflictError`. */
@@ -94,7 +104,7 @@ export function putQuotas(domain: DomainName, body: unknown, quotas: Quotas): Do
 export const accountSchema = strict({ account: awsAccountSchema });
 
 /** Undefined when the domain has none. */
-export function accountView({ accounts: { aws } }: DomainContent): { readonly account: string } | undefined {
+export function accountView({ accounts: { aws } }: DomainFields): { readonly account: string } | undefined {
   return aws === undefined ? undefined : { account: aws };
 }
 

@@ -1,18 +1,16 @@
-import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
+import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { NotFoundError } from '../../errors.ts';
-import type { DomainContent, ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
-import type { DomainScope } from '../../model/store.ts';
+import { type ListDiff, noDiff, unchanged } from '../../model/domain-change.ts';
+import type { ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
+import { diffLists } from '../../store/diff-domains.ts';
 import type { DomainEdit } from '../change-domain.ts';
 import { serviceSchema } from '../documents/document-schema.ts';
 import { parseBody } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { strict } from '../documents/strict.ts';
 import { serviceShape } from '../export-domain.ts';
-import { attributes } from '../member-scope.ts';
 import { parsePublicKey } from '../public-key.ts';
-
-export const services: DomainScope = { ...attributes, services: true };
 
 /** A service of a domain, by its name. */
 export interface ServicePath {
@@ -20,25 +18,17 @@ export interface ServicePath {
   readonly name: ServiceName;
 }
 
-function find(content: DomainContent, { name }: ServicePath): ServiceRecord | undefined {
-  return content.services.find((service) => service.name === name);
+/** A stored service, or none. */
+type Stored = ServiceRecord | undefined;
+
+function existing(service: Stored, path: ServicePath): ServiceRecord {
+  if (service === undefined) throw new NotFoundError(`service \`${path.domain}.${path.name}\` does not exist`);
+  return service;
 }
 
-function existing(content: DomainContent, path: ServicePath): ServiceRecord {
-  const found = find(content, path);
-  if (found === undefined) throw new NotFoundError(`service \`${path.domain}.${path.name}\` does not exist`);
-  return found;
-}
-
-/** The service as the API shows it; undefined when there is none. */
-export function serviceView(content: DomainContent, path: ServicePath): Record<string, unknown> | undefined {
-  const found = find(content, path);
-  return found === undefined ? undefined : { name: path.name, ...serviceShape(found) };
-}
-
-function withService(content: DomainContent, service: ServiceRecord): DomainContent {
-  const all = [...content.services.filter(({ name }) => name !== service.name), service];
-  return { ...content, services: all.sort((a, b) => (a.name < b.name ? -1 : 1)) };
+/** The service as the API shows it. */
+function viewOf(service: Stored): Record<string, unknown> | undefined {
+  return service && { name: service.name, ...serviceShape(service) };
 }
 
 /** Body of `PUT` of a service. */
@@ -49,23 +39,36 @@ export function putService(path: ServicePath, body: unknown): DomainEdit {
   const service = parseBody(serviceFieldsSchema, body).read((reader, shape) => {
     return readService(reader, path.domain, { name: path.name, value: shape, path: [] }, parsePublicKey);
   });
-  return serviceEdit(path, services, (content) =>
-    withService(content, { ...service, publicKeys: find(content, path)?.publicKeys ?? [] }),
-  );
+  return serviceEdit(path, (stored) => put(stored, { ...service, publicKeys: stored?.publicKeys ?? [] }));
 }
 
 export function deleteService(path: ServicePath): DomainEdit {
-  // Where it is a member of its own domain.
-  const scope = { ...services, names: [servicePrincipal(path.domain, path.name)] };
-  return serviceEdit(path, scope, (content) => {
-    existing(content, path);
-    return { ...content, services: content.services.filter(({ name }) => name !== path.name) };
-  });
+  return serviceEdit(path, (stored) => ({ ...noDiff, removed: [existing(stored, path)] }));
 }
 
-function serviceEdit(path: ServicePath, scope: DomainEdit['scope'], apply: DomainEdit['apply']): DomainEdit {
-  const view = (content: DomainContent) => serviceView(content, path);
-  return { domain: path.domain, right: 'manage_services', object: `service.${path.name}`, scope, view, apply };
+function put(stored: Stored, service: ServiceRecord): ListDiff<ServiceRecord> {
+  return diffLists(stored === undefined ? [] : [stored], [service], ({ name }) => name);
+}
+
+function serviceEdit(path: ServicePath, diff: (stored: Stored) => ListDiff<ServiceRecord>): DomainEdit {
+  return editOf(path, 'manage_services', diff, viewOf);
+}
+
+function editOf(
+  path: ServicePath,
+  right: DomainEdit['right'],
+  diff: (stored: Stored) => ListDiff<ServiceRecord>,
+  view: (stored: Stored) => unknown,
+): DomainEdit {
+  return {
+    domain: path.domain,
+    right,
+    object: `service.${path.name}`,
+    read: async (reader, attributes) => {
+      const [stored] = await reader.services(path.domain, path.name);
+      return { view: view(stored), change: () => ({ ...unchanged(attributes), services: diff(stored) }) };
+    },
+  };
 }
 
 /** Body of `PUT` of a public key. */
@@ -94,16 +97,10 @@ function keyEdit(
   id: KeyId,
   change: (keys: readonly ServiceKeyRecord[]) => readonly ServiceKeyRecord[],
 ): DomainEdit {
-  return {
-    domain: path.domain,
-    right: 'manage_keys',
-    object: `service.${path.name}`,
-    scope: services,
-    view: (content) => find(content, path)?.publicKeys.find((key) => key.id === id),
-    apply: (content) => {
-      const service = existing(content, path);
-      const publicKeys = [...change(service.publicKeys)].sort((a, b) => (a.id < b.id ? -1 : 1));
-      return withService(content, { ...service, publicKeys });
-    },
+  const diff = (stored: Stored) => {
+    const service = existing(stored, path);
+    const publicKeys = [...change(service.publicKeys)].sort((a, b) => (a.id < b.id ? -1 : 1));
+    return put(service, { ...service, publicKeys });
   };
+  return editOf(path, 'manage_keys', diff, (stored) => stored?.publicKeys.find((key) => key.id === id));
 }

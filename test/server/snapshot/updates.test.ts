@@ -12,6 +12,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { randomFrom } from '#support/random';
+import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
@@ -118,16 +119,16 @@ for (const seed of [1, 2, 3]) {
         await store.change({ actor: 'test' }, async (transaction) => {
           if (random(25) === 0) await transaction.deleteDomain(parseDomainName(name));
           else if (stored === undefined || random(3) === 0) {
-            await transaction.saveDomain(randomDomain(name, random, clock.now()));
-          } else await transaction.saveDomain(withOtherMembers(stored, random, clock.now()));
+            await saveDomain(transaction, randomDomain(name, random, clock.now()));
+          } else await saveDomain(transaction, withOtherMembers(stored, random, clock.now()));
         });
       }
       await live.refresh();
       const whole = compileSnapshot(undefined, await contentsOf(store)).snapshot;
       t.deepEqual(plain(live.current(), clock.now()), plain(whole, clock.now()));
     }
-    const patches = answered.flatMap((changes) => changes.patches ?? []).length;
-    t.true(patches > 15, `only ${patches} patches`);
+    const updates = answered.flatMap((changes) => changes.updates ?? []).length;
+    t.true(updates > 15, `only ${updates} updates`);
     t.is(live.status().error, undefined);
   });
 }
@@ -136,7 +137,7 @@ test('a change of a member leaves the domain, and the other members, the very sa
   const clock = new FakeClock();
   const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
   t.teardown(() => store.close());
-  const save = (content: DomainContent) => store.change({ actor: 'test' }, (change) => change.saveDomain(content));
+  const save = (content: DomainContent) => store.change({ actor: 'test' }, (change) => saveDomain(change, content));
   await save(domainContent('a', { roles: { p: ['a.x', 'a.y'], q: ['b.x'] }, groups: { g: ['b.y'] } }));
   const live = await openLiveSnapshot({ store, clock, refreshIntervalMs: 3_600_000 });
   t.teardown(() => live.close());
@@ -165,10 +166,10 @@ const recordOf = (name: string) => ({
   policyModified: 0,
 });
 
-test('a patch of a domain that is not known changes nothing, and is reported', (t) => {
+test('an update of a domain that is not known changes nothing, and is reported', (t) => {
   const { snapshot } = compileSnapshot(undefined, { ...none, state: first, domains: [recordOf('a')] });
-  const patches = [{ excerpt: recordOf('b'), names: ['a.x'], sameModel: false, sameRules: false }];
-  const { snapshot: next, problems } = compileSnapshot(snapshot, { ...none, state: second, since: first, patches });
+  const updates = [{ name: parseDomainName('b'), model: recordOf('b'), names: [], entries: [] }];
+  const { snapshot: next, problems } = compileSnapshot(snapshot, { ...none, state: second, since: first, updates });
   t.deepEqual([...next.domains.keys()].map(String), ['a']);
   t.is(next.domain(parseDomainName('a')), snapshot.domain(parseDomainName('a')));
   t.deepEqual(
@@ -176,8 +177,8 @@ test('a patch of a domain that is not known changes nothing, and is reported', (
     ['b'],
   );
   t.deepEqual([...next.outdatedDomains].map(String), ['b']);
-  // The domain is not what the patch starts from either, now that one was lost.
-  const again = { ...none, state: { ...second, counter: 3 }, since: second, patches };
+  // The domain is not what the update starts from either, now that one was lost.
+  const again = { ...none, state: { ...second, counter: 3 }, since: second, updates };
   t.is(compileSnapshot(next, again).problems.length, 1);
 });
 
@@ -197,7 +198,7 @@ test('while a large role is loaded, others get their turns', async (t) => {
   const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
   t.teardown(() => store.close());
   const members = Array.from({ length: 20_000 }, (_, index) => `a.s${String(index).padStart(5, '0')}`);
-  await store.change({ actor: 'test' }, (change) => change.saveDomain(domainContent('a', { roles: { p: members } })));
+  await store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent('a', { roles: { p: members } })));
   let turns = 0;
   const count = () => {
     turns += 1;

@@ -1,0 +1,48 @@
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { DomainChange } from '../model/domain-change.ts';
+import type { ChangeFacts, ChangeFault, ChangeRule } from './change-rule.ts';
+import { dnsForms, membershipsOfServices, reservedNames, serverService } from './name-safeguards.ts';
+import { plantedKeys } from './planted-keys.ts';
+import { quotasOfDomain } from './quotas.ts';
+import {
+  lastAdministrator,
+  ownGroups,
+  references,
+  rolesOfAssertions,
+  systemDomains,
+  userServices,
+  wildcardMembers,
+} from './safeguards.ts';
+
+/** What every change has to keep to, in the order in which a request is told. */
+const rules: readonly ChangeRule[] = [
+  quotasOfDomain,
+  wildcardMembers,
+  lastAdministrator,
+  systemDomains,
+  userServices,
+  rolesOfAssertions,
+  ownGroups,
+  dnsForms,
+  reservedNames,
+  serverService,
+  membershipsOfServices,
+  references,
+  plantedKeys,
+];
+
+/** Throws the error of the first rule that a change breaks. */
+export async function checkChange(change: DomainChange, facts: ChangeFacts): Promise<void> {
+  for (const rule of rules) {
+    const [fault] = await rule(change, facts);
+    if (fault !== undefined) throw fault.error;
+    await yieldToOthers();
+  }
+}
+
+/** Everything that is wrong with a change of a document, whose references are looked up with all others. */
+export async function findFaults(change: DomainChange, facts: ChangeFacts): Promise<readonly ChangeFault[]> {
+  const faults: ChangeFault[] = [];
+  for (const rule of rules) if (rule !== references) faults.push(...(await rule(change, facts)));
+  return faults;
+}

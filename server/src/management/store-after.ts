@@ -1,0 +1,123 @@
+import type { DomainName, PolicyName } from '@signet/policy-engine/names';
+import { type DomainChange, type ListDiff, listName, type MemberListChange, written } from '../model/domain-change.ts';
+import type { ListKey, ListKind, ListOf, MemberEntry, MemberRecord, PolicyRecord } from '../model/records.ts';
+import type { DelegatedKey, MemberSearch, Membership, StoreReader } from '../model/store.ts';
+import { policyKey } from '../store/diff-domains.ts';
+
+const membersAPage = 1000;
+
+/** The store as some changes leave it, as far as the rules of changes ask. Without changes: as it is. */
+export class StoreAfter {
+  readonly #reader: StoreReader;
+  readonly #changes: ReadonlyMap<DomainName, DomainChange>;
+
+  constructor(reader: StoreReader, changes: readonly DomainChange[]) {
+    this.#reader = reader;
+    this.#changes = new Map(changes.map((change) => [change.name, change]));
+  }
+
+  /** The changed domains that are new. */
+  created(): DomainName[] {
+    return [...this.#changes.values()].flatMap(({ before, name }) => (before === undefined ? [name] : []));
+  }
+
+  async exists(domain: DomainName): Promise<boolean> {
+    return this.#changes.has(domain) || (await this.#reader.attributes(domain)) !== undefined;
+  }
+
+  /** Sorted, but for those that are new. */
+  async listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]> {
+    const stored = await this.#reader.listNames(domain, kind);
+    const changes: readonly MemberListChange<ListOf<Kind>>[] = this.#lists(domain, kind);
+    const gone = new Set(changes.filter(({ after }) => after === undefined).map(listName));
+    const added = changes.filter(({ before }) => before === undefined).map(listName);
+    return [...stored.filter((name) => !gone.has(name)), ...added];
+  }
+
+  /** The members of a role or group, in pages. */
+  async *members(list: ListKey): AsyncGenerator<readonly MemberRecord[]> {
+    const change = this.#lists(list.domain, list.kind).find((other) => listName(other) === list.name);
+    if (change?.before !== undefined || change === undefined) {
+      for (let after = ''; ; ) {
+        const page = await this.#reader.memberPage(list, after, membersAPage);
+        yield change === undefined ? page : kept(page, change.members);
+        if (page.length < membersAPage) break;
+        after = page.at(-1)?.name ?? '';
+      }
+    }
+    if (change !== undefined) yield written(change.members);
+  }
+
+  /** Where these names are in the roles and groups of a domain. */
+  async entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]> {
+    const stored = await this.#reader.entries(domain, names);
+    const change = this.#changes.get(domain);
+    if (change === undefined) return stored;
+    const wanted = new Set(names);
+    const left = stored.filter(({ list, member }) => {
+      const ofList = this.#lists(domain, list.kind).find((other) => listName(other) === list.name);
+      return ofList === undefined || kept([member], ofList.members).length > 0;
+    });
+    const fresh = (['role', 'group'] as const).flatMap((kind) =>
+      this.#lists(domain, kind).flatMap((list) => {
+        const members = written(list.members).filter(({ name }) => wanted.has(name));
+        return members.map((member): MemberEntry => ({ list: { kind, domain, name: listName(list) }, member }));
+      }),
+    );
+    return [...left, ...fresh];
+  }
+
+  async policies(domain: DomainName, name?: PolicyName): Promise<readonly PolicyRecord[]> {
+    const stored = await this.#reader.policies(domain, name);
+    const policies = this.#changes.get(domain)?.policies;
+    if (policies === undefined) return stored;
+    const gone = new Set([...policies.removed, ...policies.changed.map(({ before }) => before)].map(policyKey));
+    return [...stored.filter((policy) => !gone.has(policyKey(policy))), ...written(policies)];
+  }
+
+  /** The domains with a role that has one of these members. */
+  async domainsWithMember(names: readonly string[]): Promise<readonly DomainName[]> {
+    const stored = await this.#reader.domainsWithMember({ names, prefixes: [] });
+    const found = new Set(stored.filter((domain) => !this.#changes.has(domain)));
+    for (const domain of this.#changes.keys()) {
+      if ((await this.entries(domain, names)).some(({ list }) => list.kind === 'role')) found.add(domain);
+    }
+    return [...found].sort();
+  }
+
+  /** Every role and group that has one of these members. */
+  async memberships(names: readonly string[]): Promise<readonly Membership[]> {
+    const stored = await this.#reader.memberships(names);
+    const found = stored.filter(({ domain }) => !this.#changes.has(domain));
+    for (const domain of this.#changes.keys()) {
+      for (const { list, member } of await this.entries(domain, names)) {
+        found.push({ domain, kind: list.kind, list: list.name, member: member.name });
+      }
+    }
+    return found;
+  }
+
+  /** The keys of delegates that services of these names have. */
+  async delegatedKeys(search: MemberSearch): Promise<readonly DelegatedKey[]> {
+    return (await this.#reader.delegatedKeys(search)).filter(({ domain, service, keyId }) => {
+      const services = this.#changes.get(domain)?.services;
+      if (services?.removed.some(({ name }) => name === service) === true) return false;
+      const changed = services && written(services).find(({ name }) => name === service);
+      return (
+        changed === undefined || changed.publicKeys.some(({ id, delegated }) => id === keyId && delegated === true)
+      );
+    });
+  }
+
+  #lists<Kind extends ListKind>(domain: DomainName, kind: Kind): readonly MemberListChange<ListOf<Kind>>[] {
+    const change = this.#changes.get(domain);
+    if (change === undefined) return [];
+    return (kind === 'role' ? change.roles : change.groups) as readonly MemberListChange<ListOf<Kind>>[];
+  }
+}
+
+/** Those of the members that a change leaves as they are. */
+function kept(members: readonly MemberRecord[], { removed, changed }: ListDiff<MemberRecord>): readonly MemberRecord[] {
+  const gone = new Set([...removed, ...changed.map(({ before }) => before)].map(({ name }) => name));
+  return gone.size === 0 ? members : members.filter(({ name }) => !gone.has(name));
+}

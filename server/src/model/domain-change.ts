@@ -1,0 +1,114 @@
+import type { DomainName } from '@signet/policy-engine/names';
+import { isEqual } from './equal.ts';
+import { fieldsOf, isSame } from './fields.ts';
+import { recordFields } from './record-fields.ts';
+import type {
+  DomainAttributes,
+  DomainFields,
+  DomainPart,
+  GroupFields,
+  ListKind,
+  MemberRecord,
+  PolicyRecord,
+  RoleFields,
+  ServiceRecord,
+  StoredPolicy,
+} from './records.ts';
+
+/** What goes, what comes and what differs in one list of named things. */
+export interface ListDiff<Item, Stored extends Item = Item> {
+  readonly removed: readonly Stored[];
+  readonly added: readonly Item[];
+  readonly changed: readonly { readonly before: Stored; readonly after: Item }[];
+}
+
+/** A role or group that comes, goes or differs, or stays as it is with members that do. */
+export interface MemberListChange<List extends RoleFields | GroupFields = RoleFields | GroupFields> {
+  readonly before: List | undefined;
+  readonly after: List | undefined;
+  readonly members: ListDiff<MemberRecord>;
+}
+
+/**
+ * One change of one domain: only what goes, comes or differs, however large the domain. It is judged, previewed, written, audited, told to
+ * those who follow and described by this value alone.
+ */
+export interface DomainChange {
+  readonly name: DomainName;
+  /** As it is stored; undefined: the domain is new. */
+  readonly before: DomainAttributes | undefined;
+  readonly after: DomainFields;
+  /** With all of its members where one goes, so that the audit log says who lost it. */
+  readonly roles: readonly MemberListChange<RoleFields>[];
+  readonly groups: readonly MemberListChange<GroupFields>[];
+  readonly policies: ListDiff<PolicyRecord, StoredPolicy>;
+  readonly services: ListDiff<ServiceRecord>;
+}
+
+export const noDiff: ListDiff<never> = { removed: [], added: [], changed: [] };
+
+/** A change that leaves everything as it is. */
+export function unchanged(stored: DomainAttributes): DomainChange {
+  return {
+    name: stored.name,
+    before: stored,
+    after: stored,
+    roles: [],
+    groups: [],
+    policies: noDiff,
+    services: noDiff,
+  };
+}
+
+/** What a list has after a change and did not have so before. */
+export function written<Item>({ added, changed }: ListDiff<Item>): readonly Item[] {
+  return changed.length === 0 ? added : [...added, ...changed.map(({ after }) => after)];
+}
+
+export function isEmptyDiff({ removed, added, changed }: ListDiff<unknown>): boolean {
+  return removed.length + added.length + changed.length === 0;
+}
+
+export function isEmpty({ roles, groups, policies, services, ...change }: DomainChange): boolean {
+  return roles.length + groups.length === 0 && isEmptyDiff(policies) && isEmptyDiff(services) && !changesFields(change);
+}
+
+/** What a domain says of itself, beside its name. */
+export function ownOf({ limits, quotas, accounts, ...domain }: DomainFields) {
+  const parts = { limits, quotas, accounts };
+  parts satisfies Record<Exclude<DomainPart, 'roles' | 'groups' | 'policies' | 'services'>, unknown>;
+  return { ...fieldsOf(recordFields.domain, domain), ...parts };
+}
+
+/** Whether the domain is new or says something else of itself. */
+export function changesFields({ before, after }: Pick<DomainChange, 'before' | 'after'>): boolean {
+  return before !== after && (before === undefined || !isEqual(ownOf(before), ownOf(after)));
+}
+
+/** Whether a role or group comes, goes, or differs in more than its members. */
+export function changesList({ before, after }: MemberListChange): boolean {
+  if (before === after) return false;
+  return (
+    before === undefined ||
+    after === undefined ||
+    !isSame({ ...recordFields.role, ...recordFields.group }, before, after)
+  );
+}
+
+/** The name of a role or group, which a change does not change. */
+export function listName<List extends RoleFields | GroupFields>({
+  before,
+  after,
+}: MemberListChange<List>): List['name'] {
+  const list = after ?? before;
+  if (list === undefined) throw new Error('a change of no role and no group');
+  return list.name;
+}
+
+/** The change with one more role or group in it. */
+export function withList(change: DomainChange, kind: ListKind, list: MemberListChange): DomainChange {
+  // Of its kind: names of roles and groups are told apart by type alone.
+  return kind === 'role'
+    ? { ...change, roles: [...change.roles, list as MemberListChange<RoleFields>] }
+    : { ...change, groups: [...change.groups, list as MemberListChange<GroupFields>] };
+}
