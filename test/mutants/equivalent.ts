@@ -136,24 +136,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'no service has such a name, so that none is found by it; looking for it is only spared',
   },
   {
-    file: 'server/src/management/planted-keys.ts',
-    from: 'if (roles.length === 0) return [];',
-    to: 'if (false) return [];',
-    reason: 'without roles nobody is in one; a look at the store is only spared',
-  },
-  {
-    file: 'server/src/management/safeguards.ts',
-    from: 'if (lost.length === 0) return [];',
-    to: 'if (false) return [];',
-    reason: 'where no group goes there is no fault; the map of members is only spared',
-  },
-  {
-    file: 'server/src/principal.ts',
-    from: 'if (issuedAt !== undefined) requireOwnTime(name, issuedAt, credentialsOf(name, snapshot));',
-    to: 'if (true) requireOwnTime(name, issuedAt, credentialsOf(name, snapshot));',
-    reason: 'what is undefined is not before anything; the condition tells the compiler so',
-  },
-  {
     file: 'server/src/roles/role-patterns.ts',
     from: 'if (!(error instanceof WorkExceededError)) throw error;',
     to: 'if (false) throw error;',
@@ -196,12 +178,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'the record of a certificate of an instance has both; the conditions tell the compiler so',
   },
   {
-    file: 'server/src/principal.ts',
-    from: 'if (parts === undefined) return 0;',
-    to: 'if (false) return 0;',
-    reason: 'names of principals that were parsed have both parts; the condition tells the compiler so',
-  },
-  {
     file: 'server/src/ssh/ssh-names.ts',
     from: `const principal = colon < 0 ? login : \`\${domain}:\${login}\`;`,
     to: `const principal = colon <= 0 ? login : \`\${domain}:\${login}\`;`,
@@ -242,12 +218,6 @@ export const equivalent: readonly Equivalent[] = [
     from: "assertion.effect !== 'DENY' &&",
     to: 'true &&',
     reason: 'a DENY that matches has refused above, and one with conditions gives nothing by the next operand',
-  },
-  {
-    file: 'server/src/management/safeguards.ts',
-    from: 'return colon < 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];',
-    to: 'return colon <= 0 ? [] : [{ domain: member.name.slice(0, colon) as DomainName, group: member.name, path }];',
-    reason: 'a member was parsed, and none begins with a colon',
   },
   {
     file: 'policy-engine/src/bundle/succession.ts',
@@ -310,12 +280,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'reading a name throws nothing else, and each error becomes the same one below',
   },
   {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: "conditions: conditions.kind === 'known' ? conditions.sets : undefined,",
-    to: 'conditions: true ? conditions.sets : undefined,',
-    reason: 'those of another kind have no sets; the condition tells the compiler so',
-  },
-  {
     file: 'policy-engine/src/policy/conditions.ts',
     from: "'operator' in value && typeof value.operator === 'string' && 'value' in value && typeof value.value === 'string'",
     to: "'operator' in value && typeof value.operator === 'string' && true && typeof value.value === 'string'",
@@ -374,12 +338,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (name === undefined || names.length !== 1) {',
     to: 'if (false || names.length !== 1) {',
     reason: 'one name of one is there; the condition tells the compiler so',
-  },
-  {
-    file: 'server/src/x509/csr-rules.ts',
-    from: "if (at <= 0 || !rest.startsWith('athenz.')) return undefined;",
-    to: "if (at < 0 || !rest.startsWith('athenz.')) return undefined;",
-    reason: 'a name that begins with a dot is no host name, which is refused with the same words',
   },
   {
     file: 'server/src/x509/csr-rules.ts',
@@ -557,27 +515,9 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/roles/explain-roles.ts',
-    from: "return entry.expires !== undefined && entry.expires <= now ? 'expired' : 'counts';",
-    to: "return true && entry.expires <= now ? 'expired' : 'counts';",
-    reason: 'nothing is not less than a time; the condition tells the compiler so',
-  },
-  {
-    file: 'server/src/roles/explain-roles.ts',
     from: 'const partner = role.trust === undefined ? undefined : snapshot.domain(role.trust);',
     to: 'const partner = false ? undefined : snapshot.domain(role.trust);',
     reason: 'no domain is found under no name; the condition tells the compiler so',
-  },
-  {
-    file: 'server/src/roles/granted-roles.ts',
-    from: 'if (domain.membership.assumable.size === 0) return;',
-    to: 'if (false) return;',
-    reason: 'where no rule lends a role none is found; not looking saves time only',
-  },
-  {
-    file: 'server/src/roles/granted-roles.ts',
-    from: 'if (partner === undefined || partner.membership.assumable.size === 0) continue;',
-    to: 'if (partner === undefined || false) continue;',
-    reason: 'where no rule lends a role none is found; not looking saves time only',
   },
   {
     file: 'server/src/x509/certificate-profile.ts',
@@ -596,12 +536,6 @@ export const equivalent: readonly Equivalent[] = [
     from: "if (role === undefined || more.length > 0) throw new InvalidNameError('common name', 'role');",
     to: "if (false || more.length > 0) throw new InvalidNameError('common name', 'role');",
     reason: 'no name is no role either, and is refused with the same words',
-  },
-  {
-    file: 'server/src/management/planted-keys.ts',
-    from: 'const roles = after.roles.map(({ name }) => name).filter((name) => is(name) && !was(name));',
-    to: 'const roles = after.roles.map(({ name }) => name).filter((name) => true && !was(name));',
-    reason: 'roles without authority are told apart further down; not looking at them saves time only',
   },
   {
     file: 'policy-engine/src/policy/pattern.ts',
@@ -872,12 +806,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (wildcard === text.length - 1 && text.charCodeAt(wildcard) === star) {',
     to: 'if (false) {',
     reason: 'a prefix with a star is a glob too, only compared more slowly',
-  },
-  {
-    file: 'server/src/management/safeguards.ts',
-    from: 'const same = new Set(losesRoles ? [] : before?.policies);',
-    to: 'const same = new Set(true ? [] : before?.policies);',
-    reason: 'what unchanged assertions name is known from before; not looking at them again saves time only',
   },
   {
     file: 'policy-engine/src/policy/assertion.ts',

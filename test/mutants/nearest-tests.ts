@@ -9,7 +9,7 @@ export const securityRules: readonly string[] = [
   'server/src/{x509,ssh,instances}/**/*.ts',
   'server/src/principal*.ts',
   'server/src/http/{authentication,client-trust,principal-token-use}.ts',
-  'server/src/management/{rights,managers,safeguards,name-safeguards,dangling,planted-keys,service-keys,member-scope}*.ts',
+  'server/src/management/{rights,managers,safeguards,name-safeguards,dangling,planted-keys,service-keys,check-change,store-after,quotas}*.ts',
   'updater/src/{check-bundle,update-domain,trusted-keys,state,keys-file}.ts',
   'updater/src/files/**/*.ts',
   'client/src/{tokens,http,middleware}/**/*.ts',

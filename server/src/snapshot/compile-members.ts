@@ -133,10 +133,16 @@ class EntryLists<List extends string> {
 
   #with(known: readonly Entry<List>[] | undefined, entry: Entry<List>): Entry<List>[] {
     if (known?.length === sharedEntries || Number.isFinite(entry.until)) return [...(known ?? []), entry];
-    const next = this.#longer.get(known) ?? new Map<Entry<List>, Entry<List>[]>();
-    const longer = next.get(entry) ?? [...(known ?? []), entry];
-    next.set(entry, longer);
-    this.#longer.set(known, next);
+    let next = this.#longer.get(known);
+    if (next === undefined) {
+      next = new Map();
+      this.#longer.set(known, next);
+    }
+    let longer = next.get(entry);
+    if (longer === undefined) {
+      longer = [...(known ?? []), entry];
+      next.set(entry, longer);
+    }
     return longer;
   }
 }
