@@ -79,11 +79,16 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
 }
 
 async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise<Issuers | undefined> {
-  const { issuers: sources, roots, reloadIntervalMs } = config.certificates;
-  if (sources.length === 0) return undefined;
+  if (config.certificates.issuers.length === 0) return undefined;
   const onError = (error: unknown) =>
     logger.error({ error: String(error) }, 'issuers cannot be used, the old ones stay in use');
-  return openIssuers({ sources, roots, reloadIntervalMs, onError });
+  return openIssuers({ ...issuerFilesOf(config), onError });
+}
+
+/** What the configuration says of the issuers. */
+export function issuerFilesOf({ certificates, crl }: ServerConfig): Omit<Parameters<typeof openIssuers>[0], 'onError'> {
+  const { issuers: sources, roots, reloadIntervalMs } = certificates;
+  return { sources, roots, rootLists: crl.roots, distributionPoints: crl.distributionPoints, reloadIntervalMs };
 }
 
 async function identityRoutes(
@@ -131,6 +136,8 @@ async function identityRoutes(
       joinTokenSeconds: lifetimeSeconds,
       joinTokenProvider: parsePrincipalName(provider),
     },
+    clock,
+    crlMaxAgeSeconds: config.crl.maxAgeSeconds,
     crls: createCrlPublisher({
       issuers,
       revocations,

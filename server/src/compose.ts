@@ -42,6 +42,8 @@ interface ServerDeps {
 export interface RunningServer {
   readonly baseUrl: string;
   readonly issuer: string;
+  /** Where revocation lists are given over plain HTTP; absent when that is not configured. */
+  readonly crlUrl?: string | undefined;
   /** Reloads the TLS files, as it also does by itself when they change. */
   reload(): void;
   /** Looks at the store now instead of at the next refresh. */
@@ -108,14 +110,23 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   cleanup.defer(() => watch.close());
   const running = cleanup.move();
   hasStarted = true;
-  logger.info({ baseUrl: http.addresses.baseUrl, profile: config.profile.name }, 'serving');
   return {
-    baseUrl: http.addresses.baseUrl,
-    issuer: http.addresses.issuer,
+    ...serving(http, config, logger),
     reload: () => watch.reloadNow(),
     refresh,
     close: () => running.disposeAsync(),
   };
+}
+
+/** Says that the server answers, and where. */
+function serving(
+  { addresses, crlUrl }: Awaited<ReturnType<typeof startHttpServer>>,
+  { profile }: ServerConfig,
+  logger: Logger,
+): Pick<RunningServer, 'baseUrl' | 'issuer' | 'crlUrl'> {
+  const { baseUrl, issuer } = addresses;
+  logger.info({ baseUrl, crlUrl, profile: profile.name }, 'serving');
+  return { baseUrl, issuer, crlUrl };
 }
 
 function tlsFilesOf({ tls }: ServerConfig): string[] {
@@ -220,5 +231,6 @@ function sshDeps(
     log: certificateLogIn(certificates, clock),
     randomBytes: (length: number) => randomBytes(length),
   };
-  return { issue, certificates, instances, store, naming: namingRulesOf(config) };
+  const { maxAgeSeconds: krlMaxAgeSeconds } = config.crl;
+  return { issue, certificates, instances, store, naming: namingRulesOf(config), krlMaxAgeSeconds };
 }

@@ -22,6 +22,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['identity', async () => (await import('./cli/identity.ts')).identityCommand()],
   ['certificate', async () => (await import('./cli/certificate.ts')).certificateCommand()],
   ['instance', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
+  ['ca', async () => (await import('./cli/ca.ts')).caCommand()],
   ['aws', async () => (await import('./cli/aws.ts')).awsCommand()],
   ['fetch', async () => (await import('./cli/fetch.ts')).fetchCommand()],
   ['roles', async () => (await import('./cli/roles.ts')).rolesCommand()],

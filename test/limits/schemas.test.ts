@@ -15,8 +15,10 @@ const top = fileURLToPath(new URL('../..', import.meta.url));
 /** What the values of a schema look like where any text does not do, by its file and name. */
 const samplesOf: Readonly<Record<string, Samples>> = {
   'server/src/config/config-schema.ts configSchema': {
+    'crl.distributionPoints.*': (_, length) => crlAddress(length),
     'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
   },
+  'server/src/config/config-schema.ts distributionPoint': { '': (_, length) => crlAddress(length) },
   'updater/src/config/config.ts configSchema': {
     baseUrl: () => 'https://localhost:4443/v1',
     'domains.*': (index) => `domain-${index}`,
@@ -27,6 +29,10 @@ const samplesOf: Readonly<Record<string, Samples>> = {
     'attestation.machines.*.secretSha256': () => 'a'.repeat(64),
   },
 };
+
+function crlAddress(length = 0): string {
+  return 'http://pki.example/{issuer}'.padEnd(length, 'x');
+}
 
 /** How many bounds a file has at least: a walk that finds nothing proves nothing. */
 const minCases: Readonly<Record<string, number>> = {

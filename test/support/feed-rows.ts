@@ -26,7 +26,7 @@ export const meanings = {
   join_tokens: null,
   attestation_tokens: null,
   certificates: null,
-  crl_numbers: null,
+  revocation_lists: null,
   audit: null,
   audit_objects: null,
 } as const satisfies Record<keyof Schema, 'lists' | 'rules' | 'member' | 'keys' | null>;

@@ -6,6 +6,13 @@ import Database from 'better-sqlite3';
 
 const undo = [
   [
+    '016-revocation-lists',
+    `drop index certificates_revoked_by_end;
+    create table "crl_numbers" ("issuer" text not null primary key, "number" bigint not null);
+    insert into crl_numbers select issuer, number from revocation_lists;
+    drop table revocation_lists;`,
+  ],
+  [
     '014-members',
     `insert into role_members select domain, list, member, expires, disabled, review from members where kind = 'role';
     insert into group_members select domain, list, member, expires, disabled, review from members where kind = 'group';

@@ -2,9 +2,10 @@ import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError } from 'commander';
+import { distributionPoint } from '../config/config-schema.ts';
 import { initialise } from './initialise.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
-import { action, print } from './run.ts';
+import { action, print, UsageError } from './run.ts';
 
 interface Options {
   readonly host: string;
@@ -12,6 +13,8 @@ interface Options {
   readonly hostName: readonly string[];
   readonly identity: readonly string[];
   readonly trustDomain: string;
+  readonly nameConstraints?: true | readonly string[];
+  readonly crlUrl?: readonly string[];
   readonly json?: boolean;
 }
 
@@ -25,6 +28,11 @@ export function initCommand(): Command {
     .option('--host-name <name...>', 'further names and addresses of the server certificate', [])
     .option('--identity <service...>', 'also make a client certificate for `domain.service`', [])
     .option('--trust-domain <name>', 'host of the SPIFFE ids', 'signet.local')
+    .option(
+      '--name-constraints [name...]',
+      'the authority may certify only names of the trust domain, of the server, and these (DNS names, networks)',
+    )
+    .option('--crl-url <address...>', 'where certificates say that their revocation list is, with {issuer}')
     .option('--json', 'print JSON')
     .action(
       action(async (folder: string, options: Options) => {
@@ -36,6 +44,8 @@ export function initCommand(): Command {
             port: options.port,
             hosts: options.hostName,
             trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
+            nameConstraints: options.nameConstraints === true ? [] : options.nameConstraints,
+            distributionPoints: options.crlUrl?.map(checkCrlUrl),
             identities: options.identity.map((name) => parsePrincipalName(name, 'identity')),
           },
           systemClock,
@@ -43,6 +53,12 @@ export function initCommand(): Command {
         print(made, options.json);
       }),
     );
+}
+
+function checkCrlUrl(text: string): string {
+  const parsed = distributionPoint.safeParse(text);
+  if (parsed.success) return parsed.data;
+  throw new UsageError(`--crl-url ${parsed.error.issues[0]?.message}`);
 }
 
 /** What is made here is the authority of everybody: no one else may have a hand in it. */

@@ -4,6 +4,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import { type PrincipalName, parseDomainName, parseServiceName, splitPrincipal } from '@signet/policy-engine/names';
 import { stringify } from 'yaml';
+import { addressOctets } from '../ip-address.ts';
 import { keyFilesIn } from '../keys/key-files.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
@@ -14,9 +15,12 @@ import {
   type Authority,
   type CertificateAndKey,
   createAuthorities,
+  firstRevocationList,
   issueIdentity,
   issueServerCertificate,
 } from '../x509/certificate-authority.ts';
+import { type ConstrainedNames, networkConstraint } from '../x509/name-constraints.ts';
+import { isDnsName } from '../x509/naming.ts';
 import { UsageError } from './run.ts';
 
 interface InitialiseOptions {
@@ -26,9 +30,17 @@ interface InitialiseOptions {
   /** Further names and addresses of the server certificate. */
   readonly hosts: readonly string[];
   readonly trustDomain: string;
+  /** DNS names and networks that the intermediate may certify beside those of the trust domain and of the server; absent: all names. */
+  readonly nameConstraints?: readonly string[] | undefined;
+  /** Addresses of revocation lists in certificates, with `{issuer}`. */
+  readonly distributionPoints?: readonly string[] | undefined;
+  /** Names of hosts that users of SSH know by the authority, beside those of the trust domain. */
+  readonly sshHosts?: readonly string[] | undefined;
   /** Services to make client certificates for, below `identities/`. */
   readonly identities: readonly PrincipalName[];
 }
+
+const rootList = 'root.crl.pem';
 
 /** Days that the certificates made here live. */
 const leafDays = 365;
@@ -43,16 +55,20 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   refuseToOverwrite(folder);
   for (const path of [folder, at('ca'), at('data'), at('identities')])
     mkdirSync(path, { recursive: true, mode: 0o700 });
-  const { root, intermediate } = await createAuthorities(clock);
+  const hosts = [...new Set(['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host), ...options.hosts])];
+  const { trustDomain, distributionPoints } = options;
+  const names = permittedNames(options, hosts);
+  const { root, intermediate } = await createAuthorities(clock, { trustDomain, distributionPoints, names });
   await writePair(at('ca', 'root'), root);
+  await replaceFile(at('ca', rootList), await firstRevocationList(root, clock), { mode: 0o644 });
   await writePair(at('ca', 'intermediate'), intermediate);
   await replaceFile(at('ca', 'bundle.pem'), root.certificate, { mode: 0o644 });
-  await makeSshAuthorities(at('ca'), options.trustDomain);
-  const hosts = [...new Set(['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host), ...options.hosts])];
+  await makeSshAuthorities(at('ca'), options);
   const server = {
     domain: parseDomainName('sys.auth'),
     service: parseServiceName('server'),
-    trustDomain: options.trustDomain,
+    trustDomain,
+    distributionPoints,
     hosts,
   };
   await writePair(at('server'), await issueServerCertificate(intermediate, server, leafDays, clock));
@@ -79,6 +95,30 @@ function wildcardFree(host: string): string[] {
   return host === '0.0.0.0' || host === '::' ? [] : [host];
 }
 
+/** What an intermediate with name constraints may certify; undefined for one without. Throws `UsageError`. */
+function permittedNames(
+  { trustDomain, nameConstraints }: InitialiseOptions,
+  hosts: readonly string[],
+): ConstrainedNames | undefined {
+  if (nameConstraints === undefined) return undefined;
+  const all = [...hosts, ...nameConstraints].map((name) => ({ name, network: networkOf(name) }));
+  const dns = all.flatMap(({ name, network }) => (network === undefined ? [name.toLowerCase()] : []));
+  const bad = dns.find((name) => name !== 'localhost' && !isDnsName(name));
+  if (bad !== undefined) throw new UsageError(`\`${bad}\` is neither a DNS name nor a network`);
+  const ip = all.flatMap(({ network }) => network ?? []);
+  return { dns: [...new Set([trustDomain, ...dns])], uri: [trustDomain], email: [trustDomain], ip };
+}
+
+/** An address, or a network in CIDR form, as a constraint has it. */
+function networkOf(text: string): string | undefined {
+  const [address = '', prefix, ...more] = text.split('/');
+  const octets = addressOctets(address);
+  if (octets === undefined || more.length > 0) return undefined;
+  if (prefix === undefined) return networkConstraint(octets);
+  const bits = /^\d{1,3}$/.test(prefix) ? Number(prefix) : Number.NaN;
+  return bits <= octets.length * 4 ? networkConstraint(octets, bits) : undefined;
+}
+
 function makeIdentity(
   name: PrincipalName,
   authority: Authority,
@@ -87,7 +127,8 @@ function makeIdentity(
 ): Promise<CertificateAndKey> {
   const parts = splitPrincipal(name);
   if (parts === undefined) throw new UsageError(`\`${name}\` is not a service`);
-  return issueIdentity(authority, { ...parts, trustDomain: options.trustDomain }, leafDays, clock);
+  const { trustDomain, distributionPoints } = options;
+  return issueIdentity(authority, { ...parts, trustDomain, distributionPoints }, leafDays, clock);
 }
 
 async function writePair(path: string, { certificate, key }: CertificateAndKey): Promise<void> {
@@ -96,11 +137,14 @@ async function writePair(path: string, { certificate, key }: CertificateAndKey):
 }
 
 /** The keys that sign SSH certificates, and what hosts and their users put into `TrustedUserCAKeys` and `known_hosts`. */
-async function makeSshAuthorities(folder: string, trustDomain: string): Promise<void> {
+async function makeSshAuthorities(
+  folder: string,
+  { trustDomain, sshHosts = [] }: Pick<InitialiseOptions, 'trustDomain' | 'sshHosts'>,
+): Promise<void> {
   const [host, user] = [createSshAuthorityKey(), createSshAuthorityKey()];
   await replaceFile(join(folder, 'ssh-host.key.pem'), host, { mode: 0o600 });
   await replaceFile(join(folder, 'ssh-user.key.pem'), user, { mode: 0o600 });
-  const known = knownHostsLine(parseSshAuthority(host, 'ssh-host.key.pem'), [`*.${trustDomain}`]);
+  const known = knownHostsLine(parseSshAuthority(host, 'ssh-host.key.pem'), [`*.${trustDomain}`, ...sshHosts]);
   const trusted = trustedUserCaLine(parseSshAuthority(user, 'ssh-user.key.pem'));
   await replaceFile(join(folder, 'ssh-known-hosts'), `${known}\n`, { mode: 0o644 });
   await replaceFile(join(folder, 'ssh-trusted-user-keys'), `${trusted}\n`, { mode: 0o644 });
@@ -117,7 +161,7 @@ async function makeStore(dataDir: string, clock: Clock): Promise<void> {
   }
 }
 
-function configText({ host, port, trustDomain }: InitialiseOptions): string {
+function configText({ host, port, trustDomain, distributionPoints }: InitialiseOptions): string {
   const values = {
     profile: 'signet',
     listen: { host, port },
@@ -129,6 +173,7 @@ function configText({ host, port, trustDomain }: InitialiseOptions): string {
       issuers: [{ certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem' }],
       trustDomain,
     },
+    crl: { roots: [`ca/${rootList}`], ...(distributionPoints !== undefined && { distributionPoints }) },
     ssh: { hostAuthority: 'ca/ssh-host.key.pem', userAuthority: 'ca/ssh-user.key.pem' },
   };
   return `# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;

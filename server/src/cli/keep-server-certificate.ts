@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { namingRulesOf } from '../compose-identity.ts';
+import { issuerFilesOf, namingRulesOf } from '../compose-identity.ts';
 import type { ServerConfig } from '../config/config.ts';
 import type { Logger } from '../logger.ts';
 import { openStore } from '../store/open.ts';
@@ -68,8 +68,7 @@ async function lookAfter({ config, logger, clock, warn }: LookDeps): Promise<voi
 }
 
 async function renewNow(config: ServerConfig, clock: Clock): Promise<void> {
-  const { issuers: sources, roots, reloadIntervalMs } = config.certificates;
-  const issuers = await openIssuers({ sources, roots, reloadIntervalMs, onError: () => undefined });
+  const issuers = await openIssuers({ ...issuerFilesOf(config), onError: () => undefined });
   try {
     const store = await openStore(config, { clock, tellsTime: () => false });
     try {

@@ -1,7 +1,7 @@
 import cluster from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { createServer } from '../compose.ts';
+import { createServer, type RunningServer } from '../compose.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
@@ -42,7 +42,7 @@ export function serveCommand(): Command {
         if (config.workers > 1 && cluster.isPrimary) {
           await prepareStore(config, logger);
           const workers = await runWorkers(config.workers, logger, signal);
-          announce(workers.baseUrl, options.json);
+          announce(workers, options.json);
           await workers.ended;
           return;
         }
@@ -77,8 +77,9 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   peers?.answerWith(server.refresh);
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
-  if (cluster.isWorker) process.send?.({ baseUrl: server.baseUrl });
-  else announce(server.baseUrl, json);
+  const { baseUrl, crlUrl } = server;
+  if (cluster.isWorker) process.send?.({ baseUrl, crlUrl });
+  else announce({ baseUrl, crlUrl }, json);
   await aborted(signal);
   process.off('SIGHUP', onHangUp);
   logger.info('stopping');
@@ -105,8 +106,9 @@ function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger
   reload();
 }
 
-function announce(baseUrl: string, json: boolean | undefined): void {
-  print(json === true ? { baseUrl, pid: process.pid } : `serving ${baseUrl}`, json);
+function announce({ baseUrl, crlUrl }: Pick<RunningServer, 'baseUrl' | 'crlUrl'>, json: boolean | undefined): void {
+  const lists = crlUrl === undefined ? '' : `, revocation lists at ${crlUrl}`;
+  print(json === true ? { baseUrl, crlUrl, pid: process.pid } : `serving ${baseUrl}${lists}`, json);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -10,10 +10,10 @@ import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 
 /** What a worker says when it answers. */
-const readyMessage = z.object({ baseUrl: z.string() });
+const readyMessage = z.object({ baseUrl: z.string(), crlUrl: z.string().optional() });
+type Ready = z.infer<typeof readyMessage>;
 
-interface RunningWorkers {
-  readonly baseUrl: string;
+interface RunningWorkers extends Ready {
   /** Fulfilled when all have ended after the order to stop. */
   readonly ended: Promise<void>;
 }
@@ -78,16 +78,16 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
   const done = ended.promise.finally(() => process.off('SIGHUP', hangUp));
   const ready = await Promise.all(Array.from({ length: count }, () => whenReady(start())));
   started = true;
-  const [baseUrl] = ready;
-  if (baseUrl === undefined) throw new Error('no worker was started');
-  return { baseUrl, ended: done };
+  const [first] = ready;
+  if (first === undefined) throw new Error('no worker was started');
+  return { ...first, ended: done };
 }
 
-function whenReady(worker: Worker): Promise<string> {
-  const { promise, resolve, reject } = Promise.withResolvers<string>();
+function whenReady(worker: Worker): Promise<Ready> {
+  const { promise, resolve, reject } = Promise.withResolvers<Ready>();
   worker.on('message', (message: unknown) => {
     const parsed = readyMessage.safeParse(message);
-    if (parsed.success) resolve(parsed.data.baseUrl);
+    if (parsed.success) resolve(parsed.data);
   });
   worker.once('exit', (code) => reject(new Error(`a worker ended with status ${code} before it answered`)));
   return promise;

@@ -17,6 +17,17 @@ const httpsAddress = z.string().refine((text) => {
   );
 }, 'must be an https address without user, query and fragment');
 
+/** An address of a list in certificates; `{issuer}` is the id of the authority that signed them. */
+export const distributionPoint = z
+  .string()
+  .max(512)
+  .regex(/^[!-~]+$/, 'must be printable ASCII without blanks')
+  .refine((text) => {
+    const url = URL.parse(text);
+    return (url?.protocol === 'http:' || url?.protocol === 'https:') && url.username === '' && url.password === '';
+  }, 'must be an http or https address')
+  .refine((text) => text.split('{issuer}').length === 2, 'must hold `{issuer}` once');
+
 /** Addresses and networks (CIDR). */
 const addresses = z.array(z.union([z.ipv4(), z.ipv6(), z.cidrv4(), z.cidrv6()])).default([]);
 
@@ -150,6 +161,23 @@ export const configSchema = z.strictObject({
       crlLifetimeSeconds: seconds(600, 30 * day).default(day),
       /** How often the files of the issuers are looked at. */
       reloadIntervalMs: z.int().min(100).max(3_600_000).default(5000),
+    })
+    .prefault({}),
+  crl: z
+    .strictObject({
+      /** Revocation lists of the roots, DER or PEM; `signet ca root-crl` makes them where the key of the root is. */
+      roots: z.array(z.string().min(1)).max(8).default([]),
+      /** How long a cache may answer a list without asking again; never past the end of the list. */
+      maxAgeSeconds: seconds(0, day).default(60),
+      /** Where those who read certificates find the list, e.g. `http://pki.example/v1/crl/{issuer}`. */
+      distributionPoints: z.array(distributionPoint).max(4).default([]),
+      /** Plain HTTP that serves the revocation lists and the certificates of the authorities, and nothing else; without a port there is none. */
+      listen: z
+        .strictObject({
+          host: z.string().min(1).default('127.0.0.1'),
+          port: z.int().min(0).max(65_535).optional(),
+        })
+        .prefault({}),
     })
     .prefault({}),
   instances: z

@@ -161,8 +161,11 @@ function contradictions(values: ConfigValues): string[] {
   return [...problems, ...identityContradictions(values)];
 }
 
-function identityContradictions({ certificates, instances, tls }: ConfigValues): string[] {
+function identityContradictions({ certificates, crl, instances, management, tls }: ConfigValues): string[] {
   const problems: string[] = [];
+  if (crl.listen.port !== undefined && (certificates.issuers.length === 0 || management.alone)) {
+    problems.push('crl.listen.port needs an issuer in certificates.issuers, and no management.alone');
+  }
   if (certificates.issuers.length > 0 && certificates.issuers.every(({ state }) => state === 'draining')) {
     problems.push('certificates.issuers must have one that is active');
   }
@@ -188,6 +191,7 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
   return Object.freeze({
     ...values,
     certificates: certificateSettings(values, at),
+    crl: { ...values.crl, roots: values.crl.roots.map(at) },
     instances: {
       ...values.instances,
       jwtIssuers: values.instances.jwtIssuers.map((issuer) => withKeysFile(issuer, at)),
@@ -251,10 +255,18 @@ export interface Addresses {
 
 /** Base URL, issuer and base path once the port is known. */
 export function addressesOf(config: ServerConfig, port: number): Addresses {
-  const host = config.listen.host.includes(':') ? `[${config.listen.host}]` : config.listen.host;
-  const fallback = `https://${host}:${port}${config.profile.basePath}`;
+  const fallback = `https://${hostPort(config.listen.host, port)}${config.profile.basePath}`;
   const baseUrl = (config.baseUrl ?? fallback).replace(/\/+$/, '');
   return { baseUrl, issuer: config.issuer ?? baseUrl, basePath: new URL(baseUrl).pathname.replace(/\/+$/, '') };
+}
+
+/** The address of the plain listener for revocation lists, at the port that it listens on. */
+export function crlUrlOf({ crl }: ServerConfig, port: number, { basePath }: Addresses): string {
+  return `http://${hostPort(crl.listen.host, port)}${basePath}/crl`;
+}
+
+function hostPort(host: string, port: number): string {
+  return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
 /** Every option with the value in force and where it came from, for `signet config check`. */

@@ -10,9 +10,17 @@ import { applyDocuments } from '../management/apply-documents.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
 import { registerServiceKey } from '../management/service-keys.ts';
 import type { Store, StoreState } from '../model/store.ts';
+import { knownHostsLine, parseSshAuthority } from '../ssh/ssh-authority.ts';
 import { openStore } from '../store/open.ts';
 import type { WorldPaths } from './data-folder.ts';
-import { bootstrapServices, ensureIdentities, identityFiles, publicKeyPem, trustDomain } from './identities.ts';
+import {
+  bootstrapServices,
+  ensureIdentities,
+  identityFiles,
+  publicKeyPem,
+  sampleHost,
+  trustDomain,
+} from './identities.ts';
 import { ensureMachines } from './machines.ts';
 
 const context = { actor: 'signet dev' };
@@ -37,11 +45,13 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
       rmSync(half, { recursive: true, force: true });
     }
     const hosts = { host: '127.0.0.1', port, hosts: [] };
-    await initialise({ folder: paths.folder, ...hosts, trustDomain, identities: [] }, clock);
+    const sshHosts = [sampleHost];
+    await initialise({ folder: paths.folder, ...hosts, trustDomain, sshHosts, identities: [] }, clock);
     // One person's world: what is public elsewhere is private here.
     for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
   }
   await listenOn(paths.config, port);
+  await keepKnownHosts(paths);
   await ensureMachines(paths);
   await ensureIdentities(paths, clock);
   const identities = identityFiles(paths);
@@ -61,6 +71,17 @@ async function fillStore(store: Store, deps: EnsureWorldDeps, identities: DevSta
   }
   await registerKeys(store, identities, bootstrapServices);
   if (!existsSync(paths.complete)) await replaceFile(paths.complete, '{}\n', { mode: 0o600 });
+}
+
+/** A world of before has a line for names of the trust domain only; one that somebody has edited stays. */
+async function keepKnownHosts({ ca }: WorldPaths): Promise<void> {
+  const file = join(ca, 'ssh-known-hosts');
+  const authority = parseSshAuthority(readFileSync(join(ca, 'ssh-host.key.pem'), 'utf8'), 'ssh-host.key.pem');
+  const line = (...hosts: readonly string[]) => `${knownHostsLine(authority, hosts)}\n`;
+  const all = `*.${trustDomain}`;
+  if (existsSync(file) && readFileSync(file, 'utf8') === line(all)) {
+    await replaceFile(file, line(all, sampleHost), { mode: 0o600 });
+  }
 }
 
 /**

@@ -28,6 +28,9 @@ export const bootstrapServices = ['sys.auth.operator', 'sys.auth.server'] as con
 
 export const trustDomain = 'signet.local';
 
+/** The host name that the sample policy grants: services that listen are called by the name of this machine. */
+export const sampleHost = 'localhost';
+
 const leafDays = 365;
 const localHosts = ['localhost', '127.0.0.1', '::1'];
 

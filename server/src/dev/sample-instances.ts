@@ -13,7 +13,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DevState } from '../cli/dev-state.ts';
 import type { WorldPaths } from './data-folder.ts';
 import { registerPublicKeys } from './ensure-world.ts';
-import { type IdentityFiles, isFit, loadLocalAuthority, trustDomain } from './identities.ts';
+import { type IdentityFiles, isFit, loadLocalAuthority, sampleHost, trustDomain } from './identities.ts';
 import { waitUntilKnown } from './server-state.ts';
 import { StoppedError } from './start-world.ts';
 
@@ -111,14 +111,13 @@ function openSample({ paths, identities, baseUrl, clock }: SampleInstancesDeps, 
     caBundle: paths.caBundle,
     clock,
     folder,
-    // Services that listen are called by the name of this machine.
     instance: {
       provider,
       domain,
       service,
       instanceId,
       trustDomain,
-      ...(name === 'catalog.api' && { hostname: 'localhost' }),
+      ...(name === 'catalog.api' && { hostname: sampleHost }),
     },
     attestation,
   });

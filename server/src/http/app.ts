@@ -76,7 +76,8 @@ function requestBoundary(deps: AppDeps): Middleware {
     ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
     ctx.state.address = deps.addressOf(ctx.req.socket);
     ctx.state.work = 0;
-    res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
+    // RFC 6797 §7.2: never over plain HTTP.
+    if (ctx.secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
     res.setHeader('Cache-Control', 'no-store');
     if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
     try {

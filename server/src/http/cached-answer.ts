@@ -1,12 +1,21 @@
-import { createHash } from 'node:crypto';
+import { hash } from 'node:crypto';
 import { matchesEntityTag } from '../bundles/entity-tags.ts';
 import { answerJson, type RouteContext } from './context.ts';
 
 /** Answers JSON that is the same for all callers and may be kept for a while, with an entity tag of its bytes; 304 when the caller has it. */
 export function answerCached(ctx: RouteContext, json: string, maxAgeSeconds: number): void {
-  const tag = `"${createHash('sha256').update(json).digest('base64url').slice(0, 27)}"`;
+  if (!callerHas(ctx, hash('sha256', json, 'base64url').slice(0, 27), maxAgeSeconds)) answerJson(ctx, json);
+}
+
+/**
+ * Says how long an answer may be kept, and what its entity tag is; `mark` tells its bytes from all others of the path. Whether the caller has
+ * it: then the answer is 304, and complete.
+ */
+export function callerHas(ctx: RouteContext, mark: string, maxAgeSeconds: number): boolean {
+  const tag = `"${mark}"`;
   ctx.set('Cache-Control', `max-age=${maxAgeSeconds}`);
   ctx.set('ETag', tag);
-  if (matchesEntityTag(ctx.req.headers['if-none-match'], tag)) ctx.status = 304;
-  else answerJson(ctx, json);
+  const has = matchesEntityTag(ctx.req.headers['if-none-match'], tag);
+  if (has) ctx.status = 304;
+  return has;
 }

@@ -1,7 +1,7 @@
 import type { Logger } from '../logger.ts';
 
 /** Counts connections that never got to a request or were refused, and says how many of each kind, once a minute: never a line for each. */
-interface ConnectionFailures {
+export interface ConnectionFailures {
   /** `kind` is one of the server's own words or a code of Node or OpenSSL, never what a client sent. */
   count(kind: string): void;
   /** Says the rest, and no more. */

@@ -89,10 +89,11 @@ function bodyBytes({ req, path }: AppContext, bodyLimit: (path: string) => numbe
   return Number(req.headers['content-length'] ?? 0);
 }
 
-/** Puts slices in the place of a large text. Answers how many bytes the answer holds until it is read. */
+/** Puts slices in the place of a large text or buffer. Answers how many bytes the answer holds until it is read. */
 function inSlices(ctx: AppContext): number {
   const { body } = ctx;
-  if (typeof body !== 'string' || body.length <= sliceCharacters) return typeof body === 'string' ? body.length : 0;
+  if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0;
+  if (body.length <= sliceCharacters) return body.length;
   const { length } = ctx;
   const type = ctx.res.getHeader('Content-Type');
   ctx.body = Readable.from(slicesOf(body), { objectMode: false });
@@ -101,6 +102,10 @@ function inSlices(ctx: AppContext): number {
   return ctx.state.isSharedAnswer === true ? sliceCharacters : body.length;
 }
 
-function* slicesOf(text: string): Generator<Buffer> {
-  for (const piece of piecesOf(text, sliceCharacters)) yield Buffer.from(piece);
+function* slicesOf(body: string | Buffer): Generator<Buffer> {
+  if (typeof body === 'string') {
+    for (const piece of piecesOf(body, sliceCharacters)) yield Buffer.from(piece);
+    return;
+  }
+  for (let at = 0; at < body.length; at += sliceCharacters) yield body.subarray(at, at + sliceCharacters);
 }

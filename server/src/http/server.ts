@@ -1,6 +1,5 @@
 import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import type { Server } from 'node:https';
 import type { Clock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
@@ -12,8 +11,10 @@ import type { IsRevoked } from '../principal.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
-import { countConnectionFailures } from './connection-failures.ts';
+import { type ConnectionFailures, countConnectionFailures } from './connection-failures.ts';
+import { startCrlServer } from './crl-server.ts';
 import { watchDescriptors } from './descriptor-watch.ts';
+import { listen } from './listen.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { ManagementRouteDeps } from './management/management-deps.ts';
 import { type OpenBudgets, openBudgets } from './open-budgets.ts';
@@ -23,7 +24,7 @@ import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
-import { SlowConnections } from './slow-connections.ts';
+import { slowConnections } from './slow-connections.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
 export interface HttpServerDeps {
@@ -53,6 +54,8 @@ export interface HttpServerDeps {
 /** A server that answers. */
 interface HttpServer {
   readonly addresses: Addresses;
+  /** Where revocation lists are given over plain HTTP; absent when nobody wants that. */
+  readonly crlUrl?: string | undefined;
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
   /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
@@ -89,8 +92,13 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.on('request', appFor({ ...deps, onRefused }, addresses, trust, state).callback());
   // Without a listener an error of the listening socket would end the process.
   server.on('error', (error) => failures.count(`accept: ${'code' in error ? String(error.code) : 'unknown'}`));
+  const crls = await openCrlServer({ ...deps, failures }, addresses).catch((error: unknown) => {
+    server.close();
+    throw error;
+  });
   return {
     addresses,
+    crlUrl: crls?.url,
     reloadTls() {
       reloadTls(server, config.tls);
       trust.reload();
@@ -98,7 +106,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     },
     async close() {
       const { shutdown, timeouts } = config;
-      await graceful.close({ delayMs: shutdown.delaySeconds * 1000, deadlineMs: timeouts.drainMs });
+      const delayMs = shutdown.delaySeconds * 1000;
+      await Promise.all([graceful.close({ delayMs, deadlineMs: timeouts.drainMs }), crls?.close()]);
       budgets.close();
       descriptors[Symbol.dispose]();
       failures.close();
@@ -106,16 +115,12 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   };
 }
 
-/** A connection is idle when it is past the timeout of Node and one more request might have begun meanwhile. */
-function slowConnections({ config, logger }: HttpServerDeps): SlowConnections {
-  const { stallMs, answerMs, keepAliveMs, requestMs } = config.timeouts;
-  return new SlowConnections({
-    stallMs,
-    answerMs,
-    idleMs: keepAliveMs + requestMs,
-    now: () => performance.now(),
-    onClose: (reason) => logger.info({ reason }, 'connection closed'),
-  });
+/** Those who check certificates may have none themselves. */
+async function openCrlServer(deps: HttpServerDeps & { readonly failures: ConnectionFailures }, addresses: Addresses) {
+  const { identity } = deps;
+  const { port } = deps.config.crl.listen;
+  if (identity === undefined || port === undefined) return undefined;
+  return startCrlServer({ ...deps, identity, idPrefix: randomBytes(6).toString('base64url') }, addresses, port);
 }
 
 /** The life of the first certificate of a file. */
@@ -202,15 +207,4 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     onRefused: deps.onRefused,
     idPrefix: randomBytes(6).toString('base64url'),
   });
-}
-
-function listen(server: Server, at: { host: string; port: number }): Promise<number> {
-  const { promise, resolve, reject } = Promise.withResolvers<number>();
-  server.once('error', reject);
-  server.listen(at.port, at.host, () => {
-    server.off('error', reject);
-    const address = server.address();
-    resolve(typeof address === 'object' && address !== null ? address.port : at.port);
-  });
-  return promise;
 }

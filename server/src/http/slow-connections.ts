@@ -1,6 +1,8 @@
-import type { IncomingMessage, ServerResponse } from 'node:http';
-import type { Server } from 'node:https';
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
+import { Server as TlsServer } from 'node:tls';
+import type { ServerConfig } from '../config/config.ts';
+import type { Logger } from '../logger.ts';
 
 export interface SlowConnectionOptions {
   /** How long a connection may take nothing of an answer that waits to be read. */
@@ -44,7 +46,7 @@ export class SlowConnections {
 
   /** Watches the connections of a server until it is closed. */
   watch(server: Server): void {
-    server.on('secureConnection', (socket) => this.met(socket));
+    server.on(server instanceof TlsServer ? 'secureConnection' : 'connection', (socket: Socket) => this.met(socket));
     server.on('request', (request: IncomingMessage, answer: ServerResponse) => this.asked(request.socket, answer));
     const timer = setInterval(() => this.sweep(), sweepMs);
     timer.unref();
@@ -94,4 +96,22 @@ export class SlowConnections {
     if (now - watched.writingSince > answerMs) return 'answer read too slowly';
     return now - watched.takenAt > stallMs ? 'answer not read' : undefined;
   }
+}
+
+/** A connection is idle when it is past the timeout of Node and one more request might have begun meanwhile. */
+export function slowConnections({
+  config,
+  logger,
+}: {
+  readonly config: Pick<ServerConfig, 'timeouts'>;
+  readonly logger: Logger;
+}): SlowConnections {
+  const { stallMs, answerMs, keepAliveMs, requestMs } = config.timeouts;
+  return new SlowConnections({
+    stallMs,
+    answerMs,
+    idleMs: keepAliveMs + requestMs,
+    now: () => performance.now(),
+    onClose: (reason) => logger.info({ reason }, 'connection closed'),
+  });
 }

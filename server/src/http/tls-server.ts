@@ -1,5 +1,5 @@
 import { readFileSync } from 'node:fs';
-import type { IncomingMessage, ServerResponse } from 'node:http';
+import type { Server as HttpServer, IncomingMessage, ServerResponse } from 'node:http';
 import { createServer, type Server } from 'node:https';
 import type { Duplex } from 'node:stream';
 import { createSecureContext } from 'node:tls';
@@ -41,14 +41,27 @@ export function createTlsServer(options: TlsServerOptions): Server {
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: options.requestMs,
-    headersTimeout: options.requestMs,
-    requestTimeout: options.requestMs,
+    ...httpOptions(options),
+  });
+  answerNoRequests(server, options);
+  return server;
+}
+
+/** Limits of Node's HTTP parser. */
+export function httpOptions({ requestMs, keepAliveMs, headerBytes }: Omit<TlsServerOptions, 'files' | 'onFailure'>) {
+  return {
+    headersTimeout: requestMs,
+    requestTimeout: requestMs,
     connectionsCheckingInterval: 1000,
-    keepAliveTimeout: options.keepAliveMs,
-    maxHeaderSize: options.headerBytes,
+    keepAliveTimeout: keepAliveMs,
+    maxHeaderSize: headerBytes,
     // Missing and wrong hosts are answered by the application, with a body.
     requireHostHeader: false,
-  });
+  } as const;
+}
+
+/** Answers what never becomes a request of the application. */
+export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOptions, 'onFailure'>): void {
   server.maxHeadersCount = 0;
   // Node tells of a failed handshake a second time, as of a bad request.
   const ofHandshakes = new WeakSet<Error>();
@@ -58,7 +71,7 @@ export function createTlsServer(options: TlsServerOptions): Server {
     options.onFailure('request', code);
     answerUnparsable(code, socket, 'rawPacket' in error ? String(error.rawPacket) : '');
   });
-  server.prependListener('tlsClientError', (error, socket) => {
+  server.prependListener('tlsClientError', (error: Error, socket: Duplex) => {
     ofHandshakes.add(error);
     options.onFailure('handshake', 'code' in error ? String(error.code) : 'unknown');
     socket.destroy();
@@ -70,10 +83,9 @@ export function createTlsServer(options: TlsServerOptions): Server {
       .writeHead(417, { 'Content-Type': 'application/json', 'Content-Length': length, Connection: 'close' })
       .end(body);
   });
-  server.on('connect', (_request, socket) => {
+  server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
     writeRaw(socket, 405, 'Method Not Allowed', 'the method is not allowed at this path');
   });
-  return server;
 }
 
 /** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they cannot be used. */

@@ -76,13 +76,33 @@ export interface CertificateStore {
   find(serial: string): Promise<CertificateRecord | undefined>;
   /** Revocations after `sequence` of certificates that have not expired at `now` (seconds), in their order. */
   revocationsAfter(sequence: number, now: number): Promise<readonly RevocationRow[]>;
+  /** The place and the time (seconds) of the last revocation; 0 when there was none. */
+  lastRevocation(): Promise<{ readonly sequence: number; readonly at: number }>;
   /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
   orphans(before: number): Promise<readonly CertificateRow[]>;
   /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */
   prune(endedBefore: number, limit: number): Promise<number>;
-  /** The next number for a revocation list of this issuer; each answer is greater than the one before. */
-  nextCrlNumber(issuer: string): Promise<number>;
+  /** Those revoked of an issuer that ended at `from` (seconds) or later, and before `before`. */
+  endedRevocations(issuer: string, from: number, before: number): Promise<readonly RevokedCertificate[]>;
+  /** The last list of an issuer that was published, by whichever server; without its bytes when its number is `known`. */
+  lastCrl(issuer: string, known?: number): Promise<LastCrl | undefined>;
+  /** Publishes a list in the place of the one with the number `after`, or as the first one. False, and nothing, when that is not the last one. */
+  publishCrl(issuer: string, crl: PublishedCrl, after: number | undefined): Promise<boolean>;
 }
+
+/** A revocation list that was published. Times in seconds since the epoch. */
+export interface PublishedCrl {
+  /** Greater than that of the list before (RFC 5280 §5.2.3). */
+  readonly number: number;
+  /** The last revocation that it knows. */
+  readonly sequence: number;
+  readonly thisUpdate: number;
+  readonly nextUpdate: number;
+  readonly der: Buffer;
+}
+
+/** The same as the store has it; a store that went back to an earlier state keeps no bytes. */
+export type LastCrl = Omit<PublishedCrl, 'der'> & Partial<Pick<PublishedCrl, 'der'>>;
 
 /** Why a certificate was revoked (RFC 5280 §5.3.1), as far as we tell them apart. */
 export const revocationReasons = [

@@ -110,12 +110,23 @@ function commonOf(form: Operation['form'], method: Operation['method']): readonl
   return form === 'list' ? ['limit', 'cursor', 'known'] : ['known'];
 }
 
-function response({ says, schema, type = 'application/json' }: OperationAnswer, form: Operation['form']): Json {
+function response(answer: OperationAnswer, form: Operation['form']): Json {
+  const { says, schema, type = 'application/json', otherType, headers } = answer;
   if (schema === undefined) {
-    return { description: says, ...(type !== 'application/json' && { content: { [type]: {} } }) };
+    const types = [type, ...(otherType === undefined ? [] : [otherType])].filter((name) => name !== 'application/json');
+    return {
+      description: says,
+      ...(headers !== undefined && { headers: describedHeaders(headers) }),
+      ...(types.length > 0 && { content: Object.fromEntries(types.map((name) => [name, {}])) }),
+    };
   }
   const content = { [type]: { schema: jsonSchema(schema, 'output') } };
   return { description: says, ...(form !== undefined && { headers: headersOf(form) }), content };
+}
+
+function describedHeaders(headers: NonNullable<OperationAnswer['headers']>): Json {
+  const described = ([name, description]: [string, string]) => [name, { description, schema: { type: 'string' } }];
+  return Object.fromEntries(Object.entries(headers).map(described));
 }
 
 function headersOf(form: NonNullable<Operation['form']>): Json {

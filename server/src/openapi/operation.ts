@@ -8,6 +8,9 @@ export interface OperationAnswer {
   readonly schema?: z.ZodType;
   /** `application/json` when absent. */
   readonly type?: string;
+  /** Another form of the same. */
+  readonly otherType?: string;
+  readonly headers?: Readonly<Record<string, string>>;
 }
 
 /** One operation of the server: the row of the table that the OpenAPI document is made of. */

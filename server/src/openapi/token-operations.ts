@@ -56,7 +56,18 @@ const metadata = z.looseObject({ issuer: text, token_endpoint: text, jwks_uri: t
 
 const ok = (schema: z.ZodType, says = 'the answer'): Record<200, OperationAnswer> => ({ 200: { says, schema } });
 const cached = (schema: z.ZodType) => ({ ...ok(schema), 304: { says: 'the caller has it' } });
-const file = (type: string, says: string): Record<200, OperationAnswer> => ({ 200: { says, type } });
+/** A list of what is revoked, which caches may keep. */
+const list = (type: string, otherType?: string): Record<200 | 304, OperationAnswer> => ({
+  200: {
+    says: 'the list',
+    type,
+    ...(otherType !== undefined && { otherType }),
+    headers: { ETag: 'of these bytes', 'Cache-Control': '`max-age`: never past the end of the list' },
+  },
+  304: { says: 'the caller has it' },
+});
+const derOrPem = list('application/pkix-crl', 'application/x-pem-file');
+const format = { format: '`der` (default) or `pem`; without it `Accept` decides' };
 
 const asking = {
   principal: 'about whom (default: the caller)',
@@ -213,20 +224,23 @@ const identities: readonly Operation[] = [
   {
     method: 'get',
     path: `${base}/cacerts/{name}`,
-    summary: 'Certificates of the authorities: `roots`, `issuers` or `chain`',
+    summary: 'Certificates of the authorities: `roots` to trust, the `issuers` below them, or both as `chain`',
     answers: ok(z.strictObject({ name: text, certs: text })),
   },
   {
     method: 'get',
     path: `${base}/crl`,
-    summary: 'What is revoked',
-    answers: file('application/x-pem-file', 'the list'),
+    summary: 'The revocation list of the first active issuer (RFC 5280 §5)',
+    query: format,
+    answers: derOrPem,
   },
   {
     method: 'get',
     path: `${base}/crl/{issuer}`,
-    summary: 'What is revoked of one issuer',
-    answers: file('application/x-pem-file', 'the list'),
+    summary:
+      'That of an issuer or a root by its subject key identifier in hexadecimal; `chain`: those of all, one after the other, always PEM',
+    query: format,
+    answers: derOrPem,
   },
   {
     method: 'post',
@@ -254,7 +268,7 @@ const identities: readonly Operation[] = [
     method: 'get',
     path: `${base}/sshcert/krl`,
     summary: 'Revoked SSH certificates, in the form that `RevokedKeys` of sshd reads',
-    answers: file('application/octet-stream', 'the list'),
+    answers: list('application/octet-stream'),
   },
 ];
 

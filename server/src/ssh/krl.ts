@@ -11,7 +11,7 @@ export interface RevokedBy {
 }
 
 interface KrlInput {
-  /** Grows with each list, e.g. the store's change counter. */
+  /** Never falls from one list to the next. */
   readonly version: bigint;
   /** Seconds since the epoch. */
   readonly generatedAt: number;

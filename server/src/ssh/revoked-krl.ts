@@ -5,7 +5,7 @@ import { buildKrl } from './krl.ts';
 import type { SshAuthority } from './ssh-authority.ts';
 
 interface RevokedKrlDeps {
-  readonly certificates: Pick<CertificateStore, 'revocationsAfter'>;
+  readonly certificates: Pick<CertificateStore, 'revocationsAfter' | 'lastRevocation'>;
   readonly authorities: readonly SshAuthority[];
   readonly clock: Clock;
   readonly pace?: Pace | undefined;
@@ -17,18 +17,20 @@ export function createKrlPublisher(deps: RevokedKrlDeps): () => Promise<Buffer> 
   return () => takeTurn('krl', 'krl', () => revokedKrl(deps));
 }
 
+/** Certificates stay in the list for so long after their end: the clocks of hosts may be behind. */
+const keptSeconds = 86_400;
+
 /**
- * The list of what is revoked of these authorities and has not ended. Its version is the sequence of the last revocation, so that a later
- * list has a greater one. Throws `StoreUnavailableError`: an old list is better than one that forgets.
+ * The list of what is revoked of these authorities and has not ended a day ago. Its version and its time are those of the last revocation:
+ * they never fall, and every server gives out the same bytes. Throws `StoreUnavailableError`: an old list is better than one that forgets.
  */
 async function revokedKrl(deps: RevokedKrlDeps): Promise<Buffer> {
-  const now = epochSeconds(deps.clock);
-  const rows = await deps.certificates.revocationsAfter(0, now);
+  const last = await deps.certificates.lastRevocation();
+  const rows = await deps.certificates.revocationsAfter(0, epochSeconds(deps.clock) - keptSeconds);
   const revoked = deps.authorities.map(({ publicKey }) => ({
     authority: publicKey,
     serials: rows.filter((row) => row.issuer === publicKey.fingerprint).map((row) => BigInt(`0x${row.serial}`)),
     keyIds: [],
   }));
-  const version = rows.reduce((latest, row) => Math.max(latest, row.sequence), 0);
-  return buildKrl({ version: BigInt(version), generatedAt: now, comment: 'signet', revoked });
+  return buildKrl({ version: BigInt(last.sequence), generatedAt: last.at, comment: 'signet', revoked });
 }

@@ -195,9 +195,16 @@ export interface CertificatesTable {
   revocation_sequence: number | null;
 }
 
-interface CrlNumbersTable {
+interface RevocationListsTable {
   issuer: string;
   number: number;
+  /** The last revocation that the list knows. */
+  sequence: number;
+  /** Seconds since the epoch. */
+  this_update: number;
+  next_update: number;
+  /** DER in base64; absent when another one must be made. */
+  list: string | null;
 }
 
 export interface AuditTable {
@@ -253,7 +260,7 @@ export interface Schema {
   join_tokens: JoinTokensTable;
   attestation_tokens: AttestationTokensTable;
   certificates: CertificatesTable;
-  crl_numbers: CrlNumbersTable;
+  revocation_lists: RevocationListsTable;
   audit: AuditTable;
   audit_objects: AuditObjectsTable;
   signing_keys: SigningKeysTable;

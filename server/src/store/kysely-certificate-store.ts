@@ -6,8 +6,11 @@ import type {
   CertificateRecord,
   CertificateRow,
   CertificateStore,
+  LastCrl,
+  PublishedCrl,
   RecordingConditions,
   RevocationRow,
+  RevokedCertificate,
 } from '../model/certificate-store.ts';
 import { type InstanceColumns, newCertificate, reasonOf, toCertificate } from './certificate-rows.ts';
 import { certificateStatements } from './certificate-statements.ts';
@@ -58,6 +61,19 @@ export class KyselyCertificateStore implements CertificateStore {
     }
   }
 
+  async lastRevocation(): Promise<{ readonly sequence: number; readonly at: number }> {
+    const row = await this.#database.read((db) =>
+      db
+        .selectFrom('certificates')
+        .select(['revocation_sequence', 'revoked_at'])
+        .where('revocation_sequence', '>', 0)
+        .orderBy('revocation_sequence', 'desc')
+        .limit(1)
+        .executeTakeFirst(),
+    );
+    return { sequence: row?.revocation_sequence ?? 0, at: row?.revoked_at ?? 0 };
+  }
+
   async orphans(before: number): Promise<readonly CertificateRow[]> {
     const rows = await this.#database.read((db) =>
       db
@@ -101,16 +117,62 @@ export class KyselyCertificateStore implements CertificateStore {
     return serials.length;
   }
 
-  nextCrlNumber(issuer: string): Promise<number> {
+  async endedRevocations(issuer: string, from: number, before: number): Promise<readonly RevokedCertificate[]> {
+    const ended: RevokedCertificate[] = [];
+    let last = { not_after: from, serial: '' };
+    for (;;) {
+      const page = await this.#database.read((db) => readEnded(db, { issuer, before }, last));
+      for (const row of page) ended.push(toRevoked(row));
+      last = page.at(-1) ?? last;
+      if (page.length < revocationsAtOnce) return ended;
+      await yieldToOthers();
+    }
+  }
+
+  async lastCrl(issuer: string, known?: number): Promise<LastCrl | undefined> {
+    const row = await this.#database.read((db) =>
+      db
+        .selectFrom('revocation_lists')
+        .select(['number', 'sequence', 'this_update', 'next_update'])
+        .select(({ eb }) =>
+          eb
+            .case()
+            .when('number', '=', known ?? -1)
+            .then(null)
+            .else(eb.ref('list'))
+            .end()
+            .as('list'),
+        )
+        .where('issuer', '=', issuer)
+        .executeTakeFirst(),
+    );
+    return (
+      row && {
+        number: row.number,
+        sequence: row.sequence,
+        thisUpdate: row.this_update,
+        nextUpdate: row.next_update,
+        ...(row.list !== null && { der: Buffer.from(row.list, 'base64') }),
+      }
+    );
+  }
+
+  publishCrl(issuer: string, crl: PublishedCrl, after: number | undefined): Promise<boolean> {
+    const { number, sequence, thisUpdate, nextUpdate, der } = crl;
+    const list = der.toString('base64');
+    const values = { number, sequence, this_update: thisUpdate, next_update: nextUpdate, list };
     return this.#database.change(async (db) => {
-      const row = await db.selectFrom('crl_numbers').select('number').where('issuer', '=', issuer).executeTakeFirst();
-      const number = (row?.number ?? 0) + 1;
-      await db
-        .insertInto('crl_numbers')
-        .values({ issuer, number })
-        .onConflict((conflict) => conflict.column('issuer').doUpdateSet({ number }))
-        .execute();
-      return number;
+      const insert = db.insertInto('revocation_lists').values({ issuer, ...values });
+      const done =
+        after === undefined
+          ? await insert.onConflict((conflict) => conflict.doNothing()).executeTakeFirst()
+          : await db
+              .updateTable('revocation_lists')
+              .set(values)
+              .where('issuer', '=', issuer)
+              .where('number', '=', after)
+              .executeTakeFirst();
+      return ('numUpdatedRows' in done ? done.numUpdatedRows : done.numInsertedOrUpdatedRows) === 1n;
     });
   }
 }
@@ -140,12 +202,35 @@ async function readRevocations(db: Kysely<Schema>, sequence: number, now: number
     .limit(revocationsAtOnce)
     .execute();
   return rows.map((row) => ({
+    ...toRevoked(row),
     sequence: row.revocation_sequence ?? 0,
-    serial: row.serial,
     issuer: row.issuer,
-    revokedAt: row.revoked_at ?? 0,
-    reason: reasonOf(row.revocation_reason),
     notAfter: row.not_after,
     ...(row.fingerprint !== null && { fingerprint: row.fingerprint }),
   }));
+}
+
+type RevokedColumns = Pick<Selectable<CertificatesTable>, 'serial' | 'revoked_at' | 'revocation_reason'>;
+
+function toRevoked(row: RevokedColumns): RevokedCertificate {
+  return { serial: row.serial, revokedAt: row.revoked_at ?? 0, reason: reasonOf(row.revocation_reason) };
+}
+
+/** A page of those that follow `last` by their end. */
+function readEnded(
+  db: Kysely<Schema>,
+  { issuer, before }: { readonly issuer: string; readonly before: number },
+  last: Pick<Selectable<CertificatesTable>, 'not_after' | 'serial'>,
+) {
+  return db
+    .selectFrom('certificates')
+    .select(['serial', 'revoked_at', 'revocation_reason', 'not_after'])
+    .where('revocation_sequence', 'is not', null)
+    .where('issuer', '=', issuer)
+    .where('not_after', '<', before)
+    .where(({ eb, refTuple, tuple }) => eb(refTuple('not_after', 'serial'), '>', tuple(last.not_after, last.serial)))
+    .orderBy('not_after')
+    .orderBy('serial')
+    .limit(revocationsAtOnce)
+    .execute();
 }

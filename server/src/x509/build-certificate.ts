@@ -34,6 +34,12 @@ const extendedKeyUsages: Readonly<Record<CertificateUsage, Buffer>> = {
   both: extension(oids.extendedKeyUsage, false, sequence(oids.serverAuth.der, oids.clientAuth.der)),
 };
 
+/** The value of a cRLDistributionPoints extension (RFC 5280 §4.2.1.13): each address is another place of the same list. */
+export function writeDistributionPoints(addresses: readonly string[]): Buffer {
+  const names = addresses.map((address) => element(0x86, Buffer.from(address, 'latin1')));
+  return sequence(sequence(element(0xa0, element(0xa0, ...names))));
+}
+
 /** The extensions of a certificate of this profile, in their order. The first three are the same bytes every time. */
 function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issuer: Issuer): Buffer {
   const parts = [
@@ -43,6 +49,8 @@ function extensionsOf(profile: CertificateProfile, subjectKey: SubjectKey, issue
     extension(oids.subjectKeyIdentifier, false, octetString(subjectKey.keyIdentifier)),
     extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier))),
   ];
+  const { distributionPoints: points } = issuer;
+  if (points.length > 0) parts.push(extension(oids.crlDistributionPoints, false, writeDistributionPoints(points)));
   if (profile.altNames.length > 0) parts.push(extension(oids.subjectAltName, false, writeAltNames(profile.altNames)));
   return sequence(...parts);
 }

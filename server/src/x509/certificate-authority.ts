@@ -5,7 +5,10 @@ import * as x509 from '@peculiar/x509';
 import { type Clock, epochSeconds, toDate } from '@signet/policy-engine/clock';
 import { type DomainName, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import { InvalidRequestError } from '../errors.ts';
-import { serialFrom, serialRandomOctets } from './build-certificate.ts';
+import { serialFrom, serialRandomOctets, writeDistributionPoints } from './build-certificate.ts';
+import { buildCrl, crlBackdateSeconds, crlToPem, nextCrlNumber } from './crl.ts';
+import { issuerFromPem } from './issuer-files.ts';
+import { type ConstrainedNames, writeNameConstraints } from './name-constraints.ts';
 
 /** A certificate with its private key, both as PEM. */
 export interface CertificateAndKey {
@@ -27,20 +30,75 @@ const backdateMs = 3600 * secondMs;
 /** RFC 5280, ub-common-name. */
 const maxCommonName = 64;
 
-/** A self-signed root for ten years, and one below it for five that may sign only leaves; keys on P-256. */
-export async function createAuthorities(clock: Clock): Promise<{ root: Authority; intermediate: Authority }> {
-  const root = await createAuthority(clock, 'Signet Root CA', 3650);
-  return { root, intermediate: await createAuthority(clock, 'Signet Intermediate CA', 1825, root) };
+/** What the certificate of the intermediate authority says beside its use. */
+interface IntermediateOptions {
+  /** It carries the SPIFFE id of this trust domain, as an authority that signs X509-SVIDs (SPIFFE X509-SVID §3.1). */
+  readonly trustDomain?: string | undefined;
+  /** The names that it may certify; without any it may certify all. */
+  readonly names?: ConstrainedNames | undefined;
+  /** Addresses of the revocation list of the root, with `{issuer}`. */
+  readonly distributionPoints?: readonly string[] | undefined;
 }
 
-async function createAuthority(clock: Clock, name: string, days: number, issuer?: Authority): Promise<Authority> {
+/** A self-signed root for ten years, and one below it for five that may sign only leaves; keys on P-256. */
+export async function createAuthorities(
+  clock: Clock,
+  options: IntermediateOptions = {},
+): Promise<{ root: Authority; intermediate: Authority }> {
+  const root = await createAuthority(clock, { name: 'Signet Root CA', days: 3650 });
+  const own = { name: 'Signet Intermediate CA', days: 1825, issuer: root };
+  return { root, intermediate: await createAuthority(clock, { ...own, extensions: extensionsOf(root, options) }) };
+}
+
+function extensionsOf(root: Authority, { trustDomain, names, distributionPoints }: IntermediateOptions) {
+  const extensions: x509.Extension[] = [];
+  if (trustDomain !== undefined) {
+    extensions.push(new x509.SubjectAlternativeNameExtension([{ type: 'url', value: `spiffe://${trustDomain}` }]));
+  }
+  if (names !== undefined) extensions.push(new x509.Extension(nameConstraintsOid, true, writeNameConstraints(names)));
+  extensions.push(...pointsExtension(root, distributionPoints));
+  return extensions;
+}
+
+/* As text, which the library wants. */
+const nameConstraintsOid = '2.5.29.30';
+const distributionPointsOid = '2.5.29.31';
+
+/** Where the list of an authority is, for the certificates that it signs; nothing without addresses. */
+function pointsExtension(issuer: Authority, addresses: readonly string[] = []): readonly x509.Extension[] {
+  if (addresses.length === 0) return [];
+  const { distributionPoints } = issuerFromPem(issuer.certificate, issuer.key, addresses);
+  return [new x509.Extension(distributionPointsOid, false, writeDistributionPoints(distributionPoints))];
+}
+
+interface NewAuthority {
+  readonly name: string;
+  readonly days: number;
+  /** Absent for a root. */
+  readonly issuer?: Authority;
+  readonly extensions?: readonly x509.Extension[];
+}
+
+async function createAuthority(
+  clock: Clock,
+  { name, days, issuer, extensions = [] }: NewAuthority,
+): Promise<Authority> {
   const keys = await generateKeys();
   const { KeyUsageFlags } = x509;
   const parsed = await sign({ subject: `CN=${name},O=Signet`, days, keys }, issuer, clock, [
     new x509.BasicConstraintsExtension(true, issuer === undefined ? undefined : 0, true),
     new x509.KeyUsagesExtension(KeyUsageFlags.keyCertSign | KeyUsageFlags.cRLSign, true),
+    ...extensions,
   ]);
   return { ...toPem(parsed, keys), parsed, signingKey: keys.privateKey };
+}
+
+/** The revocation list of an authority that has revoked nothing, as long as it lives; PEM. */
+export async function firstRevocationList({ certificate, key }: CertificateAndKey, clock: Clock): Promise<string> {
+  const issuer = issuerFromPem(certificate, key);
+  const now = epochSeconds(clock);
+  const times = { thisUpdate: now - crlBackdateSeconds, nextUpdate: issuer.notAfter };
+  return crlToPem(await buildCrl(issuer, { revoked: [], number: nextCrlNumber(0, now), ...times }));
 }
 
 /** Who a service certificate is for. */
@@ -49,6 +107,8 @@ interface ServiceIdentity {
   readonly service: ServiceName;
   /** Host of the SPIFFE id, lower-case. */
   readonly trustDomain: string;
+  /** Addresses of the revocation list of the authority, with `{issuer}`. */
+  readonly distributionPoints?: readonly string[] | undefined;
 }
 
 /** Who the certificate of a server is for. */
@@ -58,8 +118,8 @@ interface ServerIdentity extends ServiceIdentity {
 }
 
 /**
- * A client certificate for a service: CN `domain.service`, one URI name (its SPIFFE id, so that it is an X509-SVID), and a new key.
- * Throws `InvalidRequestError` when the name does not fit a common name.
+ * A client certificate for a service: CN `domain.service`, one URI name (its SPIFFE id, so that it is an X509-SVID), and a new key; with a DNS
+ * name below the trust domain where the authority has name constraints, for OpenSSL takes the CN for one else. Throws `InvalidRequestError` when the name does not fit a common name.
  */
 export function issueIdentity(
   authority: Authority,
@@ -67,13 +127,16 @@ export function issueIdentity(
   days: number,
   clock: Clock,
 ): Promise<CertificateAndKey> {
-  return issueServerCertificate(authority, { ...identity, hosts: [] }, days, clock);
+  const { domain, service, trustDomain } = identity;
+  const isConstrained = authority.parsed.getExtension(nameConstraintsOid) !== null;
+  const hosts = isConstrained ? [`${service}.${domain}.${trustDomain}`] : [];
+  return issueServerCertificate(authority, { ...identity, hosts }, days, clock);
 }
 
 /** As `issueIdentity`, with the names and addresses that a server is reached by. */
 export async function issueServerCertificate(
   authority: Authority,
-  { domain, service, trustDomain, hosts }: ServerIdentity,
+  { domain, service, trustDomain, hosts, distributionPoints }: ServerIdentity,
   days: number,
   clock: Clock,
 ): Promise<CertificateAndKey> {
@@ -89,6 +152,7 @@ export async function issueServerCertificate(
     new x509.KeyUsagesExtension(x509.KeyUsageFlags.digitalSignature, true),
     new x509.ExtendedKeyUsageExtension([x509.ExtendedKeyUsage.clientAuth, x509.ExtendedKeyUsage.serverAuth]),
     new x509.SubjectAlternativeNameExtension([{ type: 'url', value: uri }, ...names]),
+    ...pointsExtension(authority, distributionPoints),
   ]);
   const { certificate, key } = toPem(leaf, keys);
   return { certificate: `${certificate}${authority.certificate}`, key };

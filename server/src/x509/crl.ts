@@ -41,6 +41,8 @@ const version2 = element(0x02, Uint8Array.of(1));
 
 interface CrlInput {
   readonly revoked: readonly RevokedCertificate[];
+  /** Entries of an earlier list, as they stand there; they come first. */
+  readonly kept?: readonly Buffer[];
   /** Grows with every list of an issuer (RFC 5280 §5.2.3). */
   readonly number: number;
   /** Seconds since the epoch. */
@@ -66,13 +68,22 @@ export async function buildCrl(issuer: Issuer, input: CrlInput): Promise<Buffer>
   const { algorithm } = signatureOf[issuer.kind];
   const parts = [version2, algorithm, issuer.name, writeTime(input.thisUpdate), writeTime(input.nextUpdate)];
   /* The list is absent, not empty, when nothing is revoked (§5.1.2.6). */
-  if (input.revoked.length > 0) parts.push(sequence(...(await writeEntries(input.revoked))));
+  const entries = [...(input.kept ?? []), ...(await writeEntries(input.revoked))];
+  if (entries.length > 0) parts.push(sequence(...entries));
   const authority = extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier)));
   const number = extension(oids.crlNumber, false, smallInteger(input.number));
   parts.push(element(0xa0, sequence(authority, number)));
   const tbs = sequence(...parts);
   return sequence(tbs, algorithm, bitString(signAs(issuer, tbs)));
 }
+
+/** The number of the list after the one with the number `last`: the time, so that it also grows when nobody knows any more what was published. */
+export function nextCrlNumber(last: number, now: number): number {
+  return Math.max(last + 1, now);
+}
+
+/** How far a list's life begins before it is made, for clocks of readers that are behind. */
+export const crlBackdateSeconds = 300;
 
 /** A DER revocation list in PEM form. */
 export function crlToPem(der: Buffer): Promise<string> {

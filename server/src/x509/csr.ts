@@ -1,11 +1,11 @@
-import { verify } from 'node:crypto';
 import { tags } from '@signet/policy-engine/internal/der';
 import { InvalidRequestError } from '../errors.ts';
 import { checkDer, DerError, DerReader } from './der-reader.ts';
 import { type RelativeName, readName } from './distinguished-name.ts';
 import { oids } from './oids.ts';
+import { isSignedBy, readSignatureAlgorithm, type SignatureAlgorithm } from './signature-algorithm.ts';
 import { type AltName, readAltNames } from './subject-alt-names.ts';
-import { type KeyKind, parseSubjectKey, type SubjectKey } from './subject-key.ts';
+import { parseSubjectKey, type SubjectKey } from './subject-key.ts';
 
 /** What a certificate request asks for. Its signature was verified: the sender holds the private key. */
 export interface CertificateRequest {
@@ -35,37 +35,10 @@ function decodePem(pem: string): Buffer {
   return der;
 }
 
-interface SignatureAlgorithm {
-  readonly digest: 'sha256' | 'sha384' | 'sha512' | null;
-  readonly family: 'ec' | 'rsa' | 'ed25519';
-}
-
-const signatureAlgorithms = new Map<string, SignatureAlgorithm>([
-  [oids.ecdsaWithSha256.hex, { digest: 'sha256', family: 'ec' }],
-  [oids.ecdsaWithSha384.hex, { digest: 'sha384', family: 'ec' }],
-  [oids.ecdsaWithSha512.hex, { digest: 'sha512', family: 'ec' }],
-  [oids.sha256WithRsa.hex, { digest: 'sha256', family: 'rsa' }],
-  [oids.sha384WithRsa.hex, { digest: 'sha384', family: 'rsa' }],
-  [oids.sha512WithRsa.hex, { digest: 'sha512', family: 'rsa' }],
-  [oids.ed25519.hex, { digest: null, family: 'ed25519' }],
-]);
-
-const families: Readonly<Record<KeyKind, SignatureAlgorithm['family']>> = {
-  'P-256': 'ec',
-  'P-384': 'ec',
-  rsa: 'rsa',
-  ed25519: 'ed25519',
-};
-
-function readSignatureAlgorithm(reader: DerReader): SignatureAlgorithm {
-  const identifier = reader.enter(tags.sequence, 'the signature algorithm');
-  const found = signatureAlgorithms.get(identifier.element(tags.oid, 'the signature algorithm').toString('hex'));
-  if (found === undefined) {
-    throw new InvalidRequestError('csr signature must be ECDSA or RSA PKCS #1 with SHA-2, or Ed25519');
-  }
-  if (found.family === 'rsa' && !identifier.done) identifier.content(tags.null, 'the signature parameters');
-  identifier.finish('the signature algorithm');
-  return found;
+function signatureAlgorithmOf(reader: DerReader): SignatureAlgorithm {
+  const found = readSignatureAlgorithm(reader);
+  if (found !== undefined) return found;
+  throw new InvalidRequestError('csr signature must be ECDSA or RSA PKCS #1 with SHA-2, or Ed25519');
 }
 
 /*
@@ -118,7 +91,7 @@ function readRequest(der: Buffer): CertificateRequest {
   checkDer(der);
   const outer = new DerReader(der).enter(tags.sequence, 'the request');
   const signed = outer.element(tags.sequence, 'the request information');
-  const algorithm = readSignatureAlgorithm(outer);
+  const algorithm = signatureAlgorithmOf(outer);
   const signature = outer.bits('the signature');
   outer.finish('the request');
 
@@ -130,21 +103,13 @@ function readRequest(der: Buffer): CertificateRequest {
   info.finish('the request information');
   const commonName = commonNameOf(subject);
   const subjectKey = parseSubjectKey(spki);
-  if (families[subjectKey.kind] !== algorithm.family || !proves(algorithm, signed, subjectKey, signature)) {
+  if (!isSignedBy(subjectKey.key, algorithm, { signed, signature })) {
     throw new InvalidRequestError('csr signature was not made with the key that the request holds');
   }
   return { subject, commonName, altNames, subjectKey };
 }
 
 const versionZero = Uint8Array.of(0);
-
-function proves(algorithm: SignatureAlgorithm, signed: Buffer, subjectKey: SubjectKey, signature: Buffer): boolean {
-  try {
-    return verify(algorithm.digest, signed, subjectKey.key, signature);
-  } catch {
-    return false;
-  }
-}
 
 /**
  * Reads a certificate request (RFC 2986) in PEM form from untrusted input, in bounded time, and verifies its signature (proof of

@@ -64,6 +64,16 @@ function inspectNames(certificate: ReadCertificate, profile: CertificateProfile)
   must(same && names.length === profile.altNames.length, 'alternative name');
 }
 
+function pointsOf(certificate: ReadCertificate): readonly string[] {
+  const found = certificate.extensions.get(oids.crlDistributionPoints.hex);
+  if (found === undefined) return [];
+  const point = new DerReader(found.value).enter(tags.sequence, 'the points').enter(tags.sequence, 'a point');
+  const names = point.enter(0xa0, 'the name of a point').enter(0xa0, 'the addresses');
+  const addresses: string[] = [];
+  while (!names.done) addresses.push(names.content(0x86, 'an address').toString('latin1'));
+  return addresses;
+}
+
 /**
  * Reads a certificate that was just signed, with a reader that shares nothing with the writer, and compares all of it with what was
  * meant. Throws `CertificateMismatchError`.
@@ -85,7 +95,10 @@ export function inspectCertificate(
   must(certificate.notBefore === meant.profile.notBefore, 'notBefore');
   must(certificate.notAfter === meant.profile.notAfter, 'notAfter');
   must(certificate.notAfter <= meant.issuer.notAfter, 'notAfter');
-  must(certificate.extensions.size === (meant.profile.altNames.length > 0 ? 6 : 5), 'extension');
+  const { distributionPoints } = meant.issuer;
+  const count = 5 + Number(meant.profile.altNames.length > 0) + Number(distributionPoints.length > 0);
+  must(certificate.extensions.size === count, 'extension');
+  must(pointsOf(certificate).join(' ') === distributionPoints.join(' '), 'distribution point');
   inspectNames(certificate, meant.profile);
   inspectUsages(certificate, meant.profile, meant.subjectKey.kind === 'rsa');
   inspectKeys(certificate, meant.subjectKey, meant.issuer);

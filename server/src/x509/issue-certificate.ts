@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { KeyId, PathElement, PrincipalName } from '@signet/policy-engine/names';
+import { InvalidRequestError } from '../errors.ts';
 import type { CertificateKind, CertificateStore } from '../model/certificate-store.ts';
 import { buildTbsCertificate, serialFrom, serialRandomOctets, signCertificate } from './build-certificate.ts';
 import { type CertificateProfile, type CertificateUsage, certificateLifetime } from './certificate-profile.ts';
@@ -8,6 +9,7 @@ import { certificateToPem } from './certificate-reader.ts';
 import type { GrantedNames } from './csr-rules.ts';
 import { inspectCertificate } from './inspect-certificate.ts';
 import type { Issuers } from './issuers.ts';
+import { constraintFault } from './name-constraints.ts';
 import type { SubjectKey } from './subject-key.ts';
 
 export interface IssueDeps {
@@ -47,7 +49,8 @@ export interface SignedCertificate {
 
 /**
  * Records the intent, signs, and checks what was signed, in this order: a process killed at any instant leaves no certificate
- * without a row. Throws `IssuerError` when no issuer is valid, `StoreUnavailableError`, `CertificateMismatchError`.
+ * without a row. Throws `IssuerError` when no issuer is valid, `InvalidRequestError` for a name that the issuer may not certify,
+ * `StoreUnavailableError`, `CertificateMismatchError`.
  */
 export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promise<SignedCertificate> {
   const now = epochSeconds(deps.clock);
@@ -58,6 +61,8 @@ export async function signOrder(deps: IssueDeps, order: CertificateOrder): Promi
   );
   const { commonName, subject, altNames } = order.names;
   const profile: CertificateProfile = { kind: order.kind, commonName, subject, altNames, usage: order.usage, ...life };
+  const fault = constraintFault(order.names, issuer.nameConstraints);
+  if (fault !== undefined) throw new InvalidRequestError(fault);
   const serialOctets = serialFrom(now, deps.randomBytes(serialRandomOctets));
   const serial = serialOctets.toString('hex');
   const { kind, holder, provider, instanceId, vouchedKey } = order;

@@ -1,6 +1,7 @@
 import { createPrivateKey, createPublicKey, type KeyObject, X509Certificate } from 'node:crypto';
 import { certificatesInPem, certificateToPem, keyIdentifierIn, readCertificate } from './certificate-reader.ts';
 import type { Issuer, SigningKind } from './issuer.ts';
+import { nameConstraintsIn } from './name-constraints.ts';
 import { keyBits, keyIdentifierOf } from './subject-key.ts';
 
 /** Where an issuer is kept: its certificate with the chain that follows it, and its private key, both PEM. */
@@ -43,23 +44,35 @@ function checkChain(ders: readonly Buffer[]): readonly X509Certificate[] {
   return chain.filter((certificate, index) => index === 0 || !certificate.checkIssued(certificate));
 }
 
-/** An issuer from PEM texts: the certificate first, then its chain. Throws `IssuerError` saying what does not fit. */
-export function issuerFromPem(certificatePem: string, keyPem: string): Issuer {
+/**
+ * An issuer from PEM texts: the certificate first, then its chain. `{issuer}` in the addresses of its list stands for its id. Throws
+ * `IssuerError` saying what does not fit.
+ */
+export function issuerFromPem(
+  certificatePem: string,
+  keyPem: string,
+  distributionPoints: readonly string[] = [],
+): Issuer {
   const ders = certificatesInPem(certificatePem);
   const [first = Buffer.alloc(0)] = ders;
   const privateKey = loadPrivateKey(keyPem);
   const own = readCertificate(first);
-  const publicDer = createPublicKey(privateKey).export({ type: 'spki', format: 'der' });
-  if (!own.spki.equals(publicDer)) throw new IssuerError('its private key is not the one of its certificate');
+  const publicKey = createPublicKey(privateKey);
+  if (!own.spki.equals(publicKey.export({ type: 'spki', format: 'der' })))
+    throw new IssuerError('its private key is not the one of its certificate');
   const keyIdentifier = keyIdentifierIn(own) ?? keyIdentifierOf(keyBits(own.spki));
+  const id = keyIdentifier.toString('hex');
   return {
-    id: keyIdentifier.toString('hex'),
+    id,
+    distributionPoints: distributionPoints.map((address) => address.replace('{issuer}', id)),
     name: own.subject,
     keyIdentifier,
     kind: signingKind(privateKey),
     privateKey,
+    publicKey,
     notBefore: own.notBefore,
     notAfter: own.notAfter,
+    nameConstraints: nameConstraintsIn(ders),
     chainPem: checkChain(ders)
       .map(({ raw }) => certificateToPem(raw))
       .join(''),

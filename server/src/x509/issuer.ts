@@ -1,5 +1,6 @@
 import { type KeyObject, sign } from 'node:crypto';
 import { derNull, sequence } from '@signet/policy-engine/internal/der';
+import type { NameConstraints } from './name-constraints.ts';
 import { type Oid, oids } from './oids.ts';
 
 /** A certificate authority that signs: one intermediate with its private key. */
@@ -11,9 +12,14 @@ export interface Issuer {
   readonly keyIdentifier: Buffer;
   readonly kind: SigningKind;
   readonly privateKey: KeyObject;
+  readonly publicKey: KeyObject;
   /** Seconds since the epoch. */
   readonly notBefore: number;
   readonly notAfter: number;
+  /** Where its revocation list is, as its certificates say. */
+  readonly distributionPoints: readonly string[];
+  /** Of its own certificate and of those above it. */
+  readonly nameConstraints: readonly NameConstraints[];
   /** Its own certificate, and those up to the root without it, as they follow a leaf. PEM. */
   readonly chainPem: string;
 }

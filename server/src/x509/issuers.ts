@@ -4,6 +4,7 @@ import { minLifetimeSeconds } from './certificate-profile.ts';
 import { certificatesInPem, certificateToPem } from './certificate-reader.ts';
 import type { Issuer } from './issuer.ts';
 import { IssuerError, type IssuerFiles, issuerFromPem } from './issuer-files.ts';
+import { type RootList, readRootLists } from './root-lists.ts';
 
 /** An issuer that signs, or one that is being replaced: its certificates and lists go on, new ones come from another. */
 interface IssuerSource extends IssuerFiles {
@@ -16,6 +17,8 @@ export interface IssuerSet {
   readonly draining: readonly Issuer[];
   /** The roots that certificates of ours chain to, PEM. */
   readonly rootsPem: string;
+  /** The revocation lists of those roots that have one here. */
+  readonly rootLists: readonly RootList[];
 }
 
 /** Several issuers side by side, reloaded when their files change. */
@@ -32,6 +35,10 @@ interface IssuersDeps {
   readonly sources: readonly IssuerSource[];
   /** PEM file of the accepted roots. */
   readonly roots: string;
+  /** Files of their revocation lists. */
+  readonly rootLists?: readonly string[] | undefined;
+  /** Addresses of their lists in certificates, with `{issuer}`. */
+  readonly distributionPoints?: readonly string[] | undefined;
   readonly reloadIntervalMs: number;
   readonly onError: (error: unknown) => void;
 }
@@ -45,9 +52,13 @@ async function readSource(source: IssuerSource): Promise<readonly [certificate: 
   return Promise.all([readFile(source.certificate, 'utf8'), readFile(source.key, 'utf8')]);
 }
 
-function parseSource(source: IssuerSource, [certificate, key]: readonly [string, string]): Issuer {
+function parseSource(
+  source: IssuerSource,
+  [certificate, key]: readonly [string, string],
+  distributionPoints: IssuersDeps['distributionPoints'],
+): Issuer {
   try {
-    return issuerFromPem(certificate, key);
+    return issuerFromPem(certificate, key, distributionPoints);
   } catch (cause) {
     const reason = cause instanceof Error ? cause.message : 'it cannot be read';
     throw new IssuerError(`issuer \`${source.certificate}\` cannot be used: ${reason}`, { cause });
@@ -57,18 +68,20 @@ function parseSource(source: IssuerSource, [certificate, key]: readonly [string,
 async function load(deps: IssuersDeps, previous: string | undefined): Promise<Loaded | undefined> {
   const roots = await readFile(deps.roots, 'utf8');
   const texts = await Promise.all(deps.sources.map(readSource));
+  const lists = await Promise.all((deps.rootLists ?? []).map(async (name) => ({ name, bytes: await readFile(name) })));
   const digest = createHash('sha256')
-    .update(JSON.stringify([roots, texts]))
+    .update(JSON.stringify([roots, texts, lists.map(({ bytes }) => bytes.toString('base64'))]))
     .digest('base64url');
   if (digest === previous) return undefined;
   const issuers = deps.sources.map((source, index) => ({
     state: source.state,
-    issuer: parseSource(source, texts[index] ?? ['', '']),
+    issuer: parseSource(source, texts[index] ?? ['', ''], deps.distributionPoints),
   }));
   const active = issuers.filter(({ state }) => state === 'active').map(({ issuer }) => issuer);
   const draining = issuers.filter(({ state }) => state === 'draining').map(({ issuer }) => issuer);
   if (active.length === 0) throw new IssuerError('no issuer is active');
-  return { digest, set: { active, draining, rootsPem: certificatesInPem(roots).map(certificateToPem).join('') } };
+  const rootsPem = certificatesInPem(roots).map(certificateToPem).join('');
+  return { digest, set: { active, draining, rootsPem, rootLists: readRootLists(lists, rootsPem) } };
 }
 
 /** Opens the issuers. Throws `IssuerError` when one cannot be used at start; later the last good set stays in force. */

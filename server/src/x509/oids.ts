@@ -41,6 +41,8 @@ export const oids = {
   basicConstraints: known('2.5.29.19'),
   crlNumber: known('2.5.29.20'),
   crlReason: known('2.5.29.21'),
+  nameConstraints: known('2.5.29.30'),
+  crlDistributionPoints: known('2.5.29.31'),
   authorityKeyIdentifier: known('2.5.29.35'),
   extendedKeyUsage: known('2.5.29.37'),
   serverAuth: known('1.3.6.1.5.5.7.3.1'),

@@ -3,7 +3,7 @@ import { promisify } from 'node:util';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { type PrincipalName, parseDomainName, parseServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import type { CertificateStore } from '../model/certificate-store.ts';
-import { backdateSeconds } from './certificate-profile.ts';
+import { backdateSeconds, type IssuedAltName } from './certificate-profile.ts';
 import { relativeName } from './distinguished-name.ts';
 import { type IssueDeps, signOrder } from './issue-certificate.ts';
 import { type NamingRules, serviceSpiffeId } from './naming.ts';
@@ -28,19 +28,26 @@ export const serverPrincipal: PrincipalName = servicePrincipal(serverName.domain
 const lifetimeSeconds = 86_400;
 const makeKeys = promisify(generateKeyPair);
 
+/** The SPIFFE id alone; with a DNS name where the issuer has constraints. */
+function ownNames(rules: NamingRules, constraints: readonly unknown[]): readonly IssuedAltName[] {
+  const { domain, service } = serverName;
+  const id: IssuedAltName = { kind: 'uri', value: serviceSpiffeId(rules, domain, service) };
+  return constraints.length === 0 ? [id] : [id, { kind: 'dns', value: `${service}.${domain}.${rules.dnsSuffix}` }];
+}
+
 /** Certificates with which the server calls others: made when they are needed, kept in memory only, replaced at half of their life. */
 export function createOwnIdentity(deps: OwnIdentityDeps): () => Promise<OwnIdentity> {
   let current: { readonly identity: OwnIdentity; readonly madeAt: number } | undefined;
   let making: Promise<OwnIdentity> | undefined;
   const make = async (): Promise<OwnIdentity> => {
     const { publicKey, privateKey } = await makeKeys('ec', { namedCurve: 'P-256' });
-    const { domain, service } = serverName;
+    const { nameConstraints } = deps.issuers.signing(epochSeconds(deps.clock));
     const signed = await signOrder(deps, {
       kind: 'service',
       names: {
         commonName: serverPrincipal,
         subject: [relativeName(oids.commonName, serverPrincipal)],
-        altNames: [{ kind: 'uri', value: serviceSpiffeId(deps.rules, domain, service) }],
+        altNames: ownNames(deps.rules, nameConstraints),
       },
       subjectKey: parseSubjectKey(publicKey.export({ type: 'spki', format: 'der' })),
       usage: 'client',

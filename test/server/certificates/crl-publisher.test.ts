@@ -4,6 +4,7 @@ import { createCrlPublisher } from '@signet/server/x509/crl-publisher';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
+import { CrlsByIssuer } from '#support/crl-store';
 
 /* How long a list of revocations is given, and when another is made. Lists live 1000 seconds and begin 300 before they are made. */
 
@@ -12,22 +13,19 @@ async function world() {
   const { root, intermediate } = await createAuthorities(clock);
   const [active, draining] = [intermediate, root].map(({ certificate, key }) => issuerFromPem(certificate, key));
   if (active === undefined || draining === undefined) throw new Error('two issuers');
-  const state = { sequence: 1, isDown: false, made: 0, turnsAt: 0 };
+  const state = { sequence: 1, isDown: false, turnsAt: 0 };
+  const lists = new CrlsByIssuer(() => {
+    if (state.isDown) throw new Error('down');
+  });
   const crls = createCrlPublisher({
-    issuers: { current: () => ({ active: [active], draining: [draining], rootsPem: '' }) },
+    issuers: { current: () => ({ active: [active], draining: [draining], rootsPem: '', rootLists: [] }) },
     revocations: {
       get sequence() {
         return state.sequence;
       },
       ofIssuer: () => [],
     },
-    certificates: {
-      nextCrlNumber: async () => {
-        if (state.isDown) throw new Error('down');
-        state.made += 1;
-        return state.made;
-      },
-    },
+    certificates: lists,
     clock,
     lifetimeSeconds: 1000,
     pace: { now: () => (state.turnsAt += 1000), wait: async () => undefined },

@@ -4,6 +4,7 @@ import type { Store } from '@signet/server/model/store';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
 import Database from 'better-sqlite3';
+import { publishNextCrl } from '#support/crl-store';
 import { temporaryFolder } from '#support/temp';
 
 /* Each statement that this process prepares: what it costs in a full store is asked of SQLite itself. */
@@ -46,7 +47,10 @@ async function live(store: Store): Promise<void> {
   await store.change({ actor: 'test' }, (change) => change.revokeInstance(key, revocation));
   await store.change({ actor: 'test' }, (change) => change.removeInstance(key, revocation));
   await certificates.revocationsAfter(0, 0);
-  await certificates.nextCrlNumber('i');
+  await certificates.lastRevocation();
+  await certificates.lastCrl('i');
+  for (let lists = 0; lists < 2; lists += 1) await publishNextCrl(certificates, 'i');
+  await certificates.endedRevocations('i', 0, 9);
   await certificates.prune(99, 10);
   await instances.pruneJoinTokens(99, 10);
 }
@@ -58,7 +62,7 @@ test('no statement on what is issued reads a whole table', async (t) => {
   const store = await openSqliteStore(file, {});
   await live(store);
   await store.close();
-  const statements = [...prepared].filter((sql) => /"(certificates|instances|join_tokens|crl_numbers)"/.test(sql));
+  const statements = [...prepared].filter((sql) => /"(certificates|instances|join_tokens|revocation_lists)"/.test(sql));
   t.true(statements.length >= 20, `${statements.length} statements`);
 
   const database = new Database(file);

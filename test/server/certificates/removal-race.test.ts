@@ -149,7 +149,7 @@ async function twoServers(t: ExecutionContext) {
     snapshotAt: live.at,
     issuers: {
       signing: () => issuer,
-      current: () => ({ active: [issuer], draining: [], rootsPem: root.certificate }),
+      current: () => ({ active: [issuer], draining: [], rootsPem: root.certificate, rootLists: [] }),
     },
     rules,
     hosts: { rules, isServerHost: (host) => host === 'localhost' },

@@ -154,7 +154,7 @@ test('the revocation list holds what was deleted, its number grows, and openssl 
   const instance = await register(world, 'i-9');
   const reader = await world.identity('media.studio');
   const write = async (name: string) => {
-    const { text, status } = await reader('/crl');
+    const { text, status } = await reader('/crl?format=pem');
     t.is(status, 200);
     writeFileSync(join(world.folder, name), text);
     const shown = await openssl(world.folder, 'crl', '-in', name, '-noout', '-crlnumber');

@@ -11,6 +11,7 @@ test('whoever asks within a second gets one list, read after the last of them as
     clock: systemClock,
     authorities: [],
     certificates: {
+      lastRevocation: async () => ({ sequence: 0, at: 0 }),
       revocationsAfter: async () => {
         reads += 1;
         return [];

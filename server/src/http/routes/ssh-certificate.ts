@@ -1,3 +1,4 @@
+import { hash } from 'node:crypto';
 import type { RouterMiddleware } from '@koa/router';
 import { callingHost } from '../../instances/calling-host.ts';
 import type { CertificateStore } from '../../model/certificate-store.ts';
@@ -9,14 +10,17 @@ import { createKrlPublisher } from '../../ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../ssh/ssh-csr.ts';
 import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
+import { callerHas } from '../cached-answer.ts';
 import { answerJson, type RequestState, requireCaller, requireIdentity, requirePrincipal } from '../context.ts';
 
 export interface SshRouteDeps {
   readonly issue: IssueSshDeps;
-  readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter'>;
+  readonly certificates: Pick<CertificateStore, 'find' | 'revocationsAfter' | 'lastRevocation'>;
   readonly instances: Pick<InstanceStore, 'statusOf'>;
   readonly store: Pick<Store, 'change'>;
   readonly naming: NamingRules;
+  /** How long a cache may keep the list of what is revoked. */
+  readonly krlMaxAgeSeconds: number;
 }
 
 /**
@@ -57,12 +61,17 @@ export function sshRevokeRoute({ issue, store }: SshRouteDeps): RouterMiddleware
 }
 
 /** `GET /sshcert/krl`: what is revoked, in the form that `RevokedKeys` of sshd reads. */
-export function sshRevocationsRoute({ issue, certificates }: SshRouteDeps): RouterMiddleware<RequestState> {
+export function sshRevocationsRoute({
+  issue,
+  certificates,
+  krlMaxAgeSeconds,
+}: SshRouteDeps): RouterMiddleware<RequestState> {
   const authorities = [issue.authorities.host, issue.authorities.user].filter((one) => one !== undefined);
   const current = createKrlPublisher({ certificates, authorities, clock: issue.clock });
   return async (ctx) => {
     requirePrincipal(ctx);
     const krl = await current();
+    if (callerHas(ctx, hash('sha256', krl, 'base64url').slice(0, 27), krlMaxAgeSeconds)) return;
     ctx.set('Content-Type', 'application/octet-stream');
     ctx.body = krl;
   };

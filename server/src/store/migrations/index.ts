@@ -13,6 +13,7 @@ import { addSequence } from './011-sequence.ts';
 import { addChanges } from './012-changes.ts';
 import { addPolicyVersion } from './013-policy-version.ts';
 import { mergeMembers } from './014-members.ts';
+import { keepRevocationLists } from './016-revocation-lists.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -30,4 +31,5 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '012-changes': { up: addChanges },
   '013-policy-version': { up: addPolicyVersion },
   '014-members': { up: mergeMembers },
+  '016-revocation-lists': { up: keepRevocationLists },
 };

@@ -139,8 +139,9 @@ function keepSigningKeys(database: Database.Database): number {
   return changes;
 }
 
+/* Only the numbers go on: the next list holds what ended since the one of the backup. */
 function keepCrlNumbers(database: Database.Database): number {
-  const insert = `insert into main.crl_numbers (issuer, number) select issuer, number from replaced.crl_numbers where true
+  const insert = `insert into main.revocation_lists select * from replaced.revocation_lists where true
     on conflict (issuer) do update set number = max(number, excluded.number)`;
   return database.prepare(insert).run().changes;
 }

@@ -42,7 +42,8 @@ export function restartStore(
     if (restart.spendJoinTokens) {
       database.prepare('update main.join_tokens set spent_at = ? where spent_at is null').run(epochSeconds(clock));
     }
-    database.prepare('update main.crl_numbers set number = number + ?').run(crlNumbersAhead);
+    // A list of before may lack what was revoked since.
+    database.prepare('update main.revocation_lists set number = number + ?, list = null').run(crlNumbersAhead);
     const meta = metaRow.parse(database.prepare('select * from main.meta where id = 1').get());
     const epoch = Math.max(meta.epoch, restart.used.epoch) + 1;
     const record = {

@@ -3,16 +3,15 @@ import type { RegisterTokenDeps } from '../../../instances/create-register-token
 import type { InstanceDeps } from '../../../instances/instance-deps.ts';
 import { parseProviderName } from '../../../instances/instance-request.ts';
 import type { InstanceKey } from '../../../model/instance-store.ts';
-import type { CrlPublisher } from '../../../x509/crl-publisher.ts';
 import type { RoleCertificateDeps } from '../../../x509/issue-role-certificate.ts';
 import type { RouteContext } from '../../context.ts';
+import type { RevocationListDeps } from './authority-certificates.ts';
 
 /** What the operations on certificates need. */
-export interface IdentityRouteDeps {
+export interface IdentityRouteDeps extends RevocationListDeps {
   readonly instances: InstanceDeps;
   readonly roles: RoleCertificateDeps;
   readonly registerTokens: RegisterTokenDeps;
-  readonly crls: CrlPublisher;
   /** What `expiryTime` counts. */
   readonly expiryTimeSeconds: number;
   readonly basePath: string;

@@ -1,7 +1,8 @@
 import type Router from '@koa/router';
+import type { RouterMiddleware } from '@koa/router';
 import { readJson } from '../../body.ts';
-import type { RequestState } from '../../context.ts';
-import { authorityCertificatesRoute, revocationListRoute } from './authority-certificates.ts';
+import { type RequestState, requirePrincipal } from '../../context.ts';
+import { authorityCertificatesRoute, type RevocationListDeps, revocationListRoute } from './authority-certificates.ts';
 import type { IdentityRouteDeps } from './identity-deps.ts';
 import { deleteInstanceRoute, refreshInstanceRoute, registerTokenRoute } from './instance-routes.ts';
 import { registerInstanceRoute } from './register.ts';
@@ -20,9 +21,22 @@ export function mountIdentityRoutes(router: Router<RequestState>, deps: Identity
   router.get(`${instance}/token`, registerTokenRoute(deps));
   router.post(`${base}/domain/:domainName/role/:roleName/token`, body, roleTokenRoute(deps));
   router.post(`${base}/rolecert`, body, roleCertificateRoute(deps));
-  router.get(`${base}/cacerts/:name`, authorityCertificatesRoute(deps));
-  router.get(`${base}/crl`, revocationListRoute(deps));
-  router.get(`${base}/crl/:issuer`, revocationListRoute(deps));
+  mountAuthorityRoutes(router, base, deps, (ctx, next) => {
+    requirePrincipal(ctx);
+    return next();
+  });
+}
+
+/** What everybody needs who checks a certificate: the authorities, and what is revoked. `guard` decides who may ask. */
+export function mountAuthorityRoutes(
+  router: Router<RequestState>,
+  base: string,
+  deps: RevocationListDeps & { readonly instances: Pick<IdentityRouteDeps['instances'], 'issuers'> },
+  guard: RouterMiddleware<RequestState>,
+): void {
+  router.get(`${base}/cacerts/:name`, guard, authorityCertificatesRoute(deps.instances.issuers));
+  router.get(`${base}/crl`, guard, revocationListRoute(deps));
+  router.get(`${base}/crl/:issuer`, guard, revocationListRoute(deps));
 }
 
 /** Whether requests to a path carry certificate requests. */

@@ -1,0 +1,90 @@
+import { existsSync, readFileSync } from 'node:fs';
+import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
+import { Command, InvalidArgumentError, Option } from 'commander';
+import { type RevocationReason, revocationReasons } from '../model/certificate-store.ts';
+import { certificatesInPem, readCertificate } from '../x509/certificate-reader.ts';
+import { buildCrl, crlBackdateSeconds, crlToPem, nextCrlNumber } from '../x509/crl.ts';
+import { crlFromFile, entriesOf, isCrlOf, type ReadCrl, readCrl } from '../x509/crl-reader.ts';
+import type { Issuer } from '../x509/issuer.ts';
+import { issuerFromPem } from '../x509/issuer-files.ts';
+import { action, print, UsageError } from './run.ts';
+
+interface RootListOptions {
+  readonly certificate: string;
+  readonly key: string;
+  readonly out: string;
+  readonly revoke: readonly string[];
+  readonly reason: RevocationReason;
+  readonly days?: number;
+  readonly json?: boolean;
+}
+
+/** `signet ca`: what is done where the key of the root is, away from every server. */
+export function caCommand(): Command {
+  const rootCrl = new Command('root-crl')
+    .description('make or renew the revocation list of a root; its key is read here and nowhere else')
+    .requiredOption('--certificate <file>', 'certificate of the root, PEM')
+    .requiredOption('--key <file>', 'private key of the root, PEM')
+    .requiredOption('--out <file>', 'where the list is, PEM; what it has revoked stays revoked')
+    .option('--revoke <what...>', 'certificates to revoke: files in PEM, or serial numbers in hexadecimal', [])
+    .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
+    .option('--days <number>', 'how long the list is good for (default: as long as the root)', parseDays)
+    .option('--json', 'print JSON')
+    .action(action(async (options: RootListOptions) => print(await renewRootList(options, systemClock), options.json)));
+  return new Command('ca').description('the root of your own authority, offline').addCommand(rootCrl);
+}
+
+/** Days up to a hundred years. */
+function parseDays(text: string): number {
+  const days = Number(text);
+  if (!/^\d{1,5}$/.test(text) || days < 1 || days > 36_500) {
+    throw new InvalidArgumentError('must be a number of days from 1 to 36500');
+  }
+  return days;
+}
+
+async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
+  const root = issuerFromPem(readFileSync(options.certificate, 'utf8'), readFileSync(options.key, 'utf8'));
+  const before = existsSync(options.out) ? ownList(options.out, root) : undefined;
+  const known = before === undefined ? [] : entriesOf(before);
+  const now = epochSeconds(clock);
+  const serials = new Set(options.revoke.map((what) => serialOf(what, root)));
+  for (const { serial } of known) serials.delete(serial);
+  const nextUpdate = Math.min(root.notAfter, now + (options.days ?? Number.POSITIVE_INFINITY) * 86_400);
+  if (nextUpdate <= now) throw new UsageError('the root has ended');
+  const number = nextCrlNumber(before?.number ?? 0, now);
+  const list = await buildCrl(root, {
+    kept: known.map(({ element }) => element),
+    revoked: [...serials].map((serial) => ({ serial, revokedAt: now, reason: options.reason })),
+    number,
+    thisUpdate: now - crlBackdateSeconds,
+    nextUpdate,
+  });
+  await replaceFile(options.out, await crlToPem(list), { mode: 0o644 });
+  const revoked = [...known.map(({ serial }) => serial), ...serials];
+  return { list: options.out, root: root.id, number, revoked, nextUpdate: formatTimestamp(nextUpdate * 1000) };
+}
+
+/** Throws `UsageError`: a list of another root is not written over. */
+function ownList(file: string, root: Issuer): ReadCrl {
+  const list = readCrl(crlFromFile(readFileSync(file)));
+  if (isCrlOf(list, root)) return list;
+  throw new UsageError(`\`${file}\` is the list of another authority: nothing is overwritten`);
+}
+
+/** The serial number of a certificate in a file, which this root must have signed, or one that is written out. Throws `UsageError`. */
+function serialOf(what: string, root: Issuer): string {
+  if (existsSync(what)) {
+    const [der = Buffer.alloc(0)] = certificatesInPem(readFileSync(what, 'utf8'));
+    const certificate = readCertificate(der);
+    if (certificate.issuer.equals(root.name)) return certificate.serial;
+    throw new UsageError(`\`${what}\` is not a certificate of this root`);
+  }
+  const serial = what
+    .replaceAll(':', '')
+    .toLowerCase()
+    .replace(/^(00)+(?=.)/, '');
+  if (!/^[0-9a-f]{1,40}$/.test(serial)) throw new UsageError(`\`${what}\` is neither a file nor a serial number`);
+  return serial.length % 2 === 0 ? serial : `0${serial}`;
+}

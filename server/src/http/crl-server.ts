@@ -1,0 +1,81 @@
+import { createServer } from 'node:http';
+import type { Socket } from 'node:net';
+import type { Clock } from '@signet/policy-engine/clock';
+import { gracefulServer } from '@signet/policy-engine/http';
+import { type Addresses, crlUrlOf, type ServerConfig } from '../config/config.ts';
+import type { Logger } from '../logger.ts';
+import type { Snapshot } from '../snapshot/snapshot.ts';
+import { createApp } from './app.ts';
+import type { ConnectionFailures } from './connection-failures.ts';
+import { listen } from './listen.ts';
+import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
+import { mountAuthorityRoutes } from './routes/identity/index.ts';
+import { slowConnections } from './slow-connections.ts';
+import { answerNoRequests, httpOptions } from './tls-server.ts';
+
+interface CrlServerDeps {
+  readonly config: ServerConfig;
+  readonly clock: Clock;
+  readonly logger: Logger;
+  readonly snapshot: () => Snapshot;
+  readonly identity: Pick<IdentityRouteDeps, 'crls' | 'crlMaxAgeSeconds' | 'clock' | 'instances'>;
+  readonly failures: Pick<ConnectionFailures, 'count'>;
+  readonly idPrefix: string;
+}
+
+/** What serves revocation lists over plain HTTP. */
+interface CrlServer {
+  /** Where the list of the first issuer is. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** So many strangers are served at once: no budget counts them. */
+const strangersAtOnce = 512;
+
+/**
+ * Plain HTTP for those who read certificates and have none (RFC 5280 §4.2.1.13): the revocation lists and the certificates of the
+ * authorities, which are signed, and nothing else. Not the list of SSH certificates, which is not.
+ */
+export async function startCrlServer(deps: CrlServerDeps, addresses: Addresses, port: number): Promise<CrlServer> {
+  const { config, failures } = deps;
+  const { requestMs, keepAliveMs, drainMs } = config.timeouts;
+  const server = createServer(httpOptions({ requestMs, keepAliveMs, headerBytes: config.limits.headerBytes }));
+  server.maxConnections = strangersAtOnce;
+  answerNoRequests(server, { onFailure: (stage, reason) => failures.count(`plain ${stage}: ${reason}`) });
+  server.on('drop', () => failures.count('plain accept: too many connections'));
+  const graceful = gracefulServer(server);
+  slowConnections(deps).watch(server);
+  const listening = await listen(server, { host: config.crl.listen.host, port });
+  server.on('error', (error) => failures.count(`plain accept: ${'code' in error ? String(error.code) : 'unknown'}`));
+  server.on('request', appFor(deps, addresses).callback());
+  return {
+    url: crlUrlOf(config, listening, addresses),
+    close: () => graceful.close({ delayMs: config.shutdown.delaySeconds * 1000, deadlineMs: drainMs }),
+  };
+}
+
+function appFor({ config, clock, logger, snapshot, identity, idPrefix }: CrlServerDeps, { basePath }: Addresses) {
+  return createApp({
+    profile: config.profile,
+    snapshot,
+    clock,
+    logger,
+    logRequests: config.log.requests,
+    limits: config.limits,
+    tokenPath: `${basePath}/oauth2/token`,
+    // Nobody says who they are here.
+    isOpen: () => true,
+    isOptional: () => true,
+    isRevoked: () => false,
+    trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },
+    takesLargeBody: () => false,
+    principalTokenUse: () => 'confirms',
+    busyRoutes: () => undefined,
+    routes: (router) => mountAuthorityRoutes(router, basePath, identity, (_ctx, next) => next()),
+    addressOf: ({ remoteAddress }: Socket) => remoteAddress ?? '',
+    budget: undefined,
+    onRefused: () => undefined,
+    idPrefix,
+  });
+}
