@@ -7,6 +7,7 @@ import {
   type Authority,
   type CertificateAndKey,
   createAuthorities,
+  firstRevocationList,
   issueIdentity,
   issueServerCertificate,
 } from '@signet/server/x509/certificate-authority';
@@ -30,6 +31,8 @@ export interface OddCertificate {
 export interface Pki {
   /** PEM of the root: what a server trusts. */
   readonly bundle: string;
+  /** PEM of the root's revocation list, with nothing on it. */
+  readonly rootList: string;
   /** The intermediate, for a server that issues certificates itself. */
   readonly issuer: CertificateAndKey;
   /** A proper service certificate with its chain. */
@@ -45,6 +48,7 @@ export async function createPki(clock: Clock = systemClock): Promise<Pki> {
   const { root, intermediate } = await createAuthorities(clock);
   return {
     bundle: root.certificate,
+    rootList: await firstRevocationList(root, clock),
     issuer: { certificate: intermediate.certificate, key: intermediate.key },
     identity: (name, days = 30) => issueIdentity(intermediate, identityOf(name), days, clock),
     server: (name = 'sys.auth.server') =>

@@ -41,6 +41,7 @@ export async function install(
     'server.cert.pem': server.certificate,
     'server.key.pem': server.key,
     'bundle.pem': pki.bundle,
+    'root.crl.pem': pki.rootList,
     'issuer.cert.pem': pki.issuer.certificate,
     'issuer.key.pem': pki.issuer.key,
     'host.pem': createSshAuthorityKey(),
@@ -71,6 +72,8 @@ ${options.more ?? ''}`,
 /** The real `signet serve`. */
 export interface Serving {
   readonly baseUrl: string;
+  /** Where revocation lists are over plain HTTP, when that is configured. */
+  readonly crlUrl: string | undefined;
   readonly pid: number;
   /** Standard error so far. */
   errors(): string;
@@ -101,9 +104,10 @@ export async function serve(
     return ended;
   };
   t.teardown(() => end('SIGKILL').then(() => undefined));
-  const { baseUrl } = await firstLine(child, () => errors);
+  const { baseUrl, crlUrl } = await firstLine(child, () => errors);
   return {
     baseUrl,
+    crlUrl,
     pid: child.pid ?? 0,
     errors: () => errors,
     as: (who) => caller(t, { baseUrl, pki }, who),
@@ -111,7 +115,10 @@ export async function serve(
   };
 }
 
-function firstLine(child: ChildProcess, errors: () => string): Promise<{ readonly baseUrl: string }> {
+function firstLine(
+  child: ChildProcess,
+  errors: () => string,
+): Promise<{ readonly baseUrl: string; readonly crlUrl?: string }> {
   return new Promise((resolve, reject) => {
     if (child.stdout === null) return;
     createInterface({ input: child.stdout }).once('line', (line) => resolve(JSON.parse(line)));

@@ -64,6 +64,7 @@ export async function startServer(t: Ending, options: TestServerOptions = {}): P
   writeFileSync(at('server.cert.pem'), server.certificate);
   writeFileSync(at('server.key.pem'), server.key);
   writeFileSync(at('bundle.pem'), pki.bundle);
+  writeFileSync(at('root.crl.pem'), pki.rootList);
   writeFileSync(at('issuer.cert.pem'), pki.issuer.certificate);
   writeFileSync(at('issuer.key.pem'), pki.issuer.key);
   writeFileSync(
