@@ -1,5 +1,10 @@
 import { hash } from 'node:crypto';
-import { type InstanceNameParts, instanceHostName, maxSuffixLength } from '@signet/policy-engine/names';
+import {
+  formerInstanceHostName,
+  type InstanceNameParts,
+  instanceHostName,
+  maxSuffixLength,
+} from '@signet/policy-engine/names';
 import test from 'ava';
 import fc from 'fast-check';
 
@@ -22,11 +27,21 @@ for (const [change, expected] of cases) {
 }
 
 test('what is not a label in lower case, or looks like a hash or an internationalized name, is hashed', (t) => {
-  const ids = ['I', 'a.b', '-a', 'a-', '~', 'xn--a', hashed, 'a'.repeat(64)];
+  const ids = ['I', 'a.b', '-a', 'a-', 'a_b', '_', '~', 'xn--a', hashed, 'a'.repeat(64)];
   for (const instanceId of ids) t.regex(nameOf({ ...plain, instanceId }), /^sha256-[a-z2-7]{52}\.player\./, instanceId);
   t.true(nameOf({ ...plain, instanceId: 'a'.repeat(63) }).startsWith('a'.repeat(63)), 'the longest label');
   t.regex(nameOf({ ...plain, domain: 'xn.a' }), /\.player\.xn-a\./);
   t.regex(nameOf({ ...plain, domain: 'xn-a' }), /\.player\.sha256-[a-z2-7]{52}\./);
+});
+
+test('the name of before had underscores; others are the same', (t) => {
+  const former = (change: Partial<InstanceNameParts>) =>
+    formerInstanceHostName({ ...plain, ...change }, 'signet.local', sha256);
+  t.is(former({ service: 'my_api' }), 'i-1.my_api.media.sys-auth-server.instanceid.signet.local');
+  t.regex(nameOf({ ...plain, service: 'my_api' }), /^i-1\.sha256-[a-z2-7]{52}\.media\./);
+  for (const change of [{}, { instanceId: 'a:b' }, { domain: 'pay-core' }]) {
+    t.is(former(change), nameOf({ ...plain, ...change }));
+  }
 });
 
 test('an id that is the hash of another has a hash of its own', (t) => {
@@ -66,7 +81,7 @@ test('no two instances have one name, and every name is a host name', (t) => {
     fc.property(instance, (parts) => {
       const name = nameOf(parts);
       const key = JSON.stringify([parts.provider, parts.domain, parts.service, parts.instanceId]);
-      const isHost = name.length <= 253 && /^(?:[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?\.)+local$/.test(name);
+      const isHost = name.length <= 253 && /^(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.)+local$/.test(name);
       const isOnly = (seen.get(name) ?? key) === key;
       seen.set(name, key);
       return isHost && isOnly;

@@ -18,7 +18,9 @@ const maxNameLength = 253;
 /** Octets of a suffix below which every instance has a name, whatever its parts. */
 export const maxSuffixLength = 175;
 
-const label = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
+const label = /^[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?$/;
+/** As it was read before: names with underscores are not certified any more (RFC 5280 §4.2.1.6). */
+const formerLabel = /^[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?$/;
 
 /**
  * The host name of an instance, `<id>.<service>.<domain>.<provider>.instanceid.<suffix>` (decision record 013): no two instances
@@ -32,16 +34,35 @@ export function instanceHostName(
   suffix: string,
   sha256: (text: string) => Uint8Array,
 ): string {
+  return hostNameOf(parts, suffix, { label, sha256 });
+}
+
+/** The same name as it was while parts with underscores were labels: certificates and requests of before have it. */
+export function formerInstanceHostName(
+  parts: InstanceNameParts,
+  suffix: string,
+  sha256: (text: string) => Uint8Array,
+): string {
+  return hostNameOf(parts, suffix, { label: formerLabel, sha256 });
+}
+
+interface LabelForm {
+  /** What stands as it is. */
+  readonly label: RegExp;
+  readonly sha256: (text: string) => Uint8Array;
+}
+
+function hostNameOf(parts: InstanceNameParts, suffix: string, form: LabelForm): string {
   const { provider, domain, service, instanceId } = parts;
   const labels = [
-    labelOf(instanceId, instanceId, sha256),
-    labelOf(service, service, sha256),
-    labelOf(domain, withDashes(domain), sha256),
-    labelOf(provider, withDashes(provider), sha256),
+    labelOf(instanceId, instanceId, form),
+    labelOf(service, service, form),
+    labelOf(domain, withDashes(domain), form),
+    labelOf(provider, withDashes(provider), form),
   ];
   const name = `${labels.join('.')}.${instanceNameMarker}.${suffix}`;
   if (name.length <= maxNameLength) return name;
-  const all = hashedLabel(JSON.stringify([provider, domain, service, instanceId]), sha256);
+  const all = hashedLabel(JSON.stringify([provider, domain, service, instanceId]), form.sha256);
   return `${all}.hashed.${instanceNameMarker}.${suffix}`;
 }
 
@@ -50,7 +71,7 @@ function withDashes(name: string): string {
 }
 
 /** The readable form where it is a label that neither looks like a hash nor like an internationalized name (RFC 5890). */
-function labelOf(text: string, readable: string, sha256: (text: string) => Uint8Array): string {
+function labelOf(text: string, readable: string, { label, sha256 }: LabelForm): string {
   const isReadable = label.test(readable) && !readable.startsWith(hashedLabelPrefix) && !readable.startsWith('xn--');
   return isReadable ? readable : hashedLabel(text, sha256);
 }

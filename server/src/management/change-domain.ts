@@ -14,6 +14,7 @@ import type { Steps } from '../steps/steps.ts';
 import type { NameRules, Sees } from './change-rule.ts';
 import { checkChange } from './check-change.ts';
 import { danglingWarnings, type SeesDomain } from './dangling.ts';
+import { dnsWarnings } from './dns-warnings.ts';
 import type { DryRuns } from './dry-runs.ts';
 import { changesManagers } from './managers.ts';
 import { memberWarnings } from './member-warnings.ts';
@@ -241,7 +242,8 @@ export async function judge(
   const after = new StoreAfter(reader, [change]);
   const names = nameRulesOf(deps, request, change.name);
   await checkChange(change, { ...names, reader, after, now, allowWildcard, quotas, sees });
-  return [...(await memberWarnings(change, reader)), ...(await elsewhereWarnings(request, change, after, sees))];
+  const missing = await memberWarnings(change, reader);
+  return [...missing, ...dnsWarnings(change), ...(await elsewhereWarnings(request, change, after, sees))];
 }
 
 /** What becomes of the entries of other domains that name what the change removes: they go with it, or stay and grant nothing. */

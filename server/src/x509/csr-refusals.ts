@@ -13,5 +13,6 @@ export function quoted(name: AltName): string {
 }
 
 export function checkDnsForm(name: string): void {
+  if (name.includes('_')) refuse(`dns name \`${name.slice(0, 256)}\` has an underscore, which no host name has`);
   if (!isDnsName(name)) refuse(`dns name \`${name.slice(0, 256)}\` is not a valid host name`);
 }

@@ -17,6 +17,7 @@ import {
   beforeSuffix,
   instanceIdName,
   isInstanceArea,
+  isInstanceName,
   type NamingRules,
   roleSpiffeId,
   serviceSpiffeId,
@@ -99,12 +100,12 @@ function idFromOwnName(
   const text = before.slice(0, -area.length);
   const known = subject.instanceId;
   if (known !== undefined) {
-    const isKnown = text === known || name === instanceIdName(rules, { ...subject, instanceId: known });
+    const isKnown = text === known || isInstanceName(rules, { ...subject, instanceId: known }, name);
     return { id: isKnown ? known : text, isOwn: true };
   }
   const [first = ''] = text.split('.');
   if (first.startsWith(hashedLabelPrefix)) refuse('holds the hash of an instance id: state it in `x509CertInstanceId`');
-  const isReadable = name === instanceIdName(rules, { ...subject, instanceId: first });
+  const isReadable = isInstanceName(rules, { ...subject, instanceId: first }, name);
   return { id: isReadable ? first : text, isOwn: true };
 }
 

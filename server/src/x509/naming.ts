@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import {
   type DomainName,
+  formerInstanceHostName,
   type InstanceNameParts,
   instanceHostName,
   instanceNameMarker,
@@ -31,10 +32,20 @@ export function instanceIdName(rules: NamingRules, instance: InstanceNameParts):
   return instanceHostName(instance, rules.dnsSuffix, (text) => hash('sha256', text, 'buffer'));
 }
 
-/** A name as instances had it before it carried their owner is read as the one of now; other names are as they are. */
+/** Whether a name is that of this instance, as it is now or was while underscores were certified. */
+export function isInstanceName(rules: NamingRules, instance: InstanceNameParts, name: string): boolean {
+  return name === instanceIdName(rules, instance) || name === formerName(rules, instance);
+}
+
+function formerName(rules: NamingRules, instance: InstanceNameParts): string {
+  return formerInstanceHostName(instance, rules.dnsSuffix, (text) => hash('sha256', text, 'buffer'));
+}
+
+/** A name as instances had it before it carried their owner, or with underscores, is read as the one of now; other names are as they are. */
 export function currentNameOf(rules: NamingRules, instance: InstanceNameParts, name: string): string {
   const before = `${instance.instanceId}.${instanceNameMarker}.${rules.dnsSuffix}`;
-  return name.toLowerCase() === before.toLowerCase() ? instanceIdName(rules, instance) : name;
+  const isFormer = [before.toLowerCase(), formerName(rules, instance)].includes(name.toLowerCase());
+  return isFormer ? instanceIdName(rules, instance) : name;
 }
 
 /** The domain as one label of a DNS name. Two domains may have the same one: the store gives it to one of them. */
@@ -72,7 +83,8 @@ export function hostNamesOf(dnsNames: readonly string[], ownName: string | undef
 /** RFC 1035 §2.3.4, without the dot at the end. */
 const maxNameLength = 253;
 const maxLabelLength = 63;
-const label = '[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?';
+/* RFC 5280 §4.2.1.6: the preferred name syntax, in which there is no underscore. */
+const label = '[A-Za-z0-9](?:[A-Za-z0-9-]*[A-Za-z0-9])?';
 const dnsGrammar = new RegExp(`^(?:\\*\\.)?${label}(?:\\.${label})+$`);
 
 /** Whether a text is a host name of two labels or more, perhaps with `*` as the first. */

@@ -508,3 +508,30 @@ for (const [name, shape, outcome, given = rules] of roleCases) {
       );
   });
 }
+
+test('a DNS name with an underscore is not certified (RFC 5280 §4.2.1.6)', (t) => {
+  for (const name of ['player_1.media.video.signet.test', '_http.prov.example.com', 'h_1.hosts.example.com']) {
+    for (const given of [rules, athenz]) {
+      t.throws(() => instance({ altNames: [spiffe, id, ['dns', name]] }, given), {
+        instanceOf: InvalidRequestError,
+        message: `csr dns name \`${name}\` has an underscore, which no host name has`,
+      });
+    }
+  }
+});
+
+test('an instance of a service with an underscore has a name without one, also when it asks for that of before', (t) => {
+  const subject = { domain, service: parseServiceName('my_player'), provider: 'sys.cloud', instanceId: undefined };
+  const named = (name: string, instanceId?: string) => {
+    const shape = { commonNames: ['media.video.my_player'], altNames: [['dns', name]] as const };
+    const asked = parseCertificateRequest(requestPem(pair, shape));
+    const known = instanceId === undefined ? subject : { ...subject, instanceId: parsePathElement(instanceId) };
+    return grantInstanceNames(asked, known, rules, grants).altNames.map(({ kind, value }) => `${kind}:${value}`);
+  };
+  const former = 'i-1.my_player.media-video.sys-cloud.instanceid.signet.test';
+  for (const names of [named(former), named(former, 'i-1'), named('i-1.instanceid.signet.test')]) {
+    t.is(names.length, 2);
+    t.regex(names[1] ?? '', /^dns:i-1\.sha256-[a-z2-7]{52}\.media-video\.sys-cloud\.instanceid\.signet\.test$/);
+  }
+  t.throws(() => named(former, 'i-2'), { instanceOf: InvalidRequestError });
+});

@@ -117,6 +117,20 @@ test('a member that no service is called is taken, and warned of', async (t) => 
   t.is(all.headers['signet-warning'], `${warning}; domain \`media\` has no service \`media.nothing\``);
 });
 
+test('a service whose name cannot stand in DNS is taken, and warned of once', async (t) => {
+  const domain = await newDomain('underscored');
+  const warning =
+    'service `underscored.my_api` gets no DNS name of its own in certificates: a label has letters, digits and `-` inside';
+  const put = await boss(`${domain}/services/my_api`, send('PUT', {}));
+  t.deepEqual([put.status, put.headers['signet-warning']], [201, warning]);
+  for (const name of ['my_api', 'my-api']) {
+    t.is(
+      (await boss(`${domain}/services/${name}`, send('PUT', { enabled: true }))).headers['signet-warning'],
+      undefined,
+    );
+  }
+});
+
 test('quotas of a domain are set by system operators alone, and hold', async (t) => {
   const domain = await newDomain('quotas');
   const before = await boss(`${domain}/quotas`);

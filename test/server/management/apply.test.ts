@@ -187,6 +187,19 @@ test('a service that an existing domain does not have is only warned of', async 
   );
 });
 
+test('a service that can have no DNS name is only warned of, once', async (t) => {
+  const { apply } = await openWorld(t);
+  const text = 'domain: d\nservices:\n  api: {}\n  my_api: {}\n';
+  const { warnings } = await apply({ 'd.yaml': text });
+  t.deepEqual(
+    warnings.map((problem) => formatProblem(problem).replace(/^.*\//, '')),
+    [
+      'd.yaml:4:3: services.my_api: service `d.my_api` gets no DNS name of its own in certificates: a label has letters, digits and `-` inside',
+    ],
+  );
+  t.deepEqual((await apply({ 'd.yaml': `${text}  web: {}\n` })).warnings, []);
+});
+
 test('a failing case stops everything, and says why', async (t) => {
   const { store, apply } = await openWorld(t);
   const cases = `

@@ -3,6 +3,7 @@ import type { DocumentProblem } from '../../errors.ts';
 import type { DomainChange } from '../../model/domain-change.ts';
 import type { DomainContent } from '../../model/records.ts';
 import { diffDomains } from '../../store/diff-domains.ts';
+import { withoutDnsName } from '../dns-warnings.ts';
 import type { DocumentChange } from '../document-refusals.ts';
 import { missingService, serviceOf } from '../member-warnings.ts';
 import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
@@ -63,7 +64,8 @@ export function checkReferences(changes: readonly DocumentChange[], world: Refer
     const at = ({ path, message }: Finding) => source.problem(placeOf(source.value, path), message);
     const { fresh, old } = brokenReferences(content, change, world);
     problems.push(...fresh.map(at).sort(byPlace));
-    warnings.push(...[...old, ...missingServices(content, services)].map(at).sort(byPlace));
+    const nameless = namelessServices(change);
+    warnings.push(...[...old, ...missingServices(content, services), ...nameless].map(at).sort(byPlace));
   }
   return { problems, warnings };
 }
@@ -97,6 +99,13 @@ function brokenReferences(content: DomainContent, change: DomainChange, { after 
     fresh: broken.filter((finding) => isFresh.has(keyOf(finding))),
     old: broken.filter((finding) => !isFresh.has(keyOf(finding))),
   };
+}
+
+function namelessServices({ name: domain, services }: DomainChange): readonly Finding[] {
+  return services.added.flatMap(({ name }) => {
+    const message = withoutDnsName(domain, name);
+    return message === undefined ? [] : [{ path: ['services', name], message }];
+  });
 }
 
 function missingServices(
