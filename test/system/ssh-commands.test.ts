@@ -1,4 +1,4 @@
-import { mkdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { startDevWorld } from '#support/dev-world';
@@ -70,3 +70,41 @@ withSshd(
     await until('sshd says why', () => log().includes('revoked by file'));
   },
 );
+
+test('users know the hosts of the sample world by the names that it grants them', async (t) => {
+  t.timeout(120_000);
+  const first = await startDevWorld();
+  t.teardown(() => first.remove());
+  const folder = join(first.folder, '..', 'hosts');
+  mkdirSync(folder);
+  const at = (name: string) => join(folder, name);
+  const known = join(first.folder, 'ca', 'ssh-known-hosts');
+  const isKnown = async (name: string) => (await runProgram('ssh-keygen', ['-F', name, '-f', known])).status === 0;
+  const token = ['instance', 'token', 'catalog.api', 'ssh-2', '--data', first.folder, '--as', 'sys.auth.operator'];
+  writeFileSync(at('token'), (await first.signet(...token)).stdout);
+  const { file: hostKey } = makeSshKey(folder, 'ssh_host_ed25519_key', '-t', 'ed25519');
+  const names = ['--name', 'catalog.api', '--instance-id', 'ssh-2', '--host-name', 'localhost'];
+  const files = ['--attestation', at('token'), '--dir', at('host'), '--ssh-host-key', `${hostKey}.pub`];
+  const made = await first.signet('identity', 'once', '--data', first.folder, ...names, ...files);
+  t.is(made.status, 0, made.stderr);
+  const shown = await runProgram('ssh-keygen', ['-L', '-f', at('host/ssh-host-cert.pub')]);
+  const principals = /Principals:\s+([\s\S]*?)\s+Critical Options/.exec(shown.stdout)?.[1]?.split(/\s+/) ?? [];
+  t.deepEqual(principals.toSorted(), ['localhost', 'ssh-2.api.catalog.sys-auth-server.instanceid.signet.local']);
+  for (const name of principals) t.true(await isKnown(name), name);
+  t.false(await isKnown('elsewhere.example'));
+
+  // A folder that an earlier version has made, and one that its owner has changed.
+  await first.stop();
+  const line = readFileSync(known, 'utf8');
+  const before = line.replace(',localhost', '');
+  t.not(before, line);
+  for (const [text, expected] of [
+    [before, line],
+    [`# mine\n${before}`, `# mine\n${before}`],
+  ] as const) {
+    writeFileSync(known, text);
+    const again = await startDevWorld({ folder: first.folder });
+    await again.stop();
+    t.is(readFileSync(known, 'utf8'), expected);
+  }
+});

@@ -19,6 +19,7 @@ const subjectKey = parseSubjectKey(pair.publicKey.export({ type: 'spki', format:
 const issuer = {
   name: sequence(commonName('Test CA')),
   keyIdentifier: Buffer.alloc(20, 1),
+  distributionPoints: [],
   kind: 'P-256',
   privateKey: pair.privateKey,
 } as unknown as Issuer;
