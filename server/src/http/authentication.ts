@@ -145,9 +145,17 @@ function readConnection(ctx: AppContext): ClientCertificate {
     const reason = String(socket.authorizationError);
     // Its handshake is over: only a new connection can be judged otherwise.
     ctx.set('Connection', 'close');
-    throw new UnauthenticatedError('client certificate is not valid', { detail: { reason } });
+    throw new UnauthenticatedError(`client certificate is not valid${missingChain(reason)}`, {
+      detail: { reason },
+    });
   }
   const read = readClientCertificate(certificate);
   if (typeof read !== 'string') return read;
   throw new UnauthenticatedError('client certificate names no principal', { detail: { reason: read } });
+}
+
+/** Who has the right certificate and sends it alone cannot know what is wrong: OpenSSL found no second certificate of the chain. */
+function missingChain(reason: string): string {
+  if (reason !== 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') return '';
+  return ': its issuer is not known here, send the intermediate certificate with it';
 }

@@ -66,14 +66,16 @@ interface HttpServer {
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { config, logger } = deps;
   const failures = countConnectionFailures(logger);
+  const intermediates = () => intermediatesOf(deps);
   const server = createTlsServer({
     files: config.tls,
+    intermediates,
     headerBytes: config.limits.headerBytes,
     requestMs: config.timeouts.requestMs,
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => failures.count(`${stage}: ${reason}`),
   });
-  const trust = openClientTrust(config.tls.clientCa, () => intermediatesOf(deps));
+  const trust = openClientTrust(config.tls.clientCa, intermediates);
   server.on('drop', () => failures.count('accept: too many connections'));
   // It keeps connections from those that follow them later, so it comes first: they see a connection also before its PROXY header.
   const budgets = openBudgets(server, config, logger, deps.monotonic);
@@ -100,7 +102,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     addresses,
     crlUrl: crls?.url,
     reloadTls() {
-      reloadTls(server, config.tls);
+      reloadTls(server, config.tls, intermediates());
       trust.reload();
       certificate = certificateLife(config.tls.certificate);
     },

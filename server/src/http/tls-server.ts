@@ -15,6 +15,8 @@ interface TlsFiles {
 
 interface TlsServerOptions {
   readonly files: TlsFiles;
+  /** PEM of the authorities below those of `clientCa` that are known here: their clients need not send them. */
+  readonly intermediates: () => string;
   readonly headerBytes: number;
   readonly requestMs: number;
   readonly keepAliveMs: number;
@@ -22,11 +24,13 @@ interface TlsServerOptions {
   readonly onFailure: (stage: 'handshake' | 'request', reason: string) => void;
 }
 
-function secureOptions(files: TlsFiles) {
+/* INVARIANT: a chain ends at a root of `clientCa`: without `allowPartialTrustChain`, one that is beside them only fills a gap. */
+function secureOptions(files: TlsFiles, intermediates: string) {
+  const authorities = readFileSync(files.clientCa);
   return {
     cert: readFileSync(files.certificate),
     key: readFileSync(files.key),
-    ca: readFileSync(files.clientCa),
+    ca: intermediates === '' ? [authorities] : [authorities, intermediates],
     ...secureServerOptions,
   } as const;
 }
@@ -37,18 +41,38 @@ function secureOptions(files: TlsFiles) {
  */
 export function createTlsServer(options: TlsServerOptions): Server {
   const server = createServer({
-    ...secureOptions(options.files),
+    ...secureOptions(options.files, options.intermediates()),
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: options.requestMs,
     ...httpOptions(options),
   });
   answerNoRequests(server, options);
+  followIntermediates(server, options);
   return server;
 }
 
+/** Before the handshake of a connection: issuers may have been replaced since the last one. */
+function followIntermediates(server: Server, { files, intermediates, onFailure }: TlsServerOptions): void {
+  let known = intermediates();
+  server.prependListener('connection', () => {
+    const current = intermediates();
+    if (current === known) return;
+    known = current;
+    try {
+      reloadTls(server, files, current);
+    } catch (error) {
+      onFailure('handshake', error instanceof Error && 'code' in error ? String(error.code) : 'unknown');
+    }
+  });
+}
+
 /** Limits of Node's HTTP parser. */
-export function httpOptions({ requestMs, keepAliveMs, headerBytes }: Omit<TlsServerOptions, 'files' | 'onFailure'>) {
+export function httpOptions({
+  requestMs,
+  keepAliveMs,
+  headerBytes,
+}: Pick<TlsServerOptions, 'requestMs' | 'keepAliveMs' | 'headerBytes'>) {
   return {
     headersTimeout: requestMs,
     requestTimeout: requestMs,
@@ -89,8 +113,8 @@ export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOpti
 }
 
 /** Reads the files again and uses them for the connections to come. Throws, and changes nothing, when they cannot be used. */
-export function reloadTls(server: Server, files: TlsFiles): void {
-  const options = secureOptions(files);
+export function reloadTls(server: Server, files: TlsFiles, intermediates: string): void {
+  const options = secureOptions(files, intermediates);
   createSecureContext(options);
   server.setSecureContext(options);
 }

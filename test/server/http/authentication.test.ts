@@ -1,4 +1,6 @@
 import { X509Certificate } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { connect } from 'node:tls';
 import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
@@ -6,6 +8,8 @@ import { FakeClock } from '#support/clock';
 import type { DomainSketch } from '#support/domain-sketch';
 import { createPki, type OddCertificate } from '#support/pki';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
+import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
 
 const file = wholeFile();
 const day = 86_400_000;
@@ -88,10 +92,53 @@ test('401: a certificate of another authority with the right name', async (t) =>
   t.deepEqual([answer.status, answer.body], [401, { code: 401, message: 'client certificate is not valid' }]);
 });
 
-test('401: a leaf without the intermediate that issued it', async (t) => {
+function leafOf(certificate: string): string {
+  return certificate.slice(0, certificate.indexOf('-----END CERTIFICATE-----') + 26);
+}
+
+test('200: a leaf alone whose issuer is one of ours; of another authority it is told what is missing', async (t) => {
   const { certificate, key } = await server.pki.identity('media.player');
-  const leaf = certificate.slice(0, certificate.indexOf('-----END CERTIFICATE-----') + 26);
-  t.is((await caller(t, server, { certificate: leaf, key })('/oauth2/keys')).status, 401);
+  t.is((await caller(t, server, { certificate: leafOf(certificate), key })('/oauth2/keys')).status, 200);
+  const other = await foreign.identity('media.player');
+  const alone = await caller(t, server, { certificate: leafOf(other.certificate), key: other.key })('/oauth2/keys');
+  const message =
+    'client certificate is not valid: its issuer is not known here, send the intermediate certificate with it';
+  t.deepEqual([alone.status, alone.body], [401, { code: 401, message }]);
+});
+
+test('401: an issuer of ours is no root, whose clients are taken without one that is', async (t) => {
+  const roots = join(temporaryFolder(t), 'roots.pem');
+  writeFileSync(roots, foreign.bundle);
+  const options = { 'tls.clientCa': roots, 'certificates.roots': 'bundle.pem' };
+  const apart = await startServer(t, { domains, options });
+  const { certificate, key } = await apart.pki.identity('media.player');
+  for (const sent of [certificate, leafOf(certificate)]) {
+    t.is((await caller(t, apart, { certificate: sent, key })('/oauth2/keys')).status, 401);
+  }
+  t.is((await caller(t, apart, await foreign.identity('media.player'))('/oauth2/keys')).status, 200);
+});
+
+test('an issuer that takes the place of another is known with the next connection, and only with a root', async (t) => {
+  const next = await createPki();
+  const options = { 'certificates.reloadIntervalMs': 100 };
+  const replaced = await startServer(t, { domains, options });
+  const at = (name: string) => join(replaced.folder, name);
+  const { certificate, key } = await next.identity('media.player');
+  const ask = async () => {
+    const call = caller(t, replaced, { certificate: leafOf(certificate), key });
+    const { status } = await call('/oauth2/keys');
+    call.agent.destroy();
+    return status;
+  };
+  writeFileSync(at('bundle.pem'), replaced.pki.bundle + next.bundle);
+  const isReload = ({ msg }: Readonly<Record<string, unknown>>) => msg === 'TLS files taken into use';
+  await until('the root is known', () => replaced.log.some(isReload));
+  t.is(await ask(), 401);
+  const { length } = replaced.log.filter(isReload);
+  writeFileSync(at('issuer.key.pem'), next.issuer.key);
+  writeFileSync(at('issuer.cert.pem'), next.issuer.certificate);
+  await until('the new issuer is known', async () => (await ask()) === 200);
+  t.is(replaced.log.filter(isReload).length, length, 'the TLS files are the same');
 });
 
 test('capital letters in the name are folded', async (t) => {
