@@ -76,7 +76,7 @@ export async function takeBack(file: string, step: Step, more = ''): Promise<voi
   database.exec(more);
   database.close();
   // Versions before the step `011-sequence` made none.
-  if (step !== '012-changes') rmSync(`${file}.witness`, { force: true });
+  if (step < '012') rmSync(`${file}.witness`, { force: true });
 }
 
 /** A column that is added again stands in another place than it did: the table is made as it was made then. */

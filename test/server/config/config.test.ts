@@ -122,6 +122,21 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     `${tls}keys: { maxAgeSeconds: 600, prepublishSeconds: 600 }\n`,
     ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
   ],
+  [
+    'a plain listener without an issuer',
+    `${tls}crl: { listen: { port: 0 } }\n`,
+    ['crl.listen.port needs an issuer in certificates.issuers, and no management.alone'],
+  ],
+  [
+    'addresses of lists that say too little, or too much',
+    `${tls}crl: { distributionPoints: ["http://x/crl", "ftp://x/{issuer}", "http://u@x/{issuer}", "http://x/ {issuer}"] }\n`,
+    [
+      'crl.distributionPoints.0: must hold `{issuer}` once',
+      'crl.distributionPoints.1: must be an http or https address',
+      'crl.distributionPoints.2: must be an http or https address',
+      'crl.distributionPoints.3: must be printable ASCII without blanks',
+    ],
+  ],
   ...jwtSubjects([
     ['system:serviceaccount:media:player', 'must hold `{domain}` and `{service}`'],
     ['system:serviceaccount:{domain}:player', 'must hold `{domain}` and `{service}`'],

@@ -1,6 +1,13 @@
-import { systemClock } from '@signet/policy-engine/clock';
+import { join } from 'node:path';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
+import { parsePrincipalName } from '@signet/policy-engine/names';
 import { createKrlPublisher } from '@signet/server/ssh/revoked-krl';
+import { createSshAuthorityKey, parseSshAuthority } from '@signet/server/ssh/ssh-authority';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test from 'ava';
+import { FakeClock } from '#support/clock';
+import { revoke } from '#support/revoke';
+import { temporaryFolder } from '#support/temp';
 import { TestPace } from '../support/test-pace.ts';
 
 test('whoever asks within a second gets one list, read after the last of them asked', async (t) => {
@@ -25,4 +32,43 @@ test('whoever asks within a second gets one list, read after the last of them as
   await pace.advance(1);
   t.is(new Set(await Promise.all(asked)).size, 1);
   t.is(reads, 2);
+});
+
+test('the version never falls, every server gives the same bytes, and entries stay for a day after their end', async (t) => {
+  const clock = new FakeClock(1_800_000_000_000);
+  const file = join(temporaryFolder(t), 'signet.db');
+  const authority = parseSshAuthority(createSshAuthorityKey(), 'a.pem');
+  const open = async () => {
+    const store = await openSqliteStore(file, { clock });
+    t.teardown(() => store.close());
+    let turns = 0;
+    const pace = { now: () => (turns += 1000), wait: async () => undefined };
+    const current = createKrlPublisher({ certificates: store.certificates, authorities: [authority], clock, pace });
+    return { store, current };
+  };
+  const [one, two] = [await open(), await open()];
+  const holder = parsePrincipalName('media.player');
+  const { fingerprint: issuer } = authority.publicKey;
+  const now = epochSeconds(clock);
+  const serials = ['4000000000000001', '4000000000000002'];
+  for (const [index, serial] of serials.entries()) {
+    const row = { serial, issuer, kind: 'role', subject: 'media:role.r', holder } as const;
+    await one.store.certificates.intend({ ...row, notBefore: now, notAfter: now + (2 - index) * 100 }, now);
+    t.true(await revoke(one.store, serial, { reason: 'superseded', at: now + index, by: 'test' }));
+  }
+  const versionOf = (krl: Buffer) => krl.readBigUInt64BE(12);
+  const timeOf = (krl: Buffer) => krl.readBigUInt64BE(20);
+  const held = (krl: Buffer) => serials.filter((serial) => krl.includes(Buffer.from(serial, 'hex')));
+  for (const [seconds, expected] of [
+    [0, serials],
+    [100 + 86_400, serials],
+    [1, serials.slice(0, 1)],
+    [99, serials.slice(0, 1)],
+    [1, []],
+  ] as const) {
+    clock.advance(seconds * 1000);
+    const [mine, theirs] = [await one.current(), await two.current()];
+    t.deepEqual(mine, theirs);
+    t.deepEqual([held(mine), versionOf(mine), timeOf(mine)], [[...expected], 2n, BigInt(now + 1)]);
+  }
 });

@@ -69,6 +69,10 @@ test('a user certificate: granted, recorded, revoked, in the list', async (t) =>
   const at = Number(certificate.validAfter);
   t.true(await revoke(server.store, serial, { reason: 'key-compromise', at, by: 'media.studio' }));
   const krl = await download(t, server, await server.pki.identity('media.guest'));
+  const { headers } = await call('/sshcert/krl');
+  t.is(headers['cache-control'], 'max-age=60');
+  const again = await call('/sshcert/krl', { headers: { 'if-none-match': String(headers['etag']) } });
+  t.deepEqual([again.status, again.text, again.headers['etag']], [304, '', headers['etag']]);
   if (!hasSshKeygen) return;
   const states = [line, second.line].map((text, index) => {
     const file = join(folder, `${index}-cert.pub`);
