@@ -225,7 +225,7 @@ const identities: readonly Operation[] = [
     method: 'get',
     path: `${base}/cacerts/{name}`,
     summary: 'Certificates of the authorities: `roots` to trust, the `issuers` below them, or both as `chain`',
-    answers: ok(z.strictObject({ name: text, certs: text })),
+    answers: cached(z.strictObject({ name: text, certs: text })),
   },
   {
     method: 'get',

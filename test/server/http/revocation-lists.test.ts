@@ -113,6 +113,10 @@ test('the plain listener has nothing but the lists and the certificates of the a
   const at = new URL('.', running.crlUrl ?? '');
   const answerOf = async (path: string, method = 'GET') => (await fetch(new URL(path, at), { method })).status;
   t.deepEqual(await (await fetch(new URL('cacerts/roots', at))).json(), { name: 'roots', certs: pki.bundle });
+  const { headers: kept } = await fetch(new URL('cacerts/chain', at));
+  t.is(kept.get('cache-control'), 'max-age=60');
+  const again = await fetch(new URL('cacerts/chain', at), { headers: { 'if-none-match': kept.get('etag') ?? '' } });
+  t.is(again.status, 304);
   t.is(await answerOf('cacerts/other'), 404);
   const paths = ['oauth2/keys', 'sshcert/krl', 'healthz', 'domain/media/policy/signed', '/management/v1/domains'];
   for (const path of paths) t.is(await answerOf(path), 404, path);

@@ -1,10 +1,11 @@
 import type { RouterMiddleware } from '@koa/router';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { costs } from '../../../budgets/costs.ts';
 import { InvalidRequestError, NotFoundError } from '../../../errors.ts';
 import type { CrlPublisher, GivenCrl } from '../../../x509/crl-publisher.ts';
 import type { IssuerSet, Issuers } from '../../../x509/issuers.ts';
-import { callerHas } from '../../cached-answer.ts';
-import { answerJson, type RequestState, type RouteContext } from '../../context.ts';
+import { answerCached, callerHas } from '../../cached-answer.ts';
+import type { RequestState, RouteContext } from '../../context.ts';
 import { parseParameters } from '../../parameters.ts';
 
 function bundle(set: IssuerSet, name: unknown): string | undefined {
@@ -22,12 +23,15 @@ function bundle(set: IssuerSet, name: unknown): string | undefined {
 }
 
 /** `GET /cacerts/{name}`: `roots` to trust, the `issuers` below them, or both as `chain`. */
-export function authorityCertificatesRoute(issuers: Pick<Issuers, 'current'>): RouterMiddleware<RequestState> {
+export function authorityCertificatesRoute(
+  issuers: Pick<Issuers, 'current'>,
+  maxAgeSeconds: number,
+): RouterMiddleware<RequestState> {
   return (ctx) => {
     const name = ctx.params['name'];
     const certs = bundle(issuers.current(), name);
     if (certs === undefined) throw new NotFoundError('there is no such bundle');
-    answerJson(ctx, JSON.stringify({ name, certs }));
+    answerCached(ctx, JSON.stringify({ name, certs }), maxAgeSeconds);
   };
 }
 
@@ -47,6 +51,7 @@ const types = { der: 'application/pkix-crl', pem: 'application/x-pem-file' } as 
 export function revocationListRoute(deps: RevocationListDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     ctx.vary('Accept');
+    ctx.state.work += costs.read;
     const issuer = ctx.params['issuer'];
     const lists = issuer === 'chain' ? await deps.crls.all() : [await deps.crls.current(issuer)];
     const format = issuer === 'chain' ? 'pem' : formatOf(ctx);

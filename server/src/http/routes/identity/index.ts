@@ -34,7 +34,7 @@ export function mountAuthorityRoutes(
   deps: RevocationListDeps & { readonly instances: Pick<IdentityRouteDeps['instances'], 'issuers'> },
   guard: RouterMiddleware<RequestState>,
 ): void {
-  router.get(`${base}/cacerts/:name`, guard, authorityCertificatesRoute(deps.instances.issuers));
+  router.get(`${base}/cacerts/:name`, guard, authorityCertificatesRoute(deps.instances.issuers, deps.crlMaxAgeSeconds));
   router.get(`${base}/crl`, guard, revocationListRoute(deps));
   router.get(`${base}/crl/:issuer`, guard, revocationListRoute(deps));
 }
