@@ -18,7 +18,7 @@ export interface AccessQuery {
   readonly thumbprint?: string;
   /** The trust domain of an `assume_role` check. */
   readonly trustDomain?: string;
-  /** A client's principal token to pass on (header `Svc-Principal-Auth`). */
+  /** A client's principal token to pass on, in the header of the server's `profile`. */
   readonly principalToken?: string;
   readonly signal?: AbortSignal;
 }
@@ -36,12 +36,30 @@ export interface InRoleQuery extends RolesQuery {
   readonly role: string;
 }
 
+/** Headers in which services get the principal tokens of their clients. */
+export const principalTokenHeaders = ['svc-principal-auth', 'athenz-principal-auth'] as const;
+type PrincipalTokenHeader = (typeof principalTokenHeaders)[number];
+
+/** The names that clients and servers of each kind know. */
+const headerOf: Readonly<Record<'signet' | 'athenz', PrincipalTokenHeader>> = {
+  signet: 'svc-principal-auth',
+  athenz: 'athenz-principal-auth',
+};
+
+/** The header in which a server of this profile is sent principal tokens. Throws `invalid-argument`. */
+export function principalTokenHeaderOf(profile: keyof typeof headerOf): PrincipalTokenHeader {
+  if (Object.hasOwn(headerOf, profile)) return headerOf[profile];
+  throw new SignetClientError('invalid-argument', 'profile must be `signet` or `athenz`');
+}
+
 /** The central access checks. They ask the server each time: for decisions at request rate use the policy engine. */
 export class Access {
   readonly #http: Http;
+  readonly #tokenHeader: PrincipalTokenHeader;
 
-  constructor(http: Http) {
+  constructor(http: Http, tokenHeader: PrincipalTokenHeader) {
     this.#http = http;
+    this.#tokenHeader = tokenHeader;
   }
 
   /** `GET /access/{action}`: whether the principal may do the action on the resource. Throws `refused` with 404 for an unknown domain. */
@@ -56,7 +74,7 @@ export class Access {
       method: 'GET',
       path: ['access', action],
       query: { resource, principal, thumbprint, domain: trustDomain },
-      headers: principalTokenHeader(query.principalToken),
+      headers: principalTokenIn(this.#tokenHeader, query.principalToken),
       signal: query.signal,
     });
     return booleanMember(decodeObject(body), 'granted');
@@ -86,11 +104,11 @@ export class Access {
   }
 }
 
-function principalTokenHeader(token: string | undefined): Record<string, string> {
+function principalTokenIn(header: PrincipalTokenHeader, token: string | undefined): Record<string, string> {
   if (token === undefined) return {};
   // nothing that could end the header: the text comes from a client of our caller
   if (!/^[\x21-\x7e]{1,8192}$/.test(token)) {
     throw new SignetClientError('invalid-argument', 'principalToken holds characters that no header may hold');
   }
-  return { 'svc-principal-auth': token };
+  return { [header]: token };
 }

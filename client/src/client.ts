@@ -1,5 +1,5 @@
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
-import { Access } from './access.ts';
+import { Access, principalTokenHeaderOf } from './access.ts';
 import { wholeNumber } from './arguments.ts';
 import { Aws } from './aws.ts';
 import { Bundles } from './bundles.ts';
@@ -32,6 +32,8 @@ export interface ClientOptions {
    * a SPIFFE id, or `host-name` for a server with a public certificate. Default `sys.auth.server`. The host name is checked in any case.
    */
   readonly serverIdentity?: string;
+  /** The server's profile: principal tokens are passed on in `Svc-Principal-Auth`, or as Athenz reads them in `Athenz-Principal-Auth`. Default `signet`. */
+  readonly profile?: 'signet' | 'athenz';
   /** Default 30,000. */
   readonly connectTimeoutMs?: number;
   /** From the request to the headers of the answer, and again from there to its last byte. Default 30,000. */
@@ -161,6 +163,7 @@ interface Timeouts {
 export function createClient(options: ClientOptions): SignetClient {
   const baseUrls = parseBaseUrls(options.baseUrl);
   const targets = parseTargets(options.targets ?? {});
+  const tokenHeader = principalTokenHeaderOf(options.profile ?? 'signet');
   const clock = options.clock ?? systemClock;
   const cacheSize = wholeNumber(options.tokenCacheSize ?? 1000, 'tokenCacheSize', 1, 1_000_000);
   const maxBundleBytes = wholeNumber(options.maxBundleBytes ?? 8 << 20, 'maxBundleBytes', 1, 1 << 30);
@@ -183,7 +186,7 @@ export function createClient(options: ClientOptions): SignetClient {
     cacheFile: options.tokenCacheFile,
     server: baseUrls.join(' '),
   });
-  const access = new Access(http);
+  const access = new Access(http, tokenHeader);
   const close = async () => {
     await agents.close();
     await tokens.settled();

@@ -1,5 +1,5 @@
 export { secureServerOptions } from '@signet/policy-engine/http';
-export type { Access, AccessQuery, InRoleQuery, RolesQuery } from './access.ts';
+export { type Access, type AccessQuery, type InRoleQuery, principalTokenHeaders, type RolesQuery } from './access.ts';
 export type { Aws, AwsCredentialProvider, AwsCredentials, AwsQuery } from './aws.ts';
 export type { BundleAnswer, BundleOptions, Bundles } from './bundles.ts';
 export type {

@@ -28,6 +28,8 @@ export const configSchema = z.strictObject({
     caBundle: z.string().min(1),
     /** Who it must be by its certificate, as for `createClient`. */
     serverIdentity: z.string().min(1).exactOptional(),
+    /** Its profile, as for `createClient`: which header passes principal tokens on. */
+    profile: z.enum(['signet', 'athenz']).default('signet'),
   }),
   /** Makes this service a provider of instances: it vouches for these machines. */
   attestation: z

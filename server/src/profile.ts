@@ -3,8 +3,6 @@ export interface ProfileRules {
   readonly name: 'signet' | 'athenz';
   /** Path of the base URL when none is configured. */
   readonly basePath: string;
-  /** Headers that carry a principal token, lower-case. */
-  readonly principalTokenHeaders: readonly string[];
   /** Whether a principal token authenticates a request without a client certificate, where it counts at all. */
   readonly principalTokenAlone: boolean;
   /**
@@ -36,7 +34,6 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
   signet: {
     name: 'signet',
     basePath: '/v1',
-    principalTokenHeaders: ['svc-principal-auth'],
     principalTokenAlone: false,
     principalTokenOperations: ['GET /access/**'],
     anonymousKeys: false,
@@ -50,7 +47,6 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
   athenz: {
     name: 'athenz',
     basePath: '/zts/v1',
-    principalTokenHeaders: ['athenz-principal-auth', 'svc-principal-auth'],
     principalTokenAlone: true,
     principalTokenOperations: [
       'GET /access/**',

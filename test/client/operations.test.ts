@@ -40,6 +40,18 @@ for (const { note, query, url, header } of checks) {
   });
 }
 
+test('a server of the profile athenz is sent principal tokens in the header of Athenz', async (t) => {
+  const { client, server } = await clientWorld(t, granted, { profile: 'athenz' });
+  t.true(await client.access.check({ action: 'read', resource: 'a:b', principalToken: 'v=S1;s=abc-' }));
+  const { headers } = server.requests[0] ?? {};
+  t.deepEqual([headers?.['athenz-principal-auth'], headers?.['svc-principal-auth']], ['v=S1;s=abc-', undefined]);
+  for (const profile of ['toString', 'other']) {
+    await t.throwsAsync(clientWorld(t, granted, { profile: profile as 'athenz' }), {
+      message: 'profile must be `signet` or `athenz`',
+    });
+  }
+});
+
 test('a principal token cannot smuggle a header', async (t) => {
   const { client, server } = await clientWorld(t, granted);
   for (const principalToken of ['a\r\nx: y', '', 'ä', 'a b']) {

@@ -9,19 +9,23 @@ const refused = { code: 403, message: 'access is not granted' };
 test('central-token passes the principal token on, and only that', async (t) => {
   const provider = await startProvider(t);
   const as = provider.authority.certificate('media.player');
-  const answer = await provider.send({
-    path: '/central-token/movie',
-    as,
-    headers: { 'svc-principal-auth': 'v=S1;d=media' },
-  });
-  t.is(answer.status, 200);
-  t.deepEqual(provider.questions, [{ action: 'read', resource: 'catalog:movie', principalToken: 'v=S1;d=media' }]);
+  for (const header of ['svc-principal-auth', 'athenz-principal-auth']) {
+    const headers = { [header]: 'v=S1;d=media' };
+    t.is((await provider.send({ path: '/central-token/movie', as, headers })).status, 200);
+  }
+  const asked = { action: 'read', resource: 'catalog:movie', principalToken: 'v=S1;d=media' };
+  t.deepEqual(provider.questions, [asked, asked]);
 });
 
 test('central-token without the header, or with two of them, asks nobody', async (t) => {
   const provider = await startProvider(t);
   const as = provider.authority.certificate('media.player');
-  for (const headers of [{}, { 'svc-principal-auth': '' }, { 'svc-principal-auth': ['a', 'b'] }]) {
+  for (const headers of [
+    {},
+    { 'svc-principal-auth': '' },
+    { 'svc-principal-auth': ['a', 'b'] },
+    { 'svc-principal-auth': 'a', 'athenz-principal-auth': 'b' },
+  ]) {
     const answer = await provider.send({ path: '/central-token/movie', as, headers });
     t.deepEqual(
       { status: answer.status, body: answer.body },

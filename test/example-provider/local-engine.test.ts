@@ -41,6 +41,15 @@ const cases: readonly Case[] = [
     body: { titles: ['The Third Man', 'Ran'] },
   },
   {
+    name: 'the token in Athenz-Role-Auth',
+    request: async (provider) => {
+      const { as, headers } = await withToken(['reader'])(provider);
+      return { as, headers: { 'athenz-role-auth': headers.authorization } };
+    },
+    status: 200,
+    body: { titles: ['The Third Man', 'Ran'] },
+  },
+  {
     name: 'the same token in both headers, the scheme word in capitals',
     request: async (provider) => {
       const { as, headers } = await withToken(['reader'])(provider);

@@ -8,6 +8,7 @@ import {
   type SeenRequest,
 } from '@signet/policy-engine/http';
 import { certificateThumbprint } from '@signet/policy-engine/token';
+import { principalTokenHeaders } from '../access.ts';
 import { isPrincipalName } from './principal-name.ts';
 
 /** The central access check: `client.access` is one. */
@@ -25,7 +26,10 @@ export interface AccessChecker {
 /** Which requests are asked about, and about whom. */
 export interface RequireGrantOptions extends RuleOptions, ConnectionOptions {
   readonly access: AccessChecker;
-  /** Who is asked about: the bearer of the `Svc-Principal-Auth` token, or the service that the client's certificate names. */
+  /**
+   * Who is asked about: the bearer of the token in `Svc-Principal-Auth` or `Athenz-Principal-Auth`, or the service that the client's
+   * certificate names.
+   */
   readonly by: 'principal-token' | 'certificate';
   /** Told why a request was refused though its caller is only told 403. */
   readonly onRefusal?: (reason: string) => void;
@@ -53,7 +57,7 @@ function whoCalls(request: Seen, by: RequireGrantOptions['by']): Who {
   if (by === 'certificate') {
     return certificateHolder(request) ?? { missing: 'a service certificate is required' };
   }
-  const [principalToken, ...others] = request.header('svc-principal-auth');
+  const [principalToken, ...others] = principalTokenHeaders.flatMap((name) => request.header(name));
   const isOne = principalToken !== undefined && principalToken !== '' && others.length === 0;
   return isOne ? { principalToken } : { missing: 'one principal token is required' };
 }

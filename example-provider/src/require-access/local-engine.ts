@@ -18,7 +18,7 @@ const tokenFaults: ReadonlySet<Status> = new Set<Status>([
  * The decentralized pattern: the caller sends an access token, and the policy engine decides in this process, from policy that the
  * updater brought. Works while the token server is down.
  *
- * The token comes in `Svc-Role-Auth` or in `Authorization`; both with different values are refused. The engine gets the
+ * The token comes in `Svc-Role-Auth`, `Athenz-Role-Auth` or `Authorization`; different values are refused. The engine gets the
  * certificate of the connection, because a token is good only with the certificate that asked for it.
  */
 export function localEngine(deps: {
@@ -41,8 +41,9 @@ export function localEngine(deps: {
 
 /** The one token of a request, without the scheme word. Throws `AccessRefusedError` when there is none or more than one. */
 function accessToken(request: IncomingMessage): string {
-  const { 'svc-role-auth': own = [], authorization = [] } = request.headersDistinct;
-  const tokens = new Set([...own, ...authorization].map((value) => value.replace(/^bearer(?: +|$)/i, '').trim()));
+  const { headersDistinct } = request;
+  const sent = ['svc-role-auth', 'athenz-role-auth', 'authorization'].flatMap((name) => headersDistinct[name] ?? []);
+  const tokens = new Set(sent.map((value) => value.replace(/^bearer(?: +|$)/i, '').trim()));
   const [token, ...others] = tokens;
   if (token === undefined || token === '') {
     throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', token: 'missing' });

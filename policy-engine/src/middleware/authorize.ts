@@ -22,7 +22,7 @@ export interface Decider {
 /** How requests are let through or refused; every middleware takes these. */
 export interface ProtectOptions extends RuleOptions, ConnectionOptions {
   engine: Decider;
-  /** Headers that may carry the token. Default `svc-role-auth` and `authorization`. */
+  /** Headers that may carry the token. Default `svc-role-auth`, `athenz-role-auth` and `authorization`. */
   tokenHeaders?: readonly string[];
   /** Answer 401 and the error codes of RFC 6750 §3.1 in place of 403 for everything. Default false. */
   rfc6750?: boolean;
@@ -47,7 +47,7 @@ export type Outcome =
   | { kind: 'allowed'; decision: Decision }
   | { kind: 'refused'; status: number; headers: Record<string, string>; body: ResourceError; decision?: Decision };
 
-const defaultHeaders = ['svc-role-auth', 'authorization'] as const;
+const defaultHeaders = ['svc-role-auth', 'athenz-role-auth', 'authorization'] as const;
 
 /**
  * Decides one request; what cannot be understood is refused. Rejects with what `rule` or `certificate` throws, and with

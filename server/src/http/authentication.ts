@@ -17,6 +17,9 @@ import type { ClientTrust } from './client-trust.ts';
 import type { AppContext, Middleware } from './context.ts';
 import { type PrincipalTokenUse, recentSeconds } from './principal-token-use.ts';
 
+/** Headers that carry a principal token: ours and the one of Athenz, in both profiles, so that none is taken for granted unread. */
+const principalTokenHeaders = ['svc-principal-auth', 'athenz-principal-auth'] as const;
+
 export interface AuthenticationDeps {
   readonly profile: ProfileRules;
   readonly snapshot: () => Snapshot;
@@ -56,7 +59,7 @@ function presentsCertificate(ctx: AppContext): boolean {
 type CertificateReader = (ctx: AppContext) => ClientCertificate;
 
 function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): Principal {
-  const token = principalTokenOf(deps, ctx);
+  const token = principalTokenOf(ctx);
   if (token === undefined) return byCertificate(deps, ctx, certificateOf);
   const use = deps.principalTokenUse(ctx.method, ctx.path);
   const mayStandAlone = deps.profile.principalTokenAlone && use !== 'confirms';
@@ -83,8 +86,8 @@ function requireUse(use: PrincipalTokenUse, claimed: PrincipalName, issuedAt: nu
 }
 
 /** The token of a request. Throws `UnauthenticatedError` when its headers differ. */
-function principalTokenOf({ profile }: AuthenticationDeps, { req }: AppContext): string | undefined {
-  const sent = profile.principalTokenHeaders.flatMap((name) => {
+function principalTokenOf({ req }: AppContext): string | undefined {
+  const sent = principalTokenHeaders.flatMap((name) => {
     const value = req.headers[name];
     // A header sent twice arrives joined by a comma and blank, which no token holds.
     return value === undefined ? [] : [typeof value === 'string' ? value : value.join(', ')];

@@ -66,9 +66,11 @@ async function ask(seen: object, more: object = {}, answer: () => boolean | Prom
 const one = 'one principal token is required';
 const tokens: [note: string, headers: string[], answer: unknown][] = [
   ['one', ['Svc-Principal-Auth', 'x'], undefined],
+  ['one in the header of Athenz', ['Athenz-Principal-Auth', 'x'], undefined],
   ['none', [], [403, one]],
   ['an empty one', ['Svc-Principal-Auth', ''], [403, one]],
   ['two', ['Svc-Principal-Auth', 'x', 'svc-principal-auth', 'x'], [403, one]],
+  ['one in each header', ['Svc-Principal-Auth', 'x', 'Athenz-Principal-Auth', 'x'], [403, one]],
 ];
 for (const [note, headers, answer] of tokens) {
   test(`principal tokens: ${note}`, async (t) => {

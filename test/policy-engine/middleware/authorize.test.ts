@@ -178,10 +178,12 @@ for (const { note, status, headers, over, options, expect, asked } of refusals) 
   });
 }
 
-test('the same token in both headers is one token', async (t) => {
+test('the same token in all headers is one token, and a second one in any of them is refused', async (t) => {
   const engine = engineThat('ALLOW');
-  const headers = { authorization: ['bearer  abc'], 'svc-role-auth': ['abc'] };
+  const headers = { authorization: ['bearer  abc'], 'svc-role-auth': ['abc'], 'athenz-role-auth': ['abc'] };
   t.is((await authorize(request(headers), { engine, rule })).kind, 'allowed');
+  t.is((await authorize(request({ 'athenz-role-auth': ['abc'] }), { engine, rule })).kind, 'allowed');
+  t.is((await authorize(request({ ...headers, 'athenz-role-auth': ['def'] }), { engine, rule })).kind, 'refused');
 });
 
 const proxies = { addresses: ['127.0.0.1'] };

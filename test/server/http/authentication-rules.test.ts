@@ -134,6 +134,7 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
   ],
   ['a token beside a role certificate', { certificate: role, headers: { [svc]: t0 }, use: 'confirms' }, mustName],
   ['a token that is none', { certificate: player, headers: { [svc]: 'x' } }, notValid],
+  ['a token that is none, in the header of Athenz', { certificate: player, headers: { [older]: 'x' } }, notValid],
   ['a token alone', { headers: { [svc]: t0 } }, 'no certificate'],
   [
     'a token beside a certificate that is not valid',
@@ -160,7 +161,12 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
     { certificate: player, headers: { [svc]: token(-301) }, use: 'names-caller-recently' },
     byCertificate,
   ],
-  ['the header of the other profile', { certificate: player, headers: { [older]: 'x' } }, byCertificate],
+  [
+    'the header of Athenz, of another principal',
+    { certificate: web, headers: { [older]: t0 } },
+    'identity media.player by certificate goes on',
+  ],
+  ['both headers, and they differ', { certificate: player, headers: { [older]: t0, [svc]: t1 } }, notValid],
   ['a token sent twice', { certificate: player, headers: { [svc]: [t0, t0] } }, notValid],
   // The profile athenz.
   ['athenz: a token alone', { profile: 'athenz', headers: { [svc]: t0 } }, 'identity media.player goes on'],

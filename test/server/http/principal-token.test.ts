@@ -131,7 +131,9 @@ const elsewhere: readonly (readonly [path: string, options: CallOptions])[] = [
 for (const [path, options] of elsewhere) {
   test(`signet: a token counts for nothing at ${options.method ?? 'GET'} ${path}`, async (t) => {
     t.is(await refused(asGuest, path, withToken(tokenOf(), options)), mismatch);
-    t.is(await refused(asGuest, path, withToken('nonsense', options)), invalid);
+    for (const header of ['athenz-principal-auth', 'svc-principal-auth']) {
+      t.is(await refused(asGuest, path, withToken('nonsense', options, header)), invalid);
+    }
     t.not((await asOperator(path, withToken(tokenOf(), options))).status, 401);
   });
 }
