@@ -19,6 +19,7 @@ import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-
 import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
+import type { ProfileRules } from './profile.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
 import { athenzForms } from './x509/athenz-forms.ts';
@@ -27,7 +28,7 @@ import { startHousekeeping } from './x509/housekeeping.ts';
 import type { IssueDeps } from './x509/issue-certificate.ts';
 import { type Issuers, openIssuers } from './x509/issuers.ts';
 import { type LiveRevocations, openLiveRevocations } from './x509/live-revocations.ts';
-import { signetForms } from './x509/name-forms.ts';
+import { type NameForms, signetForms } from './x509/name-forms.ts';
 import { currentNameOf, type NamingRules } from './x509/naming.ts';
 import { createOwnIdentity } from './x509/own-identity.ts';
 
@@ -110,11 +111,7 @@ async function identityRoutes(
     ...common,
     hosts: { rules, isServerHost: serverHostsOf(config) },
     reservedAddresses: reservedAddresses({
-      configured: [
-        ...config.instances.reservedAddresses,
-        ...config.listen.proxyProtocolFrom,
-        ...config.budgets.sharedAddresses,
-      ],
+      configured: sharedAddressesOf(config),
       own: () => [...addressesOfThisMachine(), ...publishedHosts(config).filter((host) => isIP(host) !== 0)],
     }),
     instances,
@@ -129,7 +126,7 @@ async function identityRoutes(
   const { lifetimeSeconds, provider } = config.instances.joinTokens;
   return {
     instances: deps,
-    roles: common,
+    roles: { ...common, isSharedAddress: addressList(sharedAddressesOf(config)) },
     registerTokens: {
       ...common,
       instances,
@@ -149,10 +146,20 @@ async function identityRoutes(
   };
 }
 
+const formsOf: Readonly<Record<ProfileRules['nameForms'], (suffixes: readonly string[]) => NameForms>> = {
+  own: () => signetForms,
+  athenz: athenzForms,
+};
+
 /** The names that this server gives. */
 export function namingRulesOf({ certificates, profile }: ServerConfig): NamingRules {
-  const { trustDomain, dnsSuffix } = certificates;
-  return { trustDomain, dnsSuffix, forms: profile.name === 'athenz' ? athenzForms : signetForms };
+  const { trustDomain, dnsSuffix, dnsSuffixes } = certificates;
+  return { trustDomain, dnsSuffix, forms: formsOf[profile.nameForms](dnsSuffixes) };
+}
+
+/** Balancers and proxies: what comes through them seems to come from them. */
+function sharedAddressesOf({ instances, listen, budgets }: ServerConfig): readonly string[] {
+  return [...instances.reservedAddresses, ...listen.proxyProtocolFrom, ...budgets.sharedAddresses];
 }
 
 /** The hosts of the addresses that clients are given. */
@@ -199,7 +206,8 @@ async function findProviders(
   revocations: LiveRevocations,
 ): Promise<InstanceDeps['findProvider']> {
   const builtIn = new Map<PrincipalName, AttestationProvider>();
-  const join = joinTokenProvider({ instances: store.instances, clock });
+  const { trimsJoinTokens } = config.profile;
+  const join = joinTokenProvider({ instances: store.instances, clock, trimsJoinTokens });
   builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), join);
   for (const issuer of config.instances.jwtIssuers) {
     const jwt = await openJwtProvider(issuer, { clock, instances: store.instances });

@@ -15,15 +15,17 @@ import type { Snapshot } from './snapshot/snapshot.ts';
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
 interface PrincipalTokenFields {
   readonly principal: PrincipalName;
+  readonly keyId: KeyId;
   readonly key: KeyObject | undefined;
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
 
-/** Who a valid principal token names, and since when: seconds since the epoch. */
-interface VerifiedPrincipalToken {
+/** Who a valid principal token names, since when (seconds since the epoch), and by which of its registered keys. */
+export interface VerifiedPrincipalToken {
   readonly principal: PrincipalName;
   readonly issuedAt: number;
+  readonly keyId: KeyId;
 }
 
 const skewSeconds = 300;
@@ -45,16 +47,25 @@ export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: num
   if (fields.issuedAt > nowSeconds + skewSeconds) throw refused('issued in the future', fields.principal);
   if (fields.expiresAt < nowSeconds) throw refused('expired', fields.principal);
   if (fields.expiresAt > nowSeconds + maxLifeSeconds + skewSeconds) throw refused('lives too long', fields.principal);
-  if (!isKnownIdentity(fields.principal, snapshot)) throw refused('service is not enabled', fields.principal);
-  if (fields.issuedAt * 1000 < credentialsOf(fields.principal, snapshot)) {
-    throw refused('issued before the service was made again', fields.principal);
-  }
+  requireOwnToken(fields, snapshot);
   const signature = fromYBase64(token.slice(signatureAt + 3));
   if (fields.key === undefined) throw refused('key is not registered', fields.principal);
   if (signature === undefined || !isSignedBy(fields.key, signed, signature)) {
     throw refused('signature does not fit', fields.principal);
   }
-  return { principal: fields.principal, issuedAt: fields.issuedAt };
+  const { principal, issuedAt, keyId } = fields;
+  return { principal, issuedAt, keyId };
+}
+
+/** Whether the token's principal is still the one that made it. Throws `UnauthenticatedError`. */
+export function requireOwnToken(
+  { principal, issuedAt }: Pick<VerifiedPrincipalToken, 'principal' | 'issuedAt'>,
+  snapshot: Snapshot,
+): void {
+  if (!isKnownIdentity(principal, snapshot)) throw refused('service is not enabled', principal);
+  if (issuedAt * 1000 < credentialsOf(principal, snapshot)) {
+    throw refused('issued before the service was made again', principal);
+  }
 }
 
 function refused(reason: string, claimed?: PrincipalName): UnauthenticatedError {
@@ -89,7 +100,11 @@ function readService(items: ReadonlyMap<string, string>, snapshot: Snapshot) {
     throw refused('malformed');
   }
   const pem = snapshot.domain(domain)?.services.get(service)?.publicKeys.get(keyId);
-  return { principal: servicePrincipal(domain, service), key: pem === undefined ? undefined : registeredKey(pem) };
+  return {
+    principal: servicePrincipal(domain, service),
+    keyId,
+    key: pem === undefined ? undefined : registeredKey(pem),
+  };
 }
 
 /** Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`; undefined when it is not in that form exactly. */

@@ -23,6 +23,12 @@ export interface ProfileRules {
   readonly bundleConditionsIgnored: boolean;
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
+  /** How names of certificate requests may be written (decision 006). */
+  readonly nameForms: 'own' | 'athenz';
+  /** Suffixes below which services have names beside `certificates.dnsSuffix`, when none are configured; absent: none can be. */
+  readonly dnsSuffixes?: readonly string[];
+  /** Whether white space around a join token is not part of it. */
+  readonly trimsJoinTokens: boolean;
   /** What `expiryTime` of a certificate request counts, in seconds (docs/reference/certificates.md#units-of-expirytime). */
   readonly expiryTimeSeconds: 1 | 60;
   /** `WWW-Authenticate` of a 401 (RFC 9110 §15.5.2 wants one). */
@@ -41,6 +47,8 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'p1363',
     bundleConditionsIgnored: false,
     mergesSlashes: false,
+    nameForms: 'own',
+    trimsJoinTokens: false,
     expiryTimeSeconds: 1,
     challenge: 'ClientCertificate realm="signet"',
   },
@@ -51,6 +59,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     principalTokenOperations: [
       'GET /access/**',
       'POST /oauth2/token',
+      'POST /instance/*/*/refresh',
       'GET /oauth2/keys',
       'GET /.well-known/**',
       'GET /domain/*/signed_policy_data',
@@ -67,6 +76,9 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'der',
     bundleConditionsIgnored: true,
     mergesSlashes: true,
+    nameForms: 'athenz',
+    dnsSuffixes: ['athenz.cloud'],
+    trimsJoinTokens: true,
     expiryTimeSeconds: 60,
     challenge: 'AthenzX509Certificate realm="athenz"',
   },

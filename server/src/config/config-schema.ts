@@ -153,6 +153,11 @@ export const configSchema = z.strictObject({
       trustDomain: suffix.default('signet.local'),
       /** End of the DNS names that this server gives by itself. Default: `trustDomain`. */
       dnsSuffix: suffix.optional(),
+      /**
+       * Profile `athenz`: suffixes below which a service has the name `<service>.<domain with dashes>.<suffix>`, and a principal the mail
+       * address `<principal>@<suffix>`, in its certificates. Default: `dnsSuffix` and `athenz.cloud`.
+       */
+      dnsSuffixes: z.array(suffix).min(1).max(16).optional(),
       serviceExpirySeconds: seconds(60, 398 * day).default(30 * day),
       serviceMaxExpirySeconds: seconds(60, 398 * day).default(30 * day),
       roleExpirySeconds: seconds(60, 30 * day).default(30 * day),

@@ -11,9 +11,10 @@ import { nearestName } from './nearest-name.ts';
 type Provenance = 'default' | 'file' | 'environment' | 'flag';
 
 /** The options about certificates, complete, with absolute paths. */
-interface CertificateSettings extends Omit<ConfigValues['certificates'], 'roots' | 'dnsSuffix'> {
+interface CertificateSettings extends Omit<ConfigValues['certificates'], 'roots' | 'dnsSuffix' | 'dnsSuffixes'> {
   readonly roots: string;
   readonly dnsSuffix: string;
+  readonly dnsSuffixes: readonly string[];
 }
 
 /** The options about tokens, complete. */
@@ -161,8 +162,17 @@ function contradictions(values: ConfigValues): string[] {
   return [...problems, ...identityContradictions(values)];
 }
 
-function identityContradictions({ certificates, crl, instances, management, tls }: ConfigValues): string[] {
-  const problems: string[] = [];
+function suffixContradictions({ certificates, profile }: ConfigValues): string[] {
+  const { dnsSuffixes } = certificates;
+  if (dnsSuffixes === undefined) return [];
+  if (profiles[profile].dnsSuffixes === undefined) return ['certificates.dnsSuffixes needs the profile `athenz`'];
+  if (!dnsSuffixes.some((suffix) => isBelow(suffix, dnsSuffixOf(certificates)))) return [];
+  return ['certificates.dnsSuffixes must hold none that is below certificates.dnsSuffix'];
+}
+
+function identityContradictions(values: ConfigValues): string[] {
+  const { certificates, crl, instances, management, tls } = values;
+  const problems = suffixContradictions(values);
   if (crl.listen.port !== undefined && (certificates.issuers.length === 0 || management.alone)) {
     problems.push('crl.listen.port needs an issuer in certificates.issuers, and no management.alone');
   }
@@ -223,12 +233,27 @@ function tokenSettings({ tokens }: ConfigValues): TokenSettings {
   };
 }
 
+function dnsSuffixOf({ dnsSuffix, trustDomain }: ConfigValues['certificates']): string {
+  return dnsSuffix ?? trustDomain;
+}
+
+function defaultSuffixes({ dnsSuffixes }: ProfileRules, dnsSuffix: string): readonly string[] {
+  return dnsSuffixes === undefined ? [] : [dnsSuffix, ...dnsSuffixes.filter((suffix) => !isBelow(suffix, dnsSuffix))];
+}
+
+/** Below the server's own suffix a name could be one that another service has there. */
+function isBelow(suffix: string, dnsSuffix: string): boolean {
+  return suffix.endsWith(`.${dnsSuffix}`);
+}
+
 function certificateSettings(values: ConfigValues, at: (path: string) => string): CertificateSettings {
   const { certificates, tls } = values;
+  const dnsSuffix = dnsSuffixOf(certificates);
   return {
     ...certificates,
     roots: at(certificates.roots ?? tls.clientCa),
-    dnsSuffix: certificates.dnsSuffix ?? certificates.trustDomain,
+    dnsSuffix,
+    dnsSuffixes: certificates.dnsSuffixes ?? defaultSuffixes(profiles[values.profile], dnsSuffix),
     issuers: certificates.issuers.map((issuer) => ({
       ...issuer,
       certificate: at(issuer.certificate),

@@ -66,9 +66,11 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
   // INVARIANT: a certificate that is presented is valid, whatever token comes with it.
   const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);
   ctx.state.work += costs.verification;
-  const { principal, issuedAt } = verifyPrincipalToken(token, deps.snapshot(), deps.clock.now());
+  const verified = verifyPrincipalToken(token, deps.snapshot(), deps.clock.now());
+  const { principal, issuedAt } = verified;
   if (holder?.kind === 'identity' && holder.name === principal) return holder;
   requireUse(use, principal, issuedAt, deps.clock.now());
+  ctx.state.principalToken = verified;
   return { kind: 'identity', name: principal };
 }
 

@@ -4,6 +4,7 @@ import type Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Caller } from '../instances/caller.ts';
 import type { ClientCertificate, Principal } from '../principal.ts';
+import type { VerifiedPrincipalToken } from '../principal-token.ts';
 
 /** What the middlewares leave for the handlers. */
 export interface RequestState {
@@ -16,6 +17,8 @@ export interface RequestState {
   principal?: Principal;
   /** The verified certificate of the connection. */
   certificate?: ClientCertificate;
+  /** The principal token that names the caller, where no certificate of the same principal does. */
+  principalToken?: VerifiedPrincipalToken;
   /** Whether the text of the answer is kept for others, too. */
   isSharedAnswer?: boolean;
   /** What the body of the request may hold when it is JSON. */

@@ -1,12 +1,13 @@
 import { type DomainName, type KeyId, type ServiceName, servicePrincipal } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
-import { decidedAgain } from '../access/recording-conditions.ts';
+import { type Asker, decidedAgain } from '../access/recording-conditions.ts';
 import { ForbiddenError, InvalidRequestError } from '../errors.ts';
 import { addressOctets } from '../ip-address.ts';
 import type { CertificateRecord } from '../model/certificate-store.ts';
+import { requireOwnToken, type VerifiedPrincipalToken } from '../principal-token.ts';
 import { registeredKey } from '../registered-key.ts';
-import type { ServiceSnapshot } from '../snapshot/snapshot.ts';
+import type { ServiceSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { altNamesOf, type ReadCertificate, readCertificate } from '../x509/certificate-reader.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../x509/csr.ts';
 import { grantServiceNames } from '../x509/csr-rules.ts';
@@ -35,15 +36,24 @@ interface ServiceRefresh {
 
 const update = authorityAction('update');
 
+/** A service that asks with nothing but a principal token, and from where. */
+export interface TokenHolder extends VerifiedPrincipalToken {
+  readonly address: string;
+}
+
 /** What is known of who asks before any right is looked at. */
 interface Asking {
-  readonly caller: Caller;
-  readonly own: ReadCertificate;
+  readonly caller: Pick<Caller, 'principal' | 'address'> & Asker;
+  /** Absent: it asks with a principal token. */
+  readonly own?: ReadCertificate;
   /** What is recorded of the presented certificate. */
-  readonly row: CertificateRecord | undefined;
+  readonly row?: CertificateRecord | undefined;
   /** Whether the service asks for itself, and no operator for it. */
   readonly isSelf: boolean;
 }
+
+/** One that presents a certificate. */
+type CertificateAsking = Asking & { readonly caller: Caller; readonly own: ReadCertificate };
 
 /** Whether the caller is the service itself, or may act for it with a registered key. Throws `ForbiddenError`. */
 function requireRight(deps: InstanceDeps, { caller, isSelf }: Asking, asked: ServiceRefresh): void {
@@ -58,10 +68,10 @@ function requireKnownKey(
   request: CertificateRequest,
   asked: ServiceRefresh,
   service: ServiceSnapshot,
-  own: ReadCertificate,
+  own: ReadCertificate | undefined,
 ): void {
   if (asked.keyId === undefined) {
-    if (!request.subjectKey.spki.equals(own.spki)) {
+    if (own === undefined || !request.subjectKey.spki.equals(own.spki)) {
       throw new InvalidRequestError('csr public key must be the one of the presented certificate, or name its `keyId`');
     }
     return;
@@ -119,17 +129,21 @@ interface VouchedRequest {
   readonly asked: ServiceRefresh;
   readonly request: CertificateRequest;
   readonly vouchedKey: KeyId | undefined;
+  /** Throws when what spoke for the caller has ended; a certificate is looked at wherever one is recorded. */
+  readonly stillHolds: (snapshot: Snapshot) => void;
 }
 
 async function signService(
   deps: InstanceDeps,
   asking: Asking,
-  { asked, request, vouchedKey }: VouchedRequest,
+  { asked, request, vouchedKey, stillHolds }: VouchedRequest,
 ): Promise<SignedCertificate> {
   const { caller, own, isSelf } = asking;
+  const held = isSelf && own !== undefined ? dnsNamesOf(own) : new Set<string>();
   const names = grantServiceNames(request, asked, deps.rules, {
     mayUseSuffix: () => false,
-    heldDnsNames: isSelf ? dnsNamesOf(own) : new Set(),
+    mayUseOwnSuffixes: true,
+    heldDnsNames: held,
     address: isSelf ? addressOctets(caller.address) : undefined,
     addressFault: (octets) => addressFault(deps, caller.principal, octets),
     dnsForm: deps.snapshot().domain(asked.domain)?.dnsForm,
@@ -146,9 +160,10 @@ async function signService(
     holder: servicePrincipal(asked.domain, asked.service),
     vouchedKey,
   });
-  const conditions = decidedAgain(deps, caller, (snapshot) =>
-    authorizeService(asOf(deps, snapshot), asking, asked, request),
-  );
+  const conditions = decidedAgain(deps, caller, (snapshot) => {
+    stillHolds(snapshot);
+    return authorizeService(asOf(deps, snapshot), asking, asked, request);
+  });
   await deps.certificates.confirm(signed.serial, signed.fingerprint, conditions);
   return signed;
 }
@@ -159,7 +174,7 @@ async function signService(
  */
 async function refreshAsInstance(
   deps: InstanceDeps,
-  { caller, own, row, isSelf }: Asking,
+  { caller, own, row, isSelf }: CertificateAsking,
   asked: ServiceRefresh,
 ): Promise<Identity | undefined> {
   if (!isSelf) return undefined;
@@ -175,11 +190,36 @@ async function refreshAsInstance(
   return { name, certificate: x509Certificate, caCertBundle: x509CertificateSigner };
 }
 
+/*
+ * The profile `athenz`: who signed the token and the request holds the same registered key. There is no certificate, and so no lineage to
+ * keep to; the new one ends with that key.
+ */
+async function refreshByToken(deps: InstanceDeps, holder: TokenHolder, refresh: ServiceRefresh): Promise<Identity> {
+  const asked = { ...refresh, keyId: holder.keyId };
+  const name = servicePrincipal(asked.domain, asked.service);
+  if (holder.principal !== name) throw new ForbiddenError(`a principal token refreshes its own service only`);
+  const request = parseCertificateRequest(asked.csr);
+  const asking = { caller: { principal: holder.principal, address: holder.address }, isSelf: true };
+  const vouchedKey = authorizeService(deps, asking, asked, request);
+  const stillHolds = (snapshot: Snapshot) => requireOwnToken(holder, snapshot);
+  return identityOf(deps, asked, await signService(deps, asking, { asked, request, vouchedKey, stillHolds }));
+}
+
+function identityOf(deps: InstanceDeps, { domain, service }: ServiceRefresh, signed: SignedCertificate): Identity {
+  const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
+  return { name: `${domain}.${service}`, certificate: chain, caCertBundle: signer };
+}
+
 /**
  * `POST /instance/{domain}/{service}/refresh`: a new certificate for a service that shows that it still holds a known key. Throws
  * `InvalidRequestError`, `UnknownDomainError`, `ForbiddenError`, `StoreUnavailableError`.
  */
-export async function refreshService(deps: InstanceDeps, caller: Caller, asked: ServiceRefresh): Promise<Identity> {
+export async function refreshService(
+  deps: InstanceDeps,
+  caller: Caller | TokenHolder,
+  asked: ServiceRefresh,
+): Promise<Identity> {
+  if (!('certificate' in caller)) return refreshByToken(deps, caller, asked);
   const request = parseCertificateRequest(asked.csr);
   const own = readCertificate(caller.certificate.der);
   const row = await deps.certificates.find(caller.certificate.serial);
@@ -188,7 +228,6 @@ export async function refreshService(deps: InstanceDeps, caller: Caller, asked: 
   const vouchedKey = authorizeService(deps, asking, asked, request);
   const asInstance = await refreshAsInstance(deps, asking, asked);
   if (asInstance !== undefined) return asInstance;
-  const signed = await signService(deps, asking, { asked, request, vouchedKey });
-  const { chain, signer } = presentedChain(signed, deps.issuers.current().rootsPem);
-  return { name: `${asked.domain}.${asked.service}`, certificate: chain, caCertBundle: signer };
+  const stillHolds = () => undefined;
+  return identityOf(deps, asked, await signService(deps, asking, { asked, request, vouchedKey, stillHolds }));
 }

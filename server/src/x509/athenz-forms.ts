@@ -1,5 +1,5 @@
 import { checkDnsForm, quoted, refuse } from './csr-refusals.ts';
-import type { FormGrants, NameForms, StatedId } from './name-forms.ts';
+import type { FormGrants, NameForms, RoleHolder, StatedId } from './name-forms.ts';
 import { suffixesOf } from './naming.ts';
 import type { AltName } from './subject-alt-names.ts';
 
@@ -19,23 +19,43 @@ const idUri = 'athenz://instanceid/';
 const labelUri = 'athenz://instancename/';
 const hostUri = 'athenz://hostname/';
 
-/** The profile `athenz`: what its clients write, copied. */
-export const athenzForms: NameForms = {
-  isCommonName: (asked, own) => asked.toLowerCase() === own.toLowerCase(),
-  copies: (attribute) => copiedAttributes.has(attribute),
-  instanceId: (name, provider, { suffix, grants }) =>
-    name.kind === 'dns' ? idFromDns(name.value, suffix, grants) : idFromUri(name, provider),
-  isLabel: ({ kind, value }) => kind === 'uri' && value.startsWith(labelUri),
-  isOfInstances: (name) => name.includes(idMarker),
-  mayHoldDns,
-  isServiceUri: ({ value, expected }, { domain, service }) =>
-    [expected, `spiffe://${domain}/sa/${service}`].includes(value.toLowerCase()),
-  isRoleUri: ({ value }, { domain, role, principal }) =>
-    [`spiffe://${domain}/ra/${role}`, `athenz://principal/${principal}`].includes(value.toLowerCase()),
-  withoutHostNames,
-  rolesKeepDnsNames: true,
-  copiesNames: true,
-};
+/**
+ * The profile `athenz`: what its clients write, copied. `suffixes`: below which services have their names, and principals mail addresses,
+ * in the forms of its clients.
+ */
+export function athenzForms(suffixes: readonly string[]): NameForms {
+  return {
+    isCommonName: (asked, own) => asked.toLowerCase() === own.toLowerCase(),
+    copies: (attribute) => copiedAttributes.has(attribute),
+    instanceId: (name, provider, { suffix, grants }) =>
+      name.kind === 'dns' ? idFromDns(name.value, suffix, grants) : idFromUri(name, provider),
+    isLabel: ({ kind, value }) => kind === 'uri' && value.startsWith(labelUri),
+    isOfInstances: (name) => name.includes(idMarker),
+    mayHoldDns,
+    isServiceUri: ({ value, expected }, { domain, service }) =>
+      [expected, `spiffe://${domain}/sa/${service}`].includes(value.toLowerCase()),
+    isRoleUri: ({ value }, { domain, role, principal }) =>
+      [`spiffe://${domain}/ra/${role}`, `athenz://principal/${principal}`].includes(value.toLowerCase()),
+    withoutHostNames,
+    isRoleName: (name, holder) => isRoleName(name, holder, suffixes),
+    ownSuffixes: suffixes,
+    copiesNames: true,
+  };
+}
+
+function isRoleName({ kind, value }: AltName, holder: RoleHolder, suffixes: readonly string[]): boolean {
+  const isBelow = (start: string) => suffixes.some((suffix) => value.toLowerCase() === `${start}${suffix}`);
+  switch (kind) {
+    case 'dns':
+      return holder.heldDnsNames.has(value) || (holder.dnsStart !== undefined && isBelow(holder.dnsStart));
+    case 'email':
+      return isBelow(`${holder.principal}@`);
+    case 'ip':
+      return value === holder.address;
+    default:
+      return false;
+  }
+}
 
 function idFromDns(name: string, ownSuffix: string, grants: FormGrants): StatedId | undefined {
   const at = name.indexOf(idMarker);

@@ -1,6 +1,6 @@
 import { InvalidRequestError } from '../errors.ts';
 import { isDnsName } from './naming.ts';
-import type { AltName } from './subject-alt-names.ts';
+import { type AltName, addressText } from './subject-alt-names.ts';
 
 /** Refuses a request by the rule that it breaks. Throws `InvalidRequestError`. */
 export function refuse(rule: string): never {
@@ -9,6 +9,7 @@ export function refuse(rule: string): never {
 
 /** A name as refusals tell it. */
 export function quoted(name: AltName): string {
+  if (name.kind === 'ip') return ` \`${addressText(name.value)}\``;
   return name.value === '' ? '' : ` \`${name.value.slice(0, 256)}\``;
 }
 

@@ -12,7 +12,7 @@ import { type IssuedAltName, maxCommonNameLength } from './certificate-profile.t
 import type { CertificateRequest } from './csr.ts';
 import { checkDnsForm, quoted, refuse } from './csr-refusals.ts';
 import { relativeName } from './distinguished-name.ts';
-import type { FormGrants, StatedId } from './name-forms.ts';
+import type { FormGrants, RoleHolder, StatedId } from './name-forms.ts';
 import {
   beforeSuffix,
   instanceIdName,
@@ -70,6 +70,8 @@ export interface ServiceGrants extends FormGrants {
   addressFault(address: string): string | undefined;
   /** The domain as one DNS label; undefined where another domain has it, and then no service of this one has a DNS name. */
   readonly dnsForm: string | undefined;
+  /** Whether the names of a service below the suffixes of the profile need no right. */
+  readonly mayUseOwnSuffixes?: boolean | undefined;
   /** DNS names that the presented certificate holds. */
   readonly heldDnsNames?: ReadonlySet<string> | undefined;
 }
@@ -133,9 +135,12 @@ function mayHoldDns(asked: string, subject: ServiceSubject, rules: NamingRules, 
   if (isInstanceArea(name, rules) || rules.forms.isOfInstances(name)) return false;
   if (grants.heldDnsNames?.has(asked) === true || name === grants.hostname) return true;
   if (grants.dnsForm === undefined) return false;
+  const own = `${subject.service}.${grants.dnsForm}.`;
+  if (grants.mayUseOwnSuffixes === true && rules.forms.ownSuffixes.some((suffix) => name === `${own}${suffix}`)) {
+    return true;
+  }
   const before = beforeSuffix(name, rules.dnsSuffix);
   if (before !== undefined) return mayHoldOwnName(before, subject, rules, grants);
-  const own = `${subject.service}.${grants.dnsForm}.`;
   if (name.startsWith(own)) return grants.mayUseSuffix(name.slice(own.length));
   return rules.forms.mayHoldDns(name, own, grants);
 }
@@ -293,16 +298,16 @@ function checkRoleUri(name: AltName, subject: RoleSubject, rules: NamingRules): 
   refuse(`uri name${quoted(name)} is not \`${id}\``);
 }
 
-function checkRoleName(name: AltName, subject: RoleSubject, rules: NamingRules, heldDns: ReadonlySet<string>): void {
-  const own = `${subject.principal}@${rules.dnsSuffix}`;
-  if (name.kind === 'uri') checkRoleUri(name, subject, rules);
-  else if (name.kind === 'email' && name.value !== own) refuse(`email name${quoted(name)} is not \`${own}\``);
-  else if (
-    name.kind !== 'email' &&
-    !(name.kind === 'dns' && rules.forms.rolesKeepDnsNames && heldDns.has(name.value))
-  ) {
-    refuse(`${name.kind} name${quoted(name)} is not for role certificates`);
+function checkRoleName(name: AltName, subject: RoleSubject, rules: NamingRules, holder: RoleHolder): void {
+  if (name.kind === 'uri') {
+    checkRoleUri(name, subject, rules);
+    return;
   }
+  const own = `${subject.principal}@${rules.dnsSuffix}`;
+  const isOwn = name.kind === 'email' && name.value === own;
+  if (isOwn || rules.forms.isRoleName(name, holder)) return;
+  if (name.kind === 'email') refuse(`email name${quoted(name)} is not \`${own}\``);
+  refuse(`${name.kind} name${quoted(name)} is not for role certificates`);
 }
 
 /** The names of a role certificate. Throws `InvalidRequestError` naming the rule. */
@@ -310,12 +315,13 @@ export function grantRoleNames(
   request: CertificateRequest,
   subject: RoleSubject,
   rules: NamingRules,
-  heldDnsNames: ReadonlySet<string>,
+  holder: Omit<RoleHolder, 'principal'>,
 ): GrantedNames {
   const commonName = `${subject.domain}:role.${subject.role}`;
   const relativeNames = grantSubject(request, commonName, rules);
   refuseDuplicates(request.altNames);
-  for (const name of request.altNames) checkRoleName(name, subject, rules, heldDnsNames);
+  const { principal } = subject;
+  for (const name of request.altNames) checkRoleName(name, subject, rules, { principal, ...holder });
   const id = roleSpiffeId(rules, subject.domain, subject.role);
   return { commonName, subject: relativeNames, altNames: withSpiffeId(request.altNames, id, rules) };
 }

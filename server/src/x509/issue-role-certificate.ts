@@ -5,20 +5,25 @@ import {
   parseDomainName,
   parseRoleName,
   type RoleName,
+  splitPrincipal,
 } from '@signet/policy-engine/names';
 import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../access/recording-conditions.ts';
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
+import { addressOctets } from '../ip-address.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
 import { type IssueDeps, type SignedCertificate, signOrder } from './issue-certificate.ts';
+import type { RoleHolder } from './name-forms.ts';
 import type { NamingRules } from './naming.ts';
 
 export interface RoleCertificateDeps extends IssueDeps, DecideAgainDeps {
   readonly rules: NamingRules;
   readonly certificates: CertificateStore;
+  /** Whether many clients come from an address: balancers and proxies. */
+  readonly isSharedAddress: (address: string) => boolean;
   readonly limits: { readonly roleDefaultSeconds: number; readonly roleMaxSeconds: number };
 }
 
@@ -31,6 +36,8 @@ export interface RoleCertificateInput {
   readonly presented?: AskersCertificate | undefined;
   /** DNS names of the certificate that the caller presented. */
   readonly heldDnsNames: ReadonlySet<string>;
+  /** Where the caller is, as text. */
+  readonly address: string;
 }
 
 function roleOf(request: CertificateRequest): { readonly domain: DomainName; readonly name: RoleName } {
@@ -58,6 +65,20 @@ function heldRole(
   return { role, domainLimit: domain.limits.roleCertExpirySeconds };
 }
 
+function holderOf(
+  deps: Pick<RoleCertificateDeps, 'snapshot' | 'isSharedAddress'>,
+  principal: PrincipalName,
+  { heldDnsNames, address }: RoleCertificateInput,
+): Omit<RoleHolder, 'principal'> {
+  const parts = splitPrincipal(principal);
+  const dnsForm = parts && deps.snapshot().domain(parts.domain)?.dnsForm;
+  return {
+    heldDnsNames,
+    dnsStart: dnsForm && `${parts.service}.${dnsForm}.`,
+    address: deps.isSharedAddress(address) ? undefined : addressOctets(address),
+  };
+}
+
 /**
  * `POST /domain/{domainName}/role/{roleName}/token` and `POST /rolecert` (docs/reference/certificates.md#role-certificates): a client
  * certificate that names a role which the principal holds. Throws `InvalidRequestError`, `UnknownDomainError`, `NoGrantedRolesError`,
@@ -71,7 +92,7 @@ export async function issueRoleCertificate(
   const request = parseCertificateRequest(input.csr);
   const asked = input.role ?? roleOf(request);
   const subject = { domain: asked.domain, role: asked.name, principal };
-  const names = grantRoleNames(request, subject, deps.rules, input.heldDnsNames);
+  const names = grantRoleNames(request, subject, deps.rules, holderOf(deps, principal, input));
   const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
   const signed = await signOrder(deps, {
     kind: 'role',

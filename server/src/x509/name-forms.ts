@@ -18,6 +18,17 @@ export interface FormGrants {
   readonly isServerHost?: ((name: string) => boolean) | undefined;
 }
 
+/** Who asks for a role certificate, as far as forms of names ask for it. */
+export interface RoleHolder {
+  readonly principal: string;
+  /** DNS names of the certificate that asks, as they are written there. */
+  readonly heldDnsNames: ReadonlySet<string>;
+  /** How a DNS name of the holder begins, with a dot at the end; absent where it has none. */
+  readonly dnsStart?: string | undefined;
+  /** Where the request comes from, four or sixteen octets in hexadecimal; absent where others come from there as well. */
+  readonly address?: string | undefined;
+}
+
 /** A URI of a request beside the one that a certificate of ours has, and that one. */
 interface RequestedUri {
   readonly value: string;
@@ -52,8 +63,10 @@ export interface NameForms {
   ): boolean;
   /** Those of the names that are still to be judged, the others having been. */
   withoutHostNames(names: readonly AltName[], grants: FormGrants): readonly AltName[];
-  /** Whether a role certificate may carry DNS names of the certificate that asks. */
-  readonly rolesKeepDnsNames: boolean;
+  /** Whether a role certificate may carry a name that is neither a URI nor the holder's mail address below our own suffix. */
+  isRoleName(name: AltName, holder: RoleHolder): boolean;
+  /** Suffixes below which a service has `<service>.<domain as one label>` beside those of policy. */
+  readonly ownSuffixes: readonly string[];
   /** Whether names are copied as they are: nothing is added to those that a request asks for. */
   readonly copiesNames: boolean;
 }
@@ -71,6 +84,7 @@ export const signetForms: NameForms = {
   isServiceUri: no,
   isRoleUri: no,
   withoutHostNames: (names) => names,
-  rolesKeepDnsNames: false,
+  isRoleName: no,
+  ownSuffixes: [],
   copiesNames: false,
 };

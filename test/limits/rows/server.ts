@@ -337,7 +337,7 @@ export const serverRows: readonly Row[] = [
       asked += 1;
       return true;
     };
-    const { attest } = joinTokenProvider({ instances: { spendJoinToken }, clock });
+    const { attest } = joinTokenProvider({ instances: { spendJoinToken }, clock, trimsJoinTokens: false });
     await refusal(() =>
       attest({ operation: 'register', attestationData: 'signet-join-'.padEnd(length, 'x') } as never),
     );

@@ -89,7 +89,11 @@ test('whatever is asked for, and however it is written, is refused or issued as 
         altNames: [...names, ['uri', 'x'.repeat(200)]] as const,
       };
       const der = requestDer(pair, octets.length === 0 ? { ...shape, altNames: names } : shape);
-      const rules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: athenz ? athenzForms : signetForms };
+      const rules = {
+        trustDomain: 'signet.test',
+        dnsSuffix: 'signet.test',
+        forms: athenz ? athenzForms(['signet.test']) : signetForms,
+      };
       try {
         const request = parseCertificateRequest(toPem(octets.length === 0 ? der : changed(der, octets)));
         const { instanceId, ...granted } = grantInstanceNames(request, key, rules, grants);

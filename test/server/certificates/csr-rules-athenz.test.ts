@@ -26,7 +26,7 @@ import { ecPair, type RequestedName, type RequestShape, requestPem } from '#supp
 
 const pair = ecPair();
 const signet: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
-const athenz: NamingRules = { ...signet, forms: athenzForms };
+const athenz: NamingRules = { ...signet, forms: athenzForms(['signet.test', 'athenz.cloud']) };
 const subject = {
   domain: parseDomainName('media.video'),
   service: parseServiceName('player'),
@@ -377,7 +377,7 @@ const roles: readonly (readonly [
   ['athenz: a held DNS name', athenz, ['dns', 'held.media.signet.test'], undefined],
   ['a held DNS name', signet, ['dns', 'held.media.signet.test'], notForRoles('dns', 'held.media.signet.test')],
   ['athenz: another DNS name', athenz, ['dns', 'x.media.signet.test'], notForRoles('dns', 'x.media.signet.test')],
-  ['athenz: an address', athenz, ['ip', Buffer.of(10, 0, 0, 1)], notForRoles('ip', '0a000001')],
+  ['athenz: an address', athenz, ['ip', Buffer.of(10, 0, 0, 1)], notForRoles('ip', '10.0.0.1')],
   ['athenz: a directory name', athenz, ['directory', Buffer.from('3000', 'hex')], notForRoles('other')],
   ['the own email address', signet, ['email', 'media.player@signet.test'], undefined],
   [
@@ -392,7 +392,36 @@ const roles: readonly (readonly [
   ['the SPIFFE id of the role', signet, ['uri', 'spiffe://signet.test/ns/catalog/ra/reader'], undefined],
 ];
 /** Names in hexadecimal or without a text must not be taken for DNS names that read alike. */
-const held = new Set(['held.media.signet.test', '0a000001', '']);
+const held = { heldDnsNames: new Set(['held.media.signet.test', '0a000001', '']) };
+/** The names that follow from who asks, below the suffixes of the profile, and from where. */
+const known = { heldDnsNames: new Set<string>(), dnsStart: 'player.media.', address: '0a000001' };
+const ofHolder: readonly (readonly [asked: RequestedName, rules: NamingRules, isGiven: boolean, holder?: object])[] = [
+  [['dns', 'player.media.athenz.cloud'], athenz, true],
+  [['dns', 'Player.media.SIGNET.test'], athenz, true],
+  [['dns', 'player.media.athenz.cloud'], signet, false],
+  [['dns', 'player.media.athenz.cloud'], athenz, false, { dnsStart: undefined }],
+  [['dns', 'x.player.media.athenz.cloud'], athenz, false],
+  [['dns', 'editor.media.athenz.cloud'], athenz, false],
+  [['dns', 'player.media.other.cloud'], athenz, false],
+  [['email', 'media.player@athenz.cloud'], athenz, true],
+  [['email', 'media.player@athenz.cloud'], signet, false],
+  [['email', 'media.editor@athenz.cloud'], athenz, false],
+  [['email', 'media.player@other.cloud'], athenz, false],
+  [['ip', Buffer.of(10, 0, 0, 1)], athenz, true],
+  [['ip', Buffer.of(10, 0, 0, 1)], signet, false],
+  [['ip', Buffer.of(10, 0, 0, 2)], athenz, false],
+  [['ip', Buffer.of(10, 0, 0, 1)], athenz, false, { address: undefined }],
+];
+for (const [asked, rules, isGiven, holder] of ofHolder) {
+  const who = holder === undefined ? '' : ` without its ${Object.keys(holder).join()}`;
+  test(`role, ${rules === athenz ? 'athenz' : 'signet'}: ${asked.join(' ')}${who}`, (t) => {
+    const shape = request({ commonNames: ['catalog:role.reader'], altNames: [asked] });
+    const act = () => grantRoleNames(shape, role, rules, { ...known, ...holder });
+    if (isGiven) t.true(act().altNames.some(({ kind }) => kind === asked[0]));
+    else t.throws(act, { instanceOf: InvalidRequestError });
+  });
+}
+
 for (const [note, rules, asked, fault] of roles) {
   test(`role: ${note}`, (t) => {
     const shape = request({ commonNames: ['catalog:role.reader'], altNames: [asked] });

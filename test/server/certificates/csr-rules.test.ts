@@ -24,7 +24,7 @@ import { ecPair, type RequestedName, type RequestShape, requestPem } from '#supp
 
 const pair = ecPair();
 const rules: NamingRules = { trustDomain: 'signet.test', dnsSuffix: 'signet.test', forms: signetForms };
-const athenz: NamingRules = { ...rules, forms: athenzForms };
+const athenz: NamingRules = { ...rules, forms: athenzForms(['signet.test', 'athenz.cloud']) };
 const domain = parseDomainName('media.video');
 const service = parseServiceName('player');
 const grants: ServiceGrants = {
@@ -496,7 +496,7 @@ const roleCases: readonly (readonly [
   ],
   ['an address', { altNames: [['ip', Buffer.alloc(4)]] }, /^csr ip name .* is not for role certificates$/],
 ];
-const held = new Set(['held.media.signet.test']);
+const held = { heldDnsNames: new Set(['held.media.signet.test']) };
 for (const [name, shape, outcome, given = rules] of roleCases) {
   test(`role: ${name}`, (t) => {
     const act = () => grantRoleNames(request({ commonNames: ['catalog:role.reader'], ...shape }), subject, given, held);

@@ -204,7 +204,14 @@ const kinds: Readonly<Record<string, Kind>> = {
     },
     prepare: async ({ deps }) => {
       const csr = requestPem(ecPair(), { commonNames: ['catalog:role.reader'] });
-      return () => issueRoleCertificate(deps, player, { csr, heldDnsNames: new Set(), presented: unrecorded });
+      const roles = { ...deps, isSharedAddress: () => false };
+      return () =>
+        issueRoleCertificate(roles, player, {
+          csr,
+          heldDnsNames: new Set(),
+          address: '10.0.0.1',
+          presented: unrecorded,
+        });
     },
   },
   'instances that register': {
@@ -253,6 +260,17 @@ const kinds: Readonly<Record<string, Kind>> = {
       const csr = requestPem(registered, { commonNames: ['media.studio'], altNames });
       const refresh = { ...instance, service: parseServiceName('studio'), csr, keyId: parseKeyId('v1') };
       return () => refreshService(deps, caller, refresh);
+    },
+  },
+  'service refresh with a principal token': {
+    with: domainContent(granted.media),
+    without: domainContent({ ...granted.media, services: { ...granted.media.services, studio: {} } }),
+    prepare: async ({ deps }) => {
+      const principal = parsePrincipalName('media.studio');
+      const holder = { principal, keyId: parseKeyId('v1'), issuedAt: 0, address: '127.0.0.1' };
+      const csr = requestPem(registered, { commonNames: ['media.studio'] });
+      const refresh = { ...instance, service: parseServiceName('studio'), csr };
+      return () => refreshService(deps, holder, refresh);
     },
   },
   'SSH certificates': {
@@ -369,6 +387,7 @@ const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[
   'instances that register': ['media', 'prov'],
   'instances that refresh': ['media', 'prov'],
   'service refresh': ['media'],
+  'service refresh with a principal token': ['media'],
   'SSH certificates': ['media'],
   'cloud credentials': ['media'],
 };

@@ -34,6 +34,20 @@ test('defaults, and paths relative to the file', (t) => {
   t.true(Object.isFrozen(config));
 });
 
+test('suffixes of names in certificates are those of the profile athenz', (t) => {
+  const suffixes = (text: string) => loadConfig(written(t, `${tls}${text}\n`)).certificates.dnsSuffixes;
+  t.deepEqual(suffixes(''), []);
+  t.deepEqual(suffixes('profile: athenz'), ['signet.local', 'athenz.cloud']);
+  t.deepEqual(suffixes('profile: athenz\ncertificates: { dnsSuffix: cloud }'), ['cloud']);
+  t.deepEqual(suffixes('profile: athenz\ncertificates: { dnsSuffixes: [a.example] }'), ['a.example']);
+  t.throws(() => suffixes('certificates: { dnsSuffixes: [a.example] }'), {
+    message: /certificates.dnsSuffixes needs the profile `athenz`/,
+  });
+  t.throws(() => suffixes('profile: athenz\ncertificates: { dnsSuffix: example, dnsSuffixes: [a.example] }'), {
+    message: /certificates.dnsSuffixes must hold none that is below certificates.dnsSuffix/,
+  });
+});
+
 test('environment over file, flags over environment, each with its origin', (t) => {
   const file = written(t, `${tls}listen: { port: 1, host: file }\nworkers: 2\n`);
   const environment = {

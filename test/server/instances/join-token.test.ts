@@ -20,7 +20,11 @@ function open(spends: boolean) {
     asked.push(question);
     return spends;
   };
-  const provider = joinTokenProvider({ instances: { spendJoinToken }, clock: { now: () => 5999 } });
+  const provider = joinTokenProvider({
+    instances: { spendJoinToken },
+    clock: { now: () => 5999 },
+    trimsJoinTokens: false,
+  });
   const attest = (attestationData: string, operation: AttestationRequest['operation'] = 'register') =>
     provider.attest({ ...key, operation, attestationData, altNames: [], clientAddress: '127.0.0.1' });
   return { attest, asked };

@@ -45,11 +45,14 @@ export async function createJoinToken(
 export function joinTokenProvider(deps: {
   readonly instances: Pick<InstanceStore, 'spendJoinToken'>;
   readonly clock: Clock;
+  /** Whether white space around a token is not part of it: Athenz's own tools write a line feed behind it. */
+  readonly trimsJoinTokens: boolean;
 }): AttestationProvider {
   return {
     async attest(request) {
       if (request.operation === 'refresh') return plainlyAttested;
-      const { provider, domain, service, instanceId, attestationData } = request;
+      const { provider, domain, service, instanceId } = request;
+      const attestationData = deps.trimsJoinTokens ? request.attestationData.trim() : request.attestationData;
       const isToken = attestationData.startsWith(prefix) && attestationData.length <= maxTokenLength;
       const key = { provider, domain, service, instanceId };
       const joinToken = digestOf(attestationData);

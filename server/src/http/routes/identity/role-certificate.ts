@@ -32,7 +32,8 @@ async function issue(
   const { certificate } = ctx.state;
   const held = certificate === undefined ? [] : altNamesOf(readCertificate(certificate.der));
   const heldDnsNames = new Set(held.flatMap(({ kind, value }) => (kind === 'dns' ? [value] : [])));
-  const asked = { csr, role, requestedSeconds, heldDnsNames, presented: certificate };
+  const { address } = ctx.state;
+  const asked = { csr, role, requestedSeconds, heldDnsNames, address, presented: certificate };
   return issueRoleCertificate(deps.roles, name, asked);
 }
 

@@ -18,7 +18,8 @@ export const requestSchema = z.object({
 /** `POST /instance/{domain}/{service}/refresh` */
 export function refreshServiceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
-    const caller = requireCaller(ctx);
+    const { principalToken, address } = ctx.state;
+    const caller = principalToken === undefined ? requireCaller(ctx) : { ...principalToken, address };
     const domain = parseDomainName(ctx.params['domain'], 'domain');
     const service = parseServiceName(ctx.params['service'], 'service');
     const { csr, expiryTime, keyId } = parseBody(requestSchema, bodyJson(ctx));
