@@ -109,6 +109,7 @@ async function identityRoutes(
   const common = { ...issuing, snapshot, snapshotAt, rules, limits: limitsOf(config) };
   const deps: InstanceDeps = {
     ...common,
+    findKeyId: config.profile.findKeyId,
     hosts: { rules, isServerHost: serverHostsOf(config) },
     reservedAddresses: reservedAddresses({
       configured: sharedAddressesOf(config),

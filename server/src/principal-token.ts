@@ -9,8 +9,9 @@ import {
 } from '@signet/policy-engine/names';
 import { credentialsOf, isKnownIdentity } from './access/known-identity.ts';
 import { UnauthenticatedError } from './errors.ts';
-import { registeredKey } from './registered-key.ts';
+import { type FindKeyId, registeredKey } from './registered-key.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
+import { fromYBase64 } from './ybase64.ts';
 
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
 interface PrincipalTokenFields {
@@ -28,6 +29,12 @@ export interface VerifiedPrincipalToken {
   readonly keyId: KeyId;
 }
 
+/** What tokens are verified by. */
+interface PrincipalTokenRules {
+  readonly snapshot: Snapshot;
+  readonly findKeyId: FindKeyId;
+}
+
 const skewSeconds = 300;
 const maxLifeSeconds = 30 * 86_400;
 const maxTokenLength = 8192;
@@ -38,11 +45,15 @@ const seconds = /^\d{1,12}$/;
  * What a principal token proves (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`, signed by
  * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
  */
-export function verifyPrincipalToken(token: string, snapshot: Snapshot, now: number): VerifiedPrincipalToken {
+export function verifyPrincipalToken(
+  token: string,
+  { snapshot, findKeyId }: PrincipalTokenRules,
+  now: number,
+): VerifiedPrincipalToken {
   const signatureAt = token.lastIndexOf(';s=');
   if (token.length > maxTokenLength || signatureAt < 0 || !signedToken.test(token)) throw refused('malformed');
   const signed = token.slice(0, signatureAt);
-  const fields = readFields(signed, snapshot);
+  const fields = readFields(signed, { snapshot, findKeyId });
   const nowSeconds = Math.floor(now / 1000);
   if (fields.issuedAt > nowSeconds + skewSeconds) throw refused('issued in the future', fields.principal);
   if (fields.expiresAt < nowSeconds) throw refused('expired', fields.principal);
@@ -72,7 +83,7 @@ function refused(reason: string, claimed?: PrincipalName): UnauthenticatedError 
   return new UnauthenticatedError('principal token is not valid', { detail: { reason, claimed } });
 }
 
-function readFields(signed: string, snapshot: Snapshot): PrincipalTokenFields {
+function readFields(signed: string, rules: PrincipalTokenRules): PrincipalTokenFields {
   const items = new Map<string, string>();
   for (const item of signed.split(';')) {
     const equals = item.indexOf('=');
@@ -85,34 +96,28 @@ function readFields(signed: string, snapshot: Snapshot): PrincipalTokenFields {
   if (items.get('v') !== 'S1' || items.has('b') || items.has('bs') || items.has('z')) throw refused('kind of token');
   const [issued, expires] = [items.get('t') ?? '', items.get('e') ?? ''];
   if (!seconds.test(issued) || !seconds.test(expires)) throw refused('malformed');
-  return { ...readService(items, snapshot), issuedAt: Number(issued), expiresAt: Number(expires) };
+  return { ...readService(items, rules), issuedAt: Number(issued), expiresAt: Number(expires) };
 }
 
-function readService(items: ReadonlyMap<string, string>, snapshot: Snapshot) {
+function readService(items: ReadonlyMap<string, string>, { snapshot, findKeyId }: PrincipalTokenRules) {
   let domain: ReturnType<typeof parseDomainName>;
   let service: ReturnType<typeof parseServiceName>;
-  let keyId: KeyId;
+  let asked: KeyId;
   try {
     domain = parseDomainName(items.get('d'));
     service = parseServiceName(items.get('n'));
-    keyId = parseKeyId(items.get('k') ?? '0');
+    asked = parseKeyId(items.get('k') ?? '0');
   } catch {
     throw refused('malformed');
   }
-  const pem = snapshot.domain(domain)?.services.get(service)?.publicKeys.get(keyId);
+  const keys = snapshot.domain(domain)?.services.get(service)?.publicKeys ?? new Map();
+  const keyId = findKeyId(keys, asked) ?? asked;
+  const pem = keys.get(keyId);
   return {
     principal: servicePrincipal(domain, service),
     keyId,
     key: pem === undefined ? undefined : registeredKey(pem),
   };
-}
-
-/** Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`; undefined when it is not in that form exactly. */
-function fromYBase64(text: string): Buffer | undefined {
-  if (!/^[a-zA-Z0-9._]+-{0,2}$/.test(text)) return undefined;
-  const standard = text.replaceAll('.', '+').replaceAll('_', '/').replaceAll('-', '=');
-  const bytes = Buffer.from(standard, 'base64');
-  return bytes.toString('base64') === standard ? bytes : undefined;
 }
 
 function isSignedBy(key: KeyObject, text: string, signature: Uint8Array): boolean {

@@ -1,3 +1,5 @@
+import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './registered-key.ts';
+
 /** What one profile does differently from the other. Handlers read these fields and never ask for a profile's name. */
 export interface ProfileRules {
   readonly name: 'signet' | 'athenz';
@@ -23,6 +25,12 @@ export interface ProfileRules {
   readonly bundleConditionsIgnored: boolean;
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
+  /** How the id of a registered key is found that a token or a request names. */
+  readonly findKeyId: FindKeyId;
+  /** Services in whose name the server publishes its own keys, as `domain.service`. */
+  readonly ownKeyServices: readonly string[];
+  /** Who is told the time of a domain's last change as the entity tag of a bundle that it sends for with `POST`. */
+  readonly bundleTag: 'edition' | 'modified';
   /** How names of certificate requests may be written (decision 006). */
   readonly nameForms: 'own' | 'athenz';
   /** Suffixes below which services have names beside `certificates.dnsSuffix`, when none are configured; absent: none can be. */
@@ -47,6 +55,9 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'p1363',
     bundleConditionsIgnored: false,
     mergesSlashes: false,
+    findKeyId: exactKeyId,
+    ownKeyServices: [],
+    bundleTag: 'edition',
     nameForms: 'own',
     trimsJoinTokens: false,
     expiryTimeSeconds: 1,
@@ -76,6 +87,9 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'der',
     bundleConditionsIgnored: true,
     mergesSlashes: true,
+    findKeyId: keyIdInAnyCase,
+    ownKeyServices: ['sys.auth.zms', 'sys.auth.zts'],
+    bundleTag: 'modified',
     nameForms: 'athenz',
     dnsSuffixes: ['athenz.cloud'],
     trimsJoinTokens: true,

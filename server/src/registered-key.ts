@@ -1,4 +1,5 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
+import type { KeyId } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
 
 /** Keys that are kept parsed. */
@@ -20,4 +21,29 @@ function readKey(pem: string): KeyObject | undefined {
   } catch {
     return undefined;
   }
+}
+
+/** The id under which a service has the key that a request names. */
+export type FindKeyId = (keys: ReadonlyMap<KeyId, unknown>, asked: KeyId) => KeyId | undefined;
+
+export const exactKeyId: FindKeyId = (keys, asked) => (keys.has(asked) ? asked : undefined);
+
+/** Ids by their lower-case form; two that share one stand for neither. A snapshot keeps its map for as long as the keys do not change. */
+const folded = new WeakMap<ReadonlyMap<KeyId, unknown>, ReadonlyMap<string, KeyId | undefined>>();
+
+/** As clients need that write ids in lower case whatever they were told. */
+export const keyIdInAnyCase: FindKeyId = (keys, asked) => {
+  if (keys.has(asked)) return asked;
+  const known = folded.get(keys) ?? foldIds(keys);
+  folded.set(keys, known);
+  return known.get(asked.toLowerCase());
+};
+
+function foldIds(keys: ReadonlyMap<KeyId, unknown>): ReadonlyMap<string, KeyId | undefined> {
+  const ids = new Map<string, KeyId | undefined>();
+  for (const id of keys.keys()) {
+    const form = id.toLowerCase();
+    ids.set(form, ids.has(form) ? undefined : id);
+  }
+  return ids;
 }

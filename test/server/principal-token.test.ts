@@ -2,6 +2,7 @@ import { generateKeyPairSync, type KeyObject, sign } from 'node:crypto';
 import { parseServiceName } from '@signet/policy-engine/names';
 import { UnauthenticatedError } from '@signet/server/errors';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
+import { exactKeyId } from '@signet/server/registered-key';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import test from 'ava';
 import { domainContent } from '#support/domain-sketch';
@@ -44,7 +45,7 @@ function padded(text: string): string {
 /** Why the token is refused; `undefined` where it is not. */
 function reasonOf(token: string, atMs = now * 1000): unknown {
   try {
-    verifyPrincipalToken(token, snapshot, atMs);
+    verifyPrincipalToken(token, { snapshot, findKeyId: exactKeyId }, atMs);
     return undefined;
   } catch (error) {
     if (error instanceof UnauthenticatedError) return (error.detail as Record<string, unknown>)['reason'];

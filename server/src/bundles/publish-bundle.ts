@@ -26,6 +26,8 @@ interface PublishBundleDeps {
 interface IssuedBundle {
   /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
   readonly entityTag: string;
+  /** The time of the last change of the domain's policies as a tag, by which older clients know it. */
+  readonly modifiedTag: string;
   /** The JSON text that carries it. */
   readonly json: string;
   /** Whether an assertion of it counts under conditions only. */
@@ -35,6 +37,8 @@ interface IssuedBundle {
 /** A bundle that can be asked for: its tag is known before it is signed. */
 export interface PublishedBundle {
   readonly entityTag: string;
+  /** As in `IssuedBundle`. */
+  readonly modifiedTag: string;
   /** Whether an assertion of it counts under conditions only, as of now. */
   hasConditions(): boolean;
   /**
@@ -80,6 +84,7 @@ function withoutStepsBack(clock: Clock): () => number {
 interface Edition {
   readonly id: string;
   readonly tagOf: (form: SignatureForm) => string;
+  readonly modifiedTag: string;
   readonly hasConditions: () => boolean;
   readonly sign: () => Promise<SignedTexts>;
 }
@@ -115,6 +120,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     return {
       id: `${id}${selection}`,
       tagOf: (form) => `"${id}.${form}${selection}"`,
+      modifiedTag: modifiedTag(domain),
       hasConditions: () => haveConditions(domain.policies, versions),
       sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions }, key),
     };
@@ -126,7 +132,8 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const expires = issuedAt(now(), modified, lifetimeMs) + lifetimeMs;
     return {
       id: `old.${deps.snapshot().epoch}.${version}.${expires.toString(36)}.${key.kid}`,
-      tagOf: () => `"${formatTimestamp(modified)}"`,
+      tagOf: () => modifiedTag(domain),
+      modifiedTag: modifiedTag(domain),
       // It is refused when it is signed.
       hasConditions: () => false,
       sign: () => signOld(domain, expires, key),
@@ -157,15 +164,14 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
       return [next, await sign(current, next)] as const;
     };
     return {
-      entityTag: edition.tagOf(form),
-      hasConditions: edition.hasConditions,
+      ...describe(edition, form),
       async issue() {
         const known = signed.get(`${domain.name} ${edition.id}`);
-        const [{ tagOf, hasConditions }, texts] =
+        const [current, texts] =
           known === undefined
             ? await takeTurn(`${domain.name} ${lane}`, piece, signInTurn)
             : ([edition, await known] as const);
-        return { entityTag: tagOf(form), json: texts.textOf(form), hasConditions };
+        return { ...describe(current, form), json: texts.textOf(form) };
       },
     };
   }
@@ -178,6 +184,14 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     },
     publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
   };
+}
+
+function describe({ tagOf, modifiedTag, hasConditions }: Edition, form: SignatureForm): Omit<IssuedBundle, 'json'> {
+  return { entityTag: tagOf(form), modifiedTag, hasConditions };
+}
+
+function modifiedTag({ policyModified }: DomainSnapshot): string {
+  return `"${formatTimestamp(policyModified)}"`;
 }
 
 async function signOld(

@@ -3,6 +3,7 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import type { WireAssertion, WirePolicy } from '@signet/policy-engine/wire';
 import { ConflictError, NotFoundError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
+import { ybase64 } from '../ybase64.ts';
 
 /* The older signed form of a domain's policies (facts of `signed_policy_data`), in the part that all of its readers agree on. */
 
@@ -90,6 +91,5 @@ function oldAssertion({
 
 /** SHA-256 with ECDSA in DER, in Base64 with `.`, `_` and `-` in place of `+`, `/` and `=`. */
 function signText(text: string, key: SigningKey): string {
-  const base64 = sign('sha256', Buffer.from(text), key.privateKey).toString('base64');
-  return base64.replaceAll('+', '.').replaceAll('/', '_').replaceAll('=', '-');
+  return ybase64(sign('sha256', Buffer.from(text), key.privateKey));
 }

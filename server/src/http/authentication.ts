@@ -66,7 +66,8 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
   // INVARIANT: a certificate that is presented is valid, whatever token comes with it.
   const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);
   ctx.state.work += costs.verification;
-  const verified = verifyPrincipalToken(token, deps.snapshot(), deps.clock.now());
+  const { findKeyId } = deps.profile;
+  const verified = verifyPrincipalToken(token, { snapshot: deps.snapshot(), findKeyId }, deps.clock.now());
   const { principal, issuedAt } = verified;
   if (holder?.kind === 'identity' && holder.name === principal) return holder;
   requireUse(use, principal, issuedAt, deps.clock.now());

@@ -4,6 +4,7 @@ import type { DecideAgainDeps } from '../access/recording-conditions.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { InstanceKey, InstanceStore } from '../model/instance-store.ts';
 import type { Store } from '../model/store.ts';
+import type { FindKeyId } from '../registered-key.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { SshHost } from '../ssh/issue-ssh.ts';
 import type { IssueDeps, SignedCertificate } from '../x509/issue-certificate.ts';
@@ -33,6 +34,7 @@ export type IssueHostCertificate = (
 export interface InstanceDeps extends IssueDeps, DecideAgainDeps {
   readonly clock: Clock;
   readonly rules: NamingRules;
+  readonly findKeyId: FindKeyId;
   readonly hosts: HostRules;
   readonly reservedAddresses: ReservedAddresses;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;

@@ -109,13 +109,15 @@ function vouchingKey(
 function authorizeService(
   deps: InstanceDeps,
   asking: Asking,
-  asked: ServiceRefresh,
+  refresh: ServiceRefresh,
   request: CertificateRequest,
 ): KeyId | undefined {
-  const tenant = findTenant(deps.snapshot(), asked);
-  requireRight(deps, asking, asked);
-  const service = tenant.services.get(asked.service);
+  const tenant = findTenant(deps.snapshot(), refresh);
+  requireRight(deps, asking, refresh);
+  const service = tenant.services.get(refresh.service);
   if (service === undefined) return undefined;
+  const { keyId } = refresh;
+  const asked = { ...refresh, keyId: keyId && (deps.findKeyId(service.publicKeys, keyId) ?? keyId) };
   requireKnownKey(request, asked, service, asking.own);
   return vouchingKey(request, asked, service, asking);
 }

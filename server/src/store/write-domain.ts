@@ -46,11 +46,11 @@ export async function writeDomain(context: WriteContext, change: DomainChange): 
 }
 
 /**
- * When policies were changed: never before their last change, though the clock was set back, as hosts refuse a bundle that was
- * issued before the one that they have. A last change further ahead than any host accepts was the mistake of a clock.
+ * When policies were changed: always after their last change, though the clock was set back, as hosts refuse a bundle that was
+ * issued before the one that they have, and others know a change by this time alone. A last change further ahead than any host accepts was the mistake of a clock.
  */
 function modifiedAfter(last: number | undefined, now: number): number {
-  return last === undefined || last > now + issuedSkew ? now : Math.max(last, now);
+  return last === undefined || last > now + issuedSkew ? now : Math.max(last + 1, now);
 }
 
 async function writeDomainRow({ db, policy }: WriteContext, domain: DomainFields): Promise<void> {

@@ -35,6 +35,7 @@ import type { StoreState } from '@signet/server/model/store';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
+import { exactKeyId } from '@signet/server/registered-key';
 import { RolePatterns } from '@signet/server/roles/role-patterns';
 import { shortLine, shortText } from '@signet/server/short-text';
 import { LayeredMap } from '@signet/server/snapshot/layered-map';
@@ -108,7 +109,7 @@ async function lastOf(calls: number, requestOf: (index: number) => Partial<Attes
 function refusalOfToken(change: (token: string) => string): string {
   const token = change('v=S1;d=media;n=player;t=1000;e=1001;k=0;s=AAAA');
   try {
-    verifyPrincipalToken(token, plainSnapshot([], 0), 1_000_000);
+    verifyPrincipalToken(token, { snapshot: plainSnapshot([], 0), findKeyId: exactKeyId }, 1_000_000);
     return '';
   } catch (error) {
     return error instanceof UnauthenticatedError ? JSON.stringify(error.detail) : String(error);

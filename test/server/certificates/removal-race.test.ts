@@ -20,6 +20,7 @@ import { registerInstance } from '@signet/server/instances/register-instance';
 import { reservedAddresses } from '@signet/server/instances/reserved-addresses';
 import type { CertificateStore, RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceStore } from '@signet/server/model/instance-store';
+import { exactKeyId } from '@signet/server/registered-key';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { certificateLogIn } from '@signet/server/ssh/certificate-log';
 import { issueUserCertificate } from '@signet/server/ssh/issue-ssh';
@@ -152,6 +153,7 @@ async function twoServers(t: ExecutionContext) {
       current: () => ({ active: [issuer], draining: [], rootsPem: root.certificate, rootLists: [] }),
     },
     rules,
+    findKeyId: exactKeyId,
     hosts: { rules, isServerHost: (host) => host === 'localhost' },
     reservedAddresses: reservedAddresses({ configured: [] }),
     limits: { serviceDefaultSeconds: 600, serviceMaxSeconds: 600, roleDefaultSeconds: 600, roleMaxSeconds: 600 },

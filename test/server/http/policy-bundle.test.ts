@@ -264,6 +264,28 @@ test('profile athenz signs in DER unless asked otherwise', async (t) => {
   t.not(await length({}), 64);
 });
 
+test('profile athenz: the tag of the POST form is the time of the last change, and moves with each of them', async (t) => {
+  const { server, call, post } = await start(t, { profile: 'athenz' });
+  const first = await post({ policyVersions: null, signatureP1363Format: true }, { 'if-none-match': '' });
+  const { modified } = payloadOf(first);
+  t.deepEqual([first.status, first.headers['etag']], [200, `"${modified}"`]);
+  const again = await post({}, { 'if-none-match': `"${modified}"` });
+  t.deepEqual([again.status, again.text, again.headers['etag']], [304, '', `"${modified}"`]);
+  // The clock stands still: all three within one millisecond.
+  const seen = new Set([modified]);
+  for (const action of ['read', 'write', 'list']) {
+    await server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', action, 'series']] } });
+    const changed = await post({}, { 'if-none-match': [...seen].map((each) => `"${each}"`).join() });
+    t.is(changed.status, 200);
+    seen.add(payloadOf(changed).modified);
+    t.is(changed.headers['etag'], `"${payloadOf(changed).modified}"`);
+  }
+  t.is(seen.size, 4);
+  const chosen = await post({ policyVersions: { readers: '0' } }, { 'if-none-match': '*' });
+  t.deepEqual([chosen.status, chosen.headers['etag']], [200, undefined]);
+  t.regex(String((await call(path)).headers['etag']), /^"1\.\d+\./);
+});
+
 test('profile athenz refuses a domain with conditions where its readers ignore them, on every way to it', async (t) => {
   const { call, post, server } = await start(t, { profile: 'athenz' });
   const plain = await post({});
@@ -302,7 +324,7 @@ test('a domain that gets conditions while its bundle waits to be signed is refus
   const deps = {
     snapshot: () => ({ domain: () => ({}) }),
     publisher: { publish: () => waiting },
-    profile: { bundleSignature: 'der', bundleConditionsIgnored: true },
+    profile: { bundleSignature: 'der', bundleConditionsIgnored: true, bundleTag: 'modified' },
   };
   const ctx = {
     state: { principal: {} },
@@ -339,7 +361,7 @@ test('a clock that is set back makes no bundle that was issued before the last o
   t.is(await issued(), last);
   clock.advance(-1000);
   await change('write');
-  t.is(await issued(), last, 'over a change');
+  t.is(await issued(), last + 1, 'over a change');
   clock.advance(-300_000);
   await change('read');
   const moved = clock.now();

@@ -127,6 +127,16 @@ test('an endpoint that was registered stays when the document names none, and gi
   t.is(await endpoint(), 'https://document.example/');
 });
 
+test('two ids of keys that differ only in case are refused', async (t) => {
+  const { apply } = await openWorld(t);
+  const keys = (ids: readonly string[]) =>
+    `{ publicKeys: { ${ids.map((each) => `${each}: ${JSON.stringify(pem)}`).join(', ')} } }`;
+  const problem = await t.throwsAsync(
+    apply({ 'catalog.yaml': catalog.replace('api: {}', `api: ${keys(['V1', 'v1'])}`) }),
+  );
+  t.regex(String(problem?.message), /services\.api\.publicKeys\.v1: differs only in case from `V1`/);
+});
+
 test('registering a key: replaced by its id; refused without domain, service or key', async (t) => {
   const { store, apply } = await openWorld(t);
   await apply({ 'catalog.yaml': catalog });

@@ -41,6 +41,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   const base = addresses.basePath;
   const { bodyBytes } = config.limits;
   const { maxAgeSeconds } = config.keys;
+  const keysOf = { snapshot: tokens.snapshot, keys: tokens.keys, profile: config.profile };
   const publicKeys = { keys: tokens.keys, maxAgeSeconds };
   router.get(`${base}/oauth2/keys`, publicKeysRoute(publicKeys));
   router.get(`${base}/.well-known/jwks.json`, jwksRoute(publicKeys));
@@ -53,7 +54,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
   router.post(`${base}/sshcert/revoke`, readJson(bodyBytes), sshRevokeRoute(deps.ssh));
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
-  router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(access));
+  router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(keysOf));
   if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);
   if (config.profile.signedPolicyData) {
     router.get(`${base}/domain/:domainName/signed_policy_data`, signedPolicyDataRoute(bundles));

@@ -14,7 +14,7 @@ import { existingDomain } from './access-route.ts';
 export interface PolicyBundleDeps {
   readonly snapshot: () => Snapshot;
   readonly publisher: BundlePublisher;
-  readonly profile: Pick<ProfileRules, 'bundleSignature' | 'bundleConditionsIgnored'>;
+  readonly profile: Pick<ProfileRules, 'bundleSignature' | 'bundleConditionsIgnored' | 'bundleTag'>;
   /** How long a cache may answer a `GET` without asking again, in seconds. */
   readonly maxAgeSeconds: number;
 }
@@ -32,7 +32,7 @@ export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<R
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
     const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'p1363');
     ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
-    await answerBundle(ctx, bundle);
+    await answerBundle(ctx, bundle, { tagOf: tags.edition, conditionsIgnored: false });
   };
 }
 
@@ -52,7 +52,9 @@ export function postPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<
           : 'der'
         : deps.profile.bundleSignature;
     const domain = existingDomain(deps.snapshot(), name);
-    await answerBundle(ctx, deps.publisher.publish(domain, form, versions), deps.profile.bundleConditionsIgnored);
+    const bundle = deps.publisher.publish(domain, form, versions);
+    const tagOf = versions.size === 0 ? tags[deps.profile.bundleTag] : chosenTags[deps.profile.bundleTag];
+    await answerBundle(ctx, bundle, { tagOf, conditionsIgnored: deps.profile.bundleConditionsIgnored });
   };
 }
 
@@ -61,10 +63,26 @@ function firstField(error: z.ZodError): string {
   return field === undefined ? 'SignedPolicyRequest' : String(field);
 }
 
-async function answerBundle(ctx: RouteContext, bundle: PublishedBundle, conditionsIgnored = false): Promise<void> {
+/** The tag of a bundle as the caller is told it; undefined: none. */
+type TagOf = (bundle: Pick<PublishedBundle, 'entityTag' | 'modifiedTag'>) => string | undefined;
+
+const tags: Readonly<Record<ProfileRules['bundleTag'], TagOf>> = {
+  edition: ({ entityTag }) => entityTag,
+  modified: ({ modifiedTag }) => modifiedTag,
+};
+
+/** A choice of versions is not what the time of the last change stands for. */
+const chosenTags: typeof tags = { ...tags, modified: () => undefined };
+
+async function answerBundle(
+  ctx: RouteContext,
+  bundle: PublishedBundle,
+  { tagOf, conditionsIgnored }: { readonly tagOf: TagOf; readonly conditionsIgnored: boolean },
+): Promise<void> {
   if (conditionsIgnored) refuseConditions(bundle);
-  ctx.set('ETag', bundle.entityTag);
-  if (matchesEntityTag(ctx.req.headers['if-none-match'], bundle.entityTag)) {
+  const known = tagOf(bundle);
+  if (known !== undefined && matchesEntityTag(ctx.req.headers['if-none-match'], known)) {
+    ctx.set('ETag', known);
     ctx.status = 304;
     return;
   }
@@ -72,7 +90,8 @@ async function answerBundle(ctx: RouteContext, bundle: PublishedBundle, conditio
   const issued = await bundle.issue();
   // The domain may have changed since.
   if (conditionsIgnored) refuseConditions(issued);
-  ctx.set('ETag', issued.entityTag);
+  const tag = tagOf(issued);
+  if (tag !== undefined) ctx.set('ETag', tag);
   answerJson(ctx, issued.json);
 }
 

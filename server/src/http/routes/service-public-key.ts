@@ -1,31 +1,64 @@
 import type { RouterMiddleware } from '@koa/router';
-import { parseDomainName, parseKeyId, parseServiceName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  type KeyId,
+  parseDomainName,
+  parseKeyId,
+  parseServiceName,
+  type ServiceName,
+  servicePrincipal,
+} from '@signet/policy-engine/names';
 import { NotFoundError } from '../../errors.ts';
+import { publicKeyPem } from '../../keys/public-key-pem.ts';
+import type { SigningKeys } from '../../keys/signing-keys.ts';
+import type { ProfileRules } from '../../profile.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { ybase64 } from '../../ybase64.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 import { existingDomain } from './access-route.ts';
 
-/** Base64 in the alphabet of principal tokens, padding kept: `.` for `+`, `_` for `/`, `-` for `=`. */
-function serviceBase64(text: string): string {
-  const letters = new Map([
-    ['+', '.'],
-    ['/', '_'],
-    ['=', '-'],
-  ]);
-  return Buffer.from(text)
-    .toString('base64')
-    .replaceAll(/[+/=]/g, (letter) => letters.get(letter) ?? letter);
+interface ServicePublicKeyDeps {
+  readonly snapshot: () => Snapshot;
+  readonly keys: Pick<SigningKeys, 'current'>;
+  readonly profile: Pick<ProfileRules, 'findKeyId' | 'ownKeyServices'>;
 }
 
-/** `GET /domain/{domainName}/service/{serviceName}/publickey/{keyId}`: one registered key, its PEM encoded as principal tokens are. */
-export function servicePublicKeyRoute(deps: { readonly snapshot: () => Snapshot }): RouterMiddleware<RequestState> {
+/**
+ * `GET /domain/{domainName}/service/{serviceName}/publickey/{keyId}`: one registered key, its PEM encoded as principal tokens are; of the
+ * services that stand for the server, also those that it publishes.
+ */
+export function servicePublicKeyRoute(deps: ServicePublicKeyDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     requirePrincipal(ctx);
     const domain = parseDomainName(ctx.params['domainName'], 'domainName');
     const service = parseServiceName(ctx.params['serviceName'], 'serviceName');
-    const id = parseKeyId(ctx.params['keyId'], 'keyId');
-    const pem = existingDomain(deps.snapshot(), domain).services.get(service)?.publicKeys.get(id);
-    if (pem === undefined) throw new NotFoundError('there is no such service or key');
-    answerJson(ctx, JSON.stringify({ key: serviceBase64(pem), id }));
+    const asked = parseKeyId(ctx.params['keyId'], 'keyId');
+    const own = publishedKey(deps, servicePrincipal(domain, service), asked);
+    const { id, pem } = own ?? registeredKey(deps, domain, service, asked);
+    answerJson(ctx, JSON.stringify({ key: ybase64(pem), id }));
   };
+}
+
+interface NamedKey {
+  readonly id: string;
+  readonly pem: string;
+}
+
+function publishedKey({ keys, profile }: ServicePublicKeyDeps, service: string, asked: KeyId): NamedKey | undefined {
+  if (!profile.ownKeyServices.includes(service)) return undefined;
+  const key = keys.current().published.find(({ kid }) => kid === asked);
+  return key && { id: key.kid, pem: publicKeyPem(key) };
+}
+
+function registeredKey(
+  { snapshot, profile }: ServicePublicKeyDeps,
+  domain: DomainName,
+  service: ServiceName,
+  asked: KeyId,
+): NamedKey {
+  const keys = existingDomain(snapshot(), domain).services.get(service)?.publicKeys;
+  const id = keys && profile.findKeyId(keys, asked);
+  const pem = id && keys.get(id);
+  if (id === undefined || pem === undefined) throw new NotFoundError('there is no such service or key');
+  return { id, pem };
 }

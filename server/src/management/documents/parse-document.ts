@@ -132,11 +132,15 @@ export function readService(
 }
 
 function readKeys(reader: FieldReader, shape: ServiceShape, path: FieldPath, parseKey: ParseKey): ServiceKeyRecord[] {
+  const ids = new Map<string, string>();
   return Object.entries(shape.publicKeys ?? {})
     .flatMap(([key, text]) => {
       const at = [...path, key];
       const id = reader.read(at, () => parseKeyId(key), 'key');
       const pem = reader.read(at, () => parseKey(text));
+      const same = ids.get(key.toLowerCase());
+      if (same !== undefined) reader.complain(at, `differs only in case from \`${same}\``, 'key');
+      ids.set(key.toLowerCase(), key);
       return id === undefined || pem === undefined ? [] : [{ id, pem }];
     })
     .sort((a, b) => (a.id < b.id ? -1 : 1));

@@ -1,6 +1,6 @@
 import type { DomainName, KeyId, ServiceName } from '@signet/policy-engine/names';
 import { z } from 'zod';
-import { NotFoundError } from '../../errors.ts';
+import { ConflictError, NotFoundError } from '../../errors.ts';
 import { type ListDiff, noDiff, unchanged } from '../../model/domain-change.ts';
 import type { ServiceKeyRecord, ServiceRecord } from '../../model/records.ts';
 import { diffLists } from '../../store/diff-domains.ts';
@@ -10,6 +10,7 @@ import { parseBody } from '../documents/json-source.ts';
 import { readService } from '../documents/parse-document.ts';
 import { strict } from '../documents/strict.ts';
 import { serviceShape } from '../export-domain.ts';
+import { sameInAnyCase } from '../key-ids.ts';
 import { parsePublicKey } from '../public-key.ts';
 
 /** A service of a domain, by its name. */
@@ -80,7 +81,20 @@ export function putKey(path: ServicePath, id: KeyId, body: unknown): DomainEdit 
     const pem = reader.read(['pem'], () => parsePublicKey(shape.pem));
     return pem === undefined ? undefined : { id, pem };
   });
-  return keyEdit(path, id, (keys) => [...keys.filter((other) => other.id !== id), key]);
+  return keyEdit(path, id, (keys) => {
+    const others = keys.filter((other) => other.id !== id);
+    // One that is there already may be replaced.
+    const same =
+      others.length < keys.length
+        ? undefined
+        : sameInAnyCase(
+            others.map((other) => other.id),
+            id,
+          );
+    if (same !== undefined)
+      throw new ConflictError(`key id \`${id}\` differs only in case from \`${same}\` of the service`);
+    return [...others, key];
+  });
 }
 
 export function deleteKey(path: ServicePath, id: KeyId): DomainEdit {
