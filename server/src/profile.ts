@@ -14,8 +14,8 @@ export interface ProfileRules {
   readonly principalTokenOperations: readonly string[];
   /** Default of the option `anonymousKeys` (docs/reference/authentication.md#client-certificates). */
   readonly anonymousKeys: boolean;
-  /** Whether the older signed form of policies is served (docs/reference/policy-bundles.md#forms). */
-  readonly signedPolicyData: boolean;
+  /** Paths below the base path that answer everybody, beside health and, with `anonymousKeys`, keys and metadata. */
+  readonly openPaths: readonly string[];
   /** Form of an ES256 signature over a bundle when the request does not say (facts of the older clients: DER). */
   readonly bundleSignature: 'p1363' | 'der';
   /**
@@ -51,7 +51,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     principalTokenAlone: false,
     principalTokenOperations: ['GET /access/**'],
     anonymousKeys: false,
-    signedPolicyData: false,
+    openPaths: [],
     bundleSignature: 'p1363',
     bundleConditionsIgnored: false,
     mergesSlashes: false,
@@ -71,6 +71,13 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
       'GET /access/**',
       'POST /oauth2/token',
       'POST /instance/*/*/refresh',
+      'GET /domain/*/token',
+      'GET /oauth2/auth',
+      'GET /domain/*/service',
+      'GET /domain/*/service/*',
+      'GET /host/*/services',
+      'GET /providerdomain/*/user/*',
+      'GET /role/cert',
       'GET /oauth2/keys',
       'GET /.well-known/**',
       'GET /domain/*/signed_policy_data',
@@ -83,7 +90,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
       'GET /sshcert/krl',
     ],
     anonymousKeys: true,
-    signedPolicyData: true,
+    openPaths: ['/status'],
     bundleSignature: 'der',
     bundleConditionsIgnored: true,
     mergesSlashes: true,

@@ -23,7 +23,8 @@ import type { AccessDeps } from './routes/access-route.ts';
 import type { ReadinessDeps } from './routes/health.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, type RouteDeps } from './routes/index.ts';
+import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths } from './routes/index.ts';
+import type { RouteDeps } from './routes/route-deps.ts';
 import { slowConnections } from './slow-connections.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
 
@@ -142,7 +143,7 @@ type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'> & { readonl
 
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
-  const open = openPaths(addresses, config.anonymousKeys);
+  const open = openPaths(addresses, config);
   const routeDeps: RouteDeps = {
     config,
     addresses,

@@ -91,7 +91,8 @@ function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot
   return domain;
 }
 
-function rolesToGrant(
+/** Those of the held roles that a scope asks for. Throws `NoGrantedRolesError` when there are none. */
+export function rolesToGrant(
   held: readonly RoleSnapshot[],
   principal: PrincipalName,
   scope: RequestedScope,

@@ -22,7 +22,7 @@ type ScopeItem =
   | { readonly kind: 'service'; readonly domain: DomainName; readonly service: ServiceName };
 
 /** Longest scope: more than any sensible list of roles, less than a body may hold. */
-const maxItems = 256;
+export const maxItems = 256;
 
 /**
  * Reads a scope (docs/reference/tokens.md#scopes):

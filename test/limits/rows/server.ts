@@ -394,6 +394,12 @@ export const serverRows: readonly Row[] = [
     await refused.close();
     return Object.keys(written[0] ?? {}).length === count && !('other reasons' in (written[0] ?? {}));
   }),
+  elsewhere(
+    'server/src/oauth/issue-id-token.ts',
+    'maxIdTokenSeconds',
+    'server/http/athenz-tokens.test.ts',
+    'an ID token lives as long as asked for, at most 43,200 seconds',
+  ),
   maximum('server/src/oauth/scope.ts', 'maxItems', (count) =>
     parseScope(
       list(count, 'r')

@@ -1,33 +1,32 @@
 import type Router from '@koa/router';
 import type { Addresses, ServerConfig } from '../../config/config.ts';
-import type { IssueTokensDeps } from '../../oauth/issue-tokens.ts';
+import type { ProfileRules } from '../../profile.ts';
 import { readForm, readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
-import { type AccessDeps, accessRoute, roleAccessRoute, roleCheckRoute } from './access-route.ts';
+import { accessRoute, roleAccessRoute, roleCheckRoute } from './access-route.ts';
 import { accessTokenRoute } from './access-token.ts';
-import { type CloudCredentialsDeps, cloudCredentialsRoute } from './cloud-credentials.ts';
-import { healthRoute, type ReadinessDeps, readinessRoute } from './health.ts';
-import type { IdentityRouteDeps } from './identity/identity-deps.ts';
+import { athenzMetadata, mountAthenzRoutes } from './athenz/index.ts';
+import { cloudCredentialsRoute } from './cloud-credentials.ts';
+import { healthRoute, readinessRoute } from './health.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
-import { getPolicyBundleRoute, type PolicyBundleDeps, postPolicyBundleRoute } from './policy-bundle.ts';
+import { getPolicyBundleRoute, postPolicyBundleRoute } from './policy-bundle.ts';
 import { jwksRoute, publicKeysRoute } from './public-keys.ts';
+import type { RouteDeps } from './route-deps.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
-import { signedPolicyDataRoute } from './signed-policy-data-route.ts';
-import { type SshRouteDeps, sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
+import { sshCertificateRoute, sshRevocationsRoute, sshRevokeRoute } from './ssh-certificate.ts';
 
-export interface RouteDeps {
-  readonly config: ServerConfig;
-  readonly addresses: Addresses;
-  readonly tokens: IssueTokensDeps;
-  readonly access: AccessDeps;
-  readonly bundles: PolicyBundleDeps;
-  readonly readiness: ReadinessDeps;
-  /** Absent when no issuer is configured. */
-  readonly identity?: IdentityRouteDeps | undefined;
-  readonly ssh: SshRouteDeps;
-  readonly cloud: CloudCredentialsDeps;
+/** What one profile serves beside the other. */
+interface ProfileRoutes {
+  readonly mount: (router: Router<RequestState>, deps: RouteDeps) => void;
+  /** Members of the metadata that replace or follow the usual ones. */
+  readonly metadata: (addresses: Addresses) => Readonly<Record<string, unknown>>;
 }
+
+const profileRoutes: Readonly<Record<ProfileRules['name'], ProfileRoutes>> = {
+  signet: { mount: () => undefined, metadata: () => ({}) },
+  athenz: { mount: mountAthenzRoutes, metadata: athenzMetadata },
+};
 
 /** What services and updaters ask for all the time. */
 export function mountBusyRoutes(router: Router<RequestState>, { config, addresses, tokens, bundles }: RouteDeps): void {
@@ -55,11 +54,11 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.post(`${base}/sshcert/revoke`, readJson(bodyBytes), sshRevokeRoute(deps.ssh));
   router.get(`${base}/sshcert/krl`, sshRevocationsRoute(deps.ssh));
   router.get(`${base}/domain/:domainName/service/:serviceName/publickey/:keyId`, servicePublicKeyRoute(keysOf));
+  const own = profileRoutes[config.profile.name];
+  own.mount(router, deps);
   if (deps.identity !== undefined) mountIdentityRoutes(router, deps.identity, config.limits.largeBodyBytes);
-  if (config.profile.signedPolicyData) {
-    router.get(`${base}/domain/:domainName/signed_policy_data`, signedPolicyDataRoute(bundles));
-  }
-  const metadata = metadataRoute(serverMetadata(addresses, config.tokens.bound), maxAgeSeconds);
+  const document = { ...serverMetadata(addresses, config.tokens.bound), ...own.metadata(addresses) };
+  const metadata = metadataRoute(document, maxAgeSeconds);
   for (const path of metadataPaths(addresses)) router.get(path, metadata);
   mountHealthRoutes(router, deps);
 }
@@ -79,11 +78,19 @@ function readinessPaths({ basePath }: Addresses): string[] {
   return [...new Set(['/readyz', `${basePath}/readyz`])];
 }
 
+/** What probes ask for, at no cost. */
+export function probePaths(addresses: Addresses): ReadonlySet<string> {
+  return new Set([...healthPaths(addresses), ...readinessPaths(addresses)]);
+}
+
 /** The paths that answer callers without a certificate (docs/reference/authentication.md#client-certificates). */
-export function openPaths(addresses: Addresses, anonymousKeys: boolean): ReadonlySet<string> {
-  const open = [...healthPaths(addresses), ...readinessPaths(addresses)];
+export function openPaths(
+  addresses: Addresses,
+  { anonymousKeys, profile }: Pick<ServerConfig, 'anonymousKeys' | 'profile'>,
+): ReadonlySet<string> {
+  const { basePath } = addresses;
+  const open = [...probePaths(addresses), ...profile.openPaths.map((path) => `${basePath}${path}`)];
   if (anonymousKeys) {
-    const { basePath } = addresses;
     open.push(`${basePath}/oauth2/keys`, `${basePath}/.well-known/jwks.json`, ...metadataPaths(addresses));
   }
   return new Set(open);

@@ -1,0 +1,87 @@
+import { epochSeconds } from '@signet/policy-engine/clock';
+import type { PrincipalName } from '@signet/policy-engine/names';
+import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { NoSigningKeyError } from '../keys/signing-keys.ts';
+import type { Principal } from '../principal.ts';
+import { heldGroups } from '../roles/granted-groups.ts';
+import { grantedRoles } from '../roles/granted-roles.ts';
+import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { idTokenClaims } from './claims.ts';
+import type { IdTokenRequest } from './id-token-request.ts';
+import type { IssueTokensDeps } from './issue-tokens.ts';
+import { idTokenLifeSeconds } from './lifetimes.ts';
+
+export interface IdTokenDeps extends IssueTokensDeps {
+  /** Below which a service has a name of its own, to which the browser of a user may be sent. */
+  readonly suffixes: readonly string[];
+}
+
+/** The longest life of an ID token that is given alone, in seconds. */
+const maxIdTokenSeconds = 43_200;
+
+/**
+ * An ID token that is given alone (docs/reference/athenz.md#id-tokens). Throws `InvalidRequestError` for a client or an address that is
+ * not registered, `UnknownDomainError`, and `ForbiddenError`.
+ */
+export function issueIdToken(
+  deps: IdTokenDeps,
+  principal: Principal,
+  request: IdTokenRequest,
+): { readonly idToken: string; readonly expires: number } {
+  const snapshot = deps.snapshot();
+  const { domain, service } = request.client;
+  checkClient(deps, snapshot, request);
+  if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
+  if (!deps.idTokens) throw new ForbiddenError('this server gives no ID tokens');
+  const groups = groupsOf(snapshot, principal.name, request, deps.clock.now());
+  const { idToken: signer } = deps.keys.current();
+  if (signer === undefined) throw new NoSigningKeyError('token');
+  const { issuer } = deps;
+  const now = epochSeconds(deps.clock);
+  const lifeSeconds = Math.min(request.requestedSeconds ?? idTokenLifeSeconds, maxIdTokenSeconds);
+  const claims = idTokenClaims({ issuer, principal: principal.name, domain, service, now, lifeSeconds });
+  return { idToken: signer.sign({ ...claims, nonce: request.nonce, groups }), expires: claims.exp };
+}
+
+function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, redirect }: IdTokenRequest): void {
+  const domain = snapshot.domain(client.domain);
+  const service = domain?.services.get(client.service);
+  if (domain === undefined || service?.enabled !== true) {
+    throw new InvalidRequestError(`client_id: service \`${client.domain}.${client.service}\` does not exist`);
+  }
+  if (redirect.uri === undefined || redirect.uri === service.endpoint) return;
+  const { dnsForm } = domain;
+  const isOwn = suffixes.some((suffix) => redirect.uri === `https://${client.service}.${dnsForm}.${suffix}`);
+  if (dnsForm !== undefined && isOwn) return;
+  throw new InvalidRequestError('redirect_uri is not the registered endpoint of the service, nor its own name');
+}
+
+/** What the principal holds of what is asked for; undefined when nothing is. Throws `UnknownDomainError` and `ForbiddenError`. */
+function groupsOf(
+  snapshot: Snapshot,
+  principal: PrincipalName,
+  { client, groups, fullNames, mustHoldAll }: IdTokenRequest,
+  now: number,
+): readonly string[] | undefined {
+  if (!groups.allRoles && !groups.allGroups && groups.named.size === 0) return undefined;
+  const name = groups.domain ?? client.domain;
+  const domain = snapshot.domain(name);
+  if (domain === undefined) throw new UnknownDomainError(name);
+  const held = heldOf(snapshot, domain, principal, now);
+  const granted = held.filter(
+    (each) =>
+      groups.named.has(each) ||
+      (groups.allRoles && each.startsWith('role.')) ||
+      (groups.allGroups && each.startsWith('group.')),
+  );
+  if (mustHoldAll && ![...groups.named].every((each) => held.includes(each))) {
+    throw new ForbiddenError('principal does not hold every role and group of the scope');
+  }
+  return granted.map((each) => (fullNames ? `${name}:${each}` : each.slice(each.indexOf('.') + 1)));
+}
+
+/** The roles and groups of a principal: `group.<name>` and `role.<name>`, sorted. */
+function heldOf(snapshot: Snapshot, domain: DomainSnapshot, principal: PrincipalName, now: number): readonly string[] {
+  const groups = heldGroups(snapshot, domain, principal, now).map((group) => `group.${group}`);
+  return [...groups, ...grantedRoles(snapshot, domain, principal, now).map((role) => `role.${role.name}`)];
+}

@@ -1,0 +1,87 @@
+import { sign } from 'node:crypto';
+import { epochSeconds } from '@signet/policy-engine/clock';
+import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-engine/names';
+import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
+import { NoSigningKeyError } from '../keys/signing-keys.ts';
+import type { Principal } from '../principal.ts';
+import { grantedRoles } from '../roles/granted-roles.ts';
+import { ybase64 } from '../ybase64.ts';
+import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
+import { accessTokenLife } from './lifetimes.ts';
+import { maxItems, type RequestedScope } from './scope.ts';
+
+export interface RoleTokenDeps extends IssueTokensDeps {
+  /** The host of the base URL. */
+  readonly host: string;
+  /** Sixteen hexadecimal digits, others for each call. */
+  readonly newSalt: () => string;
+}
+
+/** A request for a role token that is well-formed. */
+interface RoleTokenRequest {
+  readonly scope: RequestedScope;
+  readonly requestedSeconds: number | undefined;
+}
+
+/** The answer: the text of the token, and its end in seconds since the epoch. */
+interface RoleToken {
+  readonly token: string;
+  readonly expiryTime: number;
+}
+
+/** Reads `role`, `minExpiryTime` and `maxExpiryTime` of a query. Throws `InvalidRequestError`, and `ForbiddenError` for another principal. */
+export function parseRoleTokenRequest(domainName: unknown, query: ReadonlyMap<string, string>): RoleTokenRequest {
+  const domain = parseDomainName(domainName, 'domainName');
+  if (query.has('proxyForPrincipal')) throw new ForbiddenError('role tokens are given to their holder only');
+  const longest = secondsOf(query, 'maxExpiryTime');
+  const requestedSeconds = longest ?? secondsOf(query, 'minExpiryTime');
+  const names = query.get('role');
+  if (names === undefined) return { scope: { kind: 'all-roles', domain }, requestedSeconds };
+  const words = names.split(',');
+  if (words.length > maxItems) throw new InvalidRequestError(`role has more than ${maxItems} names`);
+  const roles = new Set<RoleName>(words.map((word) => parseRoleName(word, 'role')));
+  return { scope: { kind: 'roles', domain, roles }, requestedSeconds };
+}
+
+/** A number of seconds; 0 is as if absent. Throws `InvalidRequestError`. */
+export function secondsOf(query: ReadonlyMap<string, string>, name: string): number | undefined {
+  const text = query.get(name);
+  if (text === undefined) return undefined;
+  if (!/^\d+$/.test(text)) throw new InvalidRequestError(`${name} must be an integer (seconds)`);
+  const seconds = Math.min(Number(text), Number.MAX_SAFE_INTEGER);
+  return seconds === 0 ? undefined : seconds;
+}
+
+/**
+ * A role token (docs/reference/athenz.md#role-tokens), for the same roles and the same time as an access token. It is bound to no
+ * certificate: its form has no place for one. Throws as `issueTokens` does.
+ */
+export function issueRoleToken(deps: RoleTokenDeps, principal: Principal, request: RoleTokenRequest): RoleToken {
+  const { scope, requestedSeconds } = request;
+  const snapshot = deps.snapshot();
+  const domain = snapshot.domain(scope.domain);
+  if (domain === undefined) throw new UnknownDomainError(scope.domain);
+  if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
+  const held = grantedRoles(snapshot, domain, principal.name, deps.clock.now());
+  const roles = rolesToGrant(held, principal.name, scope);
+  const { token: key } = deps.keys.current();
+  if (key === undefined) throw new NoSigningKeyError('token');
+  const life = accessTokenLife(requestedSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
+  const now = epochSeconds(deps.clock);
+  const fields = [
+    'v=Z1',
+    `d=${domain.name}`,
+    `r=${roles.map(({ name }) => name).join(',')}`,
+    // Of all roles that are held: readers then know that none was left out.
+    ...(scope.kind === 'all-roles' ? ['c=1'] : []),
+    `p=${principal.name}`,
+    `h=${deps.host}`,
+    `a=${deps.newSalt()}`,
+    `t=${now}`,
+    `e=${now + life}`,
+    `k=${key.kid}`,
+  ];
+  const text = fields.join(';');
+  const signature = sign('sha256', Buffer.from(text, 'latin1'), key.privateKey);
+  return { token: `${text};s=${ybase64(signature)}`, expiryTime: now + life };
+}
