@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import {
   type DomainName,
+  InvalidNameError,
   type PrincipalName,
   parseDomainName,
   parsePrincipalName,
@@ -14,7 +15,7 @@ import { credentialsOf, isKnownIdentity, requireOwnTime } from './access/known-i
 import { UnauthenticatedError } from './errors.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { issueTimeOf } from './x509/build-certificate.ts';
-import { type ReadCertificate, readCertificate } from './x509/certificate-reader.ts';
+import { altNamesOf, type ReadCertificate, readCertificate } from './x509/certificate-reader.ts';
 import { DerError } from './x509/der-reader.ts';
 import { oids } from './x509/oids.ts';
 
@@ -24,7 +25,15 @@ import { oids } from './x509/oids.ts';
  */
 export type Principal =
   | { readonly kind: 'identity'; readonly name: PrincipalName; readonly thumbprint?: string }
-  | { readonly kind: 'role'; readonly name: string; readonly domain: DomainName; readonly role: RoleName };
+  | {
+      readonly kind: 'role';
+      readonly name: string;
+      readonly domain: DomainName;
+      readonly role: RoleName;
+      readonly thumbprint: string;
+      /** Whom it was given to, where it says so, and since when (milliseconds since the epoch). */
+      readonly holder?: { readonly name: PrincipalName; readonly since: number };
+    };
 
 /** A verified client certificate, read once a connection. Times in milliseconds since the epoch. */
 export interface ClientCertificate {
@@ -55,13 +64,15 @@ export function readClientCertificate(certificate: X509Certificate): ClientCerti
   if (certificate.keyUsage?.includes(clientAuth) !== true) return 'usage';
   const [commonName, second] = read.subjectNames.filter(({ attribute }) => attribute === 'commonName');
   if (commonName === undefined || second !== undefined) return 'subject';
-  const principal = principalOf(commonName.value, certificateThumbprint(certificate.raw));
+  const issuedAt = issueTimeOf(read) * 1000;
+  const holder = holderOf(read, issuedAt);
+  const principal = principalOf(commonName.value, { thumbprint: certificateThumbprint(certificate.raw), holder });
   if (principal === undefined) return 'name';
   return {
     principal,
     notBefore: read.notBefore * 1000,
     notAfter: read.notAfter * 1000,
-    issuedAt: issueTimeOf(read) * 1000,
+    issuedAt,
     serial: read.serial,
     der: certificate.raw,
   };
@@ -85,14 +96,35 @@ function claimsAuthority(certificate: ReadCertificate): boolean {
 
 const emptySequence = Buffer.from([0x30, 0x00]);
 
-function principalOf(commonName: string, thumbprint: string): Principal | undefined {
+const holderUri = 'athenz://principal/';
+
+/** The one holder that a role certificate of the profile `athenz` names. */
+function holderOf(certificate: ReadCertificate, since: number): NamedHolder | undefined {
+  try {
+    const uris = altNamesOf(certificate).filter(({ kind, value }) => kind === 'uri' && value.startsWith(holderUri));
+    const [uri, ...others] = uris;
+    if (uri === undefined || others.length > 0) return undefined;
+    return { name: parsePrincipalName(uri.value.slice(holderUri.length)), since };
+  } catch (error) {
+    if (error instanceof DerError || error instanceof InvalidNameError) return undefined;
+    throw error;
+  }
+}
+
+type NamedHolder = NonNullable<Extract<Principal, { kind: 'role' }>['holder']>;
+
+function principalOf(
+  commonName: string,
+  { thumbprint, holder }: { readonly thumbprint: string; readonly holder: NamedHolder | undefined },
+): Principal | undefined {
   try {
     const colon = commonName.indexOf(':');
     if (colon >= 0) {
       if (!commonName.startsWith('role.', colon + 1)) return undefined;
       const domain = parseDomainName(commonName.slice(0, colon));
       const role = parseRoleName(commonName.slice(colon + 6));
-      return { kind: 'role', name: `${domain}:role.${role}`, domain, role };
+      const name = `${domain}:role.${role}`;
+      return { kind: 'role', name, domain, role, thumbprint, ...(holder !== undefined && { holder }) };
     }
     const dot = commonName.lastIndexOf('.');
     if (dot < 0) return undefined;

@@ -1,3 +1,4 @@
+import { athenzRequests, plainRequests, type TokenRequestRules } from './oauth/request-rules.ts';
 import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './registered-key.ts';
 
 /** What one profile does differently from the other. Handlers read these fields and never ask for a profile's name. */
@@ -25,6 +26,10 @@ export interface ProfileRules {
   readonly bundleConditionsIgnored: boolean;
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
+  /** How requests for access tokens are read. */
+  readonly tokenRequests: TokenRequestRules;
+  /** Whether a role certificate that names its holder gets tokens for its role. */
+  readonly roleCertificatesGetTokens: boolean;
   /** How the id of a registered key is found that a token or a request names. */
   readonly findKeyId: FindKeyId;
   /** Services in whose name the server publishes its own keys, as `domain.service`. */
@@ -55,6 +60,8 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'p1363',
     bundleConditionsIgnored: false,
     mergesSlashes: false,
+    tokenRequests: plainRequests,
+    roleCertificatesGetTokens: false,
     findKeyId: exactKeyId,
     ownKeyServices: [],
     bundleTag: 'edition',
@@ -94,6 +101,8 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'der',
     bundleConditionsIgnored: true,
     mergesSlashes: true,
+    tokenRequests: athenzRequests,
+    roleCertificatesGetTokens: true,
     findKeyId: keyIdInAnyCase,
     ownKeyServices: ['sys.auth.zms', 'sys.auth.zts'],
     bundleTag: 'modified',

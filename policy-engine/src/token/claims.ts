@@ -100,7 +100,9 @@ function readRoles(value: unknown): readonly string[] | undefined {
 /** The thumbprint, `undefined` without `cnf`, `null` for a confirmation that we cannot check (RFC 7800 §3.1). */
 function readConfirmation(cnf: unknown): string | undefined | null {
   if (cnf === undefined) return undefined;
-  if (typeof cnf !== 'object' || cnf === null || Object.keys(cnf).length !== 1) return null;
+  if (typeof cnf !== 'object' || cnf === null) return null;
+  // Proxies are others who may present the token; here nobody may but the holder of the certificate.
+  if (Object.keys(cnf).some((name) => name !== 'x5t#S256' && name !== 'proxy-principals#spiffe')) return null;
   const thumbprint: unknown = 'x5t#S256' in cnf ? cnf['x5t#S256'] : undefined;
   return typeof thumbprint === 'string' && decodeBase64url(thumbprint)?.length === 32 ? thumbprint : null;
 }

@@ -24,8 +24,11 @@ export interface AccessTokenClaims {
   scp: string[];
   /** The same names, joined by blanks. */
   scope: string;
-  /** RFC 8705 §3.1: base64url SHA-256 of the DER certificate that the token is bound to. */
-  cnf?: { 'x5t#S256': string };
+  /**
+   * RFC 8705 §3.1: base64url SHA-256 of the DER certificate that the token is bound to. In the profile `athenz` perhaps with the SPIFFE ids
+   * of proxies that may present it as well, where services know them.
+   */
+  cnf?: { 'x5t#S256': string; 'proxy-principals#spiffe'?: readonly string[] };
 }
 
 /** Claims of an ID token (docs/reference/tokens.md#id-tokens). Times are Unix seconds. */

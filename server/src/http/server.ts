@@ -141,22 +141,29 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 /** What changes while a server runs. */
 type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'> & { readonly budgets: OpenBudgets };
 
+function tokenDeps(deps: HttpServerDeps, { issuer }: Addresses): RouteDeps['tokens'] {
+  const { snapshot, keys, clock, newTokenId } = deps;
+  const { profile, tokens } = deps.config;
+  return {
+    snapshot,
+    keys,
+    clock,
+    newTokenId,
+    issuer,
+    bounds: tokens,
+    bound: tokens.bound,
+    roleCertificates: profile.roleCertificatesGetTokens,
+    idTokens: tokens.idTokens,
+  };
+}
+
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
   const open = openPaths(addresses, config);
   const routeDeps: RouteDeps = {
     config,
     addresses,
-    tokens: {
-      snapshot,
-      keys,
-      clock,
-      newTokenId: deps.newTokenId,
-      issuer: addresses.issuer,
-      bounds: config.tokens,
-      bound: config.tokens.bound,
-      idTokens: config.tokens.idTokens,
-    },
+    tokens: tokenDeps(deps, addresses),
     access: {
       snapshot,
       clock,

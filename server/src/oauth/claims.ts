@@ -8,12 +8,14 @@ const tokenVersion = 1;
 interface AccessTokenFacts {
   readonly issuer: string;
   readonly principal: PrincipalName;
-  readonly domain: DomainName;
   readonly roles: readonly RoleName[];
   readonly now: number;
   readonly lifeSeconds: number;
   readonly tokenId: string;
   readonly thumbprint: string | undefined;
+  readonly audience: string;
+  /** Proxies that may pass the token on; only of a bound one. */
+  readonly proxyPrincipals?: readonly string[] | undefined;
 }
 
 /** Claims of an access token (docs/reference/tokens.md#access-tokens; RFC 9068 §2.2). */
@@ -21,7 +23,7 @@ export function accessTokenClaims(facts: AccessTokenFacts): AccessTokenClaims {
   const claims: AccessTokenClaims = {
     ver: tokenVersion,
     iss: facts.issuer,
-    aud: facts.domain,
+    aud: facts.audience,
     sub: facts.principal,
     uid: facts.principal,
     client_id: facts.principal,
@@ -32,7 +34,12 @@ export function accessTokenClaims(facts: AccessTokenFacts): AccessTokenClaims {
     scp: [...facts.roles],
     scope: facts.roles.join(' '),
   };
-  if (facts.thumbprint !== undefined) claims.cnf = { 'x5t#S256': facts.thumbprint };
+  const { thumbprint, proxyPrincipals } = facts;
+  if (thumbprint === undefined) return claims;
+  claims.cnf = {
+    'x5t#S256': thumbprint,
+    ...(proxyPrincipals !== undefined && { 'proxy-principals#spiffe': proxyPrincipals }),
+  };
   return claims;
 }
 

@@ -2,7 +2,15 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { fullRoleName, type PrincipalName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
-import { ForbiddenError, NoGrantedRolesError, NotFoundError, UnknownDomainError, WrongClientError } from '../errors.ts';
+import { requireKnownIdentity } from '../access/known-identity.ts';
+import {
+  ForbiddenError,
+  InvalidRequestError,
+  NoGrantedRolesError,
+  NotFoundError,
+  UnknownDomainError,
+  WrongClientError,
+} from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
 import { grantedRoles } from '../roles/granted-roles.ts';
@@ -22,6 +30,8 @@ export interface IssueTokensDeps {
   readonly bounds: LifetimeBounds;
   /** Whether tokens are bound to the caller's certificate (RFC 8705 §3). */
   readonly bound: boolean;
+  /** Whether a role certificate that names its holder gets tokens for its role. */
+  readonly roleCertificates: boolean;
   /** Whether ID tokens are given; when not, `openid` is understood and answered without one. */
   readonly idTokens: boolean;
 }
@@ -32,11 +42,13 @@ export interface IssueTokensDeps {
  */
 export function issueTokens(deps: IssueTokensDeps, principal: Principal, request: TokenRequest): AccessTokenResponse {
   const snapshot = deps.snapshot();
-  checkClient(principal, request);
+  const asker = deps.roleCertificates ? askerOf(principal, snapshot) : identityOf(principal);
+  checkClient(asker?.name ?? principal.name, request);
   const domain = findAudience(snapshot, request.scope);
-  if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const held = grantedRoles(snapshot, domain, principal.name, deps.clock.now());
-  const roles = rolesToGrant(held, principal.name, request.scope);
+  if (asker === undefined) throw new ForbiddenError('a role certificate cannot be used to get a token');
+  const held = grantedRoles(snapshot, domain, asker.name, deps.clock.now());
+  const roles = rolesToGrant(held, asker.name, request.scope);
+  if (principal.kind === 'role') requireOwnRole(principal, domain, roles, request);
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
   const lifeSeconds = accessTokenLife(request.expiresInSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
@@ -44,13 +56,13 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   const now = epochSeconds(deps.clock);
   const claims = accessTokenClaims({
     issuer,
-    principal: principal.name,
-    domain: domain.name,
+    principal: asker.name,
+    audience: audienceOf(domain, roles, request),
     roles: roles.map((role) => role.name),
     now,
     lifeSeconds,
     tokenId: deps.newTokenId(),
-    thumbprint: deps.bound ? principal.thumbprint : undefined,
+    ...bindingOf(deps, asker.thumbprint, request),
   });
   const response: AccessTokenResponse = {
     access_token: accessToken.sign(claims),
@@ -63,7 +75,7 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
     response.id_token = idToken.sign(
       idTokenClaims({
         issuer,
-        principal: principal.name,
+        principal: asker.name,
         domain: domain.name,
         service,
         now,
@@ -74,9 +86,56 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   return response;
 }
 
+/** In whose name a token is asked for, and the certificate to which it is bound. */
+interface TokenAsker {
+  readonly name: PrincipalName;
+  readonly thumbprint?: string;
+}
+
+function identityOf(principal: Principal): TokenAsker | undefined {
+  return principal.kind === 'role' ? undefined : principal;
+}
+
+/** The holder of a role certificate that names one asks in its name: as it is known now. */
+function askerOf(principal: Principal, snapshot: Snapshot): TokenAsker | undefined {
+  if (principal.kind !== 'role') return principal;
+  const { holder, thumbprint } = principal;
+  if (holder === undefined) return undefined;
+  requireKnownIdentity(holder.name, snapshot, holder.since);
+  return { name: holder.name, thumbprint };
+}
+
+/** Who was given a certificate for one role gets no other by it, and no identity. */
+function requireOwnRole(
+  own: Extract<Principal, { kind: 'role' }>,
+  domain: DomainSnapshot,
+  roles: readonly RoleSnapshot[],
+  { scope }: TokenRequest,
+): void {
+  const isOwn = own.domain === domain.name && roles.every(({ name }) => name === own.role);
+  if (isOwn && scope.idTokenService === undefined) return;
+  throw new ForbiddenError('a role certificate gets access tokens for its own role only');
+}
+
+function audienceOf(domain: DomainSnapshot, roles: readonly RoleSnapshot[], { roleAudience }: TokenRequest): string {
+  const [role, ...others] = roles;
+  return roleAudience === true && role !== undefined && others.length === 0
+    ? `${domain.name}:${role.name}`
+    : domain.name;
+}
+
+/** What may present the token: the certificate that asked for it, and the proxies that it names. */
+function bindingOf({ bound }: IssueTokensDeps, thumbprint: string | undefined, { proxyPrincipals }: TokenRequest) {
+  const own = bound ? thumbprint : undefined;
+  if (own === undefined && proxyPrincipals !== undefined) {
+    throw new InvalidRequestError('proxy_principal_spiffe_uris needs a token that is bound to a certificate');
+  }
+  return { thumbprint: own, proxyPrincipals };
+}
+
 /** RFC 8705 §2: a `client_id` that is sent names the caller. */
-function checkClient(principal: Principal, request: TokenRequest): void {
-  if (request.clientId !== undefined && request.clientId.toLowerCase() !== principal.name) {
+function checkClient(name: string, request: TokenRequest): void {
+  if (request.clientId !== undefined && request.clientId.toLowerCase() !== name) {
     throw new WrongClientError('client_id is not the principal of the client certificate');
   }
 }

@@ -32,6 +32,7 @@ import { checkUnused, reservationOf } from '@signet/server/management/name-safeg
 import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
 import type { StoreState } from '@signet/server/model/store';
+import { athenzRequests } from '@signet/server/oauth/request-rules';
 import { parseScope } from '@signet/server/oauth/scope';
 import { verifyPrincipalToken } from '@signet/server/principal-token';
 import { countRefusedCredentials } from '@signet/server/refused-credentials';
@@ -400,6 +401,10 @@ export const serverRows: readonly Row[] = [
     'server/http/athenz-tokens.test.ts',
     'an ID token lives as long as asked for, at most 43,200 seconds',
   ),
+  maximum('server/src/oauth/request-rules.ts', 'maxProxies', (count) => {
+    const uris = list(count, 'r').map((id) => `spiffe://a.b/${id}`);
+    return athenzRequests.readShape(new Map([['proxy_principal_spiffe_uris', uris.join()]]));
+  }),
   maximum('server/src/oauth/scope.ts', 'maxItems', (count) =>
     parseScope(
       list(count, 'r')

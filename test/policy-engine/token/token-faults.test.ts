@@ -56,6 +56,12 @@ const faults: [note: string, input: Partial<TestTokenInput>, fault: string][] = 
   ['a role that is a number', { claims: { scp: ['reader', 7] } }, 'roles'],
   ['an empty role', { claims: { scp: ['reader', ''] } }, 'roles'],
   ['a confirmation by thumbprint', { claims: { cnf: { 'x5t#S256': thumbprint } } }, 'valid'],
+  [
+    'a confirmation by thumbprint, and proxies',
+    { claims: { cnf: { 'x5t#S256': thumbprint, 'proxy-principals#spiffe': ['spiffe://a/b'] } } },
+    'valid',
+  ],
+  ['proxies alone', { claims: { cnf: { 'proxy-principals#spiffe': ['spiffe://a/b'] } } }, 'confirmation'],
   ['a confirmation by something else', { claims: { cnf: { jkt: thumbprint } } }, 'confirmation'],
   ['a confirmation by two things', { claims: { cnf: { 'x5t#S256': thumbprint, jkt: thumbprint } } }, 'confirmation'],
   ['a confirmation that is empty', { claims: { cnf: {} } }, 'confirmation'],

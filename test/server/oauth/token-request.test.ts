@@ -1,4 +1,5 @@
 import { InvalidRequestError, InvalidScopeError, UnsupportedGrantError } from '@signet/server/errors';
+import { athenzRequests, plainRequests } from '@signet/server/oauth/request-rules';
 import { parseTokenRequest } from '@signet/server/oauth/token-request';
 import test from 'ava';
 
@@ -22,7 +23,7 @@ const read: readonly (readonly [fields: Readonly<Record<string, string>>, reques
 ];
 for (const [fields, request] of read) {
   test(`reads ${JSON.stringify(fields)}`, (t) => {
-    t.deepEqual(parseTokenRequest(form(fields)) as object, request);
+    t.deepEqual(parseTokenRequest(form(fields), plainRequests) as object, request);
   });
 }
 
@@ -48,6 +49,66 @@ const refused: readonly (readonly [
 ];
 for (const [fields, error, message] of refused) {
   test(`refuses ${Object.entries(fields).join(' and ')}`, (t) => {
-    t.throws(() => parseTokenRequest(form(fields)), { instanceOf: error, message });
+    t.throws(() => parseTokenRequest(form(fields), plainRequests), { instanceOf: error, message });
   });
 }
+
+const proxies = (count: number) => Array.from({ length: count }, (_, index) => `spiffe://a.b/ns/${index}`);
+const shapes: readonly (readonly [fields: Readonly<Record<string, string>>, request: object])[] = [
+  [{}, { scope }],
+  [{ scope: 'CATALOG:DOMAIN', grant_type: 'CLIENT_CREDENTIALS' }, { scope }],
+  [
+    { scope: 'Catalog:ROLE.Reader OPENID catalog:SERVICE.Api' },
+    { scope: { kind: 'roles', domain: 'catalog', idTokenService: 'api', roles: new Set(['reader']) } },
+  ],
+  [{ role_in_aud_claim: 'true' }, { scope, roleAudience: true }],
+  [{ role_in_aud_claim: 'TRUE' }, { scope, roleAudience: true }],
+  [{ role_in_aud_claim: 'false', openid_issuer: 'true', something: 'else' }, { scope }],
+  [{ proxy_principal_spiffe_uris: proxies(1).join() }, { scope, proxyPrincipals: proxies(1) }],
+  [{ proxy_principal_spiffe_uris: proxies(32).join() }, { scope, proxyPrincipals: proxies(32) }],
+];
+for (const [fields, request] of shapes) {
+  test(`athenz: reads ${JSON.stringify(fields).slice(0, 100)}`, (t) => {
+    t.deepEqual(parseTokenRequest(form(fields), athenzRequests) as object, request);
+  });
+}
+
+const notSupported = [
+  'actor',
+  'authorization_details',
+  'proxy_for_principal',
+  'audience',
+  'assertion',
+  'subject_token',
+];
+for (const name of notSupported) {
+  test(`athenz: a token that ${name} would change is refused, and not given without it`, (t) => {
+    const message = `\`${name}\` is not supported`;
+    t.throws(() => parseTokenRequest(form({ [name]: 'x' }), athenzRequests), { name: 'InvalidRequestError', message });
+    t.deepEqual(parseTokenRequest(form({ [name]: 'x' }), plainRequests) as object, { scope }, 'RFC 6749 §3.2');
+  });
+}
+
+const ids = 'proxy_principal_spiffe_uris must be SPIFFE ids with commas between them';
+for (const [text, message] of [
+  [proxies(33).join(), 'proxy_principal_spiffe_uris has more than 32 ids'],
+  ['https://a.b/c', ids],
+  ['spiffe://a.b/c,', ids],
+  ['spiffe://a.b', ids],
+  ['spiffe://a.b/c d', ids],
+  [`spiffe://a.b/${'c'.repeat(2036)}`, ids],
+] as const) {
+  test(`athenz: proxies are refused: ${text.slice(0, 40)}`, (t) => {
+    const fields = { proxy_principal_spiffe_uris: text };
+    t.throws(() => parseTokenRequest(form(fields), athenzRequests), { name: 'InvalidRequestError', message });
+  });
+}
+
+test('athenz: what neither says yes nor no is refused', (t) => {
+  t.throws(() => parseTokenRequest(form({ role_in_aud_claim: '1' }), athenzRequests), {
+    message: 'role_in_aud_claim must be `true` or `false`',
+  });
+  const longest = `spiffe://a.b/${'c'.repeat(2035)}`;
+  const { proxyPrincipals } = parseTokenRequest(form({ proxy_principal_spiffe_uris: longest }), athenzRequests);
+  t.deepEqual(proxyPrincipals, [longest]);
+});

@@ -2,6 +2,7 @@ import type { RouterMiddleware } from '@koa/router';
 import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError, WrongClientError } from '../../errors.ts';
 import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
+import type { TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
 import { bodyText } from '../body.ts';
@@ -9,11 +10,11 @@ import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
 
 /** `POST /oauth2/token`: access token, and ID token when the scope asks for one (RFC 6749 §4.4). */
-export function accessTokenRoute(deps: IssueTokensDeps): RouterMiddleware<RequestState> {
+export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules): RouterMiddleware<RequestState> {
   return (ctx) => {
     const principal = requirePrincipal(ctx);
     checkBasic(ctx.req.headers.authorization, principal);
-    const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'));
+    const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'), rules);
     const tokens = issueTokens(deps, principal, request);
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;

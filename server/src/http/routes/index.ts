@@ -30,7 +30,11 @@ const profileRoutes: Readonly<Record<ProfileRules['name'], ProfileRoutes>> = {
 
 /** What services and updaters ask for all the time. */
 export function mountBusyRoutes(router: Router<RequestState>, { config, addresses, tokens, bundles }: RouteDeps): void {
-  router.post(`${addresses.basePath}/oauth2/token`, readForm(config.limits.bodyBytes), accessTokenRoute(tokens));
+  router.post(
+    `${addresses.basePath}/oauth2/token`,
+    readForm(config.limits.bodyBytes),
+    accessTokenRoute(tokens, config.profile.tokenRequests),
+  );
   router.get(`${addresses.basePath}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
 }
 

@@ -1,0 +1,70 @@
+import { foldAscii } from '@signet/policy-engine/names';
+import { InvalidRequestError } from '../errors.ts';
+
+/** What of a token a request may ask to be otherwise than usual. */
+export interface TokenShape {
+  /** SPIFFE ids of proxies that may pass the token on, beside its own certificate. */
+  readonly proxyPrincipals?: readonly string[];
+  /** Whether the audience of a token for one role is `domain:role`. */
+  readonly roleAudience?: boolean;
+}
+
+/** How a profile reads token requests. */
+export interface TokenRequestRules {
+  /** Key words and names as they are compared. */
+  readonly fold: (text: string) => string;
+  /** Reads the parameters that change what a token means. Throws `InvalidRequestError` for what cannot be honoured. */
+  readonly readShape: (form: ReadonlyMap<string, string>) => TokenShape;
+}
+
+/** The profile `signet`: the parameters of RFC 6749, and others ignored as it wants. */
+export const plainRequests: TokenRequestRules = { fold: (text) => text, readShape: () => ({}) };
+
+/** The profile `athenz`: without case, and no parameter of its clients is silently without effect that changes what a token means. */
+export const athenzRequests: TokenRequestRules = {
+  fold: foldAscii,
+  readShape(form) {
+    for (const name of notHonoured) {
+      if (form.has(name)) throw new InvalidRequestError(`\`${name}\` is not supported`);
+    }
+    const proxyPrincipals = proxiesOf(form.get('proxy_principal_spiffe_uris'));
+    return {
+      ...(proxyPrincipals !== undefined && { proxyPrincipals }),
+      ...(isTrue(form, 'role_in_aud_claim') && { roleAudience: true }),
+    };
+  },
+};
+
+/** They ask for a token of or for somebody else, or for other rights than roles. */
+const notHonoured = [
+  'actor',
+  'actor_token',
+  'actor_token_type',
+  'assertion',
+  'audience',
+  'authorization_details',
+  'proxy_for_principal',
+  'requested_token_type',
+  'subject_token',
+  'subject_token_type',
+] as const;
+
+/** More than any chain of proxies has, and little enough for a header. */
+const maxProxies = 32;
+const spiffeId = /^spiffe:\/\/[a-z0-9._-]{1,255}(?:\/[A-Za-z0-9._-]+)+$/;
+
+function proxiesOf(text: string | undefined): readonly string[] | undefined {
+  if (text === undefined) return undefined;
+  const uris = text.split(',');
+  if (uris.length > maxProxies) {
+    throw new InvalidRequestError(`proxy_principal_spiffe_uris has more than ${maxProxies} ids`);
+  }
+  if (uris.every((uri) => uri.length <= 2048 && spiffeId.test(uri))) return uris;
+  throw new InvalidRequestError('proxy_principal_spiffe_uris must be SPIFFE ids with commas between them');
+}
+
+function isTrue(form: ReadonlyMap<string, string>, name: string): boolean {
+  const text = foldAscii(form.get(name) ?? 'false');
+  if (text === 'true' || text === 'false') return text === 'true';
+  throw new InvalidRequestError(`${name} must be \`true\` or \`false\``);
+}
