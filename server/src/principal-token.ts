@@ -1,14 +1,17 @@
 import { type KeyObject, verify } from 'node:crypto';
 import {
+  type DomainName,
   type KeyId,
   type PrincipalName,
   parseDomainName,
   parseKeyId,
   parseServiceName,
+  type ServiceName,
   servicePrincipal,
 } from '@signet/policy-engine/names';
 import { credentialsOf, isKnownIdentity } from './access/known-identity.ts';
 import { UnauthenticatedError } from './errors.ts';
+import type { IsRevoked } from './principal.ts';
 import { type FindKeyId, registeredKey } from './registered-key.ts';
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { fromYBase64 } from './ybase64.ts';
@@ -16,24 +19,37 @@ import { fromYBase64 } from './ybase64.ts';
 /** The fields of a principal token that count here. Times in seconds since the epoch. */
 interface PrincipalTokenFields {
   readonly principal: PrincipalName;
-  readonly keyId: KeyId;
+  readonly keyId?: KeyId;
+  /** The certificate that the server gave with the token. */
+  readonly serial?: string;
   readonly key: KeyObject | undefined;
   readonly issuedAt: number;
   readonly expiresAt: number;
 }
 
-/** Who a valid principal token names, since when (seconds since the epoch), and by which of its registered keys. */
+/** Who a valid principal token names, since when (seconds since the epoch), and by which of its registered keys; absent: the server's. */
 export interface VerifiedPrincipalToken {
   readonly principal: PrincipalName;
   readonly issuedAt: number;
-  readonly keyId: KeyId;
+  readonly keyId?: KeyId;
 }
 
 /** What tokens are verified by. */
 interface PrincipalTokenRules {
   readonly snapshot: Snapshot;
   readonly findKeyId: FindKeyId;
+  readonly serverTokens?: ServerTokens | undefined;
 }
+
+/** By what tokens are verified that the server signed for services. */
+export interface ServerTokens {
+  /** The server's key of that id, if it signs tokens. */
+  readonly keyOf: (kid: string) => KeyObject | undefined;
+  readonly isRevoked: IsRevoked;
+}
+
+/** The name of the server among those who sign principal tokens for others (`z`). */
+export const serverSigner = 'zts';
 
 const skewSeconds = 300;
 const maxLifeSeconds = 30 * 86_400;
@@ -45,27 +61,26 @@ const seconds = /^\d{1,12}$/;
  * What a principal token proves (docs/reference/authentication.md#principal-tokens): `v=S1;d=…;n=…;…;s=<signature>`, signed by
  * the registered service key that `k` names (SHA-256 with RSA PKCS #1 or with ECDSA in DER). Throws `UnauthenticatedError`.
  */
-export function verifyPrincipalToken(
-  token: string,
-  { snapshot, findKeyId }: PrincipalTokenRules,
-  now: number,
-): VerifiedPrincipalToken {
+export function verifyPrincipalToken(token: string, rules: PrincipalTokenRules, now: number): VerifiedPrincipalToken {
   const signatureAt = token.lastIndexOf(';s=');
   if (token.length > maxTokenLength || signatureAt < 0 || !signedToken.test(token)) throw refused('malformed');
   const signed = token.slice(0, signatureAt);
-  const fields = readFields(signed, { snapshot, findKeyId });
+  const fields = readFields(signed, rules);
   const nowSeconds = Math.floor(now / 1000);
   if (fields.issuedAt > nowSeconds + skewSeconds) throw refused('issued in the future', fields.principal);
   if (fields.expiresAt < nowSeconds) throw refused('expired', fields.principal);
   if (fields.expiresAt > nowSeconds + maxLifeSeconds + skewSeconds) throw refused('lives too long', fields.principal);
-  requireOwnToken(fields, snapshot);
+  requireOwnToken(fields, rules.snapshot);
   const signature = fromYBase64(token.slice(signatureAt + 3));
   if (fields.key === undefined) throw refused('key is not registered', fields.principal);
   if (signature === undefined || !isSignedBy(fields.key, signed, signature)) {
     throw refused('signature does not fit', fields.principal);
   }
-  const { principal, issuedAt, keyId } = fields;
-  return { principal, issuedAt, keyId };
+  const { principal, issuedAt, keyId, serial } = fields;
+  if (serial !== undefined && rules.serverTokens?.isRevoked(serial) === true) {
+    throw refused('its certificate was revoked', principal);
+  }
+  return { principal, issuedAt, ...(keyId !== undefined && { keyId }) };
 }
 
 /** Whether the token's principal is still the one that made it. Throws `UnauthenticatedError`. */
@@ -92,20 +107,33 @@ function readFields(signed: string, rules: PrincipalTokenRules): PrincipalTokenF
     if (equals <= 0 || items.has(name)) throw refused('malformed');
     items.set(name, item.slice(equals + 1));
   }
-  // `b` and the fields after it are a second signature by another service, `z` a key of the management service: not taken here.
-  if (items.get('v') !== 'S1' || items.has('b') || items.has('bs') || items.has('z')) throw refused('kind of token');
+  // `b` and the fields after it are a second signature by another service: not taken here.
+  if (items.get('v') !== 'S1' || items.has('b') || items.has('bs')) throw refused('kind of token');
   const [issued, expires] = [items.get('t') ?? '', items.get('e') ?? ''];
   if (!seconds.test(issued) || !seconds.test(expires)) throw refused('malformed');
-  return { ...readService(items, rules), issuedAt: Number(issued), expiresAt: Number(expires) };
+  const service = items.has('z') ? readServed(items, rules) : readService(items, rules);
+  return { ...service, issuedAt: Number(issued), expiresAt: Number(expires) };
+}
+
+/** A service for which the server signed: its salt is the serial number of the certificate that came with the token. */
+function readServed(items: ReadonlyMap<string, string>, { serverTokens }: PrincipalTokenRules) {
+  if (serverTokens === undefined || items.get('z') !== serverSigner) throw refused('kind of token');
+  const [principal, serial] = [namedService(items), items.get('a') ?? ''];
+  return { principal: servicePrincipal(...principal), serial, key: serverTokens.keyOf(items.get('k') ?? '') };
+}
+
+function namedService(items: ReadonlyMap<string, string>): readonly [DomainName, ServiceName] {
+  try {
+    return [parseDomainName(items.get('d')), parseServiceName(items.get('n'))];
+  } catch {
+    throw refused('malformed');
+  }
 }
 
 function readService(items: ReadonlyMap<string, string>, { snapshot, findKeyId }: PrincipalTokenRules) {
-  let domain: ReturnType<typeof parseDomainName>;
-  let service: ReturnType<typeof parseServiceName>;
+  const [domain, service] = namedService(items);
   let asked: KeyId;
   try {
-    domain = parseDomainName(items.get('d'));
-    service = parseServiceName(items.get('n'));
     asked = parseKeyId(items.get('k') ?? '0');
   } catch {
     throw refused('malformed');

@@ -1,4 +1,3 @@
-import { athenzRequests, plainRequests, type TokenRequestRules } from './oauth/request-rules.ts';
 import { exactKeyId, type FindKeyId, keyIdInAnyCase } from './registered-key.ts';
 
 /** What one profile does differently from the other. Handlers read these fields and never ask for a profile's name. */
@@ -26,8 +25,10 @@ export interface ProfileRules {
   readonly bundleConditionsIgnored: boolean;
   /** Whether empty path segments are taken out, for clients that join their base URL and a path with two slashes. */
   readonly mergesSlashes: boolean;
-  /** How requests for access tokens are read. */
-  readonly tokenRequests: TokenRequestRules;
+  /** Whether the server signs principal tokens for instances, and takes them. */
+  readonly signsForServices: boolean;
+  /** How requests for access tokens are read: by the RFC, or as clients of Athenz mean them. */
+  readonly tokenRequests: 'plain' | 'athenz';
   /** Whether a role certificate that names its holder gets tokens for its role. */
   readonly roleCertificatesGetTokens: boolean;
   /** How the id of a registered key is found that a token or a request names. */
@@ -60,7 +61,8 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'p1363',
     bundleConditionsIgnored: false,
     mergesSlashes: false,
-    tokenRequests: plainRequests,
+    signsForServices: false,
+    tokenRequests: 'plain',
     roleCertificatesGetTokens: false,
     findKeyId: exactKeyId,
     ownKeyServices: [],
@@ -101,7 +103,8 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
     bundleSignature: 'der',
     bundleConditionsIgnored: true,
     mergesSlashes: true,
-    tokenRequests: athenzRequests,
+    signsForServices: true,
+    tokenRequests: 'athenz',
     roleCertificatesGetTokens: true,
     findKeyId: keyIdInAnyCase,
     ownKeyServices: ['sys.auth.zms', 'sys.auth.zts'],

@@ -10,6 +10,7 @@ import test from 'ava';
 const rooms = [
   'errors.ts',
   'short-text.ts',
+  'ybase64.ts',
   'logger.ts',
   'ip-address.ts',
   'registered-key.ts',

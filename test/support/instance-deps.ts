@@ -5,6 +5,7 @@ import type { Caller } from '@signet/server/instances/caller';
 import type { InstanceDeps } from '@signet/server/instances/instance-deps';
 import type { RecordingConditions } from '@signet/server/model/certificate-store';
 import type { InstanceDetails, InstanceKey, InstanceStatus } from '@signet/server/model/instance-store';
+import { exactKeyId } from '@signet/server/registered-key';
 import type { Snapshot } from '@signet/server/snapshot/snapshot';
 import { buildTbsCertificate, serialFrom, signCertificate } from '@signet/server/x509/build-certificate';
 import { relativeName } from '@signet/server/x509/distinguished-name';
@@ -86,6 +87,7 @@ export function instanceDeps(sketch: DepsSketch): { readonly deps: InstanceDeps;
     clock: { now: () => nowSeconds * 1000 },
     randomBytes: (size: number) => Buffer.alloc(size, 2),
     rules: naming,
+    findKeyId: exactKeyId,
     hosts: { rules: naming, isServerHost: () => false },
     reservedAddresses: { faultOf: () => undefined },
     issuers: { signing: () => issuer, current: () => ({ active: [issuer], draining: [], rootsPem: pki.bundle }) },

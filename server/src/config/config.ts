@@ -278,6 +278,11 @@ export interface Addresses {
   readonly basePath: string;
 }
 
+/** The host of a base URL, an IPv6 address without its brackets. */
+export function hostOf(baseUrl: string): string {
+  return new URL(baseUrl).hostname.replace(/^\[|\]$/g, '');
+}
+
 /** Base URL, issuer and base path once the port is known. */
 export function addressesOf(config: ServerConfig, port: number): Addresses {
   const fallback = `https://${hostPort(config.listen.host, port)}${config.profile.basePath}`;

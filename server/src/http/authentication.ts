@@ -10,7 +10,7 @@ import {
   type Principal,
   readClientCertificate,
 } from '../principal.ts';
-import { verifyPrincipalToken } from '../principal-token.ts';
+import { type ServerTokens, verifyPrincipalToken } from '../principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import type { ClientTrust } from './client-trust.ts';
@@ -32,6 +32,8 @@ export interface AuthenticationDeps {
    */
   readonly isOptional: (method: string, path: string) => boolean;
   readonly isRevoked: IsRevoked;
+  /** Principal tokens that the server itself signs; absent: it signs none. */
+  readonly serverTokens?: ServerTokens | undefined;
   readonly trust: ClientTrust;
   /** What a principal token does on a request (docs/reference/authentication.md#principal-tokens). */
   readonly principalTokenUse: (method: string, path: string) => PrincipalTokenUse;
@@ -67,7 +69,11 @@ function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: 
   const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);
   ctx.state.work += costs.verification;
   const { findKeyId } = deps.profile;
-  const verified = verifyPrincipalToken(token, { snapshot: deps.snapshot(), findKeyId }, deps.clock.now());
+  const verified = verifyPrincipalToken(
+    token,
+    { snapshot: deps.snapshot(), findKeyId, serverTokens: deps.serverTokens },
+    deps.clock.now(),
+  );
   const { principal, issuedAt } = verified;
   if (holder?.kind === 'identity' && holder.name === principal) return holder;
   requireUse(use, principal, issuedAt, deps.clock.now());

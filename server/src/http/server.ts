@@ -4,10 +4,12 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { createBundlePublisher } from '../bundles/publish-bundle.ts';
 import type { GetCredentialsDeps } from '../cloud/get-credentials.ts';
-import { type Addresses, addressesOf, type ServerConfig } from '../config/config.ts';
+import { type Addresses, addressesOf, hostOf, type ServerConfig } from '../config/config.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
+import { tokenKey } from '../oauth/service-token.ts';
 import type { IsRevoked } from '../principal.ts';
+import type { ServerTokens } from '../principal-token.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
@@ -21,6 +23,7 @@ import { type OpenBudgets, openBudgets } from './open-budgets.ts';
 import { principalTokenUses } from './principal-token-use.ts';
 import type { AccessDeps } from './routes/access-route.ts';
 import type { ReadinessDeps } from './routes/health.ts';
+import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
 import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths } from './routes/index.ts';
@@ -44,7 +47,7 @@ export interface HttpServerDeps {
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
   /** The operations on certificates; absent when no issuer is configured. */
-  readonly identity?: Omit<IdentityRouteDeps, 'basePath'> | undefined;
+  readonly identity?: Omit<IdentityRouteDeps, 'basePath' | 'beside'> | undefined;
   readonly ssh: RouteDeps['ssh'];
   /** The management API; absent when it is disabled. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
@@ -141,6 +144,19 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 /** What changes while a server runs. */
 type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'> & { readonly budgets: OpenBudgets };
 
+/** What instances get beside their certificates. */
+function besideOf(deps: HttpServerDeps, { baseUrl }: Addresses): Pick<IdentityRouteDeps, 'beside'> {
+  const { config, keys, clock, snapshot } = deps;
+  if (!config.profile.signsForServices) return { beside: nothingBeside };
+  const tokens = { keys, clock, host: hostOf(baseUrl), longestSeconds: config.tokens.longestExpirySeconds };
+  return { beside: athenzBeside({ tokens, keys, signingKeys: () => snapshot().signingKeys }) };
+}
+
+/** Who signs principal tokens in place of services; absent: nobody does. */
+function serverTokensOf({ config, keys, isRevoked }: HttpServerDeps): ServerTokens | undefined {
+  return config.profile.signsForServices ? { keyOf: (kid) => tokenKey(keys, kid), isRevoked } : undefined;
+}
+
 function tokenDeps(deps: HttpServerDeps, { issuer }: Addresses): RouteDeps['tokens'] {
   const { snapshot, keys, clock, newTokenId } = deps;
   const { profile, tokens } = deps.config;
@@ -176,7 +192,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       profile: config.profile,
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
-    identity: deps.identity && { ...deps.identity, basePath: addresses.basePath },
+    identity: deps.identity && { ...deps.identity, ...besideOf(deps, addresses), basePath: addresses.basePath },
     readiness: {
       clock,
       keys,
@@ -199,6 +215,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     isOpen: (path) => open.has(path),
     isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
     isRevoked: deps.isRevoked,
+    serverTokens: serverTokensOf(deps),
     trust,
     takesLargeBody: (path) => isManagement(path) || carriesRequests(addresses.basePath)(path),
     principalTokenUse: principalTokenUses(config.profile, addresses.basePath),

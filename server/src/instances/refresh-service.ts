@@ -37,7 +37,7 @@ interface ServiceRefresh {
 const update = authorityAction('update');
 
 /** A service that asks with nothing but a principal token, and from where. */
-interface TokenHolder extends VerifiedPrincipalToken {
+interface TokenHolder extends Required<VerifiedPrincipalToken> {
   readonly address: string;
 }
 

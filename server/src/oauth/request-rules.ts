@@ -35,6 +35,12 @@ export const athenzRequests: TokenRequestRules = {
   },
 };
 
+/** The rules by their names in a profile. */
+export const requestRules: Readonly<Record<'plain' | 'athenz', TokenRequestRules>> = {
+  plain: plainRequests,
+  athenz: athenzRequests,
+};
+
 /** They ask for a token of or for somebody else, or for other rights than roles. */
 const notHonoured = [
   'actor',

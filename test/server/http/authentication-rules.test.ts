@@ -99,7 +99,7 @@ const untrusted = 'client certificate is not valid';
 const [t0, t1] = [token(), token(-1)];
 const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
   ['a certificate', { certificate: player }, byCertificate],
-  ['a role certificate', { certificate: role }, 'role media:role.reader by certificate goes on'],
+  ['a role certificate', { certificate: role }, 'role media:role.reader bound by certificate goes on'],
   ['none', {}, 'no certificate'],
   ['a connection without TLS', { certificate: player, plain: true }, 'no certificate'],
   ['one that TLS did not accept', { certificate: player, authorized: false }, untrusted],

@@ -1,5 +1,6 @@
 import type Router from '@koa/router';
 import type { Addresses, ServerConfig } from '../../config/config.ts';
+import { requestRules } from '../../oauth/request-rules.ts';
 import type { ProfileRules } from '../../profile.ts';
 import { readForm, readJson } from '../body.ts';
 import type { RequestState } from '../context.ts';
@@ -33,7 +34,7 @@ export function mountBusyRoutes(router: Router<RequestState>, { config, addresse
   router.post(
     `${addresses.basePath}/oauth2/token`,
     readForm(config.limits.bodyBytes),
-    accessTokenRoute(tokens, config.profile.tokenRequests),
+    accessTokenRoute(tokens, requestRules[config.profile.tokenRequests]),
   );
   router.get(`${addresses.basePath}/domain/:domainName/policy/signed`, getPolicyBundleRoute(bundles));
 }

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import type Router from '@koa/router';
 import type { RouterMiddleware } from '@koa/router';
-import type { Addresses } from '../../../config/config.ts';
+import { type Addresses, hostOf } from '../../../config/config.ts';
 import { InvalidRequestError } from '../../../errors.ts';
 import { readForm } from '../../body.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../../context.ts';
@@ -20,7 +20,7 @@ import { idTokenRoute, roleTokenRoute } from './token-routes.ts';
 export function mountAthenzRoutes(router: Router<RequestState>, deps: RouteDeps): void {
   const { config, addresses, tokens, access, bundles, identity } = deps;
   const base = addresses.basePath;
-  const host = new URL(addresses.baseUrl).hostname;
+  const host = hostOf(addresses.baseUrl);
   const newSalt = () => randomBytes(8).toString('hex');
   router.get(`${base}/domain/:domainName/token`, roleTokenRoute({ ...tokens, host, newSalt }));
   router.get(`${base}/oauth2/auth`, idTokenRoute({ ...tokens, suffixes: config.certificates.dnsSuffixes }));

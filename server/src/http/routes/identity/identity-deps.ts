@@ -6,6 +6,7 @@ import type { InstanceKey } from '../../../model/instance-store.ts';
 import type { RoleCertificateDeps } from '../../../x509/issue-role-certificate.ts';
 import type { RouteContext } from '../../context.ts';
 import type { RevocationListDeps } from './authority-certificates.ts';
+import type { BesideIdentity } from './beside-identity.ts';
 
 /** What the operations on certificates need. */
 export interface IdentityRouteDeps extends RevocationListDeps {
@@ -14,6 +15,7 @@ export interface IdentityRouteDeps extends RevocationListDeps {
   readonly registerTokens: RegisterTokenDeps;
   /** What `expiryTime` counts. */
   readonly expiryTimeSeconds: number;
+  readonly beside: BesideIdentity;
   readonly basePath: string;
 }
 

@@ -12,8 +12,14 @@ export function refreshInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware<
   return async (ctx) => {
     const caller = requireCaller(ctx);
     const key = instanceKeyOf(ctx);
-    const information = parseRefreshInformation(bodyJson(ctx), deps.expiryTimeSeconds);
-    answerJson(ctx, JSON.stringify(await refreshInstance(deps.instances, caller, key, information)));
+    const body = bodyJson(ctx);
+    const information = parseRefreshInformation(body, deps.expiryTimeSeconds);
+    const beside = deps.beside(body);
+    const identity = await refreshInstance(deps.instances, caller, key, information);
+    const { serial, notAfter } = caller.certificate;
+    const presented = { serial, notAfter: Math.floor(notAfter / 1000) };
+    const { address } = caller;
+    answerJson(ctx, JSON.stringify({ ...identity, ...beside({ identity, ...key, address, presented }) }));
   };
 }
 

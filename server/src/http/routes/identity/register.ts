@@ -11,12 +11,15 @@ export function registerInstanceRoute(deps: IdentityRouteDeps): RouterMiddleware
   return async (ctx) => {
     const { principal, address } = ctx.state;
     if (principal?.kind === 'role') throw new ForbiddenError('a role certificate is not a service identity');
-    const information = parseRegisterInformation(bodyJson(ctx), deps.expiryTimeSeconds);
+    const body = bodyJson(ctx);
+    const information = parseRegisterInformation(body, deps.expiryTimeSeconds);
+    const beside = deps.beside(body);
     const registrant = { principal: principal?.name, address };
     const identity = await registerInstance(deps.instances, registrant, information);
     const path = [identity.provider, information.domain, information.service, identity.instanceId];
     ctx.set('Location', `${deps.basePath}/instance/${path.map(encodeURIComponent).join('/')}`);
     ctx.status = 201;
-    answerJson(ctx, JSON.stringify(identity));
+    const { domain, service } = information;
+    answerJson(ctx, JSON.stringify({ ...identity, ...beside({ identity, domain, service, address }) }));
   };
 }

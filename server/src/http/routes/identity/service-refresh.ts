@@ -19,7 +19,10 @@ export const requestSchema = z.object({
 export function refreshServiceRoute(deps: IdentityRouteDeps): RouterMiddleware<RequestState> {
   return async (ctx) => {
     const { principalToken, address } = ctx.state;
-    const caller = principalToken === undefined ? requireCaller(ctx) : { ...principalToken, address };
+    const { keyId: by } = principalToken ?? {};
+    // By the server's own signature nobody shows that he holds a key.
+    const isByKey = principalToken !== undefined && by !== undefined;
+    const caller = isByKey ? { ...principalToken, keyId: by, address } : requireCaller(ctx);
     const domain = parseDomainName(ctx.params['domain'], 'domain');
     const service = parseServiceName(ctx.params['service'], 'service');
     const { csr, expiryTime, keyId } = parseBody(requestSchema, bodyJson(ctx));
