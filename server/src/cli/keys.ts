@@ -9,6 +9,7 @@ import { keyPurposes, rotateKey, type Successor, withdrawKey } from '../keys/rot
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Store } from '../model/store.ts';
 import { openStore } from '../store/open.ts';
+import { athenzConfCommand } from './athenz-conf.ts';
 import { publishedKeysCommand } from './published-keys.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
@@ -20,7 +21,7 @@ interface RotateOptions {
   readonly json?: boolean;
 }
 
-/** `signet keys list | published | rotate | compromised`. */
+/** `signet keys list | published | athenz-conf | rotate | compromised`. */
 export function keysCommand(): Command {
   const keys = new Command('keys').description('the keys that sign tokens and bundles');
   keys
@@ -37,6 +38,7 @@ export function keysCommand(): Command {
       }),
     );
   keys.addCommand(publishedKeysCommand());
+  keys.addCommand(athenzConfCommand());
   keys
     .command('rotate')
     .description(
