@@ -46,11 +46,11 @@ export function issueIdToken(
 function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, redirect }: IdTokenRequest): void {
   const domain = snapshot.domain(client.domain);
   const service = domain?.services.get(client.service);
-  if (domain === undefined || service?.enabled !== true) {
+  if (service?.enabled !== true) {
     throw new InvalidRequestError(`client_id: service \`${client.domain}.${client.service}\` does not exist`);
   }
   if (redirect.uri === undefined || redirect.uri === service.endpoint) return;
-  const { dnsForm } = domain;
+  const dnsForm = domain?.dnsForm;
   const isOwn = suffixes.some((suffix) => redirect.uri === `https://${client.service}.${dnsForm}.${suffix}`);
   if (dnsForm !== undefined && isOwn) return;
   throw new InvalidRequestError('redirect_uri is not the registered endpoint of the service, nor its own name');

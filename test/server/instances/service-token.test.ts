@@ -1,7 +1,7 @@
 import { createPublicKey, generateKeyPairSync, verify, X509Certificate } from 'node:crypto';
 import { parseTimestamp, systemClock } from '@signet/policy-engine/clock';
 import type { JwkList } from '@signet/policy-engine/wire';
-import { issueServiceToken } from '@signet/server/oauth/service-token';
+import { issueServiceToken, tokenKey } from '@signet/server/oauth/service-token';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceRequest, instanceWorld, json, register } from '#support/instance-world';
@@ -129,6 +129,17 @@ test('nobody signs in the place of the server', async (t) => {
       t.is(await accessWith(token), 401, `${z} ${k}`);
     }
   }
+});
+
+test('the key of a token is the published one of its id, and signs tokens', (t) => {
+  const jwk = (kid: string, purpose: 'token' | 'bundle') => {
+    const { x = '', y = '' } = ecPair().publicKey.export({ format: 'jwk' });
+    return { kty: 'EC', crv: 'P-256', x, y, kid, alg: 'ES256', use: 'sig', purpose } as const;
+  };
+  const published = [jwk('bundle', 'bundle'), jwk('first', 'token'), jwk('second', 'token')];
+  const of = (kid: string) =>
+    tokenKey({ current: () => ({ published }) as never }, kid)?.export({ format: 'jwk' })['x'];
+  t.deepEqual(['first', 'second', 'bundle', 'other'].map(of), [published[1]?.x, published[2]?.x, undefined, undefined]);
 });
 
 test('a token ends with its certificate and with the keys that verify it, and holds no address with colons', (t) => {

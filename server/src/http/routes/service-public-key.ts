@@ -32,9 +32,9 @@ export function servicePublicKeyRoute(deps: ServicePublicKeyDeps): RouterMiddlew
     requirePrincipal(ctx);
     const domain = parseDomainName(ctx.params['domainName'], 'domainName');
     const service = parseServiceName(ctx.params['serviceName'], 'serviceName');
-    const asked = parseKeyId(ctx.params['keyId'], 'keyId');
+    const asked = ctx.params['keyId'];
     const own = publishedKey(deps, servicePrincipal(domain, service), asked);
-    const { id, pem } = own ?? registeredKey(deps, domain, service, asked);
+    const { id, pem } = own ?? registeredKey(deps, domain, service, parseKeyId(asked, 'keyId'));
     answerJson(ctx, JSON.stringify({ key: ybase64(pem), id }));
   };
 }
@@ -44,7 +44,7 @@ interface NamedKey {
   readonly pem: string;
 }
 
-function publishedKey({ keys, profile }: ServicePublicKeyDeps, service: string, asked: KeyId): NamedKey | undefined {
+function publishedKey({ keys, profile }: ServicePublicKeyDeps, service: string, asked: unknown): NamedKey | undefined {
   if (!profile.ownKeyServices.includes(service)) return undefined;
   const key = keys.current().published.find(({ kid }) => kid === asked);
   return key && { id: key.kid, pem: publicKeyPem(key) };
