@@ -139,7 +139,7 @@ function readService(items: ReadonlyMap<string, string>, { snapshot, findKeyId }
     throw refused('malformed');
   }
   const keys = snapshot.domain(domain)?.services.get(service)?.publicKeys ?? new Map();
-  const keyId = findKeyId(keys, asked) ?? asked;
+  const keyId = findKeyId(keys, asked);
   const pem = keys.get(keyId);
   return {
     principal: servicePrincipal(domain, service),

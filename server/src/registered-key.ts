@@ -23,10 +23,10 @@ function readKey(pem: string): KeyObject | undefined {
   }
 }
 
-/** The id under which a service has the key that a request names. */
-export type FindKeyId = (keys: ReadonlyMap<KeyId, unknown>, asked: KeyId) => KeyId | undefined;
+/** The id under which a service has the key that a request names, if it has one. */
+export type FindKeyId = (keys: ReadonlyMap<KeyId, unknown>, asked: KeyId) => KeyId;
 
-export const exactKeyId: FindKeyId = (keys, asked) => (keys.has(asked) ? asked : undefined);
+export const exactKeyId: FindKeyId = (_, asked) => asked;
 
 /** Ids by their lower-case form; two that share one stand for neither. A snapshot keeps its map for as long as the keys do not change. */
 const folded = new WeakMap<ReadonlyMap<KeyId, unknown>, ReadonlyMap<string, KeyId | undefined>>();
@@ -36,7 +36,7 @@ export const keyIdInAnyCase: FindKeyId = (keys, asked) => {
   if (keys.has(asked)) return asked;
   const known = folded.get(keys) ?? foldIds(keys);
   folded.set(keys, known);
-  return known.get(asked.toLowerCase());
+  return known.get(asked.toLowerCase()) ?? asked;
 };
 
 function foldIds(keys: ReadonlyMap<KeyId, unknown>): ReadonlyMap<string, KeyId | undefined> {

@@ -117,7 +117,7 @@ function authorizeService(
   const service = tenant.services.get(refresh.service);
   if (service === undefined) return undefined;
   const { keyId } = refresh;
-  const asked = { ...refresh, keyId: keyId && (deps.findKeyId(service.publicKeys, keyId) ?? keyId) };
+  const asked = { ...refresh, keyId: keyId && deps.findKeyId(service.publicKeys, keyId) };
   requireKnownKey(request, asked, service, asking.own);
   return vouchingKey(request, asked, service, asking);
 }

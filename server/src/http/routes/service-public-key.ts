@@ -56,9 +56,9 @@ function registeredKey(
   service: ServiceName,
   asked: KeyId,
 ): NamedKey {
-  const keys = existingDomain(snapshot(), domain).services.get(service)?.publicKeys;
-  const id = keys && profile.findKeyId(keys, asked);
-  const pem = id && keys.get(id);
-  if (id === undefined || pem === undefined) throw new NotFoundError('there is no such service or key');
+  const keys = existingDomain(snapshot(), domain).services.get(service)?.publicKeys ?? new Map<KeyId, string>();
+  const id = profile.findKeyId(keys, asked);
+  const pem = keys.get(id);
+  if (pem === undefined) throw new NotFoundError('there is no such service or key');
   return { id, pem };
 }
