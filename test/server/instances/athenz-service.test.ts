@@ -5,6 +5,7 @@ import { oids } from '@signet/server/x509/oids';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceDomains, instanceWorld, json } from '#support/instance-world';
+import { createPki } from '#support/pki';
 import { principalToken } from '#support/principal-token';
 import { ecPair, type Pair, type RequestedName, requestPem } from '#support/requests';
 import { caller, wholeFile } from '#support/start-server';
@@ -27,11 +28,13 @@ const media = {
   },
 } as const;
 const domains = instanceDomains.map((domain) => (domain.name === 'media' ? media : domain));
-const world = await instanceWorld(file, { clock, domains, options: { profile: 'athenz' } });
+// By the same clock: no certificate begins before that of its issuer.
+const pki = await createPki(clock);
+const world = await instanceWorld(file, { clock, domains, pki, options: { profile: 'athenz' } });
 const balanced = await instanceWorld(file, {
   clock,
   domains,
-  pki: world.pki,
+  pki,
   options: { profile: 'athenz', 'instances.reservedAddresses': ['127.0.0.1'] },
 });
 test.after.always(() => file.end());
