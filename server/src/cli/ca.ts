@@ -53,7 +53,7 @@ async function renewRootList(options: RootListOptions, clock: Clock): Promise<Re
   for (const { serial } of known) serials.delete(serial);
   const nextUpdate = Math.min(root.notAfter, now + (options.days ?? Number.POSITIVE_INFINITY) * 86_400);
   if (nextUpdate <= now) throw new UsageError('the root has ended');
-  const number = nextCrlNumber(before?.number ?? 0, now);
+  const number = nextCrlNumber(before?.number ?? 0n, now);
   const list = await buildCrl(root, {
     kept: known.map(({ element }) => element),
     revoked: [...serials].map((serial) => ({ serial, revokedAt: now, reason: options.reason })),
@@ -63,7 +63,13 @@ async function renewRootList(options: RootListOptions, clock: Clock): Promise<Re
   });
   await replaceFile(options.out, await crlToPem(list), { mode: 0o644 });
   const revoked = [...known.map(({ serial }) => serial), ...serials];
-  return { list: options.out, root: root.id, number, revoked, nextUpdate: formatTimestamp(nextUpdate * 1000) };
+  return {
+    list: options.out,
+    root: root.id,
+    number: String(number),
+    revoked,
+    nextUpdate: formatTimestamp(nextUpdate * 1000),
+  };
 }
 
 /** Throws `UsageError`: a list of another root is not written over. */

@@ -98,7 +98,7 @@ export async function firstRevocationList({ certificate, key }: CertificateAndKe
   const issuer = issuerFromPem(certificate, key);
   const now = epochSeconds(clock);
   const times = { thisUpdate: now - crlBackdateSeconds, nextUpdate: issuer.notAfter };
-  return crlToPem(await buildCrl(issuer, { revoked: [], number: nextCrlNumber(0, now), ...times }));
+  return crlToPem(await buildCrl(issuer, { revoked: [], number: nextCrlNumber(0n, now), ...times }));
 }
 
 /** Who a service certificate is for. */

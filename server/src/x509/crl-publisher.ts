@@ -12,6 +12,7 @@ import type { RootList } from './root-lists.ts';
 
 /** A revocation list as it is given out. Times in seconds since the epoch. */
 export interface GivenCrl {
+  /** That of a foreign root may be rounded. */
   readonly number: number;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
@@ -90,8 +91,9 @@ async function publish(
   const onEveryListSince = Math.min(last?.thisUpdate ?? 0, times.thisUpdate);
   const ended = await certificates.endedRevocations(issuer.id, onEveryListSince, now);
   const revoked = [...ended, ...revocations.ofIssuer(issuer.id).filter(({ notAfter }) => notAfter >= now)];
-  const number = nextCrlNumber(last?.number ?? 0, now);
-  const crl = { ...times, number, sequence, der: await buildCrl(issuer, { revoked, number, ...times }) };
+  const number = nextCrlNumber(BigInt(last?.number ?? 0), now);
+  const der = await buildCrl(issuer, { revoked, number, ...times });
+  const crl = { ...times, number: Number(number), sequence, der };
   return (await certificates.publishCrl(issuer.id, crl, last?.number)) ? given(crl) : undefined;
 }
 

@@ -12,7 +12,7 @@ export interface ReadCrl {
   readonly thisUpdate: number;
   readonly nextUpdate: number;
   /** 0 when the list has none. */
-  readonly number: number;
+  readonly number: bigint;
   /** The content of the list of entries; empty when nothing is revoked. */
   readonly entries: Buffer;
   readonly algorithm: SignatureAlgorithm;
@@ -45,11 +45,8 @@ export function readCrl(der: Buffer): ReadCrl {
 
 const version2 = Uint8Array.of(1);
 
-/** More octets are not read as a number of ours. */
-const numberOctets = 6;
-
-function numberIn(extensions: DerReader): number {
-  let number = 0;
+function numberIn(extensions: DerReader): bigint {
+  let number = 0n;
   while (!extensions.done) {
     const extension = extensions.enter(tags.sequence, 'an extension');
     const type = extension.element(tags.oid, 'the extension type').toString('hex');
@@ -57,9 +54,7 @@ function numberIn(extensions: DerReader): number {
     const value = extension.content(tags.octetString, 'the extension value');
     extension.finish('an extension');
     if (type !== oids.crlNumber.hex) continue;
-    const octets = new DerReader(value).unsigned('the number of the list');
-    if (octets.length > numberOctets) throw new DerError(`the number of the list has more than ${numberOctets} octets`);
-    number = octets.readUIntBE(0, octets.length);
+    number = BigInt(`0x${new DerReader(value).unsigned('the number of the list').toString('hex')}`);
   }
   return number;
 }

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { bitString, element, sequence, smallInteger, unsigned } from '@signet/policy-engine/internal/der';
+import { bitString, element, sequence, unsigned } from '@signet/policy-engine/internal/der';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { RevocationReason, RevokedCertificate } from '../model/certificate-store.ts';
 import { extension } from './build-certificate.ts';
@@ -28,6 +28,11 @@ const reasonParts = new Map<RevocationReason, Buffer>(
   ]),
 );
 
+function octetsOf(number: bigint): Buffer {
+  const digits = number.toString(16);
+  return Buffer.from(digits.padStart(digits.length + (digits.length % 2), '0'), 'hex');
+}
+
 function entry(revoked: RevokedCertificate): Buffer {
   const reason = reasonParts.get(revoked.reason);
   const serial = unsigned(
@@ -44,7 +49,7 @@ interface CrlInput {
   /** Entries of an earlier list, as they stand there; they come first. */
   readonly kept?: readonly Buffer[];
   /** Grows with every list of an issuer (RFC 5280 §5.2.3). */
-  readonly number: number;
+  readonly number: bigint;
   /** Seconds since the epoch. */
   readonly thisUpdate: number;
   readonly nextUpdate: number;
@@ -71,15 +76,15 @@ export async function buildCrl(issuer: Issuer, input: CrlInput): Promise<Buffer>
   const entries = [...(input.kept ?? []), ...(await writeEntries(input.revoked))];
   if (entries.length > 0) parts.push(sequence(...entries));
   const authority = extension(oids.authorityKeyIdentifier, false, sequence(element(0x80, issuer.keyIdentifier)));
-  const number = extension(oids.crlNumber, false, smallInteger(input.number));
+  const number = extension(oids.crlNumber, false, unsigned(octetsOf(input.number)));
   parts.push(element(0xa0, sequence(authority, number)));
   const tbs = sequence(...parts);
   return sequence(tbs, algorithm, bitString(signAs(issuer, tbs)));
 }
 
 /** The number of the list after the one with the number `last`: the time, so that it also grows when nobody knows any more what was published. */
-export function nextCrlNumber(last: number, now: number): number {
-  return Math.max(last + 1, now);
+export function nextCrlNumber(last: bigint, now: number): bigint {
+  return last < BigInt(now) ? BigInt(now) : last + 1n;
 }
 
 /** How far a list's life begins before it is made, for clocks of readers that are behind. */

@@ -8,6 +8,7 @@ import { keyBits, keyIdentifierOf } from './subject-key.ts';
 export interface RootList {
   /** The root's subject key identifier in hexadecimal. */
   readonly id: string;
+  /** As far as a number of JavaScript holds it. */
   readonly number: number;
   readonly thisUpdate: number;
   readonly nextUpdate: number;
@@ -51,5 +52,5 @@ function readRootList(bytes: Buffer, roots: readonly Root[]): RootList {
   const root = roots.find((candidate) => isCrlOf(list, candidate));
   if (root === undefined) throw new IssuerError('it is by none of the roots');
   const { number, thisUpdate, nextUpdate } = list;
-  return { id: root.id, number, thisUpdate, nextUpdate, der };
+  return { id: root.id, number: Number(number), thisUpdate, nextUpdate, der };
 }

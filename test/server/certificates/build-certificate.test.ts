@@ -97,7 +97,7 @@ X509v3 Subject Alternative Name:
     ] as const) {
       const crl = await buildCrl(issuer, {
         revoked,
-        number: revoked.length + 1,
+        number: BigInt(revoked.length + 1),
         thisUpdate: now - 60,
         nextUpdate: now + 3600,
       });
@@ -209,7 +209,7 @@ test('a list of 20,000 revoked certificates takes well under five seconds, and l
   }));
   const start = process.cpuUsage();
   const turns = countTurns();
-  const crl = await buildCrl(issuer, { revoked, number: 7, thisUpdate: now, nextUpdate: now + 3600 });
+  const crl = await buildCrl(issuer, { revoked, number: 7n, thisUpdate: now, nextUpdate: now + 3600 });
   t.true(turns() >= 39);
   t.true(process.cpuUsage(start).user < 5_000_000, 'microseconds of processor time');
   writeFileSync(join(folder, 'list.pem'), await crlToPem(crl));

@@ -14,7 +14,7 @@ const nextUpdate = 1_767_312_000;
 test('the entries of a list are absent when nothing is revoked, and not an empty list', async (t) => {
   const built = async (serials: readonly string[]) => {
     const revoked = serials.map((serial) => ({ serial, revokedAt: nextUpdate - 9, reason: 'superseded' as const }));
-    const der = await buildCrl(issuer, { revoked, number: 1, thisUpdate: nextUpdate - 600, nextUpdate });
+    const der = await buildCrl(issuer, { revoked, number: 1n, thisUpdate: nextUpdate - 600, nextUpdate });
     const text = der.toString('hex');
     const time = writeTime(nextUpdate).toString('hex');
     return text.slice(text.indexOf(time) + time.length);

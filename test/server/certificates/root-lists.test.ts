@@ -2,7 +2,9 @@ import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { createAuthorities, firstRevocationList } from '@signet/server/x509/certificate-authority';
+import { nextCrlNumber } from '@signet/server/x509/crl';
 import { createCrlPublisher } from '@signet/server/x509/crl-publisher';
+import { readCrl } from '@signet/server/x509/crl-reader';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { openIssuers } from '@signet/server/x509/issuers';
 import { readRootLists } from '@signet/server/x509/root-lists';
@@ -79,7 +81,7 @@ basicConstraints = critical, CA:true
 `;
   writeFileSync(at('config'), config);
   writeFileSync(at('index.txt'), 'R\t360101000000Z\t260101000000Z,CACompromise\t4711\tunknown\t/CN=Old\n');
-  writeFileSync(at('number'), '0A\n');
+  writeFileSync(at('number'), `${'12'.repeat(20)}\n`);
   const key = ['-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:P-384', '-nodes', '-keyout', 'root.key'];
   const made = await openssl(
     folder,
@@ -110,7 +112,9 @@ basicConstraints = critical, CA:true
   t.true(said.ok, said.output);
   const file = { name: 'root.crl', bytes: readFileSync(at('root.crl')) };
   const [list] = readRootLists([file], readFileSync(at('root.pem'), 'utf8'));
-  t.is(list?.number, 10);
+  const { number } = readCrl(list?.der ?? Buffer.alloc(0));
+  t.is(number, BigInt(`0x${'12'.repeat(20)}`), 'the longest that RFC 5280 §5.2.3 allows');
+  t.deepEqual([nextCrlNumber(number, 1), nextCrlNumber(7n, 7), nextCrlNumber(7n, 9)], [number + 1n, 8n, 9n]);
   t.is((list?.nextUpdate ?? 0) - (list?.thisUpdate ?? 0), 7 * 86_400);
 });
 
