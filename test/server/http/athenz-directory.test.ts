@@ -3,6 +3,7 @@ import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { ecPair } from '#support/requests';
+import { saveDomain } from '#support/save-domain';
 import { caller, form, startServer, wholeFile } from '#support/start-server';
 
 /* What clients of Athenz look up, and the members of the metadata that they insist on. */
@@ -34,7 +35,7 @@ const saveMedia = async (hosts: readonly string[]) => {
     service.name === 'player' ? { ...service, hosts, endpoint: 'https://films.example/confirm' } : service,
   );
   await athenz.store.change({ actor: 'test' }, (transaction) =>
-    transaction.saveDomain({ ...domainContent(media), services }),
+    saveDomain(transaction, { ...domainContent(media), services }),
   );
   await athenz.running.refresh();
 };

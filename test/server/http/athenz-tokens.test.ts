@@ -10,6 +10,7 @@ import { type DomainSketch, domainContent } from '#support/domain-sketch';
 import { field } from '#support/instance-world';
 import { openssl } from '#support/openssl';
 import { principalToken } from '#support/principal-token';
+import { saveDomain } from '#support/save-domain';
 import { type Answer, caller, form, startServer, wholeFile } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 
@@ -41,7 +42,7 @@ const [api] = domainContent(catalog).services;
 if (api === undefined) throw new Error('no service');
 await athenz.store.change({ actor: 'test' }, async (transaction) => {
   const services = [{ ...api, endpoint: 'https://films.example/login' }, ...domainContent(catalog).services.slice(1)];
-  await transaction.saveDomain({ ...domainContent(catalog), services });
+  await saveDomain(transaction, { ...domainContent(catalog), services });
 });
 await athenz.running.refresh();
 const signet = await startServer(file, { clock, domains: [...domains, catalog], pki: athenz.pki });

@@ -156,7 +156,7 @@ test('a folder that cannot be written is said by each command in one line', asyn
   chmodSync(join(folder, 'data'), 0o500);
   // A server starts all the same, and lacks only its certificate here; commands that only read do all of their work.
   const served = await run(['serve'], isRoot);
-  t.regex(served[0]?.[1] ?? '', /c\.pem/);
+  t.regex(served[0]?.[1] ?? '', /ca\.pem/);
   const readers = ['export', 'audit verify', 'keys list', 'store check'];
   for (const [index, [status, line]] of (await run(readers, isRoot)).entries())
     t.is(status, 0, `${readers[index]}: ${line}`);
