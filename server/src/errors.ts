@@ -2,6 +2,7 @@
 export type DomainErrorCode =
   | 'invalid-request'
   | 'invalid-scope'
+  | 'invalid-target'
   | 'unsupported-grant'
   | 'unauthenticated'
   | 'forbidden'
@@ -48,6 +49,12 @@ export class InvalidRequestError extends DomainError {
 export class InvalidScopeError extends DomainError {
   override readonly name = 'InvalidScopeError';
   readonly code = 'invalid-scope';
+}
+
+/** A token for a resource by its address (RFC 8707): the scope names the domain. */
+export class InvalidTargetError extends DomainError {
+  override readonly name = 'InvalidTargetError';
+  readonly code = 'invalid-target';
 }
 
 /** A grant type other than `client_credentials`. */

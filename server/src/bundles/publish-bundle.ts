@@ -28,6 +28,8 @@ interface IssuedBundle {
   readonly entityTag: string;
   /** The time of the last change of the domain's policies as a tag, by which older clients know it. */
   readonly modifiedTag: string;
+  /** When it was issued, in milliseconds since the epoch. */
+  readonly issued: number;
   /** The JSON text that carries it. */
   readonly json: string;
   /** Whether an assertion of it counts under conditions only. */
@@ -83,6 +85,7 @@ function withoutStepsBack(clock: Clock): () => number {
 /** What is signed of a domain at one moment: the same until something of it changes. */
 interface Edition {
   readonly id: string;
+  readonly issued: number;
   readonly tagOf: (form: SignatureForm) => string;
   readonly modifiedTag: string;
   readonly hasConditions: () => boolean;
@@ -119,6 +122,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const id = `${epoch}.${domain.policyVersion}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
     return {
       id: `${id}${selection}`,
+      issued,
       tagOf: (form) => `"${id}.${form}${selection}"`,
       modifiedTag: modifiedTag(domain),
       hasConditions: () => haveConditions(domain.policies, versions),
@@ -127,11 +131,12 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   }
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
-    const { policyVersion: version, policyModified: modified } = domain;
     const key = deps.keys.key('bundle');
-    const expires = issuedAt(now(), modified, lifetimeMs) + lifetimeMs;
+    const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
+    const expires = issued + lifetimeMs;
     return {
-      id: `old.${deps.snapshot().epoch}.${version}.${expires.toString(36)}.${key.kid}`,
+      id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${expires.toString(36)}.${key.kid}`,
+      issued,
       tagOf: () => modifiedTag(domain),
       modifiedTag: modifiedTag(domain),
       // It is refused when it is signed.
@@ -178,16 +183,21 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
 
   return {
     publish(domain, form, versions = new Map()) {
-      const turn =
-        versions.size === 0 ? { lane: 'jws', piece: 'jws' } : { lane: 'chosen', piece: selectionDigest(versions) };
-      return published(domain, turn, form, (of) => editionOf(of, versions));
+      return published(domain, turnOf(versions), form, (of) => editionOf(of, versions));
     },
     publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
   };
 }
 
-function describe({ tagOf, modifiedTag, hasConditions }: Edition, form: SignatureForm): Omit<IssuedBundle, 'json'> {
-  return { entityTag: tagOf(form), modifiedTag, hasConditions };
+function turnOf(versions: PolicyVersions): Turn {
+  return versions.size === 0 ? { lane: 'jws', piece: 'jws' } : { lane: 'chosen', piece: selectionDigest(versions) };
+}
+
+function describe(
+  { tagOf, modifiedTag, hasConditions, issued }: Edition,
+  form: SignatureForm,
+): Omit<IssuedBundle, 'json'> {
+  return { entityTag: tagOf(form), modifiedTag, hasConditions, issued };
 }
 
 function modifiedTag({ policyModified }: DomainSnapshot): string {

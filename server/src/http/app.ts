@@ -101,7 +101,7 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
     status,
     us: Math.round(milliseconds * 1000),
     principal: ctx.state.principal?.name,
-    ...(ctx.state.principal === undefined && { address: ctx.state.address }),
+    ...((ctx.state.principal === undefined || status >= 400) && { address: ctx.state.address }),
   };
   if (ctx.state.errorDetail !== undefined) Object.assign(line, ctx.state.errorDetail);
   deps.logger[status < 500 ? 'info' : 'error'](line, 'request');

@@ -22,6 +22,7 @@ const usualRetrySeconds = 5;
 const answers: Readonly<Record<DomainErrorCode, readonly [status: number, oauthError: string]>> = {
   'invalid-request': [400, 'invalid_request'],
   'invalid-scope': [400, 'invalid_scope'],
+  'invalid-target': [400, 'invalid_target'],
   'unsupported-grant': [400, 'unsupported_grant_type'],
   'invalid-document': [400, 'invalid_request'],
   unauthenticated: [401, 'invalid_client'],

@@ -1,4 +1,4 @@
-import { InvalidRequestError, UnsupportedGrantError } from '../errors.ts';
+import { InvalidRequestError, InvalidTargetError, UnsupportedGrantError } from '../errors.ts';
 import type { TokenRequestRules, TokenShape } from './request-rules.ts';
 import { parseScope, type RequestedScope } from './scope.ts';
 
@@ -17,7 +17,10 @@ export interface TokenRequest extends TokenShape {
 /** Ways to authenticate a client that are not the certificate; two at once are refused (RFC 6749 §2.3). */
 const otherClientAuthentication = ['client_assertion', 'client_assertion_type', 'client_secret'] as const;
 
-/** Reads the parameters of `POST /oauth2/token`. Throws `InvalidRequestError`, `UnsupportedGrantError`, `InvalidScopeError`. */
+/**
+ * Reads the parameters of `POST /oauth2/token`. Throws `InvalidRequestError`, `InvalidTargetError`, `UnsupportedGrantError`,
+ * `InvalidScopeError`.
+ */
 export function parseTokenRequest(form: FormParameters, { fold, readShape }: TokenRequestRules): TokenRequest {
   for (const name of otherClientAuthentication) {
     if (form.has(name)) throw new InvalidRequestError(`\`${name}\` is not accepted beside the client certificate`);
@@ -25,6 +28,12 @@ export function parseTokenRequest(form: FormParameters, { fold, readShape }: Tok
   const grant = form.get('grant_type');
   if (grant === undefined) throw new InvalidRequestError('grant_type is missing');
   if (fold(grant) !== 'client_credentials') throw new UnsupportedGrantError('grant_type must be `client_credentials`');
+  // RFC 8707 §2: to ignore it would give a token for more than was asked for.
+  if (form.has('resource')) {
+    throw new InvalidTargetError(
+      'resource is not supported: name the domain in the scope, as in `catalog:role.reader`',
+    );
+  }
   const scope = form.get('scope');
   if (scope === undefined) throw new InvalidRequestError('scope is missing');
   const expiresInSeconds = parseExpiresIn(form.get('expires_in'));

@@ -63,6 +63,15 @@ const refusals: readonly (readonly [name: string, fields: Record<string, string>
   ['scope missing', { grant_type: good.grant_type }, refusal(400, 'invalid_request', 'scope is missing')],
   ['scope empty', { ...good, scope: '' }, refusal(400, 'invalid_request', 'scope is missing')],
   ['scope of blanks', { ...good, scope: '   ' }, refusal(400, 'invalid_scope', 'scope is empty')],
+  [
+    'a resource (RFC 8707)',
+    { ...good, resource: 'https://films.example' },
+    refusal(
+      400,
+      'invalid_target',
+      'resource is not supported: name the domain in the scope, as in `catalog:role.reader`',
+    ),
+  ],
   ['scope with NUL', { ...good, scope: 'catalog:domain\0' }, refusal(400, 'invalid_scope', scopeItem)],
   ['scope with a tab', { ...good, scope: 'catalog:domain\tcatalog:role.x' }, refusal(400, 'invalid_scope', scopeItem)],
   ['scope with an umlaut', { ...good, scope: 'catälog:domain' }, refusal(400, 'invalid_scope', scopeItem)],
@@ -441,7 +450,7 @@ const granted: readonly (readonly [name: string, fields: Record<string, string>,
   ['capital letters', { scope: 'Catalog:role.READER' }, { scope: 'catalog:role.reader' }],
   ['a name twice', { scope: 'catalog:role.reader catalog:role.reader' }, { scope: 'catalog:role.reader' }],
   ['the client by its name', { client_id: 'media.player' }, { scope: 'catalog:role.reader' }],
-  ['an unknown parameter', { audience: 'x', resource: 'y' }, { scope: 'catalog:role.reader' }],
+  ['an unknown parameter', { audience: 'x', something: 'y' }, { scope: 'catalog:role.reader' }],
 ];
 
 for (const [name, fields, rest] of granted) {

@@ -94,6 +94,7 @@ test('the tag answers 304 until the domain, the grid or the key changes', async 
   const { clock, server, call } = await start(t);
   const first = await call(path);
   const tag = String(first.headers['etag']);
+  t.is(first.headers['last-modified'], toDate(timeOf(payloadOf(first).issued)).toUTCString());
   const same = await call(path, { headers: { 'if-none-match': tag } });
   t.deepEqual([same.status, same.text, same.headers['etag']], [304, '', tag]);
   t.is(same.headers['cache-control'], 'max-age=30');

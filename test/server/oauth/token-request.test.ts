@@ -1,4 +1,9 @@
-import { InvalidRequestError, InvalidScopeError, UnsupportedGrantError } from '@signet/server/errors';
+import {
+  InvalidRequestError,
+  InvalidScopeError,
+  InvalidTargetError,
+  UnsupportedGrantError,
+} from '@signet/server/errors';
 import { athenzRequests, plainRequests } from '@signet/server/oauth/request-rules';
 import { parseTokenRequest } from '@signet/server/oauth/token-request';
 import test from 'ava';
@@ -41,6 +46,7 @@ const refused: readonly (readonly [
   [{ grant_type: undefined }, InvalidRequestError, 'grant_type is missing'],
   [{ grant_type: 'password' }, UnsupportedGrantError, 'grant_type must be `client_credentials`'],
   [{ grant_type: 'Client_Credentials' }, UnsupportedGrantError, 'grant_type must be `client_credentials`'],
+  [{ resource: 'https://films.example' }, InvalidTargetError, /^resource is not supported: name the domain/],
   [{ scope: undefined }, InvalidRequestError, 'scope is missing'],
   [{ scope: 'catalog' }, InvalidScopeError, /^scope holds an item/],
   ...['-1', '1.5', '1e3', ' 60', '60s', '0x10', 'NaN'].map(

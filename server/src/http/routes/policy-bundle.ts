@@ -1,4 +1,5 @@
 import type { RouterMiddleware } from '@koa/router';
+import { toDate } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { matchesEntityTag } from '../../bundles/entity-tags.ts';
@@ -92,6 +93,7 @@ async function answerBundle(
   if (conditionsIgnored) refuseConditions(issued);
   const tag = tagOf(issued);
   if (tag !== undefined) ctx.set('ETag', tag);
+  ctx.set('Last-Modified', toDate(issued.issued).toUTCString());
   answerJson(ctx, issued.json);
 }
 
