@@ -103,7 +103,7 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
     principal: ctx.state.principal?.name,
     ...((ctx.state.principal === undefined || status >= 400) && { address: ctx.state.address }),
   };
-  if (ctx.state.errorDetail !== undefined) Object.assign(line, ctx.state.errorDetail);
+  if (ctx.state.logDetail !== undefined) Object.assign(line, ctx.state.logDetail);
   deps.logger[status < 500 ? 'info' : 'error'](line, 'request');
 }
 
@@ -113,7 +113,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   if (refused !== undefined) deps.onRefused(refused);
   if (error instanceof UnauthenticatedError) deps.budget?.unauthenticated(ctx);
   if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
-  ctx.state.errorDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
+  ctx.state.logDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Request-Id', ctx.state.requestId);

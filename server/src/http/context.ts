@@ -23,8 +23,8 @@ export interface RequestState {
   isSharedAnswer?: boolean;
   /** What the body of the request may hold when it is JSON. */
   jsonLimits?: JsonLimits;
-  /** For the access log. */
-  errorDetail?: Readonly<Record<string, unknown>>;
+  /** For the log of requests: what was given, or why it was refused. */
+  logDetail?: Readonly<Record<string, unknown>>;
 }
 
 export type AppContext = Koa.ParameterizedContext<RequestState>;

@@ -36,11 +36,23 @@ export interface IssueTokensDeps {
   readonly idTokens: boolean;
 }
 
+/** The tokens of an answer, and what the log says of them. */
+interface IssuedTokens {
+  readonly tokens: AccessTokenResponse;
+  readonly given: {
+    readonly domain: string;
+    readonly roles: readonly string[];
+    readonly jti: string;
+    /** Of the certificate to which the access token is bound. */
+    readonly thumbprint?: string;
+  };
+}
+
 /**
  * An access token for the roles that the caller holds among those asked for, and the ID token asked for with it
  * (RFC 6749 §4.4). In the order of docs/reference/http.md#order-of-checks: 404 unknown domain or service, 403 no role. Throws `DomainError`s.
  */
-export function issueTokens(deps: IssueTokensDeps, principal: Principal, request: TokenRequest): AccessTokenResponse {
+export function issueTokens(deps: IssueTokensDeps, principal: Principal, request: TokenRequest): IssuedTokens {
   const snapshot = deps.snapshot();
   const asker = deps.roleCertificates ? askerOf(principal, snapshot) : identityOf(principal);
   checkClient(asker?.name ?? principal.name, request);
@@ -54,6 +66,8 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   const lifeSeconds = accessTokenLife(request.expiresInSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);
   const { issuer } = deps;
   const now = epochSeconds(deps.clock);
+  const tokenId = deps.newTokenId();
+  const binding = bindingOf(deps, asker.thumbprint, request);
   const claims = accessTokenClaims({
     issuer,
     principal: asker.name,
@@ -61,8 +75,8 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
     roles: roles.map((role) => role.name),
     now,
     lifeSeconds,
-    tokenId: deps.newTokenId(),
-    ...bindingOf(deps, asker.thumbprint, request),
+    tokenId,
+    ...binding,
   });
   const response: AccessTokenResponse = {
     access_token: accessToken.sign(claims),
@@ -83,7 +97,9 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
       }),
     );
   }
-  return response;
+  const { thumbprint } = binding;
+  const given = { domain: domain.name, roles: roles.map(({ name }) => name), jti: tokenId };
+  return { tokens: response, given: { ...given, ...(thumbprint !== undefined && { thumbprint }) } };
 }
 
 /** In whose name a token is asked for, and the certificate to which it is bound. */

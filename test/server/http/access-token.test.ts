@@ -1,6 +1,6 @@
 import { systemClock, toDate } from '@signet/policy-engine/clock';
 import test from 'ava';
-import { decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose';
+import { decodeJwt, decodeProtectedHeader, importJWK, type JWK, jwtVerify } from 'jose';
 import { FakeClock } from '#support/clock';
 import { thumbprintOf } from '#support/pki';
 import { type CallOptions, caller, form, startServer, wholeFile } from '#support/start-server';
@@ -475,4 +475,20 @@ test('no token, certificate or secret is in the log', async (t) => {
   const text = JSON.stringify(server.log);
   t.regex(text, /"route":"\/v1\/oauth2\/token"/);
   t.notRegex(text, /eyJ|BEGIN|eDp5/);
+});
+
+test('the log names what a token was given for, by which it is found again, and who was refused from where', async (t) => {
+  const { body } = await asPlayer('/oauth2/token', form(good));
+  const { jti, scp, aud, cnf } = decodeJwt(Object(body).access_token);
+  const thumbprint = Object(cnf)['x5t#S256'];
+  t.is(typeof thumbprint, 'string');
+  t.like(
+    server.log.findLast((line) => line['jti'] === jti),
+    { status: 200, domain: aud, roles: scp, thumbprint },
+  );
+  await asPlayer('/oauth2/token', form({ ...good, scope: 'catalog:role.editor' }));
+  t.like(
+    server.log.findLast(({ msg }) => msg === 'request'),
+    { status: 403, principal: 'media.player', address: '127.0.0.1' },
+  );
 });

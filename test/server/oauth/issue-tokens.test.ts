@@ -56,7 +56,8 @@ function ask({
     bound,
     idTokens,
   } as unknown as IssueTokensDeps;
-  return issueTokens(deps, as, { scope: parseScope(scope), ...(clientId !== undefined && { clientId }) } as never);
+  return issueTokens(deps, as, { scope: parseScope(scope), ...(clientId !== undefined && { clientId }) } as never)
+    .tokens;
 }
 
 const withId = 'catalog:domain openid catalog:service.api';

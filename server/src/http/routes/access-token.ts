@@ -15,7 +15,8 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
     const principal = requirePrincipal(ctx);
     checkBasic(ctx.req.headers.authorization, principal);
     const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'), rules);
-    const tokens = issueTokens(deps, principal, request);
+    const { tokens, given } = issueTokens(deps, principal, request);
+    ctx.state.logDetail = given;
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
     answerJson(ctx, JSON.stringify(tokens));
