@@ -23,6 +23,8 @@ interface AppDeps {
 export function createApp(deps: AppDeps): Koa {
   const app = new Koa();
   app.use((ctx, next) => {
+    // What is answered depends on who asks (RFC 9111 §5.2.2.5).
+    ctx.set('Cache-Control', 'no-store');
     if (!deps.isTrusted(ctx.req.socket)) ctx.set('Connection', 'close');
     return next();
   });
@@ -57,7 +59,7 @@ function logRefusal(logger: Logger, ctx: Context, error: AccessRefusedError): vo
 function health({ health: report, isStopping }: Pick<AppDeps, 'health' | 'isStopping'>): Middleware {
   return async (ctx, next) => {
     if (ctx.path !== '/healthz') return next();
-    if (ctx.method !== 'GET') throw methodNotAllowed(['GET']);
+    if (!answers('GET', ctx.method)) throw methodNotAllowed(['GET']);
     ctx.status = isStopping() ? 503 : 200;
     ctx.body = { status: isStopping() ? 'stopping' : 'ok', policy: report() };
   };
@@ -68,12 +70,18 @@ function dispatch(endpoints: readonly Endpoint[]): Middleware {
   return async (ctx) => {
     const here = byPath.get(ctx.path);
     if (here === undefined) throw new HttpError(404, 'unknown endpoint');
-    const endpoint = here.find(({ method }) => method === ctx.method);
+    const endpoint = here.find(({ method }) => answers(method, ctx.method));
     if (endpoint === undefined) throw methodNotAllowed(here.map(({ method }) => method));
     await endpoint.requireAccess(ctx, async () => endpoint.handle(ctx, async () => undefined));
   };
 }
 
+/** Whatever answers `GET` answers `HEAD` (RFC 9110 §9.3.2); Koa leaves the body out. */
+function answers(method: string, asked: string): boolean {
+  return method === asked || (method === 'GET' && asked === 'HEAD');
+}
+
 function methodNotAllowed(methods: readonly string[]): HttpError {
-  return new HttpError(405, 'method not allowed', { Allow: methods.join(', ') });
+  const allowed = methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method]));
+  return new HttpError(405, 'method not allowed', { Allow: allowed.join(', ') });
 }

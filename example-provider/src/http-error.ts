@@ -17,8 +17,8 @@ interface Refusal {
   readonly reason: string;
   /** What the caller is told. */
   readonly message: string;
-  /** Set where an access token was missing or bad (RFC 6750 §3.1): another request, or a new token, may help. */
-  readonly token?: 'missing' | 'invalid_request' | 'invalid_token';
+  /** Set where access tokens decide: what was wrong with this one (RFC 6750 §3.1). */
+  readonly token?: 'missing' | 'invalid_request' | 'invalid_token' | 'insufficient_scope';
 }
 
 /** 403 for every refusal (docs/reference/protected-services.md#refusals). */

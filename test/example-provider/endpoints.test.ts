@@ -35,7 +35,7 @@ for (const path of [
   });
 }
 
-for (const method of ['POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PROPFIND']) {
+for (const method of ['POST', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND']) {
   test(`${method} /movie is not allowed`, async (t) => {
     const provider = await startProvider(t);
     const answer = await provider.send({ method, path: '/movie' });
@@ -43,8 +43,8 @@ for (const method of ['POST', 'DELETE', 'PATCH', 'HEAD', 'OPTIONS', 'TRACE', 'PR
       { status: answer.status, body: answer.body, allow: answer.headers['allow'] },
       {
         status: 405,
-        body: method === 'HEAD' ? undefined : { code: 405, message: 'method not allowed' },
-        allow: 'GET, PUT',
+        body: { code: 405, message: 'method not allowed' },
+        allow: 'GET, HEAD, PUT',
       },
     );
   });
@@ -58,6 +58,34 @@ test('what was put is what is got', async (t) => {
   const got = await provider.send({ path: '/movie?a=b', ...as });
   t.deepEqual({ status: got.status, body: got.body }, { status: 200, body: { titles: ['Solaris'] } });
 });
+
+test('HEAD is what GET is, without the body, and needs the same rights', async (t) => {
+  const provider = await startProvider(t);
+  const as = await editor(provider);
+  for (const path of ['/movie', '/local/series', '/healthz']) {
+    const [got, head] = [await provider.send({ path, ...as }), await provider.send({ method: 'HEAD', path, ...as })];
+    t.deepEqual({ status: head.status, body: head.body }, { status: 200, body: undefined });
+    t.is(head.headers['content-length'], got.headers['content-length']);
+    t.is(head.headers['content-type'], got.headers['content-type']);
+  }
+  const stranger = await provider.send({ method: 'HEAD', path: '/movie' });
+  t.deepEqual([stranger.status, stranger.headers['www-authenticate']], [403, 'Bearer']);
+  t.is((await provider.send({ method: 'HEAD', path: '/nothing', ...as })).status, 404);
+});
+
+for (const [path, vary] of [
+  ['/movie', 'Svc-Role-Auth, Authorization'],
+  ['/central-token/movie', 'Svc-Principal-Auth'],
+  ['/nothing', undefined],
+] as const) {
+  test(`${path} is not for caches, and says which headers decide`, async (t) => {
+    const provider = await startProvider(t);
+    for (const credentials of [{}, await editor(provider)]) {
+      const { headers } = await provider.send({ path, ...credentials });
+      t.deepEqual([headers['cache-control'], headers['vary']], ['no-store', vary]);
+    }
+  });
+}
 
 for (const [name, body, status, message] of [
   ['no JSON', '{', 400, 'the body is not JSON'],

@@ -89,8 +89,16 @@ const cases: readonly Case[] = [
     reason: 'no token',
   },
   {
-    name: 'no token at all, but text',
+    name: 'credentials of another scheme',
     request: async () => ({ headers: { authorization: 'Basic dXNlcjpwYXNz' } }),
+    status: 403,
+    body: { code: 403, message: 'an access token is required' },
+    challenge: 'Bearer',
+    reason: 'no token',
+  },
+  {
+    name: 'no token at all, but text',
+    request: async () => ({ headers: { authorization: 'Bearer dXNlcjpwYXNz' } }),
     status: 403,
     body: refused,
     challenge: 'Bearer error="invalid_token", error_description="access is not granted"',
@@ -117,6 +125,7 @@ const cases: readonly Case[] = [
     request: withToken(['editor']),
     status: 403,
     body: refused,
+    challenge: 'Bearer error="insufficient_scope", error_description="access is not granted"',
     reason: 'DENY_NO_MATCH',
   },
   {
@@ -124,6 +133,7 @@ const cases: readonly Case[] = [
     request: withToken(['reader', 'banned']),
     status: 403,
     body: refused,
+    challenge: 'Bearer error="insufficient_scope", error_description="access is not granted"',
     reason: 'DENY',
   },
   {

@@ -10,6 +10,7 @@ import { type AskServer, requireGrant } from './ask-server.ts';
  */
 export function centralToken(deps: { ask: AskServer }): (required: RequiredAccess) => Middleware {
   return (required) => async (ctx, next) => {
+    ctx.vary([...principalTokenHeaders]);
     const [principalToken, ...others] = principalTokenHeaders.flatMap((name) => ctx.req.headersDistinct[name] ?? []);
     if (principalToken === undefined || principalToken === '' || others.length > 0) {
       throw new AccessRefusedError({ reason: 'no principal token', message: 'one principal token is required' });

@@ -27,13 +27,13 @@ export function localEngine(deps: {
 }): (required: RequiredAccess) => Middleware {
   return ({ action, resource }) =>
     async (ctx, next) => {
+      ctx.vary('Svc-Role-Auth, Athenz-Role-Auth, Authorization');
       const token = accessToken(ctx.req);
       const certificate = deps.certificateOf(ctx.req)?.certificate;
       const decision = await deps.engine.decide({ token, action, resource, ...(certificate && { certificate }) });
       if (decision.status !== 'ALLOW') {
-        const message = 'access is not granted';
-        if (!tokenFaults.has(decision.status)) throw new AccessRefusedError({ reason: decision.status, message });
-        throw new AccessRefusedError({ reason: decision.status, message, token: 'invalid_token' });
+        const token = tokenFaults.has(decision.status) ? 'invalid_token' : 'insufficient_scope';
+        throw new AccessRefusedError({ reason: decision.status, message: 'access is not granted', token });
       }
       await next();
     };
@@ -44,10 +44,7 @@ function accessToken(request: IncomingMessage): string {
   const { headersDistinct } = request;
   const sent = ['svc-role-auth', 'athenz-role-auth', 'authorization'].flatMap((name) => headersDistinct[name] ?? []);
   const tokens = new Set(sent.map((value) => value.replace(/^bearer(?: +|$)/i, '').trim()));
-  const [token, ...others] = tokens;
-  if (token === undefined || token === '') {
-    throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', token: 'missing' });
-  }
+  const [token = '', ...others] = tokens;
   if (others.length > 0) {
     throw new AccessRefusedError({
       reason: 'several tokens',
@@ -55,5 +52,13 @@ function accessToken(request: IncomingMessage): string {
       token: 'invalid_request',
     });
   }
+  if (token === '' || hasOtherScheme(token)) {
+    throw new AccessRefusedError({ reason: 'no token', message: 'an access token is required', token: 'missing' });
+  }
   return token;
+}
+
+/** Credentials of another scheme, e.g. `Basic …`, are no token. */
+function hasOtherScheme(value: string): boolean {
+  return /^[\w-]+ /.test(value);
 }

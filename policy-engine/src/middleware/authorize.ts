@@ -24,7 +24,7 @@ export interface ProtectOptions extends RuleOptions, ConnectionOptions {
   engine: Decider;
   /** Headers that may carry the token. Default `svc-role-auth`, `athenz-role-auth` and `authorization`. */
   tokenHeaders?: readonly string[];
-  /** Answer 401 and the error codes of RFC 6750 §3.1 in place of 403 for everything. Default false. */
+  /** Answer 401 and 400 where RFC 6750 §3.1 has them, in place of 403 for everything. Default false. */
   rfc6750?: boolean;
   /** Proxies whose `Client-Cert` header (RFC 9440) is believed. Default none. */
   proxies?: TrustedProxies;
@@ -42,10 +42,30 @@ export interface ProtectedRequest extends SeenRequest {
   peer: Peer;
 }
 
-/** What to do with a request. A refusal carries the whole answer. */
-export type Outcome =
-  | { kind: 'allowed'; decision: Decision }
-  | { kind: 'refused'; status: number; headers: Record<string, string>; body: ResourceError; decision?: Decision };
+/** Headers of an answer that depends on credentials: shared caches know only `Authorization` as one (RFC 9111 §3.5). */
+export interface AnswerHeaders extends Record<string, string> {
+  /** `no-store`. */
+  'Cache-Control': string;
+  /** The headers of the request that decide. */
+  Vary: string;
+}
+
+/** A refusal carries the whole answer. */
+interface Refused<Headers> {
+  kind: 'refused';
+  status: number;
+  headers: Headers;
+  body: ResourceError;
+  decision?: Decision;
+}
+
+/**
+ * What to do with a request. `headers` of an allowed one belong on the answer of the service, which may have a `Cache-Control` of its
+ * own and adds to `Vary`.
+ */
+export type Outcome = { kind: 'allowed'; headers: AnswerHeaders; decision: Decision } | Refused<AnswerHeaders>;
+
+type BareOutcome = { kind: 'allowed'; decision: Decision } | Refused<Record<string, string>>;
 
 const defaultHeaders = ['svc-role-auth', 'athenz-role-auth', 'authorization'] as const;
 
@@ -64,10 +84,23 @@ export function createAuthorizer(options: ProtectOptions): (request: ProtectedRe
 }
 
 async function authorizeBy(rule: RequestRule, request: ProtectedRequest, options: ProtectOptions): Promise<Outcome> {
+  const outcome = await outcomeBy(rule, request, options);
+  const headers = answerHeaders(options);
+  if (outcome.kind === 'allowed') return { ...outcome, headers };
+  return { ...outcome, headers: { ...headers, ...outcome.headers } };
+}
+
+/** The headers that decide; behind proxies `Client-Cert` is one of them (RFC 9440 §2.4). */
+function answerHeaders({ tokenHeaders = defaultHeaders, proxies }: ProtectOptions): AnswerHeaders {
+  const names = proxies === undefined ? tokenHeaders : [...tokenHeaders, 'client-cert'];
+  return { 'Cache-Control': 'no-store', Vary: names.join(', ') };
+}
+
+async function outcomeBy(rule: RequestRule, request: ProtectedRequest, options: ProtectOptions): Promise<BareOutcome> {
   const read = rule.read(request);
   if (read.kind === 'refused') return refusal(read.code, read.message);
   const token = findToken(request, options.tokenHeaders ?? defaultHeaders);
-  if (token.kind === 'several') return options.rfc6750 ? badRequest() : denied(options, undefined);
+  if (token.kind === 'several') return several(options);
   if (token.kind === 'none') return missing(options);
   if (read.kind === 'denied') return denied(options, bareDecision(read.status));
   const certificate = findCertificate(request, options);
@@ -97,12 +130,17 @@ type FoundToken = { kind: 'token'; token: string } | { kind: 'none' } | { kind: 
 function findToken(request: ProtectedRequest, headers: readonly string[]): FoundToken {
   const values = new Set(headers.flatMap((name) => request.header(name)).map(withoutScheme));
   if (values.size > 1) return { kind: 'several' };
-  for (const token of values) return { kind: 'token', token };
-  return { kind: 'none' };
+  const [token = ''] = values;
+  return token === '' || hasOtherScheme(token) ? { kind: 'none' } : { kind: 'token', token };
 }
 
 function withoutScheme(value: string): string {
-  return value.replace(/^bearer +/i, '').trim();
+  return value.replace(/^bearer(?: +|$)/i, '').trim();
+}
+
+/** Credentials of another scheme (`Basic …`, `Digest …`) are no token at all: RFC 6750 §3.1 has no error for them. */
+function hasOtherScheme(value: string): boolean {
+  return /^[\w-]+ /.test(value);
 }
 
 function single(values: readonly string[]): string | readonly string[] | undefined {
@@ -124,23 +162,21 @@ const tokenStatuses: ReadonlySet<Decision['status']> = new Set([
   'DENY_CERT_HASH_MISMATCH',
 ]);
 
-function missing(options: ProtectOptions): Outcome {
+function missing(options: ProtectOptions): BareOutcome {
   return refusal(options.rfc6750 ? 401 : 403, 'a token is required', { 'WWW-Authenticate': 'Bearer' });
 }
 
-function badRequest(): Outcome {
+function several(options: ProtectOptions): BareOutcome {
   const message = 'more than one token was sent';
-  return refusal(400, message, { 'WWW-Authenticate': bearer('invalid_request', message) });
+  return refusal(options.rfc6750 ? 400 : 403, message, { 'WWW-Authenticate': bearer('invalid_request', message) });
 }
 
-function denied(options: ProtectOptions, decision: Decision | undefined): Outcome {
-  const isTokenFault = decision === undefined || tokenStatuses.has(decision.status);
+function denied(options: ProtectOptions, decision: Decision): BareOutcome {
+  const isTokenFault = tokenStatuses.has(decision.status);
   const message = isTokenFault ? 'the token is not valid here' : 'access is not granted';
   const challenge = bearer(isTokenFault ? 'invalid_token' : 'insufficient_scope', message);
   const status = options.rfc6750 && isTokenFault ? 401 : 403;
-  const headers = isTokenFault || options.rfc6750 ? { 'WWW-Authenticate': challenge } : {};
-  const outcome = refusal(status, message, headers);
-  return decision === undefined ? outcome : { ...outcome, decision };
+  return { ...refusal(status, message, { 'WWW-Authenticate': challenge }), decision };
 }
 
 /** RFC 6750 §3. */
@@ -148,6 +184,10 @@ function bearer(error: 'invalid_request' | 'invalid_token' | 'insufficient_scope
   return `Bearer error="${error}", error_description="${description}"`;
 }
 
-function refusal(status: number, message: string, headers: Record<string, string> = {}): Outcome & { kind: 'refused' } {
+function refusal(
+  status: number,
+  message: string,
+  headers: Record<string, string> = {},
+): Refused<Record<string, string>> {
   return { kind: 'refused', status, headers, body: { code: status, message } };
 }

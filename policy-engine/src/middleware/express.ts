@@ -9,6 +9,7 @@ interface ExpressResponse {
   locals: object;
   status(code: number): ExpressResponse;
   set(headers: Record<string, string>): ExpressResponse;
+  vary(field: string): ExpressResponse;
   json(body: unknown): unknown;
 }
 
@@ -24,11 +25,14 @@ export function protect(
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(request, response, next) {
     const outcome = await authorize({ ...read(request), ...expressRouting(request, protectedBySignet) });
+    const { Vary, ...headers } = outcome.headers;
+    response.set(headers);
+    response.vary(Vary);
     if (outcome.kind === 'allowed') {
       Object.assign(response.locals, { signet: outcome.decision });
       next();
     } else {
-      response.status(outcome.status).set(outcome.headers).json(outcome.body);
+      response.status(outcome.status).json(outcome.body);
     }
   };
 }

@@ -11,6 +11,7 @@ interface FastifyRequest extends FastifyRouting {
 interface FastifyReply {
   code(status: number): FastifyReply;
   headers(values: Record<string, string>): FastifyReply;
+  getHeader(name: string): unknown;
   send(body: unknown): unknown;
 }
 
@@ -24,12 +25,17 @@ export function protect(options: ProtectOptions): (request: FastifyRequest, repl
   const authorize = createAuthorizer(options);
   return async (request, reply) => {
     const outcome = await authorize({ ...read(request.raw), ...fastifyRouting(request) });
+    reply.headers({ ...outcome.headers, Vary: withVary(reply.getHeader('vary'), outcome.headers.Vary) });
     if (outcome.kind === 'allowed') {
       Object.assign(request, { signet: outcome.decision });
       return undefined;
     }
-    return reply.code(outcome.status).headers(outcome.headers).send(outcome.body);
+    return reply.code(outcome.status).send(outcome.body);
   };
+}
+
+function withVary(before: unknown, vary: string): string {
+  return before === undefined ? vary : `${String(before)}, ${vary}`;
 }
 
 export type { Decider, ProtectOptions } from './authorize.ts';

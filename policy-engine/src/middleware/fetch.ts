@@ -1,5 +1,5 @@
 import type { Decision } from '../policy/index.ts';
-import { createAuthorizer, type ProtectOptions } from './authorize.ts';
+import { type AnswerHeaders, createAuthorizer, type ProtectOptions } from './authorize.ts';
 import type { Peer } from './proxy-certificate.ts';
 
 /** A handler of the Fetch standard. */
@@ -24,9 +24,27 @@ export function protect(handler: FetchHandler, options: FetchProtectOptions): (r
       header: (name) => valuesOf(request.headers.get(name)),
       peer: options.peer(request),
     });
-    if (outcome.kind === 'allowed') return handler(request, outcome.decision);
+    if (outcome.kind === 'allowed') return withHeaders(await handler(request, outcome.decision), outcome.headers);
     return Response.json(outcome.body, { status: outcome.status, headers: outcome.headers });
   };
+}
+
+function withHeaders(response: Response, added: AnswerHeaders): Response {
+  try {
+    addHeaders(response.headers, added);
+    return response;
+  } catch {
+    // The headers of what `fetch` or `Response.redirect` gave cannot be changed.
+    const { body, status, statusText } = response;
+    const headers = new Headers(response.headers);
+    addHeaders(headers, added);
+    return new Response(body, { status, statusText, headers });
+  }
+}
+
+function addHeaders(headers: Headers, added: AnswerHeaders): void {
+  if (!headers.get('Vary')?.includes(added.Vary)) headers.append('Vary', added.Vary);
+  if (!headers.has('Cache-Control')) headers.set('Cache-Control', added['Cache-Control']);
 }
 
 /** Path and query of an absolute URL, as they stand. */

@@ -1,4 +1,5 @@
 export {
+  type AnswerHeaders,
   authorize,
   type Decider,
   type Outcome,

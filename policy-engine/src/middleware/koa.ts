@@ -10,6 +10,7 @@ interface KoaContext extends KoaRouting {
   status: number;
   body: unknown;
   set(headers: Record<string, string>): void;
+  vary(field: string): void;
 }
 
 /**
@@ -24,12 +25,14 @@ export function protect(
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(context, next) {
     const outcome = await authorize({ ...read(context.req), ...koaRouting(context, protectedBySignet) });
+    const { Vary, ...headers } = outcome.headers;
+    context.set(headers);
+    context.vary(Vary);
     if (outcome.kind === 'allowed') {
       Object.assign(context.state, { signet: outcome.decision satisfies Decision });
       return next();
     }
     context.status = outcome.status;
-    context.set(outcome.headers);
     context.body = outcome.body;
     return undefined;
   };

@@ -33,6 +33,18 @@ test('an allowed request passes with its decision, and the engine is asked once 
   t.deepEqual(engine.asked, [{ token: 'abc', action: 'read', resource: 'catalog:movie', certificate }]);
 });
 
+for (const [note, over, vary] of [
+  ['', {}, 'svc-role-auth, authorization'],
+  [' of one header', { tokenHeaders: ['x-token'] }, 'x-token'],
+  [' behind proxies', { proxies: { addresses: ['10.0.0.1'] } }, 'svc-role-auth, authorization, client-cert'],
+] as const) {
+  test(`an allowed request${note} says what its answer varies with`, async (t) => {
+    const headers = { 'x-token': ['abc'], authorization: ['abc'] };
+    const outcome = await authorize(request(headers), { engine: engineThat('ALLOW'), rule, ...over });
+    t.like(outcome, { kind: 'allowed', headers: { 'Cache-Control': 'no-store', Vary: vary } });
+  });
+}
+
 const refusals: {
   note: string;
   status?: Status;
@@ -63,6 +75,29 @@ const refusals: {
     asked: 0,
   },
   {
+    note: 'credentials of another scheme, RFC 6750',
+    headers: { authorization: ['Basic YTpi'] },
+    options: { rfc6750: true },
+    expect: { status: 401, challenge: 'Bearer', message: 'a token is required' },
+    asked: 0,
+  },
+  {
+    note: 'a scheme without a token',
+    headers: { authorization: ['Bearer'] },
+    expect: { status: 403, challenge: 'Bearer', message: 'a token is required' },
+    asked: 0,
+  },
+  {
+    note: 'credentials of another scheme beside a token',
+    headers: { authorization: ['Basic YTpi'], 'svc-role-auth': ['abc'] },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="invalid_request", error_description="more than one token was sent"',
+      message: 'more than one token was sent',
+    },
+    asked: 0,
+  },
+  {
     note: 'unknown endpoint',
     headers: { authorization: ['Bearer abc'] },
     over: { target: '/other' },
@@ -81,8 +116,8 @@ const refusals: {
     headers: { authorization: ['Bearer abc'], 'svc-role-auth': ['def'] },
     expect: {
       status: 403,
-      challenge: 'Bearer error="invalid_token", error_description="the token is not valid here"',
-      message: 'the token is not valid here',
+      challenge: 'Bearer error="invalid_request", error_description="more than one token was sent"',
+      message: 'more than one token was sent',
     },
     asked: 0,
   },
@@ -136,7 +171,11 @@ const refusals: {
     note: 'not granted',
     status: 'DENY_NO_MATCH',
     headers: { authorization: ['Bearer abc'] },
-    expect: { status: 403, message: 'access is not granted' },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="insufficient_scope", error_description="access is not granted"',
+      message: 'access is not granted',
+    },
     asked: 1,
   },
   {
@@ -155,7 +194,11 @@ const refusals: {
     note: 'a stale domain',
     status: 'DENY_DOMAIN_EXPIRED',
     headers: { authorization: ['Bearer abc'] },
-    expect: { status: 403, message: 'access is not granted' },
+    expect: {
+      status: 403,
+      challenge: 'Bearer error="insufficient_scope", error_description="access is not granted"',
+      message: 'access is not granted',
+    },
     asked: 1,
   },
 ];
@@ -170,7 +213,11 @@ for (const { note, status, headers, over, options, expect, asked } of refusals) 
       { status: outcome.status, headers: outcome.headers, body: outcome.body },
       {
         status: expect.status,
-        headers: expect.challenge === undefined ? {} : { 'WWW-Authenticate': expect.challenge },
+        headers: {
+          'Cache-Control': 'no-store',
+          Vary: 'svc-role-auth, authorization',
+          ...(expect.challenge !== undefined && { 'WWW-Authenticate': expect.challenge }),
+        },
         body: { code: expect.status, message: expect.message },
       },
     );

@@ -6,6 +6,7 @@ import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import { protect as protectFetch } from '@signet/policy-engine/fetch';
 import type { Decider, ProtectOptions } from '@signet/policy-engine/http';
 import { protect as protectKoa } from '@signet/policy-engine/koa';
+import type { Decision } from '@signet/policy-engine/policy';
 import test, { type ExecutionContext } from 'ava';
 import express from 'express';
 import fastify from 'fastify';
@@ -47,13 +48,17 @@ const doors: Record<string, (t: ExecutionContext) => Promise<(path: string, init
   {
     koa: async (t) => {
       const app = new Koa().use(protectKoa(options)).use((ctx) => {
+        if ('own' in ctx.query) ctx.set('Cache-Control', 'max-age=5');
+        ctx.vary('Accept');
         ctx.body = { served: 'signet' in ctx.state };
       });
       const base = await listen(t, app.callback());
       return (path, init) => fetch(base + path, init);
     },
     express: async (t) => {
-      const app = express().use(protectExpress(options), (_request, response) => {
+      const app = express().use(protectExpress(options), (request, response) => {
+        if ('own' in request.query) response.set('Cache-Control', 'max-age=5');
+        response.vary('Accept');
         response.json({ served: 'signet' in response.locals });
       });
       const base = await listen(t, app);
@@ -61,20 +66,27 @@ const doors: Record<string, (t: ExecutionContext) => Promise<(path: string, init
     },
     fastify: async (t) => {
       const app = fastify();
+      app.addHook('onRequest', async (_request, reply) => void reply.header('Vary', 'Accept'));
       app.addHook('onRequest', protectFastify(options));
-      app.all('/*', async (request) => ({ served: 'signet' in request }));
+      app.all('/*', async (request, reply) => {
+        if (request.url.endsWith('?own')) reply.header('Cache-Control', 'max-age=5');
+        return { served: 'signet' in request };
+      });
       const base = await app.listen({ port: 0, host: '127.0.0.1' });
       t.teardown(() => app.close());
       return (path, init) => fetch(base + path, init);
     },
     fetch: async () => {
-      const handler = protectFetch((_, decision) => Response.json({ served: decision.status === 'ALLOW' }), {
-        ...options,
-        peer: () => ({}),
-      });
+      const serve = (request: Request, decision: Decision) => {
+        const own = request.url.endsWith('?own') ? { 'Cache-Control': 'max-age=5' } : {};
+        return Response.json({ served: decision.status === 'ALLOW' }, { headers: { Vary: 'Accept', ...own } });
+      };
+      const handler = protectFetch(serve, { ...options, peer: () => ({}) });
       return (path, init) => handler(new Request(`https://provider.example${path}`, init));
     },
   };
+
+const insufficient = 'Bearer error="insufficient_scope", error_description="access is not granted"';
 
 const bearer = (role: string) => ({ headers: { authorization: `Bearer ${role}` } });
 
@@ -95,10 +107,50 @@ for (const [name, open] of Object.entries(doors)) {
     t.deepEqual(seen, [
       [200, { served: true }, null],
       [200, { served: true }, null],
-      [403, { code: 403, message: 'access is not granted' }, null],
-      [403, { code: 403, message: 'access is not granted' }, null],
+      [403, { code: 403, message: 'access is not granted' }, insufficient],
+      [403, { code: 403, message: 'access is not granted' }, insufficient],
       [403, { code: 403, message: 'a token is required' }, 'Bearer'],
       [404, { code: 404, message: 'unknown endpoint' }, null],
     ]);
   });
+
+  test(`${name}: no answer is for a shared cache unless the service says so`, async (t) => {
+    const call = await open(t);
+    const answers = [
+      await call('/movie', bearer('reader')),
+      await call('/movie?own', bearer('reader')),
+      await call('/movie', bearer('stranger')),
+      await call('/movie'),
+      await call('/other', bearer('reader')),
+    ];
+    t.deepEqual(
+      answers.map(({ headers }) => headers.get('cache-control')),
+      ['no-store', 'max-age=5', 'no-store', 'no-store', 'no-store'],
+    );
+    for (const [index, { headers }] of answers.entries()) {
+      const vary = (headers.get('vary') ?? '').toLowerCase().split(', ');
+      t.true(vary.includes('svc-role-auth') && vary.includes('authorization'), `${index}: ${vary}`);
+      if (index < 2) t.true(vary.includes('accept'), `${index}: ${vary}`);
+    }
+  });
 }
+
+test('fetch: an answer whose headers cannot be changed is copied', async (t) => {
+  const handler = protectFetch(() => Response.redirect('https://provider.example/elsewhere', 307), {
+    ...options,
+    peer: () => ({}),
+  });
+  const answer = await handler(new Request('https://provider.example/movie', bearer('reader')));
+  t.deepEqual(
+    [answer.status, ...['location', 'cache-control', 'vary'].map((name) => answer.headers.get(name))],
+    [307, 'https://provider.example/elsewhere', 'no-store', 'svc-role-auth, authorization'],
+  );
+});
+
+test('fetch: an answer that is given twice says what it varies with once', async (t) => {
+  const same = new Response(null, { status: 204 });
+  const handler = protectFetch(() => same, { ...options, peer: () => ({}) });
+  const call = () => handler(new Request('https://provider.example/movie', bearer('reader')));
+  await call();
+  t.is((await call()).headers.get('vary'), 'svc-role-auth, authorization');
+});
