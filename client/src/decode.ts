@@ -50,9 +50,9 @@ const optionalMembers = ['crv', 'x', 'y', 'n', 'e'] as const;
 /** A public key of the keys endpoint, or `undefined` for one of a kind that we do not know, which is passed over. */
 export function decodeJwk(value: unknown): Jwk | undefined {
   if (!isObject(value)) return undefined;
-  const { kty, kid, alg, use, purpose } = value;
+  if (!isToVerify(value)) return undefined;
+  const { kty, kid, alg, purpose } = value;
   if ((kty !== 'EC' && kty !== 'RSA') || typeof kid !== 'string' || kid === '') return undefined;
-  if (use !== undefined && use !== 'sig') return undefined;
   // a purpose that we do not know must not turn into "any purpose"
   if (purpose !== undefined && purpose !== 'token' && purpose !== 'bundle') return undefined;
   const jwk: Jwk = { kty, kid, alg: typeof alg === 'string' ? alg : kty === 'EC' ? 'ES256' : 'RS256', use: 'sig' };
@@ -62,4 +62,10 @@ export function decodeJwk(value: unknown): Jwk | undefined {
   }
   if (purpose !== undefined) jwk.purpose = purpose;
   return jwk;
+}
+
+/** What the publisher of a key meant it for (RFC 7517 §4.2, §4.3). */
+function isToVerify({ use, key_ops: operations }: JsonObject): boolean {
+  if (use !== undefined && use !== 'sig') return false;
+  return operations === undefined || (Array.isArray(operations) && operations.includes('verify'));
 }

@@ -1,6 +1,6 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { Clock } from '@signet/policy-engine/clock';
-import { sharesKey } from '@signet/policy-engine/token';
+import { decodeJwkList, sharesKey } from '@signet/policy-engine/token';
 import type { Jwk } from '@signet/policy-engine/wire';
 import { SignetClientError } from './errors.ts';
 import type { PublishedKeys } from './published-keys.ts';
@@ -41,7 +41,7 @@ export function createKeyResolver({ fetchKeys, clock }: KeyResolverDeps): KeyRes
     isReplaced = last !== undefined && last.keys.length > 0 && !sharesKey(last, published);
     if (isReplaced) return;
     last = published;
-    keys = new Map(published.keys.flatMap((key) => (key.purpose === 'bundle' ? [] : [[key.kid, key]])));
+    keys = new Map(decodeJwkList(published).keys.flatMap((key) => (key.purpose === 'bundle' ? [] : [[key.kid, key]])));
   }
 
   return async ({ kid, alg }) => {

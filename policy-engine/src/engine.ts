@@ -32,6 +32,7 @@ import { DecisionRecorder } from './records/decision-recorder.ts';
 import { ServedDomains } from './served-domains.ts';
 import { type SteadyClock, steadyClock } from './steady-clock.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
+import { checkTokenRules } from './token/token-rules.ts';
 import { withoutScheme } from './token/verify.ts';
 
 interface EngineParts {
@@ -46,6 +47,7 @@ interface EngineParts {
 /** Decides locally, from policy held in memory. Whatever it is asked, it answers a status and never throws. */
 export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #clock: SteadyClock;
+  readonly #keys: KeySource;
   readonly #authenticator: TokenAuthenticator;
   readonly #recorder: DecisionRecorder | undefined;
   readonly #served: ServedDomains;
@@ -55,13 +57,16 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   #openedKeys: OpenedKeys | undefined;
 
   private constructor({ options, clock, keys, issuers, served, set }: EngineParts) {
+    checkTokenRules(options);
     this.#clock = clock;
+    this.#keys = keys;
     this.#authenticator = new TokenAuthenticator({
       keys,
       issuers,
       requireBound: options.requireBound ?? true,
       skewSeconds: options.skewSeconds ?? 60,
       legacyTypes: options.legacyTypes ?? false,
+      maxTokenLifeSeconds: options.maxTokenLifeSeconds,
       maxCachedTokens: options.maxCachedTokens ?? 10_000,
     });
     this.#recorder = options.records && new DecisionRecorder(options.records);
@@ -78,10 +83,10 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     checkOpenOptions(options);
-    const { keys, issuers } = options;
+    const { keys, issuers, minRsaBits } = options;
     const served = new ServedDomains(options.domains);
     const clock = steadyClock(options.clock ?? systemClock);
-    const opened = keys === undefined ? undefined : await openKeys(keys, clock);
+    const opened = keys === undefined ? undefined : await openKeys(keys, clock, { minRsaBits });
     const directory = await PolicyDirectories.open({ ...options, clock }, opened?.source).catch((error: unknown) => {
       opened?.close();
       throw error;
@@ -120,7 +125,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       set.set(domain, { policy: compileDomain(domain, policies), expires: Number.POSITIVE_INFINITY });
     }
     const issuers = options.issuers ?? [];
-    const keys = keySource(options.keys ?? { keys: [] });
+    const keys = keySource(options.keys ?? { keys: [] }, { minRsaBits: options.minRsaBits });
     const clock = steadyClock(options.clock ?? systemClock);
     const served = new ServedDomains(options.domains);
     return new PolicyEngine({ options, clock, keys, issuers: () => issuers, served, set });
@@ -213,7 +218,9 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   /** What is in force, how old it is, and what went wrong. */
   health(): EngineHealth {
-    return healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock);
+    const { leftOut = [] } = this.#keys;
+    const health = healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock);
+    return leftOut.length === 0 ? health : { ...health, keysLeftOut: leftOut };
   }
 
   /** Looks at the policy directory now, without waiting for an event, and resolves when what is there is in force. */

@@ -120,6 +120,7 @@ test('reads the published keys and passes over those of unknown kinds', async (t
           { kty: 'OKP', kid: 'b' },
           { ...ec, kid: '' },
           { ...ec, use: 'enc' },
+          { ...ec, key_ops: ['encrypt'] },
           { ...ec, purpose: 'else' },
           null,
           { kty: 'RSA', kid: 'r', n: 'bg', e: 'AQAB' },

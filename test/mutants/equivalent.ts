@@ -226,19 +226,13 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'no number is less than undefined; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/keys/key-source.ts',
-    from: "const curve = typeof crv === 'string' ? curves.get(crv) : undefined;",
-    to: 'const curve = true ? curves.get(crv) : undefined;',
-    reason: 'what is no string names no curve; the condition tells the compiler so',
-  },
-  {
-    file: 'policy-engine/src/keys/key-source.ts',
-    from: "if (typeof alg !== 'string' || !rsaAlgorithms.has(alg)) return undefined;",
-    to: 'if (false || !rsaAlgorithms.has(alg)) return undefined;',
+    file: 'policy-engine/src/keys/decode-jwk.ts',
+    from: "if (typeof alg !== 'string' || !rsaAlgorithms.has(alg)) return 'is for an unknown algorithm (`alg`)';",
+    to: "if (false || !rsaAlgorithms.has(alg)) return 'is for an unknown algorithm (`alg`)';",
     reason: 'what is no string is no algorithm; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/keys/key-source.ts',
+    file: 'policy-engine/src/keys/decode-jwk.ts',
     from: 'const significant = start < 0 ? new Uint8Array() : bytes.subarray(start);',
     to: 'const significant = false ? new Uint8Array() : bytes.subarray(start);',
     reason: 'of bytes that are all zero the last one is left, which is padded to the same zeros',

@@ -13,6 +13,9 @@ import { makeSigningKey } from './support/world.ts';
 
 /* When the updater asks for keys and for the issuer, and which answers it takes. */
 
+/** A key that nobody may use. */
+const weak: Jwk = { kty: 'RSA', kid: 'weak', alg: 'RS256', use: 'sig', n: 'AQAB', e: 'AQAB' };
+
 const [one, two] = [makeSigningKey('one').jwk, makeSigningKey('two').jwk];
 
 async function world(t: ExecutionContext, issuer?: string, file?: string) {
@@ -165,10 +168,13 @@ test('a file with keys that cannot be used counts as none, and one that can is u
   const kept = { issuer: 'https://kept', keys: [one] };
   const used = await world(t, undefined, JSON.stringify(kept));
   t.not(await used.keys.known.find('one', 'bundle'), undefined);
-  const twice = await world(t, undefined, JSON.stringify({ ...kept, keys: [one, one] }));
-  t.deepEqual(twice.keys.facts.kids, []);
-  await twice.keys.refresh();
-  t.deepEqual(twice.keys.facts.kids, ['one']);
+  const given = await world(t, undefined, JSON.stringify({ ...kept, keys: [weak, { ...weak, kid: 'other' }] }));
+  t.deepEqual(given.keys.facts.kids, []);
+  await given.keys.refresh();
+  t.deepEqual(given.keys.facts.kids, ['one']);
+  const odd = await world(t, undefined, JSON.stringify({ ...kept, keys: [weak, one, { ...one, kid: 'one' }] }));
+  t.deepEqual(odd.keys.facts.kids, ['one']);
+  t.not(await odd.keys.known.find('one', 'bundle'), undefined);
 });
 
 test('a file is written only when its content changes, and a disk that fails is told', async (t) => {
@@ -232,7 +238,7 @@ test('the issuer lasts exactly an hour', async (t) => {
 
 test('an issuer that came with keys that cannot be used is asked for again', async (t) => {
   const { folder, server, asked, keys } = await world(t);
-  server.keys = [one, one];
+  server.keys = [weak];
   await keys.refresh();
   t.not(keys.problem, undefined);
   server.keys = [one];

@@ -131,7 +131,7 @@ test('only the keys of the file are local', async (t) => {
   const write = (keys: unknown[]) => writeFileSync(join(folder, 'keys.json'), JSON.stringify({ issuer: 'i', keys }));
   write([signing.jwk]);
   t.not(await (await localKeys(directory)).find('k', 'bundle'), undefined);
-  write([signing.jwk, signing.jwk]);
+  write([{ kty: 'OKP', kid: 'odd' }, signing.jwk, { ...signing.jwk, x: 'AA' }]);
   t.is(await (await localKeys(directory)).find('k', 'bundle'), undefined);
 });
 

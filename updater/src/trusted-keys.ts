@@ -1,6 +1,7 @@
 import { type SignetClient, SignetClientError } from '@signet/client';
 import { type KeySource, PolicyEngineError, sharesKey, staticKeys } from '@signet/policy-engine/bundle';
 import type { Clock } from '@signet/policy-engine/clock';
+import { decodeJwkList } from '@signet/policy-engine/token';
 import type { JwkList, KeyPurpose } from '@signet/policy-engine/wire';
 import { UpdaterError } from './errors.ts';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
@@ -69,8 +70,11 @@ export class TrustedKeys implements KeySource {
   }
 
   #use(content: KeysFile): void {
-    this.#known = staticKeys({ keys: content.keys });
-    this.#keys = content.keys;
+    const { keys, leftOut } = decodeJwkList({ keys: content.keys });
+    if (keys.length === 0)
+      throw new PolicyEngineError('keys-malformed', `there is no usable key: ${leftOut.join(', ')}`);
+    this.#known = staticKeys({ keys });
+    this.#keys = keys;
     this.#issuer = this.#deps.issuer ?? content.issuer;
   }
 

@@ -1,7 +1,9 @@
 import { PolicyEngineError } from '../errors.ts';
+import { checkTokenRules } from '../token/token-rules.ts';
 
 /** Callers without types get an error that names the option. */
 export function checkOpenOptions(options: unknown): void {
+  checkTokenRules(options);
   const { policyDir, issuers, floorFile }: { policyDir?: unknown; issuers?: unknown; floorFile?: unknown } =
     typeof options === 'object' && options !== null ? options : {};
   if (!isText(policyDir) && !(isTextList(policyDir) && policyDir.length > 0)) {

@@ -26,8 +26,12 @@ export interface EngineOptions {
   requireBound?: boolean;
   /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /** Also accept tokens with `typ` `JWT` or none. Default false: only `at+jwt` (RFC 9068 §2.1). */
+  /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
+  /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
+  maxTokenLifeSeconds?: number;
+  /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */
+  minRsaBits?: number;
   /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
   maxCachedTokens?: number;
   /** Where records of decisions go. Default: nowhere, which costs nothing. */

@@ -16,6 +16,6 @@ export class TokenVerifier extends WebTokenVerifier {
    */
   static override async open(options: TokenVerifierOptions): Promise<TokenVerifier> {
     checkRules(options);
-    return new TokenVerifier(options, await openKeys(options.keys, options.clock ?? systemClock));
+    return new TokenVerifier(options, await openKeys(options.keys, options.clock ?? systemClock, options));
   }
 }

@@ -1,4 +1,4 @@
 export type { CryptoKey } from 'jose';
-export { decodeJwkList, type KeySource, sharesKey, staticKeys } from './key-source.ts';
+export { decodeJwkList, type KeyRules, type KeySource, sharesKey, staticKeys } from './key-source.ts';
 export { keySource, type OpenedKeys, openWebKeys, type WebKeys } from './open-keys.ts';
 export type { KeysFetch, KeysResponse, KeysStore, RemoteKeys } from './remote-keys.ts';

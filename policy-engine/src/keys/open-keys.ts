@@ -1,6 +1,6 @@
 import type { Clock } from '../clock.ts';
 import type { JwkList } from '../wire/index.ts';
-import { type KeySource, staticKeys } from './key-source.ts';
+import { type KeyRules, type KeySource, staticKeys } from './key-source.ts';
 import { openRemoteKeys, type RemoteKeys } from './remote-keys.ts';
 
 /** Where keys may come from without a file system: a source, a JWK set, or an `https:` address. */
@@ -13,15 +13,16 @@ export interface OpenedKeys {
 }
 
 /** Opens a source of keys. Throws `PolicyEngineError`: `invalid-options`, `keys-malformed` or `keys-unavailable`. */
-export async function openWebKeys(keys: WebKeys, clock: Clock): Promise<OpenedKeys> {
-  if (typeof keys === 'string' || keys instanceof URL) return closing(await openRemoteKeys({ url: keys }, clock));
-  if ('url' in keys) return closing(await openRemoteKeys(keys, clock));
-  return { source: keySource(keys), close: () => undefined };
+export async function openWebKeys(keys: WebKeys, clock: Clock, rules: KeyRules = {}): Promise<OpenedKeys> {
+  if (typeof keys === 'string' || keys instanceof URL)
+    return closing(await openRemoteKeys({ url: keys }, clock, rules));
+  if ('url' in keys) return closing(await openRemoteKeys(keys, clock, rules));
+  return { source: keySource(keys, rules), close: () => undefined };
 }
 
 /** The source that was passed, or one of the JWK set that was. Throws `keys-malformed`. */
-export function keySource(keys: KeySource | JwkList): KeySource {
-  return 'find' in keys ? keys : staticKeys(keys);
+export function keySource(keys: KeySource | JwkList, rules: KeyRules = {}): KeySource {
+  return 'find' in keys ? keys : staticKeys(keys, rules);
 }
 
 /** Keys that close themselves. */

@@ -3,7 +3,8 @@ import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 import type { JwkList, KeyPurpose } from '../wire/index.ts';
-import { decodeJwkList, type KeySource, sharesKey, staticKeys } from './key-source.ts';
+import { type DecodedKeys, decodeJwkList, noUsableKey } from './decode-jwk.ts';
+import { type KeyRules, type KeySource, sharesKey, staticKeys } from './key-source.ts';
 
 interface ReloadOptions {
   /** Gets the text of the key set; what it does after the signal is of no interest. */
@@ -17,6 +18,7 @@ interface ReloadOptions {
   refreshIntervalMs: number;
   /** A look that takes longer has failed, in milliseconds. */
   timeoutMs: number;
+  rules?: KeyRules;
   /** Keys of an earlier run, for the case that the first look fails. */
   kept?: JwkList | undefined;
   /** Refuse keys that have none in common with those before. A place that only the operator changes needs no such care. */
@@ -26,7 +28,7 @@ interface ReloadOptions {
 }
 
 interface Known {
-  readonly list: JwkList;
+  readonly list: DecodedKeys;
   readonly source: KeySource;
   /** Each key as text, by its name: to see which ones were withdrawn. */
   readonly texts: ReadonlyMap<string, string>;
@@ -49,7 +51,7 @@ export class ReloadingKeys implements KeySource {
 
   private constructor(options: ReloadOptions) {
     this.#options = options;
-    if (options.kept !== undefined) this.#known = knownOf(options.kept);
+    if (options.kept !== undefined) this.#known = knownOf(decodeJwkList(options.kept, options.rules));
   }
 
   /** Looks once. Throws `PolicyEngineError` (`keys-unavailable`) when there are no keys then. */
@@ -68,6 +70,10 @@ export class ReloadingKeys implements KeySource {
 
   get error(): PolicyEngineError | undefined {
     return this.#error;
+  }
+
+  get leftOut(): readonly string[] {
+    return this.#known?.list.leftOut ?? [];
   }
 
   async find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined> {
@@ -101,16 +107,16 @@ export class ReloadingKeys implements KeySource {
 
   async #look(): Promise<void> {
     if (this.#closed.signal.aborted) return;
-    const { load, clock, place, timeoutMs, keep } = this.#options;
+    const { load, clock, place, timeoutMs, keep, rules } = this.#options;
     this.#begun = clock.now();
     try {
       const signal = AbortSignal.any([this.#closed.signal, AbortSignal.timeout(timeoutMs)]);
-      const list = decodeJwkList(parseStrictJson(await Promise.race([load(signal), ended(signal)])));
-      if (list.keys.length === 0) throw new PolicyEngineError('keys-malformed', 'key set holds no usable key');
+      const list = decodeJwkList(parseStrictJson(await Promise.race([load(signal), ended(signal)])), rules);
+      if (list.keys.length === 0) throw noUsableKey(list);
       this.#requireShared(list);
       this.#take(knownOf(list));
       this.#error = undefined;
-      await keep?.(list);
+      await keep?.({ keys: list.keys });
     } catch (cause) {
       this.#error = failure(
         place,
@@ -142,7 +148,7 @@ function ended(signal: AbortSignal): Promise<never> {
   });
 }
 
-function knownOf(list: JwkList): Known {
+function knownOf(list: DecodedKeys): Known {
   return { list, source: staticKeys(list), texts: new Map(list.keys.map((jwk) => [jwk.kid, JSON.stringify(jwk)])) };
 }
 

@@ -2,7 +2,7 @@ import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 import type { JwkList } from '../wire/index.ts';
-import { decodeJwkList } from './key-source.ts';
+import { decodeJwkList, type KeyRules } from './key-source.ts';
 import { ReloadingKeys } from './reloading-keys.ts';
 
 /** The part of an answer of `fetch` that is read. */
@@ -53,7 +53,7 @@ const maxKeysBytes = 1_048_576;
  * one at a time. While the address does not answer, or answers keys that share none with the last ones, the last keys count. Throws `PolicyEngineError`: `invalid-options` for an
  * address that is not `https:`, `keys-unavailable` when neither the address nor the store has keys.
  */
-export async function openRemoteKeys(remote: RemoteKeys, clock: Clock): Promise<ReloadingKeys> {
+export async function openRemoteKeys(remote: RemoteKeys, clock: Clock, rules: KeyRules = {}): Promise<ReloadingKeys> {
   const url = httpsAddress(remote.url);
   const { store } = remote;
   const ask = remote.fetch ?? fetch;
@@ -65,6 +65,7 @@ export async function openRemoteKeys(remote: RemoteKeys, clock: Clock): Promise<
     pauseMs,
     refreshIntervalMs: remote.refreshIntervalMs ?? 300_000,
     timeoutMs: remote.timeoutMs ?? 5000,
+    rules,
     mustShareKey: true,
     kept: store && (await readKept(store, url)),
     keep: store && (({ keys }) => keep(store, url, keys)),

@@ -1,7 +1,8 @@
 import { join } from 'node:path';
 import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
-import { type CryptoKey, decodeJwkList, type KeySource, staticKeys } from '../keys/index.ts';
+import { noUsableKey } from '../keys/decode-jwk.ts';
+import { type CryptoKey, decodeJwkList, type KeyRules, type KeySource, staticKeys } from '../keys/index.ts';
 import type { KeyPurpose } from '../wire/index.ts';
 import { readProtectedFile } from './read-file.ts';
 
@@ -10,13 +11,15 @@ const maxKeysBytes = 1_048_576;
 /** The keys and the issuer of `keys.json` in a policy directory; a bad file keeps the keys that were there. */
 export class DirectoryKeys implements KeySource {
   readonly #path: string;
+  readonly #rules: KeyRules;
   #source: KeySource | undefined;
   #issuer: string | undefined;
   #identity: string | undefined;
   #revision = 0;
   #error: PolicyEngineError | undefined;
 
-  constructor(policyDir: string) {
+  constructor(policyDir: string, rules: KeyRules = {}) {
+    this.#rules = rules;
     this.#path = join(policyDir, 'keys.json');
   }
 
@@ -31,6 +34,10 @@ export class DirectoryKeys implements KeySource {
   /** Why the latest file could not be used. */
   get error(): PolicyEngineError | undefined {
     return this.#error;
+  }
+
+  get leftOut(): readonly string[] {
+    return this.#source?.leftOut ?? [];
   }
 
   async find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined> {
@@ -48,7 +55,7 @@ export class DirectoryKeys implements KeySource {
     }
     this.#identity = file.identity;
     try {
-      const { source, issuer } = decodeKeysFile(file.bytes);
+      const { source, issuer } = decodeKeysFile(file.bytes, this.#rules);
       this.#source = source;
       this.#issuer = issuer;
       this.#revision += 1;
@@ -59,14 +66,15 @@ export class DirectoryKeys implements KeySource {
   }
 }
 
-function decodeKeysFile(bytes: Uint8Array): { source: KeySource; issuer: string | undefined } {
+function decodeKeysFile(bytes: Uint8Array, rules: KeyRules): { source: KeySource; issuer: string | undefined } {
   const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-  const list = decodeJwkList(value);
+  const list = decodeJwkList(value, rules);
+  if (list.keys.length === 0 && list.leftOut.length > 0) throw noUsableKey(list);
   const issuer: unknown = typeof value === 'object' && value !== null && 'issuer' in value ? value.issuer : undefined;
   if (issuer !== undefined && (typeof issuer !== 'string' || issuer === '')) {
     throw new PolicyEngineError('keys-malformed', '`issuer` must be a string');
   }
-  return { source: staticKeys(list), issuer };
+  return { source: { ...staticKeys(list), leftOut: list.leftOut }, issuer };
 }
 
 function unavailable(problem: string, cause?: unknown): PolicyEngineError {

@@ -43,6 +43,8 @@ export interface EngineHealth {
   readonly scanned?: number;
   /** By how much the clock was set back, while the engine goes on by the time that it was. Milliseconds. */
   readonly clockSetBackMs?: number;
+  /** Keys of the key set that are left out, with the reason; the others count. */
+  readonly keysLeftOut?: readonly string[];
   /** What is wrong with a policy directory, with the keys or with the file of floors. */
   readonly error?: { readonly code: PolicyEngineErrorCode; readonly message: string };
 }

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import type { Clock } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { replaceFile } from '../files/index.ts';
-import type { KeySource, KeysStore, OpenedKeys, RemoteKeys } from '../keys/index.ts';
+import type { KeyRules, KeySource, KeysStore, OpenedKeys, RemoteKeys } from '../keys/index.ts';
 import { closing, openWebKeys } from '../keys/open-keys.ts';
 import { ReloadingKeys } from '../keys/reloading-keys.ts';
 import type { JwkList } from '../wire/index.ts';
@@ -32,12 +32,12 @@ const fileTimeoutMs = 5000;
  * Opens a source of keys. A file is read again every 15 seconds, and when an unknown key name turns up.
  * Throws `PolicyEngineError`: `invalid-options`, `keys-malformed` or `keys-unavailable`.
  */
-export async function openKeys(keys: KeysInput, clock: Clock): Promise<OpenedKeys> {
+export async function openKeys(keys: KeysInput, clock: Clock, rules: KeyRules = {}): Promise<OpenedKeys> {
   if (typeof keys === 'string' || keys instanceof URL) {
     const path = filePath(keys);
-    return path === undefined ? openWebKeys(keys, clock) : closing(await openKeysFile(path, clock));
+    return path === undefined ? openWebKeys(keys, clock, rules) : closing(await openKeysFile(path, clock, rules));
   }
-  return openWebKeys('url' in keys ? withNode(keys) : keys, clock);
+  return openWebKeys('url' in keys ? withNode(keys) : keys, clock, rules);
 }
 
 /** The path that a text or an address means; `undefined` for addresses of other kinds. */
@@ -52,7 +52,7 @@ function filePath(keys: string | URL): string | undefined {
   }
 }
 
-function openKeysFile(path: string, clock: Clock): Promise<ReloadingKeys> {
+function openKeysFile(path: string, clock: Clock, rules: KeyRules): Promise<ReloadingKeys> {
   return ReloadingKeys.open({
     load: () => readKeysFile(path),
     place: `the file \`${path}\``,
@@ -60,6 +60,7 @@ function openKeysFile(path: string, clock: Clock): Promise<ReloadingKeys> {
     pauseMs: filePauseMs,
     refreshIntervalMs: fileRefreshIntervalMs,
     timeoutMs: fileTimeoutMs,
+    rules,
   });
 }
 

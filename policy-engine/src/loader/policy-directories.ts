@@ -34,6 +34,10 @@ class JoinedKeys implements KeySource {
     return this.#sources.reduce((sum, { revision }) => sum + (revision ?? 0), 0);
   }
 
+  get leftOut(): readonly string[] {
+    return this.#sources.flatMap(({ leftOut = [] }) => leftOut);
+  }
+
   async find(kid: string, purpose: KeyPurpose): Promise<CryptoKey | undefined> {
     for (const source of this.#sources) {
       const key = await source.find(kid, purpose);

@@ -24,6 +24,8 @@ export interface DirectoryOptions {
    * at the next look only.
    */
   watch?: boolean;
+  /** RSA keys of `keys.json` with fewer bits are left out. Default and least: 2048. */
+  minRsaBits?: number;
   /** Told of every file that could not be used. What it throws is ignored. */
   onError?: OnError;
 }
@@ -83,7 +85,7 @@ export class PolicyDirectory {
   ) {
     this.#options = options;
     this.#clock = options.clock;
-    this.#ownKeys = new DirectoryKeys(options.policyDir);
+    this.#ownKeys = new DirectoryKeys(options.policyDir, { minRsaBits: options.minRsaBits });
     this.#keys = keys ?? this.#ownKeys;
     this.#floors = new Floors(options.policyDir);
     this.#commonFloors = commonFloors;

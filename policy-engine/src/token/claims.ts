@@ -34,6 +34,7 @@ export type TokenFault =
   | 'audience'
   | 'claims'
   | 'not-yet-valid'
+  | 'lifetime'
   | 'roles'
   | 'confirmation';
 
@@ -45,6 +46,9 @@ interface ClaimRules {
   readonly now: number;
   /** How far ahead of the own clock `nbf` and `iat` may be. */
   readonly skewSeconds: number;
+  /** Whether `iat`, `jti` and `client_id` may be missing. */
+  readonly legacyTypes?: boolean;
+  readonly maxTokenLifeSeconds?: number | undefined;
 }
 
 /** The last second of the year 9999: no honest claim is later. */
@@ -63,7 +67,9 @@ export function readClaims(
   if (domain === undefined || rules.audiences?.has(domain) === false) return 'audience';
   if (typeof sub !== 'string' || sub === '' || !isTime(exp)) return 'claims';
   if (!isOptionalText(jti) || !isOptionalText(client_id)) return 'claims';
-  if (!isPast(nbf, rules) || !isPast(iat, rules)) return isTimeOrAbsent(nbf, iat) ? 'not-yet-valid' : 'claims';
+  if (rules.legacyTypes !== true && !isComplete(claims)) return 'claims';
+  const timeFault = readTimes({ exp, nbf, iat }, rules);
+  if (timeFault !== undefined) return timeFault;
   const roles = readRoles(claims['scp']);
   if (roles === undefined) return 'roles';
   const thumbprint = readConfirmation(claims['cnf']);
@@ -117,6 +123,26 @@ function isTimeOrAbsent(...values: unknown[]): boolean {
 
 function isPast(value: unknown, rules: ClaimRules): boolean {
   return value === undefined || (isTime(value) && value * 1000 <= rules.now + rules.skewSeconds * 1000);
+}
+
+/** What RFC 9068 §2.2 requires beyond what is needed to decide. */
+function isComplete({ iat, jti, client_id }: Readonly<Record<string, unknown>>): boolean {
+  return (
+    iat !== undefined && typeof jti === 'string' && jti !== '' && typeof client_id === 'string' && client_id !== ''
+  );
+}
+
+function readTimes(
+  { exp, nbf, iat }: { exp: number; nbf: unknown; iat: unknown },
+  rules: ClaimRules,
+): TokenFault | undefined {
+  if (!isPast(nbf, rules) || !isPast(iat, rules)) return isTimeOrAbsent(nbf, iat) ? 'not-yet-valid' : 'claims';
+  return livesTooLong(exp, iat, rules) ? 'lifetime' : undefined;
+}
+
+/** A token that does not say when it was issued lives from now on. */
+function livesTooLong(exp: number, iat: unknown, { now, maxTokenLifeSeconds: max }: ClaimRules): boolean {
+  return max !== undefined && exp - (isTime(iat) ? iat : now / 1000) > max;
 }
 
 function isOptionalText(value: unknown): value is string | undefined {

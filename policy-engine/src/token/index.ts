@@ -1,5 +1,5 @@
 export { PolicyEngineError } from '../errors.ts';
-export { type CryptoKey, type KeySource, sharesKey, staticKeys } from '../keys/index.ts';
+export { type CryptoKey, decodeJwkList, type KeySource, sharesKey, staticKeys } from '../keys/index.ts';
 export type { TokenFault, VerifiedAccessToken } from './claims.ts';
 export { type CertificateInput, certificateThumbprint } from './thumbprint.ts';
 export {

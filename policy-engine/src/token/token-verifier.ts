@@ -5,6 +5,7 @@ import { steadyClock } from '../steady-clock.ts';
 import type { VerifiedAccessToken } from './claims.ts';
 import type { CertificateInput } from './thumbprint.ts';
 import { TokenCache } from './token-cache.ts';
+import { checkTokenRules } from './token-rules.ts';
 import { isExpired, type TokenOutcome, verifyAccessToken, withoutScheme } from './verify.ts';
 import { webThumbprint } from './web-thumbprint.ts';
 
@@ -20,8 +21,12 @@ export interface VerifierRules {
   requireBound?: boolean;
   /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60; the expiry has no allowance. */
   skewSeconds?: number;
-  /** Also accept tokens with `typ` `JWT` or none. Default false: only `at+jwt` (RFC 9068 §2.1). */
+  /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
+  /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
+  maxTokenLifeSeconds?: number;
+  /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */
+  minRsaBits?: number;
   /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
   maxCachedTokens?: number;
 }
@@ -65,7 +70,7 @@ export class TokenVerifier implements Disposable {
    */
   static async open(options: WebVerifierOptions): Promise<TokenVerifier> {
     checkRules(options);
-    return new TokenVerifier(options, await openWebKeys(options.keys, options.clock ?? systemClock));
+    return new TokenVerifier(options, await openWebKeys(options.keys, options.clock ?? systemClock, options));
   }
 
   /** Verifies a token, its audience and its binding to the certificate. Never rejects. */
@@ -90,6 +95,11 @@ export class TokenVerifier implements Disposable {
     return this.#keys.source.error;
   }
 
+  /** Keys of the key set that are left out, with the reason; the others count. */
+  get keysLeftOut(): readonly string[] {
+    return this.#keys.source.leftOut ?? [];
+  }
+
   /** Stops looking for new keys. */
   close(): void {
     this.#keys.close();
@@ -108,16 +118,18 @@ export class TokenVerifier implements Disposable {
     const { revision } = source;
     const known = this.#cache.get(text, now, revision);
     if (known !== undefined) return { kind: isExpired(known, now) ? 'expired' : 'valid', token: known };
-    const { issuers, skewSeconds = 60, legacyTypes = false } = this.#rules;
-    const options = { keys: source, issuers, audiences: this.#audiences, now, skewSeconds, legacyTypes };
-    const outcome = await verifyAccessToken(text, options);
+    const { issuers, skewSeconds = 60, legacyTypes = false, maxTokenLifeSeconds } = this.#rules;
+    const rules = { issuers, audiences: this.#audiences, now, skewSeconds, legacyTypes, maxTokenLifeSeconds };
+    const outcome = await verifyAccessToken(text, { ...rules, keys: source });
     if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
     return outcome;
   }
 }
 
 /** Without an issuer or an audience, tokens meant for others would be accepted: that must not pass for a default. */
-export function checkRules({ issuers, audiences }: VerifierRules): void {
+export function checkRules(rules: VerifierRules): void {
+  checkTokenRules(rules);
+  const { issuers, audiences } = rules;
   for (const [name, values] of Object.entries({ issuers, audiences })) {
     if (!isNames(values))
       throw new PolicyEngineError('invalid-options', `\`${name}\` must be an array that names at least one`);

@@ -15,8 +15,10 @@ export interface VerifyAccessTokenOptions {
   audiences?: ReadonlySet<string>;
   /** How far ahead of the own clock `nbf` and `iat` may be, in seconds. Default 60. The expiry has no allowance. */
   skewSeconds?: number;
-  /** Also accept `typ` `JWT` and tokens without `typ`, as older servers write them. Default false: only `at+jwt`. */
+  /** Also accept `typ` `JWT` and tokens without `typ`, `iat`, `jti` or `client_id`, as older servers write them. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
+  /** Refuse tokens that live longer, in seconds. Default: no bound. */
+  maxTokenLifeSeconds?: number | undefined;
 }
 
 /** What became of a token. `expired` tokens are good in every other respect. */
@@ -52,6 +54,8 @@ export async function verifyAccessToken(text: unknown, options: VerifyAccessToke
     audiences: options.audiences,
     now: options.now,
     skewSeconds: options.skewSeconds ?? 60,
+    legacyTypes: options.legacyTypes ?? false,
+    maxTokenLifeSeconds: options.maxTokenLifeSeconds,
   });
   if (typeof token === 'string') return invalid(token);
   return { kind: isExpired(token, options.now) ? 'expired' : 'valid', token };

@@ -7,13 +7,23 @@ import { internals } from '../../limits/row.ts';
 
 type Key = Readonly<Record<string, unknown>>;
 const { decodeJwkList, sharesKey } = await internals<{
-  decodeJwkList(value: unknown): { keys: readonly Key[] };
+  decodeJwkList(
+    value: unknown,
+    rules?: { minRsaBits: number | undefined },
+  ): { keys: readonly Key[]; leftOut: string[] };
   sharesKey(before: { keys: unknown[] }, after: { keys: unknown[] }): boolean;
 }>('policy-engine/src/keys/key-source.ts');
 
+/** An odd number of exactly so many bits. */
+function modulus(bits: number): string {
+  const bytes = Buffer.alloc(Math.ceil(bits / 8), 255);
+  bytes[0] = 255 >> (bytes.length * 8 - bits);
+  return bytes.toString('base64url');
+}
+
 const made = generateKeyPairSync('ec', { namedCurve: 'P-256' }).publicKey.export({ format: 'jwk' });
 const ec: Key = { kid: 'a', kty: 'EC', crv: 'P-256', x: made.x, y: made.y };
-const rsa: Key = { kid: 'r', kty: 'RSA', n: 'AQAB', e: 'AQAB' };
+const rsa: Key = { kid: 'r', kty: 'RSA', n: modulus(2048), e: 'AQAB' };
 const zeros = (length: number) => Buffer.alloc(length).toString('base64url');
 const ones = (length: number) => Buffer.alloc(length, 1).toString('base64url');
 
@@ -24,14 +34,8 @@ const lists: [note: string, value: unknown, problem: string][] = [
   ['a list', [ec], '`keys` must be an array'],
   ['no keys', {}, '`keys` must be an array'],
   ['keys that are an object', { keys: {} }, '`keys` must be an array'],
-  ['a key that is null', { keys: [ec, null] }, 'a key must be an object'],
-  ['a key that is a string', { keys: ['a'] }, 'a key must be an object'],
-  ['a key that is a list', { keys: [[]] }, 'a key must be an object'],
   ['a private key', { keys: [{ ...ec, d: 'AA' }] }, 'a key is not public'],
   ['a shared key', { keys: [{ kid: 'a', kty: 'oct', k: 'AA' }] }, 'a key is not public'],
-  ['a key without a name', { keys: [{ ...ec, kid: undefined }] }, 'a key has no `kid`'],
-  ['a key with an empty name', { keys: [{ ...ec, kid: '' }] }, 'a key has no `kid`'],
-  ['a key whose name is a number', { keys: [{ ...ec, kid: 7 }] }, 'a key has no `kid`'],
 ];
 for (const [note, value, problem] of lists) {
   test(`a key set is refused: ${note}`, (t) => {
@@ -67,13 +71,33 @@ const read: [note: string, key: Key, expected: Key | undefined][] = [
   ['a key for tokens', { ...ec, purpose: 'token' }, { purpose: 'token' }],
   ['a key for bundles', { ...ec, purpose: 'bundle' }, { purpose: 'bundle' }],
   ['a key for something else', { ...ec, purpose: 'mail' }, undefined],
-  ['an RSA key', rsa, { alg: 'RS256', n: 'AQAB', e: 'AQAB' }],
+  ['an RSA key', rsa, { alg: 'RS256', n: rsa['n'], e: 'AQAB' }],
   ['an RSA key for another algorithm', { ...rsa, alg: 'RS512' }, { alg: 'RS512' }],
   ['an RSA key for PS256', { ...rsa, alg: 'PS256' }, undefined],
   ['an RSA key whose algorithm is a number', { ...rsa, alg: 7 }, undefined],
   ['an RSA key without its modulus', { ...rsa, n: undefined }, undefined],
   ['an RSA key without its exponent', { ...rsa, e: undefined }, undefined],
+  ['an RSA key without bytes in its modulus', { ...rsa, n: '' }, undefined],
+  ['an RSA key of 2047 bits', { ...rsa, n: modulus(2047) }, undefined],
+  ['an RSA key of 2047 bits with zeros in front', { ...rsa, n: `AAAA${modulus(2047)}` }, undefined],
+  ['an RSA key with the exponent 65537', { ...rsa, e: 'AQAB' }, { e: 'AQAB' }],
+  ['an RSA key with a larger exponent', { ...rsa, e: 'AQAD' }, { e: 'AQAD' }],
+  ['an RSA key with the exponent 65535', { ...rsa, e: Buffer.of(255, 255).toString('base64url') }, undefined],
+  ['an RSA key with the exponent 3', { ...rsa, e: 'Aw' }, undefined],
+  ['an RSA key with the exponent 1', { ...rsa, e: 'AQ' }, undefined],
+  ['an RSA key with an even exponent', { ...rsa, e: Buffer.of(1, 0, 2).toString('base64url') }, undefined],
   ['another type', { ...ec, kty: 'OKP' }, undefined],
+  ['a key for the algorithm of its curve', { ...ec, alg: 'ES256' }, { alg: 'ES256' }],
+  ['a key for the algorithm of another curve', { ...ec, alg: 'ES384' }, undefined],
+  ['a key for agreement', { ...ec, alg: 'ECDH-ES' }, undefined],
+  ['a key to verify with', { ...ec, key_ops: ['verify'] }, { kid: 'a' }],
+  ['a key to verify and to wrap with', { ...ec, key_ops: ['wrapKey', 'verify'] }, { kid: 'a' }],
+  ['a key to encrypt with, by its operations', { ...ec, key_ops: ['encrypt'] }, undefined],
+  ['a key for nothing', { ...ec, key_ops: [] }, undefined],
+  ['operations that are a string', { ...ec, key_ops: 'verify' }, undefined],
+  ['a key without a name', { ...ec, kid: undefined }, undefined],
+  ['a key with an empty name', { ...ec, kid: '' }, undefined],
+  ['a key whose name is a number', { ...ec, kid: 7 }, undefined],
 ];
 for (const [note, key, expected] of read) {
   test(`a key of a set: ${note}`, (t) => {
@@ -102,8 +126,34 @@ test('a key serves its purpose, one without a purpose serves both, and its name 
   t.deepEqual(await found('c'), [false, false]);
 });
 
-test('two keys of one name are refused, and a point off the curve is not a key', async (t) => {
-  t.throws(() => staticKeys({ keys: [ec, ec] } as never), { message: /two keys are named `a`$/ });
+test('odd keys are left out and reported, the others count', async (t) => {
+  const odd = [null, 'a', [], { ...ec, kid: undefined }, { ...ec, x: ones(32) }, { ...ec, kid: 'o', kty: 'OKP' }];
+  const { keys, leftOut } = decodeJwkList({ keys: [ec, ...odd, rsa, { ...ec, kid: 'a\nb', crv: 'P-1' }] });
+  t.deepEqual(
+    keys.map(({ kid, x }) => [kid, x]),
+    [
+      ['a', ec['x']],
+      ['r', undefined],
+    ],
+  );
+  t.deepEqual(leftOut, [
+    'key 2 of the set is not an object',
+    'key 3 of the set is not an object',
+    'key 4 of the set is not an object',
+    'key 5 of the set has no `kid`',
+    'key `a` has the name of one before it',
+    'key `o` is of an unknown type (`kty`)',
+    'key 9 of the set is on an unknown curve (`crv`)',
+  ]);
+});
+
+test('`minRsaBits` leaves shorter RSA keys out, and no others', (t) => {
+  const count = (minRsaBits: number | undefined, bits: number) =>
+    decodeJwkList({ keys: [ec, { ...rsa, n: modulus(bits) }] }, { minRsaBits }).keys.length;
+  t.deepEqual([count(3072, 3072), count(3072, 3071), count(undefined, 2048), count(undefined, 2047)], [2, 1, 2, 1]);
+});
+
+test('a point off the curve is not a key', async (t) => {
   t.is(await staticKeys({ keys: [{ ...ec, x: zeros(32) }] } as never).find('a', 'token'), undefined);
 });
 
