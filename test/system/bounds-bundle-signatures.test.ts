@@ -44,7 +44,7 @@ test('1,000 changes while their bundles are fetched: one signature a second', as
       : other(path, json({ signatureP1363Format: form })));
     t.is(status, 200, text);
     const { payload, signature } = Object(body);
-    // Both forms carry one signature over one payload; a payload that was signed twice would show in either form.
+    // Each form has a signature of its own; a payload that was signed twice in one form would show.
     const seen = form === undefined ? signedP1363 : signedDer;
     seen.add(signature);
     payloads.add(payload);

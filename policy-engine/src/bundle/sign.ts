@@ -11,18 +11,26 @@ export interface BundleSigningKey {
   privateKey: KeyObject | CryptoKey;
 }
 
+/** What a bundle is, for readers that know more than one kind of signed object (RFC 8725 §3.11). */
+const bundleType = 'signet-bundle+jws';
+
 /**
- * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms). The protected header is exactly
- * `{"kid":…,"alg":"ES256"}`. `form` is that of the signature: `p1363` (r and s, as RFC 7518 §3.4 wants it) or `der`, for old readers.
+ * `rfc7515`: what any JWS library verifies, with a `typ`. The others are those of Athenz, whose readers want `kid` in a second
+ * header: with a signature as r and s (`p1363`), or in DER for old ones.
+ */
+export type BundleForm = 'rfc7515' | 'p1363' | 'der';
+
+/**
+ * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms).
  * Throws `PolicyEngineError('invalid-options')` for a key that is not on P-256.
  */
 export async function signBundle(
   data: SignedPolicyData,
   key: BundleSigningKey,
-  form: 'p1363' | 'der' = 'p1363',
+  form: BundleForm = 'p1363',
 ): Promise<JwsPolicyData> {
   const encoder = new TextEncoder();
-  const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify({ kid: key.kid, alg: 'ES256' })));
+  const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify(headerOf(key.kid, form))));
   const payload = encodeBase64url(encoder.encode(JSON.stringify(data)));
   const signature = new Uint8Array(
     await crypto.subtle.sign(
@@ -34,7 +42,7 @@ export async function signBundle(
   const bundle = {
     payload,
     protected: protectedHeader,
-    header: { kid: key.kid },
+    ...(form !== 'rfc7515' && { header: { kid: key.kid } }),
     signature: encodeBase64url(signature),
   };
   return form === 'der' ? withDerSignature(bundle) : bundle;
@@ -47,6 +55,10 @@ export function withDerSignature(bundle: JwsPolicyData): JwsPolicyData {
     throw new PolicyEngineError('invalid-options', 'the signature must be r and s of P-256, 32 bytes each');
   }
   return { ...bundle, signature: encodeBase64url(derSignature(signature)) };
+}
+
+function headerOf(kid: string, form: BundleForm): object {
+  return form === 'rfc7515' ? { kid, alg: 'ES256', typ: bundleType } : { kid, alg: 'ES256' };
 }
 
 function signingKey(key: KeyObject | CryptoKey): CryptoKey {

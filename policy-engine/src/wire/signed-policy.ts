@@ -49,7 +49,8 @@ export interface SignedPolicyData {
 export interface JwsPolicyData {
   payload: string;
   protected: string;
-  header: { kid: string };
+  /** Only in the form that Athenz has: names that stand in both headers are against RFC 7515 §7.2.1. */
+  header?: { kid: string };
   signature: string;
 }
 

@@ -1,5 +1,12 @@
 import { createHash } from 'node:crypto';
-import { buildBundle, issuedSkew, maxBundleBytes, signBundle, withDerSignature } from '@signet/policy-engine/bundle';
+import {
+  type BundleForm,
+  buildBundle,
+  issuedSkew,
+  maxBundleBytes,
+  signBundle,
+  withDerSignature,
+} from '@signet/policy-engine/bundle';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
 import { ConflictError } from '../errors.ts';
@@ -9,9 +16,6 @@ import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { haveConditions, type PolicyVersions, selectPolicies } from './select-policies.ts';
 import { signOldBundle } from './signed-policy-data.ts';
-
-/** How the bytes of an ES256 signature are written: r and s side by side (RFC 7518 §3.4), or ASN.1. */
-export type SignatureForm = 'p1363' | 'der';
 
 interface PublishBundleDeps {
   readonly snapshot: () => Snapshot;
@@ -26,6 +30,8 @@ interface PublishBundleDeps {
 interface IssuedBundle {
   /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
   readonly entityTag: string;
+  /** The tag of the same payload in the form that `GET` had in 0.1. */
+  readonly formerTag: string;
   /** The time of the last change of the domain's policies as a tag, by which older clients know it. */
   readonly modifiedTag: string;
   /** When it was issued, in milliseconds since the epoch. */
@@ -40,6 +46,7 @@ interface IssuedBundle {
 export interface PublishedBundle {
   readonly entityTag: string;
   /** As in `IssuedBundle`. */
+  readonly formerTag: string;
   readonly modifiedTag: string;
   /** Whether an assertion of it counts under conditions only, as of now. */
   hasConditions(): boolean;
@@ -52,7 +59,7 @@ export interface PublishedBundle {
 }
 
 export interface BundlePublisher {
-  publish(domain: DomainSnapshot, form: SignatureForm, versions?: PolicyVersions): PublishedBundle;
+  publish(domain: DomainSnapshot, form: BundleForm, versions?: PolicyVersions): PublishedBundle;
   /** The older form (docs/reference/policy-bundles.md#forms). */
   publishOld(domain: DomainSnapshot): PublishedBundle;
 }
@@ -82,11 +89,14 @@ function withoutStepsBack(clock: Clock): () => number {
   };
 }
 
+/** What is signed: bundles in DER carry the signature of those in `p1363`. */
+type Shape = Exclude<BundleForm, 'der'>;
+
 /** What is signed of a domain at one moment: the same until something of it changes. */
 interface Edition {
   readonly id: string;
   readonly issued: number;
-  readonly tagOf: (form: SignatureForm) => string;
+  readonly tagOf: (form: BundleForm) => string;
   readonly modifiedTag: string;
   readonly hasConditions: () => boolean;
   readonly sign: () => Promise<SignedTexts>;
@@ -94,7 +104,7 @@ interface Edition {
 
 /** The JSON texts that carry one signature. */
 interface SignedTexts {
-  textOf(form: SignatureForm): string;
+  textOf(form: BundleForm): string;
 }
 
 /** Which signatures wait for each other, and which are the same piece of work. */
@@ -114,19 +124,19 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   });
 
   /** Decides what the next bundle of a domain is, at this moment. */
-  function editionOf(domain: DomainSnapshot, versions: PolicyVersions): Edition {
+  function editionOf(domain: DomainSnapshot, shape: Shape, versions: PolicyVersions): Edition {
     const { epoch } = deps.snapshot();
     const key = deps.keys.key('bundle');
     const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
     const id = `${epoch}.${domain.policyVersion}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
     return {
-      id: `${id}${selection}`,
+      id: `${shape}.${id}${selection}`,
       issued,
       tagOf: (form) => `"${id}.${form}${selection}"`,
       modifiedTag: modifiedTag(domain),
       hasConditions: () => haveConditions(domain.policies, versions),
-      sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions }, key),
+      sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions, shape }, key),
     };
   }
 
@@ -159,7 +169,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   function published(
     domain: DomainSnapshot,
     { lane, piece }: Turn,
-    form: SignatureForm,
+    form: BundleForm,
     decide: (domain: DomainSnapshot) => Edition,
   ): PublishedBundle {
     const edition = decide(domain);
@@ -183,21 +193,22 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
 
   return {
     publish(domain, form, versions = new Map()) {
-      return published(domain, turnOf(versions), form, (of) => editionOf(of, versions));
+      const shape = form === 'rfc7515' ? form : 'p1363';
+      return published(domain, turnOf(shape, versions), form, (of) => editionOf(of, shape, versions));
     },
     publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
   };
 }
 
-function turnOf(versions: PolicyVersions): Turn {
-  return versions.size === 0 ? { lane: 'jws', piece: 'jws' } : { lane: 'chosen', piece: selectionDigest(versions) };
+function turnOf(shape: Shape, versions: PolicyVersions): Turn {
+  return versions.size === 0 ? { lane: 'jws', piece: shape } : { lane: 'chosen', piece: selectionDigest(versions) };
 }
 
 function describe(
   { tagOf, modifiedTag, hasConditions, issued }: Edition,
-  form: SignatureForm,
+  form: BundleForm,
 ): Omit<IssuedBundle, 'json'> {
-  return { entityTag: tagOf(form), modifiedTag, hasConditions, issued };
+  return { entityTag: tagOf(form), formerTag: tagOf('p1363'), modifiedTag, hasConditions, issued };
 }
 
 function modifiedTag({ policyModified }: DomainSnapshot): string {
@@ -221,23 +232,24 @@ interface BundleContent {
   readonly issued: number;
   readonly expires: number;
   readonly versions: PolicyVersions;
+  readonly shape: Shape;
 }
 
-async function signJws({ domain, versions, ...rest }: BundleContent, key: SigningKey): Promise<SignedTexts> {
+async function signJws({ domain, versions, shape, ...rest }: BundleContent, key: SigningKey): Promise<SignedTexts> {
   const { name, policyVersion: version, policyModified: modified } = domain;
   const policies = selectPolicies(domain.policies, versions);
   const data = buildBundle({ domain: name, version, modified, policies, ...rest });
   // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
   const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
-  const bundle = await signBundle(chosen, key);
-  const p1363 = JSON.stringify(bundle);
-  if (p1363.length > maxBundleBytes) {
+  const bundle = await signBundle(chosen, key, shape);
+  const text = JSON.stringify(bundle);
+  if (text.length > maxBundleBytes) {
     throw new ConflictError(`domain \`${name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`);
   }
   let der: string | undefined;
   return {
     textOf(form) {
-      if (form === 'p1363') return p1363;
+      if (form !== 'der') return text;
       der ??= JSON.stringify(withDerSignature(bundle));
       return der;
     },

@@ -6,7 +6,7 @@ import type { JwkList, JwsPolicyData, SignedPolicyData } from '@signet/policy-en
 import { postPolicyBundleRoute } from '@signet/server/http/routes/policy-bundle';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
-import { flattenedVerify, importJWK } from 'jose';
+import { type FlattenedJWS, flattenedVerify, importJWK } from 'jose';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
 import { saveDomain } from '#support/save-domain';
@@ -56,10 +56,12 @@ test('a bundle is the domain, verified by the engine and by another implementati
   t.like(verified, { domain: 'catalog', version: 1, issued: clock.now(), expires: clock.now() + 7 * day });
   const bundleKey = keys.keys.find(({ purpose }) => purpose === 'bundle');
   if (bundleKey === undefined) return t.fail();
-  // The key id stands in both headers, as old readers want it; a strict reader takes the protected one only.
-  const { header, ...jws } = answer.body as JwsPolicyData;
-  t.deepEqual(header, { kid: bundleKey.kid });
-  const { payload } = await flattenedVerify(jws, await importJWK({ ...bundleKey }, 'ES256'));
+  const { payload, protectedHeader } = await flattenedVerify(
+    answer.body as FlattenedJWS,
+    await importJWK({ ...bundleKey }, 'ES256'),
+  );
+  t.deepEqual(protectedHeader, { kid: bundleKey.kid, alg: 'ES256', typ: 'signet-bundle+jws' });
+  t.deepEqual(Object.keys(answer.body as object), ['payload', 'protected', 'signature']);
   const at = toDate(clock.now()).toISOString();
   t.deepEqual(JSON.parse(Buffer.from(payload).toString()), {
     policyData: {
@@ -164,23 +166,34 @@ test('If-None-Match is read as RFC 9110 says', async (t) => {
   t.is((await call(path, { headers: { 'if-none-match': tag.slice(1, -1) } })).status, 200);
 });
 
-test('POST answers the same, with the signature form of choice', async (t) => {
-  const { call, post } = await start(t);
+test('POST answers the same payload in the form of Athenz, with the signature form of choice', async (t) => {
+  const { clock, call, post } = await start(t);
   const get = await call(path);
-  for (const body of [{}, { policyVersions: null }, { policyVersions: {}, signatureP1363Format: true }, { more: 1 }]) {
+  const plain = await post({});
+  const { header: outer, ...jws } = plain.body as JwsPolicyData;
+  const { kid } = JSON.parse(Buffer.from(jws.protected, 'base64url').toString());
+  // The key id stands in both headers, as its readers want it, which RFC 7515 §7.2.1 forbids.
+  t.deepEqual(outer, { kid });
+  t.is(Buffer.from(jws.protected, 'base64url').toString(), JSON.stringify({ kid, alg: 'ES256' }));
+  t.is(jws.payload, (get.body as JwsPolicyData).payload);
+  t.not(plain.headers['etag'], get.headers['etag']);
+  for (const body of [{ policyVersions: null }, { policyVersions: {}, signatureP1363Format: true }, { more: 1 }]) {
     const answer = await post(body);
-    t.deepEqual([answer.status, answer.text, answer.headers['etag']], [200, get.text, get.headers['etag']]);
+    t.deepEqual([answer.status, answer.text, answer.headers['etag']], [200, plain.text, plain.headers['etag']]);
   }
+  const options = { domain: parseDomainName('catalog'), keys: staticKeys(await keysOf(call)), now: clock.now() };
+  t.is((await verifyBundle(plain.text, options)).digest, (await verifyBundle(get.text, options)).digest);
   const der = await post({ signatureP1363Format: false });
   t.is((der.body as JwsPolicyData).payload, (get.body as JwsPolicyData).payload);
-  t.not(der.headers['etag'], get.headers['etag']);
+  t.not(der.headers['etag'], plain.headers['etag']);
   const { keys } = await keysOf(call);
   const { protected: header, payload, signature } = der.body as JwsPolicyData;
   const jwk = keys.find(({ purpose }) => purpose === 'bundle');
   if (jwk === undefined) return t.fail();
   const key = createPublicKey({ key: { ...jwk }, format: 'jwk' });
   t.true(verify('sha256', Buffer.from(`${header}.${payload}`), key, Buffer.from(signature, 'base64url')));
-  t.is((await post({}, { 'if-none-match': String(get.headers['etag']) })).status, 304);
+  t.is((await post({}, { 'if-none-match': String(plain.headers['etag']) })).status, 304);
+  t.is((await post({}, { 'if-none-match': String(get.headers['etag']) })).status, 200);
 });
 
 const refusedBodies: readonly (readonly [name: string, body: string, message: string])[] = [

@@ -2,7 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { createBundlePublisher, type SignatureForm } from '@signet/server/bundles/publish-bundle';
+import { createBundlePublisher } from '@signet/server/bundles/publish-bundle';
 import type { Store } from '@signet/server/model/store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
@@ -54,11 +54,18 @@ async function publishAll(store: Store): Promise<Published['bundles']> {
     lifetimeSeconds: 7 * 86_400,
   });
   const bundles = [...snapshot.domains].map(async ([name, domain]) => {
-    const [entityTag, derEntityTag] = (['p1363', 'der'] as SignatureForm[]).map(
+    const [entityTag = '', derEntityTag = '', ownEntityTag = ''] = (['p1363', 'der', 'rfc7515'] as const).map(
       (form) => publisher.publish(domain, form).entityTag,
     );
-    const { json } = await publisher.publish(domain, 'p1363').issue();
-    const payload = Buffer.from(JSON.parse(json).payload, 'base64url').toString();
+    const [payload = '', ownPayload = ''] = await Promise.all(
+      (['p1363', 'rfc7515'] as const).map(async (form) => {
+        const { json } = await publisher.publish(domain, form).issue();
+        return Buffer.from(JSON.parse(json).payload, 'base64url').toString();
+      }),
+    );
+    // What hosts get has another header since, and so a tag of its own; it is no other policy to them.
+    if (ownPayload !== payload) throw new Error('the two forms differ in what they carry');
+    if (ownEntityTag !== entityTag.replace('.p1363', '.rfc7515')) throw new Error(`the tag is ${ownEntityTag}`);
     return [name, { entityTag, derEntityTag, payload }];
   });
   return Object.fromEntries(await Promise.all(bundles));

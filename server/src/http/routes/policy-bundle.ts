@@ -31,7 +31,7 @@ export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<R
   return async (ctx) => {
     requirePrincipal(ctx);
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
-    const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'p1363');
+    const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'rfc7515');
     ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
     await answerBundle(ctx, bundle, { tagOf: tags.edition, conditionsIgnored: false });
   };
@@ -81,8 +81,11 @@ async function answerBundle(
   { tagOf, conditionsIgnored }: { readonly tagOf: TagOf; readonly conditionsIgnored: boolean },
 ): Promise<void> {
   if (conditionsIgnored) refuseConditions(bundle);
-  const known = tagOf(bundle);
-  if (known !== undefined && matchesEntityTag(ctx.req.headers['if-none-match'], known)) {
+  // Whoever has the same payload in the form of before keeps it: an upgrade of the server has no host fetch anything.
+  const known = [tagOf(bundle), bundle.formerTag].find(
+    (tag) => tag !== undefined && matchesEntityTag(ctx.req.headers['if-none-match'], tag),
+  );
+  if (known !== undefined) {
     ctx.set('ETag', known);
     ctx.status = 304;
     return;
