@@ -1,5 +1,8 @@
+import 'reflect-metadata';
+import { KeyObject } from 'node:crypto';
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { X509CertificateGenerator } from '@peculiar/x509';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { checkCertificate } from '@signet/server/cli/doctor/certificate-checks';
 import type { Finding } from '@signet/server/cli/doctor/finding';
@@ -50,6 +53,26 @@ const identities: readonly (readonly [
 for (const [name, change, at, expected] of identities) {
   test(`an identity ${name}`, (t) => {
     t.deepEqual(brief(checkCertificate({ ...good, ...change }, at)), expected);
+  });
+}
+
+for (const [bits, state] of [
+  [2048, 'identity warning, advised'],
+  [3072, 'identity ok'],
+] as const) {
+  test(`an identity with an RSA key of ${bits} bits`, async (t) => {
+    const algorithm = { name: 'RSASSA-PKCS1-v1_5', hash: 'SHA-256' };
+    const usual = { ...algorithm, modulusLength: bits, publicExponent: Uint8Array.of(1, 0, 1) };
+    const keys = await crypto.subtle.generateKey(usual, true, ['sign', 'verify']);
+    const certificate = await X509CertificateGenerator.createSelfSigned({
+      name: 'CN=media.player',
+      keys,
+      signingAlgorithm: algorithm,
+    });
+    const key = KeyObject.from(keys.privateKey).export({ format: 'pem', type: 'pkcs8' }).toString();
+    const pem = certificate.toString('pem');
+    const findings = checkCertificate({ certificate: pem, key, caBundle: pem }, now);
+    t.deepEqual(brief(findings.filter(({ check }) => check === 'identity')), [state]);
   });
 }
 

@@ -48,7 +48,7 @@ function keyOf(leaf: X509Certificate, key: string): Finding {
   const check = 'identity';
   try {
     if (leaf.checkPrivateKey(createPrivateKey(key))) {
-      return { check, state: 'ok', found: 'the key is that of the certificate' };
+      return strengthOf(leaf) ?? { check, state: 'ok', found: 'the key is that of the certificate' };
     }
     const advice = 'give the two files that were made together; a renewal may have been cut short, run it again';
     return { check, state: 'failed', found: 'the key is not that of the certificate', advice };
@@ -56,6 +56,16 @@ function keyOf(leaf: X509Certificate, key: string): Finding {
     const advice = 'give an unencrypted PEM private key that this user may read';
     return { check, state: 'failed', found: 'the key is not a PEM private key', advice };
   }
+}
+
+/** NIST SP 800-57 Part 1 §5.6.3: 2048 bits count until 2030. */
+const advisedRsaBits = 3072;
+
+function strengthOf({ publicKey }: X509Certificate): Finding | undefined {
+  const bits = publicKey.asymmetricKeyDetails?.modulusLength ?? advisedRsaBits;
+  if (bits >= advisedRsaBits) return undefined;
+  const found = `the key is RSA with ${bits} bits`;
+  return { check: 'identity', state: 'warning', found, advice: 'make the next key on P-256, or with 3072 bits' };
 }
 
 function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509Certificate[], now: number): Finding {
