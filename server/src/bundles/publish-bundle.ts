@@ -64,7 +64,7 @@ export interface BundlePublisher {
   publishOld(domain: DomainSnapshot): PublishedBundle;
 }
 
-/** Texts of bundles kept, in characters. */
+/** Texts of bundles kept, in characters. The size is given with each entry: its length is not known before it is signed. */
 const cacheCharacters = 64 * 1024 * 1024;
 
 /** A bundle is issued again after this part of its life. */
@@ -118,10 +118,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   const lifetimeMs = deps.lifetimeSeconds * 1000;
   const now = withoutStepsBack(deps.clock);
   const takeTurn = signingTurns<readonly [Edition, SignedTexts]>(deps.pace);
-  const signed = new LRUCache<string, Promise<SignedTexts>, number>({
-    // The size is given with each entry: its length is not known before it is signed.
-    maxSize: cacheCharacters,
-  });
+  const signed = new LRUCache<string, Promise<SignedTexts>, number>({ maxSize: cacheCharacters });
 
   /** Decides what the next bundle of a domain is, at this moment. */
   function editionOf(domain: DomainSnapshot, shape: Shape, versions: PolicyVersions): Edition {

@@ -156,6 +156,20 @@ const matching: readonly (readonly [header: string, status: number])[] = [
   ['nonsense', 200],
 ];
 
+test('whoever has the payload in the form of 0.1 keeps it, but for another form', async (t) => {
+  const { call, post } = await start(t);
+  const own = String((await call(path)).headers['etag']);
+  const former = own.replace('.rfc7515', '.p1363');
+  t.not(former, own);
+  const kept = await call(path, { headers: { 'if-none-match': former } });
+  t.deepEqual([kept.status, kept.headers['etag']], [304, former]);
+  const posted = (signatureP1363Format: boolean, tag: string) =>
+    post({ signatureP1363Format }, { 'if-none-match': tag });
+  t.is((await posted(true, former)).status, 304);
+  t.is((await posted(false, former)).status, 200);
+  t.is((await posted(true, own)).status, 200);
+});
+
 test('If-None-Match is read as RFC 9110 says', async (t) => {
   const { call } = await start(t);
   const tag = String((await call(path)).headers['etag']);

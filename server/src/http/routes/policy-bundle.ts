@@ -33,7 +33,9 @@ export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<R
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
     const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'rfc7515');
     ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
-    await answerBundle(ctx, bundle, { tagOf: tags.edition, conditionsIgnored: false });
+    // Whoever has the same payload in the form of 0.1 keeps it: an upgrade of the server has no host fetch anything.
+    const formerly: TagOf = ({ formerTag }) => formerTag;
+    await answerBundle(ctx, bundle, { tagOf: tags.edition, formerly, conditionsIgnored: false });
   };
 }
 
@@ -65,7 +67,9 @@ function firstField(error: z.ZodError): string {
 }
 
 /** The tag of a bundle as the caller is told it; undefined: none. */
-type TagOf = (bundle: Pick<PublishedBundle, 'entityTag' | 'modifiedTag'>) => string | undefined;
+type TagOf = (bundle: Pick<PublishedBundle, 'entityTag' | 'formerTag' | 'modifiedTag'>) => string | undefined;
+
+const noTag: TagOf = () => undefined;
 
 const tags: Readonly<Record<ProfileRules['bundleTag'], TagOf>> = {
   edition: ({ entityTag }) => entityTag,
@@ -73,16 +77,23 @@ const tags: Readonly<Record<ProfileRules['bundleTag'], TagOf>> = {
 };
 
 /** A choice of versions is not what the time of the last change stands for. */
-const chosenTags: typeof tags = { ...tags, modified: () => undefined };
+const chosenTags: typeof tags = { ...tags, modified: noTag };
+
+/** How a bundle is answered. */
+interface BundleAnswer {
+  readonly tagOf: TagOf;
+  /** The tag of what is as good as the bundle, to whoever has it. */
+  readonly formerly?: TagOf;
+  readonly conditionsIgnored: boolean;
+}
 
 async function answerBundle(
   ctx: RouteContext,
   bundle: PublishedBundle,
-  { tagOf, conditionsIgnored }: { readonly tagOf: TagOf; readonly conditionsIgnored: boolean },
+  { tagOf, conditionsIgnored, formerly = noTag }: BundleAnswer,
 ): Promise<void> {
   if (conditionsIgnored) refuseConditions(bundle);
-  // Whoever has the same payload in the form of before keeps it: an upgrade of the server has no host fetch anything.
-  const known = [tagOf(bundle), bundle.formerTag].find(
+  const known = [tagOf(bundle), formerly(bundle)].find(
     (tag) => tag !== undefined && matchesEntityTag(ctx.req.headers['if-none-match'], tag),
   );
   if (known !== undefined) {
