@@ -74,8 +74,8 @@ test('HEAD is what GET is, without the body, and needs the same rights', async (
 });
 
 for (const [path, vary] of [
-  ['/movie', 'Svc-Role-Auth, Authorization'],
-  ['/central-token/movie', 'Svc-Principal-Auth'],
+  ['/movie', 'Svc-Role-Auth, Athenz-Role-Auth, Authorization'],
+  ['/central-token/movie', 'svc-principal-auth, athenz-principal-auth'],
   ['/nothing', undefined],
 ] as const) {
   test(`${path} is not for caches, and says which headers decide`, async (t) => {

@@ -34,9 +34,13 @@ test('an allowed request passes with its decision, and the engine is asked once 
 });
 
 for (const [note, over, vary] of [
-  ['', {}, 'svc-role-auth, authorization'],
+  ['', {}, 'svc-role-auth, athenz-role-auth, authorization'],
   [' of one header', { tokenHeaders: ['x-token'] }, 'x-token'],
-  [' behind proxies', { proxies: { addresses: ['10.0.0.1'] } }, 'svc-role-auth, authorization, client-cert'],
+  [
+    ' behind proxies',
+    { proxies: { addresses: ['10.0.0.1'] } },
+    'svc-role-auth, athenz-role-auth, authorization, client-cert',
+  ],
 ] as const) {
   test(`an allowed request${note} says what its answer varies with`, async (t) => {
     const headers = { 'x-token': ['abc'], authorization: ['abc'] };
@@ -215,7 +219,7 @@ for (const { note, status, headers, over, options, expect, asked } of refusals) 
         status: expect.status,
         headers: {
           'Cache-Control': 'no-store',
-          Vary: 'svc-role-auth, authorization',
+          Vary: 'svc-role-auth, athenz-role-auth, authorization',
           ...(expect.challenge !== undefined && { 'WWW-Authenticate': expect.challenge }),
         },
         body: { code: expect.status, message: expect.message },

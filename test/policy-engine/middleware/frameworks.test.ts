@@ -143,7 +143,7 @@ test('fetch: an answer whose headers cannot be changed is copied', async (t) => 
   const answer = await handler(new Request('https://provider.example/movie', bearer('reader')));
   t.deepEqual(
     [answer.status, ...['location', 'cache-control', 'vary'].map((name) => answer.headers.get(name))],
-    [307, 'https://provider.example/elsewhere', 'no-store', 'svc-role-auth, authorization'],
+    [307, 'https://provider.example/elsewhere', 'no-store', 'svc-role-auth, athenz-role-auth, authorization'],
   );
 });
 
@@ -152,5 +152,5 @@ test('fetch: an answer that is given twice says what it varies with once', async
   const handler = protectFetch(() => same, { ...options, peer: () => ({}) });
   const call = () => handler(new Request('https://provider.example/movie', bearer('reader')));
   await call();
-  t.is((await call()).headers.get('vary'), 'svc-role-auth, authorization');
+  t.is((await call()).headers.get('vary'), 'svc-role-auth, athenz-role-auth, authorization');
 });
