@@ -1,4 +1,5 @@
-import type { DomainName, PolicyName } from '@signet/policy-engine/names';
+import { setImmediate as yieldToOthers } from 'node:timers/promises';
+import type { DomainName } from '@signet/policy-engine/names';
 import { type DomainChange, type ListDiff, listName, type MemberListChange, written } from '../model/domain-change.ts';
 import type { ListKey, ListKind, ListOf, MemberEntry, MemberRecord, PolicyRecord } from '../model/records.ts';
 import type { DelegatedKey, MemberSearch, Membership, StoreReader } from '../model/store.ts';
@@ -10,6 +11,7 @@ const membersAPage = 1000;
 export class StoreAfter {
   readonly #reader: StoreReader;
   readonly #changes: ReadonlyMap<DomainName, DomainChange>;
+  readonly #fresh = new Map<DomainChange, ReadonlyMap<string, readonly MemberEntry[]>>();
 
   constructor(reader: StoreReader, changes: readonly DomainChange[]) {
     this.#reader = reader;
@@ -43,6 +45,8 @@ export class StoreAfter {
         yield change === undefined ? page : kept(page, change.members);
         if (page.length < membersAPage) break;
         after = page.at(-1)?.name ?? '';
+        // There may be hundreds of pages: others have their turn between two of them.
+        await yieldToOthers();
       }
     }
     if (change !== undefined) yield written(change.members);
@@ -53,22 +57,16 @@ export class StoreAfter {
     const stored = await this.#reader.entries(domain, names);
     const change = this.#changes.get(domain);
     if (change === undefined) return stored;
-    const wanted = new Set(names);
     const left = stored.filter(({ list, member }) => {
       const ofList = this.#lists(domain, list.kind).find((other) => listName(other) === list.name);
       return ofList === undefined || kept([member], ofList.members).length > 0;
     });
-    const fresh = (['role', 'group'] as const).flatMap((kind) =>
-      this.#lists(domain, kind).flatMap((list) => {
-        const members = written(list.members).filter(({ name }) => wanted.has(name));
-        return members.map((member): MemberEntry => ({ list: { kind, domain, name: listName(list) }, member }));
-      }),
-    );
-    return [...left, ...fresh];
+    const fresh = this.#freshEntries(change);
+    return [...left, ...[...new Set(names)].flatMap((name) => fresh.get(name) ?? [])];
   }
 
-  async policies(domain: DomainName, name?: PolicyName): Promise<readonly PolicyRecord[]> {
-    const stored = await this.#reader.policies(domain, name);
+  async policies(domain: DomainName): Promise<readonly PolicyRecord[]> {
+    const stored = await this.#reader.policies(domain);
     const policies = this.#changes.get(domain)?.policies;
     if (policies === undefined) return stored;
     const gone = new Set([...policies.removed, ...policies.changed.map(({ before }) => before)].map(policyKey));
@@ -109,6 +107,21 @@ export class StoreAfter {
     });
   }
 
+  /** The entries that a change makes or changes, by name; sorted out once, as it may have many. */
+  #freshEntries(change: DomainChange): ReadonlyMap<string, readonly MemberEntry[]> {
+    const known = this.#fresh.get(change);
+    if (known !== undefined) return known;
+    const entriesOf = (kind: ListKind) =>
+      this.#lists(change.name, kind).flatMap((list) =>
+        written(list.members).map((member): MemberEntry => {
+          return { list: { kind, domain: change.name, name: listName(list) }, member };
+        }),
+      );
+    const fresh = Map.groupBy([...entriesOf('role'), ...entriesOf('group')], ({ member }) => member.name);
+    this.#fresh.set(change, fresh);
+    return fresh;
+  }
+
   #lists<Kind extends ListKind>(domain: DomainName, kind: Kind): readonly MemberListChange<ListOf<Kind>>[] {
     const change = this.#changes.get(domain);
     if (change === undefined) return [];
@@ -118,6 +131,9 @@ export class StoreAfter {
 
 /** Those of the members that a change leaves as they are. */
 function kept(members: readonly MemberRecord[], { removed, changed }: ListDiff<MemberRecord>): readonly MemberRecord[] {
-  const gone = new Set([...removed, ...changed.map(({ before }) => before)].map(({ name }) => name));
-  return gone.size === 0 ? members : members.filter(({ name }) => !gone.has(name));
+  if (removed.length + changed.length === 0) return members;
+  const names = new Set(members.map(({ name }) => name));
+  for (const { name } of removed) names.delete(name);
+  for (const { before } of changed) names.delete(before.name);
+  return members.filter(({ name }) => names.has(name));
 }
