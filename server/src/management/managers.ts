@@ -24,8 +24,7 @@ interface ManagersDeps {
 export async function changesManagers(change: DomainChange, deps: ManagersDeps): Promise<boolean> {
   const { name: domain, policies } = change;
   if (domain === systemDomain) return true;
-  const was = powerfulAssertions([...policies.removed, ...policies.changed.map(({ before }) => before)]);
-  if (was.join('\n') !== powerfulAssertions(written(policies)).join('\n')) return true;
+  if (changesAuthority(policies)) return true;
   // From here on the assertions that give authority are the same before and after, and from the next line on the roles that have some.
   const isPowerful = powerIn(
     domain,
@@ -44,6 +43,12 @@ export async function changesManagers(change: DomainChange, deps: ManagersDeps):
     if (await isListedInPower(servicePrincipal(domain, name), deps)) return true;
   }
   return false;
+}
+
+/** Whether the assertions that give authority are others after a change. */
+export function changesAuthority(policies: DomainChange['policies']): boolean {
+  const was = powerfulAssertions([...policies.removed, ...policies.changed.map(({ before }) => before)]);
+  return was.join('\n') !== powerfulAssertions(written(policies)).join('\n');
 }
 
 /**

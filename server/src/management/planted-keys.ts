@@ -1,11 +1,11 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, type GroupName, servicePrincipal } from '@signet/policy-engine/names';
 import { ConflictError } from '../errors.ts';
-import { type DomainChange, isEmptyDiff, listName, type MemberListChange, written } from '../model/domain-change.ts';
+import { type DomainChange, listName, type MemberListChange, written } from '../model/domain-change.ts';
 import type { ListKey, ListKind, ServiceKeyRecord, ServiceRecord } from '../model/records.ts';
 import type { DelegatedKey, MemberSearch } from '../model/store.ts';
 import type { ChangeFacts, ChangeFault, ChangeRule, Sees } from './change-rule.ts';
-import { powerIn } from './managers.ts';
+import { changesAuthority, powerIn } from './managers.ts';
 import type { StoreAfter } from './store-after.ts';
 
 /** The change as that of somebody who is not an administrator: keys that are new, or not what they were, are marked. */
@@ -94,7 +94,7 @@ async function raisedEntries(
   { name: domain, before, policies }: DomainChange,
   { reader, after }: ChangeFacts,
 ): Promise<Entry[]> {
-  if (before === undefined || isEmptyDiff(policies)) return [];
+  if (before === undefined || !changesAuthority(policies)) return [];
   const is = powerIn(domain, await after.policies(domain));
   const was = powerIn(domain, await reader.policies(domain), false);
   const entries: Entry[] = [];

@@ -29,7 +29,7 @@ export class StoreAfter {
 
   /** Sorted, but for those that are new. */
   async listNames<Kind extends ListKind>(domain: DomainName, kind: Kind): Promise<readonly ListOf<Kind>['name'][]> {
-    const stored = await this.#reader.listNames(domain, kind);
+    const stored = this.#isNew(domain) ? [] : await this.#reader.listNames(domain, kind);
     const changes: readonly MemberListChange<ListOf<Kind>>[] = this.#lists(domain, kind);
     const gone = new Set(changes.filter(({ after }) => after === undefined).map(listName));
     const added = changes.filter(({ before }) => before === undefined).map(listName);
@@ -54,8 +54,8 @@ export class StoreAfter {
 
   /** Where these names are in the roles and groups of a domain. */
   async entries(domain: DomainName, names: readonly string[]): Promise<readonly MemberEntry[]> {
-    const stored = await this.#reader.entries(domain, names);
     const change = this.#changes.get(domain);
+    const stored = this.#isNew(domain) ? [] : await this.#reader.entries(domain, names);
     if (change === undefined) return stored;
     const left = stored.filter(({ list, member }) => {
       const ofList = this.#lists(domain, list.kind).find((other) => listName(other) === list.name);
@@ -66,7 +66,7 @@ export class StoreAfter {
   }
 
   async policies(domain: DomainName): Promise<readonly PolicyRecord[]> {
-    const stored = await this.#reader.policies(domain);
+    const stored = this.#isNew(domain) ? [] : await this.#reader.policies(domain);
     const policies = this.#changes.get(domain)?.policies;
     if (policies === undefined) return stored;
     const gone = new Set([...policies.removed, ...policies.changed.map(({ before }) => before)].map(policyKey));
@@ -105,6 +105,11 @@ export class StoreAfter {
         changed === undefined || changed.publicKeys.some(({ id, delegated }) => id === keyId && delegated === true)
       );
     });
+  }
+
+  #isNew(domain: DomainName): boolean {
+    const change = this.#changes.get(domain);
+    return change !== undefined && change.before === undefined;
   }
 
   /** The entries that a change makes or changes, by name; sorted out once, as it may have many. */
