@@ -58,7 +58,7 @@ function accessToken(request: IncomingMessage): string {
   return token;
 }
 
-/** Credentials of another scheme, e.g. `Basic …`, are no token. */
+/** Credentials of another scheme, e.g. `Basic …`, are not a token. */
 function hasOtherScheme(value: string): boolean {
   return /^[\w-]+ /.test(value);
 }

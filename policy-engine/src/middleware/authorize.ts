@@ -138,7 +138,7 @@ function withoutScheme(value: string): string {
   return value.replace(/^bearer(?: +|$)/i, '').trim();
 }
 
-/** Credentials of another scheme (`Basic …`, `Digest …`) are no token at all: RFC 6750 §3.1 has no error for them. */
+/** Credentials of another scheme (`Basic …`, `Digest …`) are not a token: RFC 6750 §3.1 has no error for them. */
 function hasOtherScheme(value: string): boolean {
   return /^[\w-]+ /.test(value);
 }

@@ -42,7 +42,7 @@ export async function checkChange(change: DomainChange, facts: ChangeFacts): Pro
 
 /** Everything that is wrong with a change of a document, whose references are looked up with all others. */
 export async function findFaults(change: DomainChange, facts: ChangeFacts): Promise<readonly ChangeFault[]> {
-  const faults: ChangeFault[] = [];
-  for (const rule of rules) if (rule !== references) faults.push(...(await rule(change, facts)));
-  return faults;
+  const faults: (readonly ChangeFault[])[] = [];
+  for (const rule of rules) if (rule !== references) faults.push(await rule(change, facts));
+  return faults.flat();
 }

@@ -41,16 +41,16 @@ export async function findRefusals(
   now: number,
 ): Promise<DocumentProblem[]> {
   const facts = { ...rules, reader, after: leftBy(changes, reader), now, allowWildcard, sees };
-  const problems: DocumentProblem[] = [];
+  const problems: (readonly DocumentProblem[])[] = [];
   for (const { document, change } of changes) {
     const { source } = document;
     const faults = await findFaults(change, facts);
     const ofDocument = faults.map(({ path, error }) => {
       return source.problem(placeOf(source.value, path), error.message, isSection(path) ? 'key' : 'value');
     });
-    problems.push(...ofDocument.sort(byPlace));
+    problems.push(ofDocument.sort(byPlace));
   }
-  return problems;
+  return problems.flat();
 }
 
 /** Whether a fault is one of a whole part of a document. */

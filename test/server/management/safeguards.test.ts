@@ -264,3 +264,8 @@ test('a reference needs its domain, and a group there', (t) => {
     ['domain `far` does not exist', 'group `far:group.crew` does not exist'],
   ]);
 });
+
+test('a change may have more faults than a call of a function takes arguments', async (t) => {
+  const members = Array.from({ length: 200_000 }, (_, index) => `user.u${index}*`);
+  t.is((await faults({ after: { roles: { reader: members } } })).length, members.length);
+});
