@@ -77,10 +77,12 @@ test('one updater has the directory, however the others come and however it ends
   await first.closed;
   t.is((await updater('once')).status, 0, 'a killed one keeps nobody out');
 
-  // The directory is swapped under a daemon, and another one is quicker.
+  // The directory is swapped under a daemon, and another one is quicker: the first sleeps, or its own timer may win.
   const second = await startDaemon(t, config);
+  second.child.kill('SIGSTOP');
   renameSync(policyDir, `${policyDir}.old`);
   const third = await startDaemon(t, config);
+  second.child.kill('SIGCONT');
   second.child.kill('SIGUSR1');
   await until('it says that it has lost the directory', () => second.errors().includes('is in use by another updater'));
   third.child.kill('SIGTERM');
