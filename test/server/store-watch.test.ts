@@ -9,8 +9,9 @@ import test from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domain-sketch';
+import { operatorsDomain, readinessOf } from '#support/operators';
 import { saveDomain } from '#support/save-domain';
-import { caller, startServer } from '#support/start-server';
+import { type CallerOptions, caller, startServer } from '#support/start-server';
 
 const minute = 60_000;
 const now = 1_767_225_600_000;
@@ -36,12 +37,15 @@ test('a clock is judged by the newest record, and wrong only by a second witness
 async function world(t: Parameters<typeof startServer>[0]) {
   const clock = new FakeClock(now);
   const time = { passed: 0 };
-  const server = await startServer(t, { clock, monotonic: () => time.passed, domains: [{ name: 'a' }] });
-  const call = caller(t, server);
+  const server = await startServer(t, {
+    clock,
+    monotonic: () => time.passed,
+    domains: [{ name: 'a' }, operatorsDomain],
+  });
+  const as = (who?: CallerOptions) => caller(t, server, who);
   const ready = async () => {
     await server.running.refresh();
-    const { status, body } = await call('^/readyz');
-    return { ...(body as Record<string, unknown>), code: status };
+    return readinessOf({ as }, server.pki);
   };
   const pass = (milliseconds: number) => {
     clock.advance(milliseconds);

@@ -7,8 +7,12 @@ export const instanceDomains = [
   {
     name: 'sys.auth',
     services: { server: {}, operator: {} },
-    roles: { providers: ['sys.auth.server', 'prov.cloud', 'prov.eager', 'prov.jwt'] },
+    roles: {
+      providers: ['sys.auth.server', 'prov.cloud', 'prov.eager', 'prov.jwt'],
+      watchers: ['sys.auth.operator'],
+    },
     policies: {
+      watching: [['ALLOW', 'watchers', 'view_domain', 'domain.sys.auth']],
       providers: [
         ['ALLOW', 'providers', 'launch', 'instance'],
         ['ALLOW', 'providers', 'launch', 'dns.prov.example.com'],

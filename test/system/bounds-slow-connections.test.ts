@@ -80,7 +80,7 @@ test('clients that do not read hold little and not for long; others are served',
   // A byte now and then, of the headers and of the body.
   for (const begun of [
     'GET /healthz HTTP/1.1\r\nX: ',
-    'POST /v1/oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Length: 999\r\n\r\n',
+    'POST /v1/oauth2/token HTTP/1.1\r\nHost: localhost\r\nContent-Length: 999\r\n\r\n',
   ]) {
     const writer = await open();
     writer.on('data', () => undefined);

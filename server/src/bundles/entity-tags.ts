@@ -1,3 +1,7 @@
+/** One entity tag of a list, and the prefix of a weak one (RFC 9110 §8.8.3). */
+const elementGrammar = /[ \t,]*(W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
+const weakPrefix = /^W\//;
+
 /**
  * Whether `If-None-Match` names this entity tag (RFC 9110 §13.1.2): `*`, or a list in which one tag is the same in the weak
  * comparison. An empty header is as if absent.
@@ -6,11 +10,24 @@ export function matchesEntityTag(header: string | undefined, tag: string): boole
   if (header === undefined) return false;
   // The common case: a client sends back what it was given.
   if (header === tag) return true;
+  const opaque = tag.replace(weakPrefix, '');
+  return names(header, (_weak, element) => element === opaque);
+}
+
+/**
+ * Whether `If-Match` names what has this entity tag (RFC 9110 §13.1.1): `*`, or a list in which one tag is the same in the strong
+ * comparison, which a weak one never is. Without a tag only `*` does.
+ */
+export function matchesStrongly(header: string, tag: string | undefined): boolean {
+  return names(header, (weak, element) => weak === undefined && element === tag);
+}
+
+function names(header: string, isIt: (weak: string | undefined, opaque: string | undefined) => boolean): boolean {
   const text = header.trim();
   if (text === '*') return true;
-  const element = /[ \t,]*(?:W\/)?("[\x21\x23-\x7e\x80-\xff]*")[ \t]*(?=,|$)/y;
+  const element = new RegExp(elementGrammar);
   for (let found = element.exec(text); found !== null; found = element.exec(text)) {
-    if (found[1] === tag) return true;
+    if (isIt(found[1], found[2])) return true;
   }
   return false;
 }

@@ -28,7 +28,10 @@ interface PublishBundleDeps {
 
 /** A bundle with its tag. */
 interface IssuedBundle {
-  /** A strong entity tag with its quotes. It changes with the domain, with each new issue and with the key. */
+  /**
+   * A weak entity tag with its prefix and quotes: each process signs for itself, and no two signatures are the same (RFC 9110 §8.8.1). It
+   * changes with the domain, with each new issue and with the key.
+   */
   readonly entityTag: string;
   /** The tag of the same payload in the form that `GET` had in 0.1. */
   readonly formerTag: string;
@@ -130,7 +133,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     return {
       id: `${shape}.${id}${selection}`,
       issued,
-      tagOf: (form) => `"${id}.${form}${selection}"`,
+      tagOf: (form) => `W/"${id}.${form}${selection}"`,
       modifiedTag: modifiedTag(domain),
       hasConditions: () => haveConditions(domain.policies, versions),
       sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions, shape }, key),

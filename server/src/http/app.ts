@@ -1,4 +1,3 @@
-import type { IncomingMessage } from 'node:http';
 import type { Socket } from 'node:net';
 import Router from '@koa/router';
 import Koa from 'koa';
@@ -8,8 +7,10 @@ import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
+import { hostOfAuthority } from './host-names.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
+import { requireMatch } from './read-preconditions.ts';
 import { TransportError } from './transport-error.ts';
 
 interface AppDeps extends AuthenticationDeps {
@@ -31,6 +32,8 @@ interface AppDeps extends AuthenticationDeps {
   readonly routes: (router: Router<RequestState>) => void;
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
+  /** Whether a request of this path to this host is meant for this server. */
+  readonly isOwnHost: (host: string, path: string) => boolean;
   /** Where the client of a connection is. */
   readonly addressOf: (socket: Socket) => string;
   /** Absent: no budgets are kept. */
@@ -82,6 +85,7 @@ function requestBoundary(deps: AppDeps): Middleware {
     if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
     try {
       await next();
+      requireMatch(ctx);
     } catch (error) {
       answerError(deps, ctx, error);
     }
@@ -166,7 +170,7 @@ function transportRules(deps: AppDeps): Middleware {
     if (req.rawHeaders.length > 2 * maxHeaderLines) {
       throw new TransportError(431, 'too many headers', { Connection: 'close' });
     }
-    checkHost(req);
+    checkHost(deps, ctx);
     if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
       throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
     }
@@ -178,15 +182,22 @@ function transportRules(deps: AppDeps): Middleware {
   };
 }
 
-const hostGrammar = /^(?:[A-Za-z0-9._~-]+|\[[0-9A-Fa-f:.]+\])(?::\d{1,5})?$/;
+/** The scheme and authority that a target may begin with (RFC 9112 §3.2.2). */
+const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
 
-/** Exactly one Host header with a host in it (RFC 9112 §3.2). What it names means nothing here. */
-function checkHost(req: IncomingMessage): void {
+/** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
+function checkHost({ isOwnHost }: AppDeps, { req, path }: AppContext): void {
   const { host } = req.headers;
-  if (host === undefined && req.httpVersion === '1.0') return;
-  if (host === undefined || !hostGrammar.test(host) || countHosts(req.rawHeaders) > 1) {
+  const authority = absoluteForm.exec(req.url ?? '')?.[1] ?? host;
+  if (authority === undefined && req.httpVersion === '1.0') return;
+  const asked = hostOfAuthority(authority ?? '');
+  const isOnce = host === undefined ? req.httpVersion === '1.0' : countHosts(req.rawHeaders) === 1;
+  if (asked === undefined || !isOnce || (host !== undefined && hostOfAuthority(host) === undefined)) {
     throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
   }
+  if (isOwnHost(asked, path)) return;
+  const refused = 'the certificate of this server does not name the host of the request';
+  throw new TransportError(421, refused, { Connection: 'close' });
 }
 
 function countHosts(rawHeaders: readonly string[]): number {

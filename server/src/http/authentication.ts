@@ -26,6 +26,8 @@ export interface AuthenticationDeps {
   readonly clock: Clock;
   /** Whether a path answers callers without a certificate (docs/reference/authentication.md#client-certificates). */
   readonly isOpen: (path: string) => boolean;
+  /** Whether an open path answers more to some: to a caller with a certificate that will not do it answers as to anyone. */
+  readonly tellsMore: (path: string) => boolean;
   /**
    * Whether a request may come without a certificate; one that is presented must be valid all the same
    * (docs/reference/authentication.md#client-certificates).
@@ -47,8 +49,11 @@ export interface AuthenticationDeps {
 export function authentication(deps: AuthenticationDeps): Middleware {
   const certificateOf = connectionCertificates(deps.trust);
   return (ctx, next) => {
-    const isFree = deps.isOpen(ctx.path) || (deps.isOptional(ctx.method, ctx.path) && !presentsCertificate(ctx));
-    if (!isFree) ctx.state.principal = authenticate(deps, ctx, certificateOf);
+    if (deps.isOpen(ctx.path)) {
+      if (deps.tellsMore(ctx.path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
+    } else if (!deps.isOptional(ctx.method, ctx.path) || presentsCertificate(ctx)) {
+      ctx.state.principal = authenticate(deps, ctx, certificateOf);
+    }
     return next();
   };
 }
@@ -56,6 +61,15 @@ export function authentication(deps: AuthenticationDeps): Middleware {
 function presentsCertificate(ctx: AppContext): boolean {
   const { socket } = ctx.req;
   return socket instanceof TLSSocket && socket.getPeerX509Certificate() !== undefined;
+}
+
+/** The caller is known if the certificate is good, and anyone if it is not. */
+function recognize(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): void {
+  try {
+    ctx.state.principal = byCertificate(deps, ctx, certificateOf);
+  } catch (error) {
+    if (!(error instanceof UnauthenticatedError)) throw error;
+  }
 }
 
 type CertificateReader = (ctx: AppContext) => ClientCertificate;

@@ -66,10 +66,13 @@ function appFor({ config, clock, logger, snapshot, identity, idPrefix }: CrlServ
     tokenPath: `${basePath}/oauth2/token`,
     // Nobody says who they are here.
     isOpen: () => true,
+    tellsMore: () => false,
     isOptional: () => true,
     isRevoked: () => false,
     trust: { generation: 0, handshakeOf: () => -1, trusts: () => false },
     takesLargeBody: () => false,
+    // What names lead here is known to those alone who wrote them into certificates, and what is given is signed.
+    isOwnHost: () => true,
     principalTokenUse: () => 'confirms',
     busyRoutes: () => undefined,
     routes: (router) => mountAuthorityRoutes(router, basePath, identity, (_ctx, next) => next()),

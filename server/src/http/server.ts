@@ -16,6 +16,7 @@ import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import { type ConnectionFailures, countConnectionFailures } from './connection-failures.ts';
 import { startCrlServer } from './crl-server.ts';
 import { watchDescriptors } from './descriptor-watch.ts';
+import { ownHosts } from './host-names.ts';
 import { listen } from './listen.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { ManagementRouteDeps } from './management/management-deps.ts';
@@ -26,7 +27,7 @@ import type { ReadinessDeps } from './routes/health.ts';
 import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths } from './routes/index.ts';
+import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, probePaths } from './routes/index.ts';
 import type { RouteDeps } from './routes/route-deps.ts';
 import { slowConnections } from './slow-connections.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
@@ -88,8 +89,8 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.on('connection', trust.began);
   server.on('secureConnection', trust.met);
   const addresses = addressesOf(config, await listen(server, config.listen));
-  let certificate = certificateLife(config.tls.certificate);
-  const state = { isStopping: () => graceful.isClosing, certificate: () => certificate, budgets };
+  let own = ownCertificate(config, addresses);
+  const state = { isStopping: () => graceful.isClosing, own: () => own, budgets };
   const descriptors = watchDescriptors(() => failures.count('accept: no file descriptor left'));
   const onRefused = (reason: string) => {
     deps.onRefused(reason);
@@ -108,7 +109,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     reloadTls() {
       reloadTls(server, config.tls, intermediates());
       trust.reload();
-      certificate = certificateLife(config.tls.certificate);
+      own = ownCertificate(config, addresses);
     },
     async close() {
       const { shutdown, timeouts } = config;
@@ -129,10 +130,16 @@ async function openCrlServer(deps: HttpServerDeps & { readonly failures: Connect
   return startCrlServer({ ...deps, identity, idPrefix: randomBytes(6).toString('base64url') }, addresses, port);
 }
 
-/** The life of the first certificate of a file. */
-function certificateLife(file: string): ReturnType<ReadinessDeps['certificate']> {
-  const leaf = new X509Certificate(readFileSync(file));
-  return { notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+/** What the server's own certificate says: its life, and whose requests it may answer. */
+interface OwnCertificate {
+  readonly life: ReturnType<ReadinessDeps['certificate']>;
+  readonly isOwnHost: (host: string) => boolean;
+}
+
+function ownCertificate({ tls }: ServerConfig, { baseUrl }: Addresses): OwnCertificate {
+  const leaf = new X509Certificate(readFileSync(tls.certificate));
+  const life = { notBefore: leaf.validFromDate.getTime(), notAfter: leaf.validToDate.getTime() };
+  return { life, isOwnHost: ownHosts(leaf, baseUrl) };
 }
 
 /** The chains of our own issuers. */
@@ -142,7 +149,10 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 }
 
 /** What changes while a server runs. */
-type ServerState = Pick<ReadinessDeps, 'isStopping' | 'certificate'> & { readonly budgets: OpenBudgets };
+type ServerState = Pick<ReadinessDeps, 'isStopping'> & {
+  readonly own: () => OwnCertificate;
+  readonly budgets: OpenBudgets;
+};
 
 /** What instances get beside their certificates. */
 function besideOf(deps: HttpServerDeps, { baseUrl }: Addresses): Pick<IdentityRouteDeps, 'beside'> {
@@ -176,6 +186,7 @@ function tokenDeps(deps: HttpServerDeps, { issuer }: Addresses): RouteDeps['toke
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, keys, snapshot } = deps;
   const open = openPaths(addresses, config);
+  const probes = probePaths(addresses);
   const routeDeps: RouteDeps = {
     config,
     addresses,
@@ -198,7 +209,9 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       keys,
       snapshotStatus: deps.snapshotStatus,
       storeWatch: deps.storeWatch,
-      ...state,
+      snapshot,
+      isStopping: state.isStopping,
+      certificate: () => state.own().life,
       crls: deps.identity?.crls,
     },
     ssh: deps.ssh,
@@ -213,6 +226,9 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     limits: config.limits,
     tokenPath: `${addresses.basePath}/oauth2/token`,
     isOpen: (path) => open.has(path),
+    tellsMore: (path) => probes.has(path),
+    // Probes ask by address.
+    isOwnHost: (host, path) => state.own().isOwnHost(host) || probes.has(path),
     isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
     isRevoked: deps.isRevoked,
     serverTokens: serverTokensOf(deps),

@@ -36,7 +36,7 @@ function secureOptions(files: TlsFiles, intermediates: string) {
 }
 
 /**
- * HTTP/1.1 over TLS 1.2 and 1.3 that asks every client for a certificate; whether the one it gets will do is decided for each
+ * HTTP/1.1 over TLS 1.2 and 1.3 (docs/decisions/048) that asks every client for a certificate; whether the one it gets will do is decided for each
  * request. It answers what never becomes a request (malformed, too large, too slow) itself. Throws when a file cannot be used.
  */
 export function createTlsServer(options: TlsServerOptions): Server {
@@ -45,6 +45,8 @@ export function createTlsServer(options: TlsServerOptions): Server {
     requestCert: true,
     rejectUnauthorized: false,
     handshakeTimeout: options.requestMs,
+    // Who offers the older one alone understands the newer one's answers all the same (RFC 9112 §2.3).
+    ALPNProtocols: ['http/1.1', 'http/1.0'],
     ...httpOptions(options),
   });
   answerNoRequests(server, options);

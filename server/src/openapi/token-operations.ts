@@ -272,19 +272,20 @@ const alive = ok(z.strictObject({ status: z.literal('alive') }));
 const freshness = z.enum(['fresh', 'late', 'ended']);
 const readiness = z.looseObject({
   status: z.enum(['ready', 'stopping', 'no-signing-key', 'certificate-expired', 'clock']),
+  // What follows is for operators.
   degraded: z.literal('clock').optional(),
-  snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }),
-  store: z.enum(['readable', 'unreadable', 'read-only']),
-  certificate: z.strictObject({ status: freshness, notAfter: text }),
+  snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }).optional(),
+  store: z.enum(['readable', 'unreadable', 'read-only']).optional(),
+  certificate: z.strictObject({ status: freshness, notAfter: text }).optional(),
   revocationLists: z.strictObject({ status: freshness, left: z.number() }).optional(),
-  keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }),
+  keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }).optional(),
 });
 const probes = ['', base].flatMap((at): Operation[] => [
   { method: 'get', path: `${at}/healthz`, summary: 'Whether the process is alive', open: true, answers: alive },
   {
     method: 'get',
     path: `${at}/readyz`,
-    summary: 'Whether it can do its work, and how fresh what it works with is',
+    summary: 'Whether it can do its work; an operator is told how fresh what it works with is',
     open: true,
     answers: { ...ok(readiness, 'it can'), 503: { says: 'it cannot', schema: readiness } },
   },

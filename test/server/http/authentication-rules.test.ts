@@ -51,16 +51,26 @@ interface Ask extends Connection {
   readonly use?: PrincipalTokenUse;
   readonly isOpen?: boolean;
   readonly isOptional?: boolean;
+  readonly tellsMore?: boolean;
   readonly revoked?: readonly string[];
   readonly deps?: Partial<AuthenticationDeps>;
 }
 
-function guardOf({ profile = 'signet', use = 'names-caller', isOpen, isOptional, revoked = [], deps }: Ask) {
+function guardOf({
+  profile = 'signet',
+  use = 'names-caller',
+  isOpen,
+  isOptional,
+  tellsMore = false,
+  revoked = [],
+  deps,
+}: Ask) {
   return authentication({
     profile: profiles[profile],
     snapshot: () => snapshot,
     clock: { now: () => now },
     isOpen: (path) => isOpen === true && path === '/path',
+    tellsMore: () => tellsMore,
     isOptional: (method, path) => isOptional === true && method === 'GET' && path === '/path',
     isRevoked: (serial) => revoked.includes(serial),
     trust: { generation: 0, handshakeOf: () => 0, trusts: () => true },
@@ -114,6 +124,14 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: string])[] = [
   [
     'an open path, with a certificate that is not valid',
     { certificate: player, authorized: false, isOpen: true },
+    'nobody goes on',
+  ],
+  ['an open path that tells no more', { certificate: player, isOpen: true }, 'nobody goes on'],
+  ['one that tells some more', { certificate: player, isOpen: true, tellsMore: true }, byCertificate],
+  ['one that tells some more, without a certificate', { isOpen: true, tellsMore: true }, 'nobody goes on'],
+  [
+    'one that tells some more, with a certificate that is not valid',
+    { certificate: player, authorized: false, isOpen: true, tellsMore: true },
     'nobody goes on',
   ],
   ['an optional path without one', { isOptional: true }, 'nobody goes on'],

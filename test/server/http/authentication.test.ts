@@ -183,7 +183,7 @@ for (const version of ['TLSv1.2', 'TLSv1.3'] as const) {
     };
     const session = await new Promise<Buffer | undefined>((resolve, reject) => {
       const first = connect(options, () =>
-        first.write('GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'),
+        first.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n'),
       );
       let last: Buffer | undefined;
       first.on('session', (ticket) => {

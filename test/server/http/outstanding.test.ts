@@ -18,8 +18,8 @@ const server = await startServer(file, {
 const player = await server.pki.identity('media.player');
 const other = await server.pki.identity('media.other');
 test.after.always(() => file.end());
-const bundle = 'GET /v1/domain/catalog/policy/signed HTTP/1.1\r\nHost: x\r\n\r\n';
-const health = 'GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n';
+const bundle = 'GET /v1/domain/catalog/policy/signed HTTP/1.1\r\nHost: localhost\r\n\r\n';
+const health = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n';
 
 interface Raw {
   readonly socket: TLSSocket;

@@ -144,12 +144,12 @@ test('a thousand changes of members, services, limits and descriptions leave the
 });
 
 const matching: readonly (readonly [header: string, status: number])[] = [
-  ['TAG', 304],
-  ['"x", TAG', 304],
-  ['TAG,"x"', 304],
   ['W/TAG', 304],
+  ['"x", W/TAG', 304],
+  ['W/TAG,"x"', 304],
+  ['TAG', 304],
   ['*', 304],
-  ['"a,b", W/TAG', 304],
+  ['"a,b", TAG', 304],
   ['', 200],
   ['"x"', 200],
   ['"TAG', 200],
@@ -159,10 +159,10 @@ const matching: readonly (readonly [header: string, status: number])[] = [
 test('whoever has the payload in the form of 0.1 keeps it, but for another form', async (t) => {
   const { call, post } = await start(t);
   const own = String((await call(path)).headers['etag']);
-  const former = own.replace('.rfc7515', '.p1363');
+  const former = own.replace('W/', '').replace('.rfc7515', '.p1363');
   t.not(former, own);
   const kept = await call(path, { headers: { 'if-none-match': former } });
-  t.deepEqual([kept.status, kept.headers['etag']], [304, former]);
+  t.deepEqual([kept.status, kept.headers['etag']], [304, `W/${former}`]);
   const posted = (signatureP1363Format: boolean, tag: string) =>
     post({ signatureP1363Format }, { 'if-none-match': tag });
   t.is((await posted(true, former)).status, 304);
@@ -172,7 +172,8 @@ test('whoever has the payload in the form of 0.1 keeps it, but for another form'
 
 test('If-None-Match is read as RFC 9110 says', async (t) => {
   const { call } = await start(t);
-  const tag = String((await call(path)).headers['etag']);
+  // Each process signs for itself: no tag promises the same bytes.
+  const [, tag = ''] = /^W\/(".+")$/.exec(String((await call(path)).headers['etag'])) ?? [];
   for (const [header, status] of matching) {
     const answer = await call(path, { headers: { 'if-none-match': header.replace('TAG', tag) } });
     t.is(answer.status, status, header);
@@ -311,7 +312,7 @@ test('profile athenz: the tag of the POST form is the time of the last change, a
   t.is(seen.size, 4);
   const chosen = await post({ policyVersions: { readers: '0' } }, { 'if-none-match': '*' });
   t.deepEqual([chosen.status, chosen.headers['etag']], [200, undefined]);
-  t.regex(String((await call(path)).headers['etag']), /^"1\.\d+\./);
+  t.regex(String((await call(path)).headers['etag']), /^W\/"1\.\d+\./);
 });
 
 test('profile athenz refuses a domain with conditions where its readers ignore them, on every way to it', async (t) => {

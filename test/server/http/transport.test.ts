@@ -60,8 +60,9 @@ function first(text: string): { status: number; body: unknown; closes: boolean }
   };
 }
 
-const healthz = 'GET /healthz HTTP/1.1\r\nHost: x\r\n';
-const token = 'POST /v1/oauth2/token HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\n';
+const healthz = 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n';
+const token =
+  'POST /v1/oauth2/token HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/x-www-form-urlencoded\r\n';
 const notHttp = { code: 400, message: 'the request is not HTTP' };
 
 const raw: readonly (readonly [name: string, request: string, status: number, message: string])[] = [
@@ -75,7 +76,7 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
   ['an unknown transfer coding', `${token}Transfer-Encoding: xchunked\r\n\r\n0\r\n\r\n`, 400, notHttp.message],
   ['a blank before the colon', `${healthz}X : y\r\n\r\n`, 400, notHttp.message],
   ['a folded header', `${healthz}X: y\r\n z\r\n\r\n`, 400, notHttp.message],
-  ['bare line feeds', 'GET /healthz HTTP/1.1\nHost: x\n\n', 400, notHttp.message],
+  ['bare line feeds', 'GET /healthz HTTP/1.1\nHost: localhost\n\n', 400, notHttp.message],
   ['a negative length', `${token}Content-Length: -1\r\n\r\n`, 400, notHttp.message],
   ['a chunk size that is none', `${token}Transfer-Encoding: chunked\r\n\r\nzz\r\nabc`, 400, notHttp.message],
   ['no HTTP at all', 'hello\r\n\r\n', 400, notHttp.message],
@@ -101,14 +102,19 @@ const raw: readonly (readonly [name: string, request: string, status: number, me
   ],
   ['17 kB of headers', `${healthz}X: ${'y'.repeat(17_000)}\r\n\r\n`, 431, 'the headers are too large'],
   ['too many headers', `${healthz}${'X: y\r\n'.repeat(101)}\r\n`, 431, 'too many headers'],
-  ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: x\r\n\r\n`, 414, 'the URL is too long'],
+  ['a long URL', `GET /${'a'.repeat(9000)} HTTP/1.1\r\nHost: localhost\r\n\r\n`, 414, 'the URL is too long'],
   [
     'an expectation that cannot be met',
     `${token}Expect: the-best\r\nContent-Length: 1\r\n\r\na`,
     417,
     'the expectation cannot be met',
   ],
-  ['a method that the parser does not know', 'BREW /v1 HTTP/1.1\r\nHost: x\r\n\r\n', 501, 'the method is not known'],
+  [
+    'a method that the parser does not know',
+    'BREW /v1 HTTP/1.1\r\nHost: localhost\r\n\r\n',
+    501,
+    'the method is not known',
+  ],
   ['bytes that are no request', '\u0016\u0003\u0001 / HTTP/1.1\r\n\r\n', 400, 'the request is not HTTP'],
   ['CONNECT', 'CONNECT evil:443 HTTP/1.1\r\nHost: evil:443\r\n\r\n', 405, 'the method is not allowed at this path'],
 ];
@@ -126,7 +132,7 @@ test('every refusal has a date, also those that are answered before there is a r
 test('501 for a method that is none of HTTP, on every path', async (t) => {
   for (const path of ['/v1/oauth2/token', '/nowhere']) {
     for (const method of ['PROPFIND', 'LOCK', 'M-SEARCH']) {
-      const answer = first(await send(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n`));
+      const answer = first(await send(`${method} ${path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n`));
       t.like(answer, { status: 501, body: { code: 501, message: 'the method is not known' } }, `${method} ${path}`);
     }
   }
@@ -148,7 +154,7 @@ test('a body that is shorter than announced ends with the connection', async (t)
 
 for (const [name, bytes] of [
   ['without a request', ''],
-  ['with headers that never end', 'GET /healthz HTTP/1.1\r\nHost: x\r\n'],
+  ['with headers that never end', 'GET /healthz HTTP/1.1\r\nHost: localhost\r\n'],
   ['with a body that never ends', `${token}Content-Length: 500\r\n\r\ngrant_type=`],
 ] as const) {
   test(`a connection ${name} is closed in time`, async (t) => {
@@ -201,9 +207,8 @@ for (const [path, status] of hostile) {
   });
 }
 
-test('headers that claim another host, scheme or method mean nothing', async (t) => {
+test('headers that claim another client, scheme or method mean nothing', async (t) => {
   const headers = {
-    host: 'evil.example:1',
     'x-forwarded-host': 'evil.example',
     'x-forwarded-proto': `${'http,'.repeat(500)}`,
     'x-http-method-override': 'DELETE',
@@ -216,7 +221,9 @@ test('headers that claim another host, scheme or method mean nothing', async (t)
 
 test('a line of the log is one JSON line whatever was sent', async (t) => {
   await asPlayer(`^/v1/access/${encodeURIComponent('a"\u001b[31m\r\n{"level":"info"}')}?resource=catalog:x`);
-  await send('GET /v1/nothing\x1b[31m"{} HTTP/1.1\r\nHost: x\r\nConnection: close\r\nUser-Agent: \x1b[31m"\r\n\r\n');
+  await send(
+    'GET /v1/nothing\x1b[31m"{} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nUser-Agent: \x1b[31m"\r\n\r\n',
+  );
   // Every line was parsed as JSON by the test server.
   t.true(server.log.every((line) => typeof line['level'] === 'string'));
 });
@@ -231,5 +238,35 @@ for (const [name, request] of tooLong) {
     const answer = first(await sendWhole(request));
     t.deepEqual([answer.status, answer.closes], [413, true]);
     t.like(answer.body, { code: 413, message: 'the body is too large' });
+  });
+}
+
+const offers: readonly (readonly [offered: readonly string[] | undefined, chosen: string | false | undefined])[] = [
+  [undefined, false],
+  [['http/1.1'], 'http/1.1'],
+  [['http/1.0'], 'http/1.0'],
+  [['http/1.0', 'http/1.1'], 'http/1.1'],
+  [['h2', 'http/1.1'], 'http/1.1'],
+  [['h2', 'http/1.0'], 'http/1.0'],
+  [['h2'], undefined],
+];
+
+for (const [offered, chosen] of offers) {
+  test(`a client that offers ${offered?.join() ?? 'no protocol'} is answered in ${chosen}`, async (t) => {
+    const socket = connect({
+      host: '127.0.0.1',
+      port: Number(new URL(server.baseUrl).port),
+      ca: server.pki.bundle,
+      ...(offered !== undefined && { ALPNProtocols: [...offered] }),
+    });
+    if (chosen === undefined) {
+      const refused = await t.throwsAsync(once(socket, 'secureConnect'));
+      return t.is(Object(refused).code, 'ERR_SSL_TLSV1_ALERT_NO_APPLICATION_PROTOCOL');
+    }
+    await once(socket, 'secureConnect');
+    t.is(socket.alpnProtocol, chosen as never);
+    const version = chosen === 'http/1.0' ? '1.0' : '1.1';
+    socket.write(`GET /healthz HTTP/${version}\r\nHost: localhost\r\nConnection: close\r\n\r\n`);
+    t.regex((await socket.toArray()).join(''), /^HTTP\/1\.1 200 /);
   });
 }

@@ -3,6 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceWorld, refresh, register } from '#support/instance-world';
+import { readinessOf } from '#support/operators';
 
 const minute = 60_000;
 
@@ -28,8 +29,7 @@ for (const [name, stepMs] of [
 
     const list = await (await world.identity('media.studio'))('/crl');
     t.is(list.status, 200);
-    const ready = await world.as()('^/readyz');
-    t.is(field(field(ready.body, 'revocationLists'), 'status'), 'fresh');
+    t.is(field((await readinessOf(world, world.pki))['revocationLists'], 'status'), 'fresh');
   });
 }
 

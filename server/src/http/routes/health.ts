@@ -1,12 +1,15 @@
 import type { RouterMiddleware } from '@koa/router';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
+import { isOperator, systemDomain } from '../../management/rights.ts';
+import type { Snapshot } from '../../snapshot/snapshot.ts';
 import type { StoreWatch } from '../../store-watch.ts';
 import type { CrlPublisher } from '../../x509/crl-publisher.ts';
-import { answerJson, type RequestState } from '../context.ts';
+import { answerJson, type RequestState, type RouteContext } from '../context.ts';
 
 export interface ReadinessDeps {
   readonly clock: Clock;
+  readonly snapshot: () => Snapshot;
   readonly keys: SigningKeys;
   /** Of the snapshot in force; `error` while the store cannot be read. */
   readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
@@ -52,7 +55,7 @@ function readinessOf(deps: ReadinessDeps, certificate: string): Readiness {
 }
 
 function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'unreadable' | 'read-only' {
-  // The text of the failure is for the log: anyone may read this page.
+  // The text of the failure is for the log.
   if (snapshotStatus().error !== undefined) return 'unreadable';
   return storeWatch.condition() === 'writable' ? 'readable' : 'read-only';
 }
@@ -60,28 +63,37 @@ function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'u
 /**
  * `GET /readyz`: whether this server can do its work: 200, or 503 while it stops, without a key to sign tokens or bundles with, with a
  * certificate of its own that has expired, and with a clock that is wrong. With a store that cannot be read or written it goes on answering
- * from the snapshot: still 200, with the age of the snapshot and `store: "unreadable"` or `"read-only"`. `degraded: "clock"`: the newest
- * record of the store is more than 60 seconds later than the own clock. `revocationLists` says how much of its life the oldest list has
- * left: `fresh`, `late`, or `ended`; `certificate` the same of the server's own.
+ * from the snapshot: still 200. Anyone is told the status; an operator (`view_domain` on `sys.auth`) is told the state behind it.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
-    const { counter, refreshedAt } = deps.snapshotStatus();
-    const { token, bundle, missing } = deps.keys.current();
     const certificate = ownCertificate(deps);
     const status = readinessOf(deps, certificate.status);
     ctx.status = status === 'ready' ? 200 : 503;
-    answerJson(
-      ctx,
-      JSON.stringify({
-        status,
-        ...(deps.storeWatch.clock() !== 'fit' && { degraded: 'clock' }),
-        snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
-        store: storeOf(deps),
-        certificate,
-        ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
-        keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
-      }),
-    );
+    answerJson(ctx, JSON.stringify({ status, ...(isForOperator(deps, ctx) && stateOf(deps, certificate)) }));
+  };
+}
+
+function isForOperator({ snapshot, clock }: ReadinessDeps, ctx: RouteContext): boolean {
+  const { principal } = ctx.state;
+  if (principal?.kind !== 'identity') return false;
+  return isOperator(snapshot(), { caller: principal.name, right: 'view_domain', domain: systemDomain }, clock.now());
+}
+
+/**
+ * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `degraded: "clock"`: the newest record of the store is more than 60 seconds
+ * later than the own clock; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
+ * same of the server's own.
+ */
+function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertificate>) {
+  const { counter, refreshedAt } = deps.snapshotStatus();
+  const { token, bundle, missing } = deps.keys.current();
+  return {
+    ...(deps.storeWatch.clock() !== 'fit' && { degraded: 'clock' }),
+    snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
+    store: storeOf(deps),
+    certificate,
+    ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
+    keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },
   };
 }
