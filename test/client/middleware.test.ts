@@ -42,20 +42,32 @@ interface Tls {
 
 const frameworks: Readonly<Record<string, (options: RequireGrantOptions, tls: Tls) => Promise<RequestListener>>> = {
   koa: async (options) => {
-    const app = new Koa().use(forKoa(options));
-    app.use((context) => {
+    const app = new Koa().use((context, next) => {
+      context.vary('Accept');
+      return next();
+    });
+    app.use(forKoa(options)).use((context) => {
+      if (context.path === '/movie' && context.search !== '') context.set('Cache-Control', 'max-age=9');
       context.body = { path: context.path };
     });
     return app.callback();
   },
   express: async (options) =>
     express()
+      .use((_seen, response, next) => next(void response.vary('Accept')))
       .use(forExpress(options))
-      .use((seen, response) => void response.json({ path: seen.path })),
+      .use((seen, response) => {
+        if (seen.url !== seen.path) response.set('Cache-Control', 'max-age=9');
+        response.json({ path: seen.path });
+      }),
   fastify: async (options) => {
     const app = fastify();
+    app.addHook('onRequest', async (_seen, reply) => void reply.header('Vary', 'Accept'));
     app.addHook('onRequest', forFastify(options));
-    app.all('/*', async (seen) => ({ path: seen.url }));
+    app.all('/*', async (seen, reply) => {
+      if (seen.url.includes('?')) reply.header('Cache-Control', 'max-age=9');
+      return { path: seen.url };
+    });
     await app.ready();
     return (seen, response) => app.routing(seen, response);
   },
@@ -92,7 +104,13 @@ async function start(t: ExecutionContext, name: string, by: RequireGrantOptions[
     const { as, headers = {}, method = 'GET' } = more;
     const dispatcher = new Agent({ connect: { ca: pki.ca, ...(as && { cert: as.cert, key: as.key }) } });
     t.teardown(() => dispatcher.close());
-    const { statusCode, body } = await request(`https://localhost:${port}${path}`, { method, headers, dispatcher });
+    const url = `https://localhost:${port}${path}`;
+    const { statusCode, headers: answered, body } = await request(url, { method, headers, dispatcher });
+    // The answers of the service, and all refusals: no shared cache gives them to somebody else.
+    const own = statusCode === 200 && path.includes('?');
+    t.is(answered['cache-control'], own ? 'max-age=9' : 'no-store', path);
+    const vary = by === 'certificate' ? 'accept' : 'accept, svc-principal-auth, athenz-principal-auth';
+    t.is(String(answered['vary']).toLowerCase(), vary, path);
     const { code, message } = (await body.json()) as { code?: number; message?: string };
     return [statusCode, code, message];
   };

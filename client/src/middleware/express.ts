@@ -6,6 +6,8 @@ type ExpressRequest = NodeRequest & ExpressRouting;
 /** The part of an Express response that the middleware uses. */
 interface ExpressResponse {
   status(code: number): ExpressResponse;
+  set(headers: Record<string, string>): ExpressResponse;
+  vary(field: string): ExpressResponse;
   json(body: unknown): unknown;
 }
 
@@ -18,7 +20,10 @@ export function requireGrant(
 ): (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void) => Promise<void> {
   const gate = createGate(options);
   return async function grantRequired(request, response, next) {
-    const refusal = await gate(request, expressRouting(request, grantRequired));
+    const { headers, refusal } = await gate(request, expressRouting(request, grantRequired));
+    const { Vary, ...others } = headers;
+    response.set(others);
+    if (Vary !== '') response.vary(Vary);
     if (refusal === undefined) next();
     else response.status(refusal.status).json(refusal.body);
   };

@@ -9,6 +9,8 @@ interface FastifyRequest extends FastifyRouting {
 /** The part of a Fastify reply that the hook uses. */
 interface FastifyReply {
   code(status: number): FastifyReply;
+  headers(values: Record<string, string>): FastifyReply;
+  getHeader(name: string): unknown;
   send(body: unknown): unknown;
 }
 
@@ -21,7 +23,10 @@ export function requireGrant(
 ): (request: FastifyRequest, reply: FastifyReply) => Promise<unknown> {
   const gate = createGate(options);
   return async (request, reply) => {
-    const refusal = await gate(request.raw, fastifyRouting(request));
+    const { headers, refusal } = await gate(request.raw, fastifyRouting(request));
+    const { Vary, ...others } = headers;
+    const fields = [reply.getHeader('vary'), Vary].filter((names) => names !== undefined && names !== '');
+    reply.headers({ ...others, ...(fields.length > 0 && { Vary: fields.join(', ') }) });
     return refusal === undefined ? undefined : reply.code(refusal.status).send(refusal.body);
   };
 }

@@ -6,6 +6,8 @@ interface KoaContext extends KoaRouting {
   readonly req: NodeRequest;
   status: number;
   body: unknown;
+  set(headers: Record<string, string>): void;
+  vary(field: string): void;
 }
 
 /**
@@ -17,7 +19,10 @@ export function requireGrant(
 ): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
   const gate = createGate(options);
   return async function grantRequired(context, next) {
-    const refusal = await gate(context.req, koaRouting(context, grantRequired));
+    const { headers, refusal } = await gate(context.req, koaRouting(context, grantRequired));
+    const { Vary, ...others } = headers;
+    context.set(others);
+    if (Vary !== '') context.vary(Vary);
     if (refusal === undefined) return next();
     context.status = refusal.status;
     context.body = refusal.body;

@@ -1,4 +1,5 @@
 import {
+  type AnswerHeaders,
   type ConnectionOptions,
   type NodeRequest,
   nodeRequests,
@@ -41,6 +42,13 @@ interface Refusal {
   readonly body: { readonly code: number; readonly message: string };
 }
 
+/** What the gate says of a request. The headers belong on every answer, which may have a `Cache-Control` of its own and adds to `Vary`. */
+interface Verdict {
+  readonly headers: AnswerHeaders;
+  /** Absent: the request may pass. */
+  readonly refusal?: Refusal | undefined;
+}
+
 function refuse(status: Refusal['status'], message: string): Refusal {
   return { status, body: { code: status, message } };
 }
@@ -73,18 +81,18 @@ function certificateHolder({ peer }: Seen): { principal: string; thumbprint: str
 }
 
 /**
- * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server. `undefined` lets it
- * pass; everything else is a refusal, also a server that gives no answer, since an unanswered question is not a yes. `routing`:
+ * The centralized patterns (docs/reference/protected-services.md): decides one request by asking the token server. Without a refusal it
+ * passes; a refusal is also a server that gives no answer, since an unanswered question is not a yes. `routing`:
  * what the framework knows of the way of the request.
  * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function createGate(
   options: RequireGrantOptions,
-): (request: NodeRequest, routing?: Partial<SeenRequest>) => Promise<Refusal | undefined> {
+): (request: NodeRequest, routing?: Partial<SeenRequest>) => Promise<Verdict> {
   const read = nodeRequests(options);
   const rule = new RequestRule(options).requireDomains();
-  return async (request, routing) => {
-    const seen = read(request);
+  const headers = answerHeaders(options);
+  const refusalOf = async (seen: Seen, routing?: Partial<SeenRequest>): Promise<Refusal | undefined> => {
     const outcome = rule.read({ ...seen, ...routing });
     if (outcome.kind === 'refused') return refuse(outcome.code, outcome.message);
     const who = whoCalls(seen, options.by);
@@ -97,6 +105,12 @@ export function createGate(
     options.onRefusal?.(reason);
     return refuse(403, 'access is not granted');
   };
+  return async (request, routing) => ({ headers, refusal: await refusalOf(read(request), routing) });
+}
+
+/** `Vary` is empty where no header says who calls. */
+function answerHeaders({ by }: RequireGrantOptions): AnswerHeaders {
+  return { 'Cache-Control': 'no-store', Vary: by === 'principal-token' ? principalTokenHeaders.join(', ') : '' };
 }
 
 async function reasonAgainst(access: AccessChecker, query: Parameters<AccessChecker['check']>[0]) {

@@ -13,7 +13,10 @@ export function requireGrantUpgrade(
   return async (request, socket) => {
     // The server listens to this socket no more: an error while the token server is asked would end the process.
     socket.on('error', ignore);
-    const refusal = await gate(request).catch(() => failure);
+    const refusal = await gate(request).then(
+      (verdict) => verdict.refusal,
+      () => failure,
+    );
     if (refusal !== undefined) {
       refuseUpgrade(socket, refusal);
       return false;

@@ -15,7 +15,9 @@ interface Query {
   readonly resource: string;
 }
 const { createGate } = await internals<{
-  createGate(options: object): (request: object) => Promise<{ status: number; body: { message: string } } | undefined>;
+  createGate(
+    options: object,
+  ): (request: object) => Promise<{ refusal?: { status: number; body: { message: string } } }>;
 }>('client/src/middleware/require-grant.ts');
 
 test('the name of a service or a user, in full and in lower case', (t) => {
@@ -59,7 +61,7 @@ async function ask(seen: object, more: object = {}, answer: () => boolean | Prom
     onRefusal: (reason: string) => void reasons.push(reason),
     ...more,
   };
-  const refusal = await createGate(options)(seen);
+  const { refusal } = await createGate(options)(seen);
   return { asked, reasons, answer: refusal && [refusal.status, refusal.body.message] };
 }
 
