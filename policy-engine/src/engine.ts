@@ -66,6 +66,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       requireBound: options.requireBound ?? true,
       skewSeconds: options.skewSeconds ?? 60,
       legacyTypes: options.legacyTypes ?? false,
+      roleInAudience: options.roleInAudience ?? false,
       maxTokenLifeSeconds: options.maxTokenLifeSeconds,
       maxCachedTokens: options.maxCachedTokens ?? 10_000,
     });
@@ -83,7 +84,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {
     checkOpenOptions(options);
-    const { keys, issuers, minRsaBits } = options;
+    const { keys, issuers, minRsaBits, athenzBundles } = options;
     const served = new ServedDomains(options.domains);
     const clock = steadyClock(options.clock ?? systemClock);
     const opened = keys === undefined ? undefined : await openKeys(keys, clock, { minRsaBits });
@@ -92,7 +93,8 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       throw error;
     });
     const engine = new PolicyEngine({
-      options,
+      // Where the server is Athenz its tokens may name their role so.
+      options: athenzBundles === true ? { roleInAudience: true, ...options } : options,
       clock,
       keys: opened?.source ?? directory.keys,
       issuers: issuers === undefined ? () => directory.issuers : () => issuers,

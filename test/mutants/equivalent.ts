@@ -250,16 +250,10 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'of undefined X509Certificate makes none but throws, which answers undefined too',
   },
   {
-    file: 'policy-engine/src/bundle/verify.ts',
-    from: "key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && key.algorithm.namedCurve === 'P-256';",
-    to: "key.algorithm.name === 'ECDSA' && true && key.algorithm.namedCurve === 'P-256';",
-    reason: 'every ECDSA key names its curve; the condition tells the compiler so',
-  },
-  {
-    file: 'policy-engine/src/bundle/verify.ts',
-    from: "key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && key.algorithm.namedCurve === 'P-256';",
-    to: "key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && true;",
-    reason: 'a key of another curve verifies no signature of 64 bytes, and others are refused in the next line',
+    file: 'policy-engine/src/bundle/signature.ts',
+    from: "if (name === 'ECDSA') return namedCurve === 'P-256' ? 'ES256' : undefined;",
+    to: "if (name === 'ECDSA') return true ? 'ES256' : undefined;",
+    reason: 'a key of another curve verifies no signature of 64 bytes, in either form',
   },
   {
     file: 'policy-engine/src/served-domains.ts',

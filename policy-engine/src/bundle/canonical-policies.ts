@@ -1,8 +1,15 @@
 import type { Steps } from '../steps/steps.ts';
 import type { WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
+import type { BundleOrigin } from './decode-payload.ts';
 
-/** Name of the canonical form below. Digests of different forms are never compared. */
-export const canonicalForm = 'policies-1';
+/** Name of the canonical form below, for bundles of Signet and of Athenz. Digests of different forms are never compared. */
+const canonicalForm = 'policies-1';
+export const athenzForm = 'athenz-1';
+
+/** The form for a bundle of that origin. */
+export function canonicalFormOf(origin: BundleOrigin): string {
+  return origin === 'athenz' ? athenzForm : canonicalForm;
+}
 
 /** Lines between two yields. */
 const sliceLength = 1024;
@@ -14,10 +21,14 @@ const sliceLength = 1024;
  * sorted by their text within a policy, policies by the text of all their lines (by UTF-16 code units). An absent
  * member is written as its default. Numbers of rows, times of change and members that are not known are not part of it.
  */
-export function* canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array<ArrayBuffer>[]> {
+export function* canonicalPolicies(
+  domain: string,
+  policies: readonly WirePolicy[],
+  origin?: BundleOrigin,
+): Steps<Uint8Array<ArrayBuffer>[]> {
   const texts: string[] = [];
   for (const policy of policies) texts.push(yield* canonicalPolicy(policy));
-  return yield* encodeLines([line([canonicalForm, domain]), ...(yield* sortInSteps(texts))]);
+  return yield* encodeLines([line([canonicalFormOf(origin), domain]), ...(yield* sortInSteps(texts))]);
 }
 
 function* canonicalPolicy({ name, version, active, caseSensitive, assertions }: WirePolicy): Steps<string> {

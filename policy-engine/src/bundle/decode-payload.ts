@@ -3,8 +3,13 @@ import { PolicyEngineError } from '../errors.ts';
 import type { Steps } from '../steps/steps.ts';
 import type { Effect, WireAssertion, WireConditions, WirePolicy } from '../wire/index.ts';
 
+/** Whose payload it is: of an Athenz server, or (`undefined`) of a Signet server. */
+export type BundleOrigin = 'athenz' | undefined;
+
 /** The signed part of a bundle with its times in milliseconds since the epoch. */
 export interface BundlePayload {
+  /** With `athenz` the version is `modified` in milliseconds, in the epoch 0, and `issued` is `modified`. Absent in bundles of Signet. */
+  readonly origin?: 'athenz';
   readonly domain: string;
   readonly epoch: number;
   readonly version: number;
@@ -19,8 +24,11 @@ type Json = Record<string, unknown>;
 /** Assertions between two yields. */
 const sliceLength = 512;
 
-/** Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). Throws `bundle-malformed`. */
-export function* decodePayload(value: unknown): Steps<BundlePayload> {
+/**
+ * Reads the payload from parsed JSON; unknown members are ignored (docs/reference/policy-bundles.md#payload). One that has none of
+ * `version`, `issued` and `epoch` is taken for one of an Athenz server where `athenzBundles` is true. Throws `bundle-malformed`.
+ */
+export function* decodePayload(value: unknown, athenzBundles = false): Steps<BundlePayload> {
   const data = object(value, 'payload');
   if (data['policyVersions'] !== undefined) {
     throw malformed('payload holds chosen versions of policies, not those in force');
@@ -28,23 +36,38 @@ export function* decodePayload(value: unknown): Steps<BundlePayload> {
   const policyData = object(data['policyData'], 'policyData');
   const payload = {
     domain: text(policyData['domain'], 'policyData.domain'),
-    epoch: counter(data['epoch'], 'epoch'),
-    version: counter(data['version'], 'version'),
-    modified: time(data['modified'], 'modified'),
-    issued: time(data['issued'], 'issued'),
+    ...decodeOrder(data, athenzBundles),
     expires: time(data['expires'], 'expires'),
   };
   if (payload.expires <= payload.issued) throw malformed('`expires` is not after `issued`');
   const policies: WirePolicy[] = [];
-  for (const entry of list(policyData['policies'], 'policyData.policies')) policies.push(yield* decodePolicy(entry));
+  for (const entry of list(policyData['policies'], 'policyData.policies')) {
+    policies.push(yield* decodePolicy(entry, payload.origin));
+  }
   return { ...payload, policies };
 }
 
-function* decodePolicy(value: unknown): Steps<WirePolicy> {
+type PayloadOrder = Pick<BundlePayload, 'origin' | 'epoch' | 'version' | 'modified' | 'issued'>;
+
+/** What says which of two bundles is newer. */
+function decodeOrder(data: Json, athenzBundles: boolean): PayloadOrder {
+  const modified = time(data['modified'], 'modified');
+  const isOfAthenz = ['version', 'issued', 'epoch'].every((member) => data[member] === undefined);
+  if (isOfAthenz && athenzBundles) return { origin: 'athenz', epoch: 0, version: modified, modified, issued: modified };
+  if (isOfAthenz) throw malformed('it has no `version`, `issued` and `epoch`; those of Athenz need `athenzBundles`');
+  return {
+    epoch: counter(data['epoch'], 'epoch'),
+    version: counter(data['version'], 'version'),
+    modified,
+    issued: time(data['issued'], 'issued'),
+  };
+}
+
+function* decodePolicy(value: unknown, origin: BundleOrigin): Steps<WirePolicy> {
   const policy = object(value, 'policy');
   const assertions: WireAssertion[] = [];
-  for (const entry of list(policy['assertions'], 'policy.assertions')) {
-    assertions.push(decodeAssertion(entry));
+  for (const entry of list(policy['assertions'] ?? (origin === 'athenz' ? [] : undefined), 'policy.assertions')) {
+    assertions.push(decodeAssertion(entry, origin));
     if (assertions.length % sliceLength === 0) yield;
   }
   return {
@@ -52,28 +75,31 @@ function* decodePolicy(value: unknown): Steps<WirePolicy> {
     modified: policy['modified'] === undefined ? '' : text(policy['modified'], 'policy.modified'),
     ...(policy['version'] !== undefined && { version: text(policy['version'], 'policy.version') }),
     ...(policy['active'] !== undefined && { active: flag(policy['active'], 'policy.active') }),
-    ...(policy['caseSensitive'] !== undefined && {
-      caseSensitive: flag(policy['caseSensitive'], 'policy.caseSensitive'),
-    }),
+    ...decodeCase(policy['caseSensitive'], 'policy.caseSensitive', origin),
     assertions,
   };
 }
 
-function decodeAssertion(value: unknown): WireAssertion {
+function decodeAssertion(value: unknown, origin: BundleOrigin): WireAssertion {
   const json = object(value, 'assertion');
   const assertion: WireAssertion = {
     role: text(json['role'], 'assertion.role'),
     resource: text(json['resource'], 'assertion.resource'),
     action: text(json['action'], 'assertion.action'),
-    // A reader that took a missing effect for ALLOW would grant what another reader denies.
-    effect: effect(json['effect']),
+    // Elsewhere a reader that took a missing effect for ALLOW would grant what another reader denies.
+    effect: effect(json['effect'] === undefined && origin === 'athenz' ? 'ALLOW' : json['effect']),
+    ...decodeCase(json['caseSensitive'], 'assertion.caseSensitive', origin),
   };
   if (json['id'] !== undefined) assertion.id = counter(json['id'], 'assertion.id');
-  if (json['caseSensitive'] !== undefined) {
-    assertion.caseSensitive = flag(json['caseSensitive'], 'assertion.caseSensitive');
-  }
   if (json['conditions'] !== undefined) assertion.conditions = decodeConditions(json['conditions']);
   return assertion;
+}
+
+/** In Athenz the flag says how texts are stored; they are compared without case all the same. */
+function decodeCase(value: unknown, field: string, origin: BundleOrigin): { caseSensitive?: boolean } {
+  if (value === undefined) return {};
+  const caseSensitive = flag(value, field);
+  return origin === 'athenz' ? {} : { caseSensitive };
 }
 
 function decodeConditions(value: unknown): WireConditions {

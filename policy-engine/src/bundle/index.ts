@@ -13,6 +13,7 @@ export {
   refuseSuccessor,
 } from './succession.ts';
 export {
+  freshUntil,
   issuedSkew,
   maxBundleBytes,
   maxBundleLifeMs,

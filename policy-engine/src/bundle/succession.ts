@@ -1,4 +1,6 @@
+import { formatTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
+import { athenzForm } from './canonical-policies.ts';
 
 /** Which of two bundles is newer: the higher epoch, and within it the higher version. */
 export interface BundleVersion {
@@ -22,6 +24,16 @@ export function isOlder(a: BundleVersion, b: BundleVersion): boolean {
   return a.epoch < b.epoch || (a.epoch === b.epoch && a.version < b.version);
 }
 
+/** The form of the digest says whose bundle it was: floors need no member for it, which earlier programs would lose. */
+function isOfAthenz({ digest }: BundleFloor): boolean {
+  return digest !== undefined && formOf(digest) === athenzForm;
+}
+
+/** As `isOlder`; and a bundle of an Athenz server is older than any of a Signet server, which a host moves to and not from. */
+function isBefore(a: BundleFloor, b: BundleFloor): boolean {
+  return isOfAthenz(a) === isOfAthenz(b) ? isOlder(a, b) : isOfAthenz(a);
+}
+
 /**
  * Why a bundle may not follow those that were accepted before (docs/reference/policy-bundles.md#what-may-follow), undefined when it may: it
  * is older; it has other policies under the same epoch and version; it was issued earlier in the same epoch; or its epoch or version is so
@@ -32,14 +44,25 @@ export function refuseSuccessor(
   next: Required<BundleFloor>,
   floor: BundleFloor | undefined,
 ): PolicyEngineError | undefined {
-  if (floor !== undefined && isOlder(next, floor)) return rollback(next, floor);
-  if (next.epoch - (floor?.epoch ?? 0) > maxVersionJump || next.version - (floor?.version ?? 0) > maxVersionJump) {
+  if (floor !== undefined && isBefore(next, floor)) return rollback(next, floor);
+  // What came before a move says nothing of the versions after it.
+  const known = floor !== undefined && isOfAthenz(floor) === isOfAthenz(next) ? floor : undefined;
+  if (jumps(next, known)) {
     return new PolicyEngineError(
       'bundle-version-jump',
-      `epoch or version of the bundle (${inWords(next)}) is more than 2^32 ahead of ${floor === undefined ? 'nought' : `those accepted before (${inWords(floor)})`}`,
+      `epoch or version of the bundle (${inWords(next)}) is more than 2^32 ahead of ${known === undefined ? 'nought' : `those accepted before (${inWords(known)})`}`,
     );
   }
-  if (floor === undefined || next.epoch !== floor.epoch) return undefined;
+  return known === undefined || next.epoch !== known.epoch ? undefined : refuseInEpoch(next, known);
+}
+
+/** Those of Athenz are ordered by a time, which the clock bounds. */
+function jumps(next: Required<BundleFloor>, known: BundleFloor | undefined): boolean {
+  if (isOfAthenz(next)) return false;
+  return next.epoch - (known?.epoch ?? 0) > maxVersionJump || next.version - (known?.version ?? 0) > maxVersionJump;
+}
+
+function refuseInEpoch(next: Required<BundleFloor>, floor: BundleFloor): PolicyEngineError | undefined {
   if (next.version === floor.version && isOtherDigest(next.digest, floor.digest)) return equivocation(next);
   if (floor.issued !== undefined && next.issued < floor.issued) {
     return new PolicyEngineError(
@@ -52,8 +75,8 @@ export function refuseSuccessor(
 
 /** The floor after a bundle that was accepted, or after another floor for the same domain: it never falls, and what it knows stays. */
 export function raiseFloor(floor: BundleFloor | undefined, next: BundleFloor): BundleFloor {
-  if (floor === undefined || isOlder(floor, next)) return floorOf(next);
-  if (isOlder(next, floor) || isOtherDigest(next.digest, floor.digest)) return floor;
+  if (floor === undefined || isBefore(floor, next)) return floorOf(next);
+  if (isBefore(next, floor) || isOtherDigest(next.digest, floor.digest)) return floor;
   const digest = next.digest ?? floor.digest;
   const issued = Math.max(floor.issued ?? 0, next.issued ?? 0);
   return floorOf({ ...floor, ...(digest !== undefined && { digest }), ...(issued > 0 && { issued }) });
@@ -83,20 +106,21 @@ function formOf(digest: string): string {
   return digest.slice(0, digest.indexOf(':'));
 }
 
-function rollback(found: BundleVersion, floor: BundleVersion): PolicyEngineError {
+function rollback(found: BundleFloor, floor: BundleFloor): PolicyEngineError {
   return new PolicyEngineError(
     'bundle-rollback',
     `bundle is older (${inWords(found)}) than one accepted before (${inWords(floor)})`,
   );
 }
 
-function equivocation(found: BundleVersion): PolicyEngineError {
+function equivocation(found: BundleFloor): PolicyEngineError {
   return new PolicyEngineError(
     'bundle-equivocation',
-    `bundle has other policies than one accepted before under the same epoch and version (${inWords(found)})`,
+    `bundle has other policies than one accepted before under the same ${isOfAthenz(found) ? 'time' : 'epoch and version'} (${inWords(found)})`,
   );
 }
 
-function inWords({ epoch, version }: BundleVersion): string {
-  return `epoch ${epoch}, version ${version}`;
+function inWords(floor: BundleFloor): string {
+  const { epoch, version } = floor;
+  return isOfAthenz(floor) ? `of Athenz, modified ${formatTimestamp(version)}` : `epoch ${epoch}, version ${version}`;
 }

@@ -4,9 +4,10 @@ import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
-import { canonicalForm, canonicalPolicies } from './canonical-policies.ts';
-import { type BundlePayload, decodePayload } from './decode-payload.ts';
+import { canonicalFormOf, canonicalPolicies } from './canonical-policies.ts';
+import { type BundleOrigin, type BundlePayload, decodePayload } from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
+import { algorithmsOf, verifySignature, wrongSignature } from './signature.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
 
 /** A bundle that was found good. The times are milliseconds since the epoch. */
@@ -29,6 +30,11 @@ export interface VerifyBundleOptions {
   floor?: BundleFloor;
   /** Take a bundle that is past its expiry. For readers that look at `expires` at every use. Default false. */
   acceptExpired?: boolean;
+  /**
+   * Also take bundles of an Athenz server, which have no `version`, `issued` and `epoch`: ordered by `modified`, signed with ES256 (r and
+   * s, or DER) or RS256, and a missing effect in them is ALLOW. Nothing changes for other bundles. Default false.
+   */
+  athenzBundles?: boolean;
   /** Called between slices of work, so that a large bundle does not stall the program. Default: work in one go. */
   pause?: Pause;
 }
@@ -46,30 +52,33 @@ export const issuedSkew = 300_000;
 export const maxBundleLifeMs = 7_776_000_000;
 
 /**
- * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s), key of purpose `bundle`, signature,
+ * Verifies a bundle over its exact bytes: form, algorithm (ES256, signature as r and s; `athenzBundles` says what else), key of purpose `bundle`, signature,
  * then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used.
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const { pause = () => undefined } = options;
+  const { pause = () => undefined, athenzBundles = false } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(decodeText(bytes))));
-  const kid = readHeader(jws);
+  const { kid, alg } = readHeader(jws, athenzBundles);
   const signed = await run(encodeAscii(`${jws.protected}.${jws.payload}`));
-  await verifySignature(signed, jws.signature, await findKey(options.keys, kid));
+  const key = await findKey(options.keys, kid);
+  const encoding = await verifySignature({ alg, encoded: jws.signature, signed }, key, athenzBundles);
   const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is not base64url');
-  const data = await run(decodePayload(await run(parseJson(decodeText(payload)))));
+  const data = await run(decodePayload(await run(parseJson(decodeText(payload))), athenzBundles));
+  if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
-  const digest = await digestOf(await run(canonicalPolicies(data.domain, data.policies)));
+  const digest = await digestOf(data.origin, await run(canonicalPolicies(data.domain, data.policies, data.origin)));
   const refusal = refuseSuccessor({ ...data, digest }, options.floor);
   if (refusal !== undefined) throw refusal;
-  return { ...data, policies: data.policies.map(readLaterConditions), domain: options.domain, kid, digest };
+  const policies = data.origin === undefined ? data.policies.map(readLaterConditions) : data.policies;
+  return { ...data, policies, domain: options.domain, kid, digest };
 }
 
-async function digestOf(parts: Uint8Array<ArrayBuffer>[]): Promise<string> {
+async function digestOf(origin: BundleOrigin, parts: Uint8Array<ArrayBuffer>[]): Promise<string> {
   const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await new Blob(parts).arrayBuffer()));
-  return `${canonicalForm}:${encodeBase64url(hash)}`;
+  return `${canonicalFormOf(origin)}:${encodeBase64url(hash)}`;
 }
 
 interface Jws {
@@ -103,7 +112,10 @@ function* parseJson(text: string): Steps<unknown> {
 
 function readJws(value: unknown): Jws {
   if (!isRecord(value)) throw malformed('it must be an object');
-  const { payload, protected: protectedHeader, signature, header, signatures } = value;
+  const { payload, protected: protectedHeader, signature, header, signatures, signedPolicyData } = value;
+  if (signedPolicyData !== undefined && payload === undefined) {
+    throw malformed('it has the older form of Athenz; only the JWS form is read (`jwsPolicySupport` of zpu)');
+  }
   if (typeof payload !== 'string' || typeof protectedHeader !== 'string' || typeof signature !== 'string') {
     throw malformed('`payload`, `protected` or `signature` is missing');
   }
@@ -118,8 +130,8 @@ const headerMembers: ReadonlySet<string> = new Set(['kid', 'alg', 'typ']);
 /** Longest protected header, as it is written. */
 const maxHeaderLength = 1024;
 
-/** The `kid` of the protected header, after the header was found to be one that we understand. */
-function readHeader(jws: Jws): string {
+/** Key and algorithm of the protected header, after the header was found to be one that we understand. */
+function readHeader(jws: Jws, athenzBundles: boolean): { kid: string; alg: string } {
   const bytes = jws.protected.length > maxHeaderLength ? undefined : decodeBase64url(jws.protected);
   if (bytes === undefined) throw malformed('`protected` is not base64url');
   const header = parseHeader(bytes);
@@ -127,10 +139,13 @@ function readHeader(jws: Jws): string {
     throw malformed('the protected header has members that are not understood');
   }
   const { alg, kid } = header;
-  if (alg !== 'ES256') throw new PolicyEngineError('bundle-signature', 'bundle is not signed with ES256');
+  const algorithms = algorithmsOf(athenzBundles);
+  if (typeof alg !== 'string' || !algorithms.includes(alg)) {
+    throw new PolicyEngineError('bundle-signature', `bundle is not signed with ${algorithms.join(' or ')}`);
+  }
   if (typeof kid !== 'string' || kid === '') throw malformed('the protected header has no `kid`');
   if (jws.outerKid !== undefined && jws.outerKid !== kid) throw malformed('the two headers name different keys');
-  return kid;
+  return { kid, alg };
 }
 
 function parseHeader(bytes: Uint8Array): unknown {
@@ -169,17 +184,6 @@ function* encodeAscii(text: string): Steps<Uint8Array<ArrayBuffer>> {
   return bytes;
 }
 
-async function verifySignature(signed: Uint8Array<ArrayBuffer>, encoded: string, key: CryptoKey): Promise<void> {
-  const signature = decodeBase64url(encoded);
-  const isP256 =
-    key.algorithm.name === 'ECDSA' && 'namedCurve' in key.algorithm && key.algorithm.namedCurve === 'P-256';
-  const isGood =
-    isP256 &&
-    signature?.length === 64 &&
-    (await crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, signature, signed));
-  if (!isGood) throw new PolicyEngineError('bundle-signature', 'signature of the bundle is not valid');
-}
-
 function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   if (data.domain !== options.domain) {
     throw new PolicyEngineError('bundle-domain', `bundle is of another domain than \`${options.domain}\``);
@@ -187,12 +191,23 @@ function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {
   if (data.issued > options.now + issuedSkew) {
     throw notYetValid();
   }
-  if (data.expires - data.issued > maxBundleLifeMs) {
+  // A bundle of Athenz does not say when it was issued, and its domain may not have changed for years.
+  const issued = data.origin === 'athenz' ? Math.max(data.issued, options.now) : data.issued;
+  if (data.expires - issued > maxBundleLifeMs) {
     throw new PolicyEngineError('bundle-lifetime', 'bundle lives longer than 90 days from its issue');
   }
   if (options.acceptExpired !== true && data.expires <= options.now) {
     throw new PolicyEngineError('bundle-expired', 'bundle is past its expiry; is the clock of this host right?');
   }
+}
+
+/** What life a bundle of Athenz is taken to have, in milliseconds: that of an Athenz server that nobody told another, 7 days. */
+const athenzLifeMs = 604_800_000;
+
+/** From when on a bundle is worth a whole new one: in the last quarter of its life. Milliseconds since the epoch. */
+export function freshUntil({ origin, issued, expires }: Pick<BundlePayload, 'origin' | 'issued' | 'expires'>): number {
+  const start = origin === 'athenz' ? Math.max(issued, expires - athenzLifeMs) : issued;
+  return start + (expires - start) * 0.75;
 }
 
 /** The error of a bundle from further ahead than clocks differ. */

@@ -28,6 +28,8 @@ export interface EngineOptions {
   skewSeconds?: number;
   /** Also accept tokens with `typ` `JWT` or none, and without `iat`, `jti` or `client_id`. Default false: RFC 9068 §2. */
   legacyTypes?: boolean;
+  /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default: as `athenzBundles`. */
+  roleInAudience?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
   maxTokenLifeSeconds?: number;
   /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */

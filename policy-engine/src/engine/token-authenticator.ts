@@ -11,6 +11,7 @@ interface TokenAuthenticatorOptions {
   readonly requireBound: boolean;
   readonly skewSeconds: number;
   readonly legacyTypes: boolean;
+  readonly roleInAudience: boolean;
   readonly maxTokenLifeSeconds: number | undefined;
   readonly maxCachedTokens: number;
 }
@@ -33,7 +34,7 @@ export class TokenAuthenticator {
 
   /** Verifies a token, and remembers it when it is good. */
   async verify(text: string, now: number): Promise<TokenOutcome> {
-    const { keys, skewSeconds, legacyTypes, maxTokenLifeSeconds } = this.#options;
+    const { keys, skewSeconds, legacyTypes, roleInAudience, maxTokenLifeSeconds } = this.#options;
     const { revision } = keys;
     const outcome = await verifyAccessToken(text, {
       keys,
@@ -41,6 +42,7 @@ export class TokenAuthenticator {
       now,
       skewSeconds,
       legacyTypes,
+      roleInAudience,
       maxTokenLifeSeconds,
     });
     if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);

@@ -1,4 +1,4 @@
-import { issuedSkew, notYetValid } from '../bundle/verify.ts';
+import { freshUntil, issuedSkew, notYetValid } from '../bundle/verify.ts';
 import type { PolicySet } from '../engine/policy-set.ts';
 import type { PolicyEngineErrorCode } from '../errors.ts';
 import type { DomainPolicy } from '../policy/index.ts';
@@ -84,10 +84,9 @@ function directoryHealth(directory: PolicyDirectories, now: number): DomainHealt
   const domains: DomainHealth[] = [];
   for (const [domain, bundle] of directory.bundles) {
     const { issued, expires, loaded, version, policy } = bundle;
-    const isStale = now >= issued + (expires - issued) * 0.75;
     domains.push({
       domain,
-      state: now >= expires ? 'expired' : isStale ? 'stale' : 'fresh',
+      state: now >= expires ? 'expired' : now >= freshUntil(bundle) ? 'stale' : 'fresh',
       ...version,
       issued,
       expires,

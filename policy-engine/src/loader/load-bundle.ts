@@ -13,6 +13,7 @@ export interface LoadedBundle extends LoadedDomain {
   readonly floor: Required<BundleFloor>;
   readonly kid: string;
   readonly issued: number;
+  readonly origin?: 'athenz';
   readonly loaded: number;
 }
 
@@ -21,6 +22,7 @@ interface LoadBundleOptions {
   readonly keys: KeySource;
   readonly now: number;
   readonly floor: BundleFloor | undefined;
+  readonly athenzBundles: boolean;
 }
 
 /**
@@ -29,18 +31,19 @@ interface LoadBundleOptions {
  */
 export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions): Promise<LoadedBundle> {
   const pause = pauseBetweenSlices();
-  const { domain, keys, now, floor } = options;
+  const { domain, keys, now, floor, athenzBundles } = options;
   const bundle: VerifiedBundle = await verifyBundle(bytes, {
     domain,
     keys,
     now,
     acceptExpired: true,
+    athenzBundles,
     pause,
     ...(floor !== undefined && { floor }),
   });
-  const { epoch, version, kid, issued, expires, digest } = bundle;
+  const { epoch, version, kid, origin, issued, expires, digest } = bundle;
   const active = bundle.policies.filter((policy) => policy.active !== false);
   const policy = await runWithPauses(compileInSteps(domain, active, { revision: { epoch, version } }), pause);
   const facts = { version: { epoch, version }, floor: { epoch, version, issued, digest } };
-  return { policy, ...facts, kid, issued, expires, loaded: now };
+  return { policy, ...facts, kid, issued, expires, ...(origin !== undefined && { origin }), loaded: now };
 }

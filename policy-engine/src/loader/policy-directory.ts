@@ -26,6 +26,11 @@ export interface DirectoryOptions {
   watch?: boolean;
   /** RSA keys of `keys.json` with fewer bits are left out. Default and least: 2048. */
   minRsaBits?: number;
+  /**
+   * Also take bundles of a genuine Athenz server, in its JWS form: ordered by `modified`, signed with ES256 or RS256, and a missing
+   * effect in them is ALLOW. A bundle of a Signet server is verified as ever, and none of Athenz follows it. Default false.
+   */
+  athenzBundles?: boolean;
   /** Told of every file that could not be used. What it throws is ignored. */
   onError?: OnError;
 }
@@ -253,7 +258,8 @@ export class PolicyDirectory {
       if (read.kind === 'unreadable') throw unreadable(read.problem);
       state.identity = read.identity;
       const floor = this.#floors.of(domain);
-      const bundle = await loadBundle(read.bytes, { domain, keys: this.#keys, now, floor });
+      const { athenzBundles = false } = this.#options;
+      const bundle = await loadBundle(read.bytes, { domain, keys: this.#keys, now, floor, athenzBundles });
       const refusal = refuseSuccessor(bundle.floor, this.#commonFloors.of(domain));
       if (refusal !== undefined && !lags.has(refusal.code)) throw refusal;
       if (isWorse(bundle, next.get(domain), now)) throw expired();

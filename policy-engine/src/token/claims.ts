@@ -49,6 +49,8 @@ interface ClaimRules {
   /** Whether `iat`, `jti` and `client_id` may be missing. */
   readonly legacyTypes?: boolean;
   readonly maxTokenLifeSeconds?: number | undefined;
+  /** Whether the audience may be `domain:role`. */
+  readonly roleInAudience?: boolean;
 }
 
 /** The last second of the year 9999: no honest claim is later. */
@@ -63,19 +65,19 @@ export function readClaims(
 ): VerifiedAccessToken | TokenFault {
   const { iss, sub, exp, nbf, iat, jti, client_id } = claims;
   if (typeof iss !== 'string' || !rules.issuers.has(iss)) return 'issuer';
-  const domain = audience(claims['aud']);
-  if (domain === undefined || rules.audiences?.has(domain) === false) return 'audience';
+  const target = audience(claims['aud'], rules.roleInAudience ?? false);
+  if (target === undefined || rules.audiences?.has(target.domain) === false) return 'audience';
   if (typeof sub !== 'string' || sub === '' || !isTime(exp)) return 'claims';
   if (!isOptionalText(jti) || !isOptionalText(client_id)) return 'claims';
   if (rules.legacyTypes !== true && !isComplete(claims)) return 'claims';
   const timeFault = readTimes({ exp, nbf, iat }, rules);
   if (timeFault !== undefined) return timeFault;
-  const roles = readRoles(claims['scp']);
+  const roles = readRoles(claims['scp'], target.role);
   if (roles === undefined) return 'roles';
   const thumbprint = readConfirmation(claims['cnf']);
   if (thumbprint === null) return 'confirmation';
   return Object.freeze({
-    domain,
+    domain: target.domain,
     roles,
     issuer: iss,
     subject: sub,
@@ -88,19 +90,29 @@ export function readClaims(
 }
 
 /** One text, or a list of exactly one: with two audiences nobody could say whose roles these are. */
-function audience(value: unknown): string | undefined {
+function audience(value: unknown, roleInAudience: boolean): Audience | undefined {
   const only: unknown = Array.isArray(value) && value.length === 1 ? value[0] : value;
-  return typeof only === 'string' && only !== '' ? only : undefined;
+  if (typeof only !== 'string' || only === '') return undefined;
+  const colon = roleInAudience ? only.indexOf(':') : -1;
+  if (colon < 0) return { domain: only };
+  return colon === 0 ? undefined : { domain: only.slice(0, colon), role: only.slice(colon + 1) };
 }
 
-function readRoles(value: unknown): readonly string[] | undefined {
+/** For whom a token is: a domain, or one role of it (`role_in_aud_claim` of Athenz). */
+interface Audience {
+  readonly domain: string;
+  readonly role?: string;
+}
+
+/** `named`: the role of the audience, which must be one of them. */
+function readRoles(value: unknown, named: string | undefined): readonly string[] | undefined {
   if (!Array.isArray(value) || value.length === 0 || value.length > maxRoles) return undefined;
   const roles: string[] = [];
   for (const role of value as readonly unknown[]) {
     if (typeof role !== 'string' || role === '') return undefined;
     roles.push(role);
   }
-  return Object.freeze(roles);
+  return named === undefined || roles.includes(named) ? Object.freeze(roles) : undefined;
 }
 
 /** The thumbprint, `undefined` without `cnf`, `null` for a confirmation that we cannot check (RFC 7800 §3.1). */

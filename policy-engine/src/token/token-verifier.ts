@@ -25,6 +25,8 @@ export interface VerifierRules {
   legacyTypes?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound of the verifier's own. */
   maxTokenLifeSeconds?: number;
+  /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
+  roleInAudience?: boolean;
   /** RSA keys of fewer bits are left out. Default and least: 2048. Keys of a `KeySource` of your own are not looked at. */
   minRsaBits?: number;
   /** How many verified tokens are kept. Default 10,000; 0 keeps none. */
@@ -118,9 +120,9 @@ export class TokenVerifier implements Disposable {
     const { revision } = source;
     const known = this.#cache.get(text, now, revision);
     if (known !== undefined) return { kind: isExpired(known, now) ? 'expired' : 'valid', token: known };
-    const { issuers, skewSeconds = 60, legacyTypes = false, maxTokenLifeSeconds } = this.#rules;
+    const { issuers, skewSeconds = 60, legacyTypes = false, roleInAudience = false, maxTokenLifeSeconds } = this.#rules;
     const rules = { issuers, audiences: this.#audiences, now, skewSeconds, legacyTypes, maxTokenLifeSeconds };
-    const outcome = await verifyAccessToken(text, { ...rules, keys: source });
+    const outcome = await verifyAccessToken(text, { ...rules, roleInAudience, keys: source });
     if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
     return outcome;
   }

@@ -19,6 +19,8 @@ export interface VerifyAccessTokenOptions {
   legacyTypes?: boolean;
   /** Refuse tokens that live longer, in seconds. Default: no bound. */
   maxTokenLifeSeconds?: number | undefined;
+  /** Also accept the audience `domain:role` (`role_in_aud_claim` of Athenz); the role must be one of the token's. Default false. */
+  roleInAudience?: boolean;
 }
 
 /** What became of a token. `expired` tokens are good in every other respect. */
@@ -56,6 +58,7 @@ export async function verifyAccessToken(text: unknown, options: VerifyAccessToke
     skewSeconds: options.skewSeconds ?? 60,
     legacyTypes: options.legacyTypes ?? false,
     maxTokenLifeSeconds: options.maxTokenLifeSeconds,
+    roleInAudience: options.roleInAudience ?? false,
   });
   if (typeof token === 'string') return invalid(token);
   return { kind: isExpired(token, options.now) ? 'expired' : 'valid', token };

@@ -1,0 +1,31 @@
+import { tags } from '../der/der-writer.ts';
+
+/** Length of r and of s on P-256. */
+const size = 32;
+
+/**
+ * r and s side by side, from `SEQUENCE { INTEGER r, INTEGER s }` in DER (RFC 3279 §2.2.3); `undefined` for anything else. There is one
+ * DER text for two numbers: longer forms and what follows them are refused.
+ */
+export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
+  // The content of the longest one has 70 bytes, so a length is always one byte.
+  if (der[0] !== tags.sequence || der[1] !== der.length - 2 || der.length > 2 + 2 * (3 + size)) return undefined;
+  const r = readUnsigned(der, 2);
+  const s = r === undefined ? undefined : readUnsigned(der, r.end);
+  if (r === undefined || s === undefined || s.end !== der.length) return undefined;
+  const both = new Uint8Array(2 * size);
+  both.set(r.octets, size - r.octets.length);
+  both.set(s.octets, 2 * size - s.octets.length);
+  return both;
+}
+
+/** A positive number of at most 32 octets, without the leading zero that keeps it positive. */
+function readUnsigned(der: Uint8Array, at: number): { octets: Uint8Array; end: number } | undefined {
+  const start = at + 2;
+  const end = start + (der[at + 1] ?? 0);
+  if (der[at] !== tags.integer || end === start || end > der.length) return undefined;
+  const [first = 0, second = 0] = der.subarray(start, end);
+  if (first >= 0x80 || (first === 0 && second < 0x80)) return undefined;
+  const octets = der.subarray(first === 0 ? start + 1 : start, end);
+  return octets.length > size ? undefined : { octets, end };
+}

@@ -1,0 +1,68 @@
+import { decodeBase64url } from '../base64url.ts';
+import { PolicyEngineError } from '../errors.ts';
+import type { CryptoKey } from '../keys/index.ts';
+import { readEcdsaSignature } from './ecdsa-signature.ts';
+
+/** What is to be verified. */
+interface SignedText {
+  /** Of the protected header; one of `algorithmsOf`. */
+  readonly alg: string;
+  /** The signature in base64url. */
+  readonly encoded: string;
+  readonly signed: Uint8Array<ArrayBuffer>;
+}
+
+/** How a signature is written: r and s side by side, as every bundle of a Signet server has it, or as an Athenz server may. */
+type SignatureEncoding = 'p1363' | 'der' | 'pkcs1';
+
+/** Algorithms that a protected header may name. */
+export function algorithmsOf(athenzBundles: boolean): readonly string[] {
+  return athenzBundles ? ['ES256', 'RS256'] : ['ES256'];
+}
+
+/**
+ * Verifies by the algorithm that the key is for; a header that names another one is refused. DER and RSA only where `athenzBundles` is true.
+ * Throws `bundle-signature`.
+ */
+export async function verifySignature(
+  { alg, encoded, signed }: SignedText,
+  key: CryptoKey,
+  athenzBundles: boolean,
+): Promise<SignatureEncoding> {
+  const signature = decodeBase64url(encoded);
+  if (signature === undefined || alg !== algorithmOf(key)) throw wrongSignature();
+  if (alg === 'RS256') {
+    if (await crypto.subtle.verify('RSASSA-PKCS1-v1_5', key, signature, signed)) return 'pkcs1';
+    throw wrongSignature();
+  }
+  // One in DER may be 64 bytes long as well, when r and s are short.
+  if (signature.length === 64 && (await isSignedBy(key, signature, signed))) return 'p1363';
+  const numbers = athenzBundles ? readEcdsaSignature(signature) : undefined;
+  if (numbers !== undefined && (await isSignedBy(key, numbers, signed))) return 'der';
+  throw wrongSignature();
+}
+
+function isSignedBy(key: CryptoKey, p1363: Uint8Array<ArrayBuffer>, signed: Uint8Array<ArrayBuffer>): Promise<boolean> {
+  return crypto.subtle.verify({ name: 'ECDSA', hash: 'SHA-256' }, key, p1363, signed);
+}
+
+/** Keys of a source of one's own come with whatever they are. */
+function algorithmOf({ algorithm }: CryptoKey): 'ES256' | 'RS256' | undefined {
+  const { name, namedCurve, hash, modulusLength }: KeyFacts = algorithm;
+  if (name === 'ECDSA') return namedCurve === 'P-256' ? 'ES256' : undefined;
+  const isStrong = modulusLength !== undefined && modulusLength >= 2048;
+  return name === 'RSASSA-PKCS1-v1_5' && hash?.name === 'SHA-256' && isStrong ? 'RS256' : undefined;
+}
+
+/** What the algorithm of a key may say of it. */
+interface KeyFacts {
+  readonly name: string;
+  readonly namedCurve?: string;
+  readonly hash?: { readonly name: string };
+  readonly modulusLength?: number;
+}
+
+/** The error of a signature that is not the key's. */
+export function wrongSignature(): PolicyEngineError {
+  return new PolicyEngineError('bundle-signature', 'signature of the bundle is not valid');
+}
