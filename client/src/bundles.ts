@@ -7,6 +7,11 @@ import type { Http } from './http/http.ts';
 export interface BundleOptions {
   /** Entity tag of the bundle at hand, as it was answered. */
   readonly etag?: string;
+  /**
+   * `athenz`: the form with a second header, which Athenz's engines read, and the only one that a genuine Athenz server has (by `POST`).
+   * Default `rfc7515`.
+   */
+  readonly form?: 'rfc7515' | 'athenz';
   readonly signal?: AbortSignal;
 }
 
@@ -30,16 +35,21 @@ export class Bundles {
     this.#maxBytes = maxBytes;
   }
 
-  /** `GET /domain/{domainName}/policy/signed`, conditional when `etag` is given (RFC 9110 §13.1.2). */
+  /** `GET` (or, for the form `athenz`, `POST`) `/domain/{domainName}/policy/signed`, conditional when `etag` is given (RFC 9110 §13.1.2). */
   async fetch(domain: string, options: BundleOptions = {}): Promise<BundleAnswer> {
     const name = parseArguments(() => parseDomainName(domain, 'domain'));
     if (options.etag !== undefined && !isEntityTag(options.etag)) {
       throw new SignetClientError('invalid-argument', 'etag is not an entity tag');
     }
+    const { form = 'rfc7515' } = options;
+    if (form !== 'rfc7515' && form !== 'athenz') throw new SignetClientError('invalid-argument', 'form is not a form');
     const answer = await this.#http.send({
-      method: 'GET',
+      ...(form === 'athenz' ? athenzRequest : { method: 'GET' }),
       path: ['domain', name, 'policy', 'signed'],
-      headers: options.etag === undefined ? {} : { 'if-none-match': options.etag },
+      headers: {
+        ...(form === 'athenz' && { 'content-type': 'application/json' }),
+        ...(options.etag !== undefined && { 'if-none-match': options.etag }),
+      },
       maxResponseBytes: this.#maxBytes,
       signal: options.signal,
     });
@@ -48,6 +58,9 @@ export class Bundles {
     return { kind: 'changed', bytes: answer.body, etag: etag !== undefined && isEntityTag(etag) ? etag : undefined };
   }
 }
+
+/** As Athenz's own updater asks: all policies in force, the signature as r and s. */
+const athenzRequest = { method: 'POST', body: '{"policyVersions":null,"signatureP1363Format":true}' } as const;
 
 /** RFC 9110 §8.8.3, with a bound on its length. */
 function isEntityTag(text: string): boolean {

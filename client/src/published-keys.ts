@@ -1,3 +1,4 @@
+import { decodeJwkList } from '@signet/policy-engine/token';
 import type { JwkList } from '@signet/policy-engine/wire';
 import { decodeJwk, decodeObject, malformed, stringMember } from './decode.ts';
 import type { Http } from './http/http.ts';
@@ -6,6 +7,8 @@ import type { Http } from './http/http.ts';
 export interface PublishedKeys extends JwkList {
   /** How long the answer may be kept, in seconds, when the server said so (`Cache-Control: max-age`). */
   readonly maxAgeSeconds: number | undefined;
+  /** Why keys of the answer are of no use to a verifier, a line for each; absent when all are. */
+  readonly leftOut?: readonly string[];
 }
 
 /** What the metadata document says (RFC 8414 §2). */
@@ -19,11 +22,21 @@ export async function fetchKeys(http: Http, signal: AbortSignal | undefined): Pr
   const answer = await http.send({ method: 'GET', path: ['oauth2', 'keys'], query: { rfc: 'true' }, signal });
   const { keys } = decodeObject(answer.body);
   if (!Array.isArray(keys)) throw malformed('`keys` must be an array');
+  const leftOut = oddKeys(keys);
   const maxAge = /(?:^|[\s,])max-age=(\d{1,9})(?:$|[\s,])/i.exec(answer.headers['cache-control'] ?? '')?.[1];
   return {
     keys: keys.map(decodeJwk).filter((key) => key !== undefined),
     maxAgeSeconds: maxAge === undefined ? undefined : Number(maxAge),
+    ...(leftOut.length > 0 && { leftOut }),
   };
+}
+
+function oddKeys(keys: readonly unknown[]): readonly string[] {
+  try {
+    return decodeJwkList({ keys }).leftOut;
+  } catch {
+    throw malformed('`keys` holds a key that is not public');
+  }
 }
 
 /** `GET /.well-known/oauth-authorization-server`. */

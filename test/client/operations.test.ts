@@ -135,8 +135,22 @@ test('reads the published keys and passes over those of unknown kinds', async (t
       { kty: 'RSA', kid: 'r', alg: 'RS256', use: 'sig', n: 'bg', e: 'AQAB' },
     ],
     maxAgeSeconds: 300,
+    leftOut: [
+      'key `b` is of an unknown type (`kty`)',
+      'key 3 of the set has no `kid`',
+      'key `a` is not to verify with (`use`, `key_ops`)',
+      'key `a` is not to verify with (`use`, `key_ops`)',
+      'key `a` has an unknown `purpose`',
+      'key 7 of the set is not an object',
+      'key `r` has fewer than 2048 bits (`n`)',
+    ],
   });
   t.is(server.requests[0]?.url, '/v1/oauth2/keys?rfc=true');
+});
+
+test('a key set that gives a private key away is refused as a whole', async (t) => {
+  const { client } = await clientWorld(t, (_, response) => answer(response, 200, { keys: [ec, { ...ec, d: 'eg' }] }));
+  await t.throwsAsync(client.keys(), { code: 'response-malformed' } as never);
 });
 
 test('reads the issuer from the metadata document', async (t) => {

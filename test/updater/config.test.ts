@@ -1,6 +1,6 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { configFile, loadConfig } from '@signet/updater/config/config';
+import { bundleFormOf, configFile, loadConfig } from '@signet/updater/config/config';
 import test from 'ava';
 import { stringify } from 'yaml';
 import { temporaryFolder } from '#support/temp';
@@ -85,7 +85,43 @@ const bad: readonly { note: string; text: string; message: string }[] = [
     text: stringify({ ...good, domains: ['a', 'A'] }),
     message: 'domains: a domain is named twice',
   },
+  {
+    note: 'a form that an Athenz server does not have',
+    text: stringify({ ...good, athenzBundles: true, bundleForm: 'rfc7515' }),
+    message: 'bundleForm: must be `athenz` where `athenzBundles` is true: an Athenz server has no other form',
+  },
+  {
+    note: 'an unknown form',
+    text: stringify({ ...good, bundleForm: 'zpu' }),
+    message: 'bundleForm: Invalid option: expected one of "rfc7515"|"athenz"',
+  },
+  {
+    note: 'a word for a boolean',
+    text: stringify({ ...good, athenzBundles: 'yes' }),
+    message: 'athenzBundles: Invalid input: expected boolean, received string',
+  },
 ];
+
+const wanted: [athenzBundles: boolean | undefined, bundleForm: 'rfc7515' | 'athenz' | undefined, form: string][] = [
+  [undefined, undefined, 'rfc7515'],
+  [false, undefined, 'rfc7515'],
+  [true, undefined, 'athenz'],
+  [true, 'athenz', 'athenz'],
+  [false, 'athenz', 'athenz'],
+  [undefined, 'rfc7515', 'rfc7515'],
+];
+for (const [athenzBundles, bundleForm, form] of wanted) {
+  test(`the form of bundles with athenzBundles ${athenzBundles} and bundleForm ${bundleForm} is ${form}`, (t) => {
+    const file = join(temporaryFolder(t), 'updater.yaml');
+    writeFileSync(file, stringify(good));
+    const env = {
+      ...(athenzBundles !== undefined && { SIGNET_UPDATER_ATHENZ_BUNDLES: String(athenzBundles) }),
+      ...(bundleForm !== undefined && { SIGNET_UPDATER_BUNDLE_FORM: bundleForm }),
+    };
+    const config = loadConfig(file, env);
+    t.deepEqual([config.athenzBundles, config.bundleForm, bundleFormOf(config)], [athenzBundles, bundleForm, form]);
+  });
+}
 
 for (const { note, text, message } of bad) {
   test(`refuses ${note}, and names it`, (t) => {

@@ -246,6 +246,21 @@ test('status and check tell fresh, stale, missing, expired and bad apart, withou
   t.deepEqual(await ask('check'), [5, 'bad', 'good']);
 });
 
+test('status names keys of the server that are left out', async (t) => {
+  const world = await presentWorld(t);
+  world.published.push({ kty: 'OKP', kid: 'odd', alg: 'EdDSA', use: 'sig' } as never);
+  await world.publish();
+  await world.runOnce();
+  const ask = (...options: string[]) => finished(t, 'status', '--config', world.configFile, ...options);
+  const { status, stdout } = await ask();
+  t.is(status, 0);
+  t.regex(stdout, /^catalog: fresh .*\nkeys: key `odd` is of an unknown type \(`kty`\); it is left out\n$/);
+  t.deepEqual(JSON.parse((await ask('--json')).stdout).keys.leftOut, ['key `odd` is of an unknown type (`kty`)']);
+  world.published.pop();
+  await world.runOnce();
+  t.false('leftOut' in JSON.parse((await ask('--json')).stdout).keys);
+});
+
 test('HTTPS_PROXY is used and NO_PROXY honoured', async (t) => {
   const world = await presentWorld(t);
   await world.publish();

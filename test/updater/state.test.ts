@@ -84,7 +84,8 @@ test('a key file that is none is as good as no file', async (t) => {
   const key = { kty: 'EC', kid: 'k', alg: 'ES256', use: 'sig' };
   for (const text of [
     '{',
-    '{"keys":[]}',
+    '{"keys":{}}',
+    '{"issuer":7,"keys":[]}',
     '{"issuer":"","keys":[]}',
     JSON.stringify({ issuer: 'i', keys: [{ ...key, use: 'enc' }] }),
   ]) {
@@ -93,6 +94,9 @@ test('a key file that is none is as good as no file', async (t) => {
   }
   writeFileSync(join(folder, 'keys.json'), JSON.stringify({ issuer: 'i', keys: [key] }));
   t.deepEqual<unknown, unknown>(await readKeysFile(directory), { issuer: 'i', keys: [key] });
+  // of an Athenz server that does not say its issuer
+  writeFileSync(join(folder, 'keys.json'), JSON.stringify({ keys: [key] }));
+  t.deepEqual<unknown, unknown>(await readKeysFile(directory), { keys: [key] });
 });
 
 test('a floor of an earlier program, which has neither time nor digest, is written as it was read', async (t) => {

@@ -31,6 +31,7 @@ interface CheckBundleDeps {
   readonly keys: KeySource;
   readonly state: State;
   readonly maxBundleBytes: number;
+  readonly athenzBundles?: boolean;
 }
 
 /** Verifies the bundle on disk as the policy engine does: signature, domain, expiry, floor. */
@@ -39,7 +40,8 @@ export async function checkBundle(deps: CheckBundleDeps, domain: DomainName, now
     await deps.directory.checkFile(bundleName(domain));
     const bytes = await deps.directory.read(bundleName(domain), deps.maxBundleBytes);
     if (bytes === undefined) return { state: 'missing', message: 'no bundle on disk' };
-    const bundle = await verifyBundle(bytes, { domain, keys: deps.keys, now, acceptExpired: true });
+    const { keys, athenzBundles = false } = deps;
+    const bundle = await verifyBundle(bytes, { domain, keys, now, acceptExpired: true, athenzBundles });
     const { epoch, version, issued, expires, kid } = bundle;
     const state = expires <= now ? 'expired' : 'good';
     // what is expired allows nothing, whatever came before it

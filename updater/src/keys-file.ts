@@ -6,7 +6,8 @@ const text = z.string().min(1);
 const member = text.exactOptional();
 /** What `keys.json` holds. */
 export const keysFileSchema = z.object({
-  issuer: text,
+  /** An Athenz server may not say it. */
+  issuer: member,
   keys: z.array(
     z.object({
       kty: z.enum(['EC', 'RSA']),
@@ -25,7 +26,7 @@ export const keysFileSchema = z.object({
 
 /** What `keys.json` holds: the policy engine takes keys and issuer from there. */
 export interface KeysFile extends JwkList {
-  readonly issuer: string;
+  readonly issuer?: string;
 }
 
 const maxKeysBytes = 1 << 20;

@@ -15,9 +15,6 @@ export function createLogger(level: string): Logger {
   );
 }
 
-/** From this share of its life on, a bundle that is not renewed is worth a warning. */
-const agedShare = 0.75;
-
 /** One line a domain that changed or failed, one for the run. */
 export function logReport(logger: Logger, report: RunReport, now: number): void {
   for (const [domain, outcome] of report.outcomes) {
@@ -30,8 +27,7 @@ export function logReport(logger: Logger, report: RunReport, now: number): void 
       logger.info({ domain, outcome: kind, epoch, version }, 'domain updated');
     }
     if (!isSuccess(outcome)) continue;
-    const { issued, expires } = outcome.bundle;
-    if (now - issued >= (expires - issued) * agedShare) {
+    if (now >= outcome.bundle.freshUntil) {
       logger.warn({ domain, expires: report.status.domains[domain]?.expires }, 'bundle is near its expiry');
     }
   }

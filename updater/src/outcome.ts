@@ -7,6 +7,8 @@ export interface BundleOnDisk {
   readonly version: number;
   readonly issued: number;
   readonly expires: number;
+  /** From then on it should have been replaced. */
+  readonly freshUntil: number;
   readonly kid: string;
 }
 

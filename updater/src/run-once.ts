@@ -1,6 +1,7 @@
 import type { SignetClient } from '@signet/client';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
+import type { BundleForm } from './config/config.ts';
 import { UpdaterError } from './errors.ts';
 import { type ExitStatus, exitStatus, statusOfOutcome, worst } from './exit-status.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
@@ -19,6 +20,8 @@ interface RunDeps {
   readonly clock: Clock;
   readonly domains: readonly DomainName[];
   readonly maxBundleBytes: number;
+  readonly athenzBundles: boolean;
+  readonly bundleForm: BundleForm;
   /** For the status file. */
   readonly server: string;
 }
@@ -101,7 +104,7 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
   const before = await readStatus(directory);
   const now = clock.now();
   const names = await directory.list();
-  const { kids, fetchedAt, error } = keys.facts;
+  const { kids, leftOut, fetchedAt, error } = keys.facts;
   const identity = await deps.client.identity();
   return {
     server: deps.server,
@@ -110,6 +113,7 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
     certificateExpires: formatTimestamp(identity.notAfter),
     keys: {
       kids: [...kids],
+      ...(leftOut.length > 0 && { leftOut: [...leftOut] }),
       ...(fetchedAt !== undefined && { fetched: formatTimestamp(fetchedAt) }),
       ...(error !== undefined && { error }),
     },

@@ -3,6 +3,7 @@ import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '@sig
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
+import type { BundleForm } from './config/config.ts';
 import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 
 const number = z.int().min(0);
@@ -19,10 +20,13 @@ const floor = z.object({
   issued: time.exactOptional(),
   digest: z.string().exactOptional(),
 });
+/** A tag says nothing of another form, which has a tag of its own; those of earlier programs are of the form `rfc7515`. */
+const tag = z.object({ etag: z.string(), sha256: z.string(), form: z.literal('athenz').exactOptional() });
+type Tag = z.infer<typeof tag>;
 /** What the file of the state holds. */
 export const stateSchema = z.object({
   floors: z.record(z.string(), floor),
-  tags: z.record(z.string(), z.object({ etag: z.string(), sha256: z.string() })).default({}),
+  tags: z.record(z.string(), tag).default({}),
 });
 
 const maxStateBytes = 8 << 20;
@@ -35,26 +39,34 @@ function sha256(bytes: Uint8Array): string {
 /** What the updater remembers over restarts: the floor of each domain, and entity tags. */
 export class State {
   readonly #directory: PolicyDirectory;
+  readonly #form: BundleForm;
   readonly #floors: Map<string, BundleFloor>;
-  readonly #tags: Map<string, { etag: string; sha256: string }>;
+  readonly #tags: Map<string, Tag>;
   #changed = false;
   /** Why the file on disk was not used. The floors of the bundles on disk still hold. */
   readonly problem: string | undefined;
 
-  private constructor(directory: PolicyDirectory, content: z.infer<typeof stateSchema>, problem: string | undefined) {
+  private constructor(
+    { directory, form }: { directory: PolicyDirectory; form: BundleForm },
+    content: z.infer<typeof stateSchema>,
+    problem: string | undefined,
+  ) {
     this.#directory = directory;
+    this.#form = form;
     this.#floors = new Map(Object.entries(content.floors));
     this.#tags = new Map(Object.entries(content.tags));
     this.problem = problem;
   }
 
-  static async load(directory: PolicyDirectory): Promise<State> {
+  /** `form`: the one in which bundles are asked for. */
+  static async load(directory: PolicyDirectory, form: BundleForm = 'rfc7515'): Promise<State> {
     const bytes = await directory.read(fileNames.state, maxStateBytes);
-    if (bytes === undefined) return new State(directory, { floors: {}, tags: {} }, undefined);
+    const own = { directory, form };
+    if (bytes === undefined) return new State(own, { floors: {}, tags: {} }, undefined);
     try {
-      return new State(directory, stateSchema.parse(JSON.parse(bytes.toString('utf8'))), undefined);
+      return new State(own, stateSchema.parse(JSON.parse(bytes.toString('utf8'))), undefined);
     } catch {
-      return new State(directory, { floors: {}, tags: {} }, '`state.json` cannot be read and is rewritten');
+      return new State(own, { floors: {}, tags: {} }, '`state.json` cannot be read and is rewritten');
     }
   }
 
@@ -66,10 +78,11 @@ export class State {
     return isForeign ? remembered : raiseFloor(remembered, onDisk);
   }
 
-  /** The entity tag under which exactly these bytes were served. */
+  /** The entity tag under which exactly these bytes were served, in the form that is asked for now. */
   etag(domain: DomainName, bytes: Uint8Array): string | undefined {
     const tag = this.#tags.get(domain);
-    return tag !== undefined && tag.sha256 === sha256(bytes) ? tag.etag : undefined;
+    if (tag === undefined || (tag.form ?? 'rfc7515') !== this.#form) return undefined;
+    return tag.sha256 === sha256(bytes) ? tag.etag : undefined;
   }
 
   /** Remembers an accepted bundle; a floor never falls. */
@@ -81,7 +94,8 @@ export class State {
       this.#changed = true;
     }
     if (etag === undefined || this.etag(domain, bytes) === etag) return;
-    this.#tags.set(domain, { etag, sha256: sha256(bytes) });
+    const form = this.#form;
+    this.#tags.set(domain, { etag, sha256: sha256(bytes), ...(form === 'athenz' && { form }) });
     this.#changed = true;
   }
 

@@ -28,7 +28,13 @@ const statusSchema = z.object({
   pid: z.int(),
   lastRun: timestamp,
   certificateExpires: timestamp.optional(),
-  keys: z.object({ kids: z.array(z.string()), fetched: timestamp.optional(), error: z.string().optional() }),
+  keys: z.object({
+    kids: z.array(z.string()),
+    /** Why keys that the server publishes are left out; absent when none is. */
+    leftOut: z.array(z.string()).optional(),
+    fetched: timestamp.optional(),
+    error: z.string().optional(),
+  }),
   domains: z.record(z.string(), domainSchema),
   /** Domains that have a bundle on disk and are no longer configured: their files stay. */
   unconfigured: z.array(z.string()),

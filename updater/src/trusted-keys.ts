@@ -14,6 +14,8 @@ interface TrustedKeysDeps {
   readonly clock: Clock;
   /** The issuer of tokens by configuration; else it is taken from the metadata document. */
   readonly issuer: string | undefined;
+  /** An Athenz server need not say which issuer its tokens name. */
+  readonly isAthenz?: boolean;
 }
 
 /**
@@ -40,6 +42,7 @@ export class TrustedKeys implements KeySource {
   #issuer: string | undefined;
   #known: KeySource = noKeys;
   #keys: KeysFile['keys'] = [];
+  #leftOut: readonly string[] = [];
   #issuerAskedAt: number | undefined;
   #fetchedAt: number | undefined;
   #attemptedAt: number | undefined;
@@ -69,12 +72,14 @@ export class TrustedKeys implements KeySource {
     }
   }
 
-  #use(content: KeysFile): void {
-    const { keys, leftOut } = decodeJwkList({ keys: content.keys });
+  #use(content: KeysFile, alsoLeftOut: readonly string[] = []): void {
+    const { keys, leftOut: unusable } = decodeJwkList({ keys: content.keys });
+    const leftOut = [...new Set([...alsoLeftOut, ...unusable])];
     if (keys.length === 0)
       throw new PolicyEngineError('keys-malformed', `there is no usable key: ${leftOut.join(', ')}`);
     this.#known = staticKeys({ keys });
     this.#keys = keys;
+    this.#leftOut = leftOut;
     this.#issuer = this.#deps.issuer ?? content.issuer;
   }
 
@@ -83,13 +88,15 @@ export class TrustedKeys implements KeySource {
     return this.#known;
   }
 
-  /** For the status: names of the keys, when they were fetched (ms), why the last attempt failed. */
+  /** For the status: names of the keys, why others are left out, when they were fetched (ms), why the last attempt failed. */
   get facts(): {
     readonly kids: readonly string[];
+    readonly leftOut: readonly string[];
     readonly fetchedAt: number | undefined;
     readonly error: string | undefined;
   } {
-    return { kids: this.#keys.map((key) => key.kid), fetchedAt: this.#fetchedAt, error: this.#problem?.message };
+    const kids = this.#keys.map((key) => key.kid);
+    return { kids, leftOut: this.#leftOut, fetchedAt: this.#fetchedAt, error: this.#problem?.message };
   }
 
   /** Why the last attempt to fetch failed. */
@@ -130,13 +137,14 @@ export class TrustedKeys implements KeySource {
     const call = signal === undefined ? {} : { signal };
     this.#attemptedAt = clock.now();
     try {
-      const { keys, maxAgeSeconds } = await client.keys(call);
+      const { keys, leftOut, maxAgeSeconds } = await client.keys(call);
       // an answer without keys would make every host refuse everything
       if (keys.length === 0) throw new PolicyEngineError('keys-unavailable', 'the server publishes no usable key');
       await this.#requireShared({ keys });
       const issuer = this.#deps.issuer ?? (await this.#askIssuer(call));
-      this.#use({ issuer, keys });
-      await this.#store({ issuer, keys });
+      const content = { ...(issuer !== undefined && { issuer }), keys };
+      this.#use(content, leftOut);
+      await this.#store(content);
       this.#fetchedAt = this.#attemptedAt;
       this.#maxAge = Math.min((maxAgeSeconds ?? Number.POSITIVE_INFINITY) * 1000, longestMaxAge);
       this.#problem = undefined;
@@ -164,7 +172,7 @@ export class TrustedKeys implements KeySource {
   }
 
   /** A server that does not say its name now has not changed it. */
-  async #askIssuer(call: { readonly signal?: AbortSignal }): Promise<string> {
+  async #askIssuer(call: { readonly signal?: AbortSignal }): Promise<string | undefined> {
     const now = this.#deps.clock.now();
     const at = this.#issuerAskedAt;
     if (this.#issuer !== undefined && at !== undefined && now >= at && now - at < issuerMaxAge) return this.#issuer;
@@ -173,7 +181,8 @@ export class TrustedKeys implements KeySource {
       this.#issuerAskedAt = now;
       return issuer;
     } catch (error) {
-      if (this.#issuer !== undefined && error instanceof SignetClientError) return this.#issuer;
+      if (!(error instanceof SignetClientError)) throw error;
+      if (this.#issuer !== undefined || (this.#deps.isAthenz === true && error.code === 'refused')) return this.#issuer;
       throw error;
     }
   }

@@ -1,13 +1,15 @@
 import { type BundleAnswer, type SignetClient, SignetClientError } from '@signet/client';
 import {
+  freshUntil,
   type KeySource,
   PolicyEngineError,
   refuseSuccessor,
   type VerifiedBundle,
   verifyBundle,
 } from '@signet/policy-engine/bundle';
-import type { Clock } from '@signet/policy-engine/clock';
+import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
+import type { BundleForm } from './config/config.ts';
 import { UpdaterError } from './errors.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { BundleOnDisk, Outcome } from './outcome.ts';
@@ -22,6 +24,8 @@ interface UpdateDomainDeps {
   readonly state: State;
   readonly clock: Clock;
   readonly maxBundleBytes: number;
+  readonly athenzBundles?: boolean;
+  readonly bundleForm?: BundleForm;
 }
 
 interface Present {
@@ -29,12 +33,10 @@ interface Present {
   readonly bundle: VerifiedBundle;
 }
 
-/** A bundle in the last quarter of its life is fetched whole: "not modified" would not make it live longer. */
-const freshShare = 0.75;
-
 /** What is told of a bundle that was verified. */
-function bundleOnDisk({ epoch, version, issued, expires, kid }: VerifiedBundle): BundleOnDisk {
-  return { epoch, version, issued, expires, kid };
+function bundleOnDisk(bundle: VerifiedBundle): BundleOnDisk {
+  const { epoch, version, issued, expires, kid } = bundle;
+  return { epoch, version, issued, expires, freshUntil: freshUntil(bundle), kid };
 }
 
 /**
@@ -48,6 +50,7 @@ export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, s
     const present = await readPresent(deps, domain);
     const etag = present === undefined ? undefined : usableTag(deps, domain, present);
     const answer = await deps.bundles.fetch(domain, {
+      ...(deps.bundleForm !== undefined && { form: deps.bundleForm }),
       ...(etag !== undefined && { etag }),
       ...(signal !== undefined && { signal }),
     });
@@ -63,7 +66,7 @@ export async function updateDomain(deps: UpdateDomainDeps, domain: DomainName, s
 
 /** The bundle on disk when it is good, though it may be past its expiry: its version counts even if `state.json` is gone. */
 async function readPresent(deps: UpdateDomainDeps, domain: DomainName): Promise<Present | undefined> {
-  const { directory, keys, clock, maxBundleBytes } = deps;
+  const { directory, keys, clock, maxBundleBytes, athenzBundles = false } = deps;
   const bytes = await directory.read(bundleName(domain), maxBundleBytes).catch((error: unknown) => {
     // a file that is too large or cannot be read is replaced, like any other bad one
     if (error instanceof UpdaterError && error.code === 'storage') return undefined;
@@ -71,7 +74,8 @@ async function readPresent(deps: UpdateDomainDeps, domain: DomainName): Promise<
   });
   if (bytes === undefined) return undefined;
   try {
-    const bundle = await verifyBundle(bytes, { domain, keys: keys.known, now: clock.now(), acceptExpired: true });
+    const now = clock.now();
+    const bundle = await verifyBundle(bytes, { domain, keys: keys.known, now, acceptExpired: true, athenzBundles });
     return { bytes, bundle };
   } catch (error) {
     if (error instanceof PolicyEngineError) return undefined;
@@ -80,13 +84,15 @@ async function readPresent(deps: UpdateDomainDeps, domain: DomainName): Promise<
 }
 
 function usableTag(deps: UpdateDomainDeps, domain: DomainName, present: Present): string | undefined {
-  const { issued, expires } = present.bundle;
-  const age = deps.clock.now() - issued;
+  const { bundle, bytes } = present;
   const floor = deps.state.floor(domain, undefined);
   // a file that may not follow what was accepted before was put there by somebody else
-  const isCurrent = refuseSuccessor(present.bundle, floor) === undefined;
-  if (!isCurrent || age >= (expires - issued) * freshShare) return undefined;
-  return deps.state.etag(domain, present.bytes);
+  const isCurrent = refuseSuccessor(bundle, floor) === undefined;
+  // "not modified" would not make it live longer
+  if (!isCurrent || deps.clock.now() >= freshUntil(bundle)) return undefined;
+  // an Athenz server knows what it signed by the time of change, whoever fetched it
+  if (bundle.origin === 'athenz') return `"${formatTimestamp(bundle.modified)}"`;
+  return deps.state.etag(domain, bytes);
 }
 
 async function accept(
@@ -95,12 +101,13 @@ async function accept(
   present: Present | undefined,
   answer: Extract<BundleAnswer, { kind: 'changed' }>,
 ): Promise<Outcome> {
-  const { keys, state, directory, clock } = deps;
+  const { keys, state, directory, clock, athenzBundles = false } = deps;
   const floor = state.floor(domain, present?.bundle);
   const bundle = await verifyBundle(answer.bytes, {
     domain,
     keys,
     now: clock.now(),
+    athenzBundles,
     ...(floor !== undefined && { floor }),
   });
   const isSame = present?.bytes.equals(answer.bytes) ?? false;

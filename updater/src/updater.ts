@@ -1,6 +1,6 @@
 import { createClient, type SignetClient, SignetClientError } from '@signet/client';
 import type { Clock } from '@signet/policy-engine/clock';
-import type { UpdaterConfig } from './config/config.ts';
+import { bundleFormOf, type UpdaterConfig } from './config/config.ts';
 import { UpdaterError } from './errors.ts';
 import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
 import { lockDirectory } from './files/lock.ts';
@@ -72,10 +72,11 @@ export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater>
   let lock = await lockDirectory(config.policyDir, files);
   try {
     const client = connect(config, clock);
-    const state = await State.load(directory);
-    const keys = await TrustedKeys.load({ client, directory, clock, issuer: config.issuer });
-    const { domains, maxBundleBytes, baseUrl: server } = config;
-    const deps = { client, keys, state, directory, clock, domains, maxBundleBytes, server };
+    const bundleForm = bundleFormOf(config);
+    const state = await State.load(directory, bundleForm);
+    const { domains, issuer, maxBundleBytes, athenzBundles = false, baseUrl: server } = config;
+    const keys = await TrustedKeys.load({ client, directory, clock, issuer, isAthenz: athenzBundles });
+    const deps = { client, keys, state, directory, clock, domains, maxBundleBytes, athenzBundles, bundleForm, server };
     const close = async () => {
       await client.close();
       await lock[Symbol.asyncDispose]();

@@ -17,6 +17,7 @@ export async function check(context: CommandContext): Promise<ExitStatus> {
     keys: await localKeys(directory),
     state: await State.load(directory),
     maxBundleBytes: config.maxBundleBytes,
+    athenzBundles: config.athenzBundles === true,
   };
   const now = clock.now();
   const found = await Promise.all(

@@ -32,9 +32,10 @@ export async function status(context: CommandContext): Promise<ExitStatus> {
   await directory.check();
   const [file, keys, state] = [await readStatus(directory), await localKeys(directory), await State.load(directory)];
   const now = clock.now();
+  const { maxBundleBytes, athenzBundles = false } = config;
   const reports = await Promise.all(
     config.domains.map(async (domain) => {
-      const check = await checkBundle({ directory, keys, state, maxBundleBytes: config.maxBundleBytes }, domain, now);
+      const check = await checkBundle({ directory, keys, state, maxBundleBytes, athenzBundles }, domain, now);
       return domainReport(domain, check, file?.domains[domain], now);
     }),
   );
@@ -50,7 +51,10 @@ export async function status(context: CommandContext): Promise<ExitStatus> {
         unconfigured: file?.unconfigured ?? [],
       }),
     );
-  else for (const report of reports) print(describe(report));
+  else {
+    for (const report of reports) print(describe(report));
+    for (const line of file?.keys.leftOut ?? []) print(`keys: ${line}; it is left out`);
+  }
   return result;
 }
 

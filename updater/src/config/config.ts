@@ -21,8 +21,7 @@ const milliseconds = z.int().min(1).max(600_000);
 /** How much is logged, from least to most, and `silent`. */
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
 
-/** Every option of the updater. */
-export const configSchema = z.strictObject({
+const settings = z.strictObject({
   baseUrl: z.url({ protocol: /^https$/, error: 'not an https URL' }),
   caBundle: path,
   certificate: path,
@@ -34,6 +33,10 @@ export const configSchema = z.strictObject({
     .min(1)
     .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' }),
   issuer: z.string().min(1).optional(),
+  /** The server is a genuine Athenz server. */
+  athenzBundles: z.boolean().optional(),
+  /** The form in which bundles are asked for and kept; that of an Athenz server where the server is one. */
+  bundleForm: z.enum(['rfc7515', 'athenz']).optional(),
   maxBundleBytes: z
     .int()
     .min(1024)
@@ -43,6 +46,23 @@ export const configSchema = z.strictObject({
   readTimeoutMs: milliseconds.default(30_000),
   logLevel: z.enum(logLevels).default('info'),
 });
+
+/** Every option of the updater. */
+export const configSchema = settings.refine(
+  (config) => config.athenzBundles !== true || config.bundleForm !== 'rfc7515',
+  {
+    path: ['bundleForm'],
+    error: 'must be `athenz` where `athenzBundles` is true: an Athenz server has no other form',
+  },
+);
+
+/** Forms in which a bundle can be asked for. */
+export type BundleForm = NonNullable<UpdaterConfig['bundleForm']>;
+
+/** The form that a configuration means. */
+export function bundleFormOf({ athenzBundles, bundleForm }: UpdaterConfig): BundleForm {
+  return bundleForm ?? (athenzBundles === true ? 'athenz' : 'rfc7515');
+}
 
 /** The configuration, with absolute paths. Times are milliseconds. */
 export type UpdaterConfig = Readonly<z.infer<typeof configSchema>> & {
@@ -137,6 +157,7 @@ function environmentSettings(env: Environment): Record<string, unknown> {
 function environmentValue(name: string, value: string): unknown {
   if (name === 'domains') return value.split(',').map((domain) => domain.trim());
   if (name === 'maxBundleBytes') return Number(value);
+  if (name === 'athenzBundles' && (value === 'true' || value === 'false')) return value === 'true';
   return ['caBundle', 'certificate', 'key', 'policyDir'].includes(name) && value !== '' ? resolve(value) : value;
 }
 

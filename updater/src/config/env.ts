@@ -9,6 +9,8 @@ export const variables = {
   policyDir: 'SIGNET_UPDATER_POLICY_DIR',
   domains: 'SIGNET_UPDATER_DOMAINS',
   issuer: 'SIGNET_UPDATER_ISSUER',
+  athenzBundles: 'SIGNET_UPDATER_ATHENZ_BUNDLES',
+  bundleForm: 'SIGNET_UPDATER_BUNDLE_FORM',
   maxBundleBytes: 'SIGNET_UPDATER_MAX_BUNDLE_BYTES',
   logLevel: 'SIGNET_UPDATER_LOG_LEVEL',
 } as const;
