@@ -16,6 +16,7 @@ const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
   ['search', async () => (await import('./cli/manage/search-command.ts')).searchCommand()],
   ['reviews', async () => (await import('./cli/manage/search-command.ts')).reviewsCommand()],
   ['export', async () => (await import('./cli/export.ts')).exportCommand()],
+  ['import', async () => (await import('./cli/import-command.ts')).importCommand()],
   ['test', async () => (await import('./cli/test.ts')).testCommand()],
   ['token', async () => (await import('./cli/token.ts')).tokenCommand()],
   ['access', async () => (await import('./cli/access-command.ts')).accessCommand()],

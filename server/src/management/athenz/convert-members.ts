@@ -1,0 +1,69 @@
+import { foldAscii } from '@signet/policy-engine/names';
+import type { MemberShape } from '../documents/document-schema.ts';
+import type { AthenzMember } from './export-shape.ts';
+import type { Findings } from './findings.ts';
+import { reportLeftOver } from './left-over.ts';
+
+/** What ZMS calls a member: a user, a service, a group, a headless user. */
+const principalTypes = { user: 1, headless: 4 } as const;
+
+/** The members of a role or group. `owner` is its name, as notices have it. */
+export function convertMembers(
+  findings: Findings,
+  owner: string,
+  members: readonly AthenzMember[] | null | undefined,
+): MemberShape[] {
+  const counting = (members ?? []).filter((member) => {
+    const isPending = member.pending === true || member.approved === false || member.active === false;
+    const name = `${owner}: ${member.memberName}`;
+    if (isPending) findings.notice('pending members are left out: they are no members yet', name);
+    return !isPending;
+  });
+  for (const member of counting) reportMember(findings, `${owner}: ${member.memberName}`, member);
+  reportHidden(findings, owner, counting);
+  return counting.map(convertMember);
+}
+
+function convertMember({ memberName, expiration, reviewReminder, systemDisabled }: AthenzMember): MemberShape {
+  const fields = {
+    ...(isSaid(expiration) && { expires: expiration }),
+    ...(isSaid(reviewReminder) && { review: reviewReminder }),
+    ...(systemDisabled === true && { disabled: true }),
+  };
+  return Object.keys(fields).length === 0 ? memberName : { name: memberName, ...fields };
+}
+
+function reportMember(findings: Findings, name: string, member: AthenzMember): void {
+  const { memberName, principalType } = member;
+  if (memberName.includes('*')) {
+    findings.notice('members are patterns, which `signet plan` and `apply` take with `--allow-wildcard` only', name);
+  }
+  const isPerson = principalType === principalTypes.user || principalType === principalTypes.headless;
+  if ((isPerson && !memberName.startsWith('user.')) || /^(?:unix|ygrp)\./.test(memberName)) {
+    findings.notice(
+      'members are no services in Athenz: whoever has the domain of their name gets such a service here',
+      name,
+    );
+  }
+  reportLeftOver(findings, 'members', name, member);
+}
+
+/** An entry that is disabled or ends shuts a principal out of Athenz's access checks although a pattern fits; here it does not. */
+function reportHidden(findings: Findings, owner: string, members: readonly AthenzMember[]): void {
+  const prefixes = members
+    .filter(({ memberName }) => memberName.endsWith('*'))
+    .map(({ memberName }) => foldAscii(memberName.slice(0, -1)));
+  if (prefixes.length === 0) return;
+  for (const { memberName, expiration, systemDisabled } of members) {
+    if (memberName.endsWith('*') || (systemDisabled !== true && !isSaid(expiration))) continue;
+    if (prefixes.some((prefix) => foldAscii(memberName).startsWith(prefix))) {
+      const message =
+        'members that are disabled or expire also fit a pattern of the same role: the pattern keeps them in it, as in tokens of Athenz';
+      findings.notice(message, `${owner}: ${memberName}`);
+    }
+  }
+}
+
+function isSaid(text: string | null | undefined): text is string {
+  return text !== undefined && text !== null && text !== '';
+}

@@ -1,0 +1,116 @@
+import { z } from 'zod';
+
+/*
+ * What ZMS says of a domain (its type DomainData): the members that are read. Others stay beside them, to be reported. Members may be null,
+ * and numbers and booleans may be strings, as the plain output of zms-cli has them.
+ */
+
+const text = z.string().nullish();
+const flag = z.union([z.boolean(), z.enum(['true', 'false']).transform((value) => value === 'true')]).nullish();
+const count = z
+  .union([
+    z.int(),
+    z
+      .string()
+      .regex(/^\d{1,10}$/, 'must be an integer')
+      .transform(Number),
+  ])
+  .nullish();
+/** How zms-cli and ZMS say that somebody was disabled: `true`, or the bits of the reasons. */
+const disabled = z
+  .union([
+    flag.unwrap().unwrap(),
+    count
+      .unwrap()
+      .unwrap()
+      .transform((bits) => bits !== 0),
+  ])
+  .nullish();
+
+const memberShape = z.looseObject({
+  memberName: z.string(),
+  expiration: text,
+  reviewReminder: text,
+  active: flag,
+  approved: flag,
+  pending: flag,
+  systemDisabled: disabled,
+  principalType: count,
+});
+
+const roleShape = z.looseObject({
+  name: z.string(),
+  description: text,
+  trust: text,
+  members: z.array(z.unknown()).nullish(),
+  roleMembers: z.array(memberShape).nullish(),
+  tokenExpiryMins: count,
+  certExpiryMins: count,
+});
+
+const groupShape = z.looseObject({
+  name: z.string(),
+  description: text,
+  groupMembers: z.array(memberShape).nullish(),
+});
+
+const conditionShape = z.looseObject({
+  conditionsMap: z.record(z.string(), z.looseObject({ operator: text, value: z.string() })).nullish(),
+});
+
+const assertionShape = z.looseObject({
+  role: z.string(),
+  action: z.string(),
+  resource: z.string(),
+  effect: z.enum(['ALLOW', 'DENY']).nullish(),
+  caseSensitive: flag,
+  conditions: z.looseObject({ conditionsList: z.array(conditionShape).nullish() }).nullish(),
+});
+
+const policyShape = z.looseObject({
+  name: z.string(),
+  description: text,
+  version: text,
+  active: flag,
+  caseSensitive: flag,
+  assertions: z.array(assertionShape).nullish(),
+});
+
+const serviceShape = z.looseObject({
+  name: z.string(),
+  description: text,
+  providerEndpoint: text,
+  hosts: z.array(z.string()).nullish(),
+  publicKeys: z.array(z.looseObject({ id: z.string(), key: z.string() })).nullish(),
+});
+
+export const athenzDomainShape = z.looseObject({
+  name: z.string(),
+  description: text,
+  enabled: flag,
+  auditEnabled: flag,
+  account: text,
+  tokenExpiryMins: count,
+  serviceCertExpiryMins: count,
+  roleCertExpiryMins: count,
+  roles: z.array(roleShape).nullish(),
+  groups: z.array(groupShape).nullish(),
+  policies: z.looseObject({ contents: z.looseObject({ policies: z.array(policyShape).nullish() }) }).nullish(),
+  services: z.array(serviceShape).nullish(),
+});
+
+export type AthenzDomain = z.output<typeof athenzDomainShape>;
+export type AthenzMember = z.output<typeof memberShape>;
+export type AthenzRole = z.output<typeof roleShape>;
+export type AthenzGroup = z.output<typeof groupShape>;
+export type AthenzPolicy = z.output<typeof policyShape>;
+export type AthenzAssertion = z.output<typeof assertionShape>;
+export type AthenzService = z.output<typeof serviceShape>;
+
+export interface AthenzJws {
+  readonly payload: string;
+  readonly protected: string;
+  readonly signature: string;
+}
+
+export const athenzJwsShape = z.looseObject({ payload: z.string(), protected: z.string(), signature: z.string() });

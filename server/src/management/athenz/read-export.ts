@@ -1,0 +1,68 @@
+import { formatProblem, InvalidRequestError } from '../../errors.ts';
+import { maxProblems } from '../documents/places.ts';
+import { formatPath, parseYaml } from '../documents/yaml-source.ts';
+import { schemaProblems } from '../documents/zod-problems.ts';
+import { type AthenzDomain, athenzDomainShape, athenzJwsShape } from './export-shape.ts';
+import { fromPlainOutput, isPlainOutput, quoteValues } from './plain-output.ts';
+import { decodeText, parseJson, verifyExport, type ZmsKeys } from './verify-export.ts';
+
+/** What is known of who wrote an export. */
+export type ExportSignature =
+  | { readonly kind: 'none' }
+  | { readonly kind: 'not-verified' }
+  | { readonly kind: 'verified'; readonly keyId: string };
+
+export interface AthenzExport {
+  readonly domain: AthenzDomain;
+  readonly signature: ExportSignature;
+  /** Whether it is the plain output of zms-cli, which does not say everything. */
+  readonly isPlain: boolean;
+}
+
+/**
+ * Reads what Athenz says of one domain: the JSON or YAML of `zms-cli`, its plain output, or the JWS of ZMS. With `keys` it must be a JWS
+ * that one of them signed. Throws `InvalidRequestError`, which names each field that is wrong.
+ */
+export function readExport(file: string, text: string, keys?: ZmsKeys): AthenzExport {
+  const { value, signature = { kind: 'none' }, isPlain = false } = readForm(file, text, keys);
+  if (keys !== undefined && signature.kind !== 'verified') {
+    throw new InvalidRequestError('the file is not signed: only the JWS of ZMS can be verified with a key file');
+  }
+  const domain = athenzDomainShape.safeParse(value);
+  if (domain.success) return { domain: domain.data, signature, isPlain };
+  const source = {
+    file,
+    value,
+    problem: (path: readonly PropertyKey[], message: string) => {
+      return { file, line: 1, column: 1, field: formatPath(path), message };
+    },
+  };
+  const problems = schemaProblems(source, domain.error.issues).slice(0, maxProblems);
+  throw new InvalidRequestError(
+    problems.map(({ field, message }) => `${field === '' ? 'the file' : field}: ${message}`).join('; '),
+  );
+}
+
+interface Form {
+  readonly value: unknown;
+  readonly signature?: ExportSignature;
+  readonly isPlain?: boolean;
+}
+
+function readForm(file: string, text: string, keys: ZmsKeys | undefined): Form {
+  if (!text.trimStart().startsWith('{')) return fromYaml(file, text);
+  const value = parseJson(text, 'the file');
+  const jws = athenzJwsShape.safeParse(value);
+  if (!jws.success) return { value };
+  const signature: ExportSignature =
+    keys === undefined ? { kind: 'not-verified' } : { kind: 'verified', keyId: verifyExport(jws.data, keys) };
+  return { value: parseJson(decodeText(jws.data.payload, 'payload'), 'payload'), signature };
+}
+
+function fromYaml(file: string, text: string): Form {
+  const isPlain = isPlainOutput(text);
+  const yaml = parseYaml(file, isPlain ? quoteValues(text) : text);
+  if (yaml.kind === 'bad') throw new InvalidRequestError(yaml.problems.map(formatProblem).join('; '));
+  const { value } = yaml.source;
+  return { value: isPlain ? fromPlainOutput(value) : value, isPlain };
+}
