@@ -1,3 +1,4 @@
+import { generateKeyPairSync } from 'node:crypto';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -24,6 +25,7 @@ import { joinTokenProvider } from '@signet/server/instances/attestation/join-tok
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
+import { parseZmsKeys } from '@signet/server/management/athenz/verify-export';
 import { arePlainConditions, conditionsSchema } from '@signet/server/management/documents/conditions';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { RoleNames } from '@signet/server/management/documents/role-names';
@@ -47,7 +49,7 @@ import { plainSnapshot } from '#support/plain-domains';
 import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
-import { elsewhere, inner, maximum, type Row, refusal, same } from '../row.ts';
+import { elsewhere, inner, maximum, minimum, type Row, refusal, same } from '../row.ts';
 
 const clock = { now: () => 1_000_000 };
 
@@ -307,6 +309,16 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/management/documents/conditions.ts', 'maxSets', (length) => {
     const sets = Array.from({ length }, () => ({ instances: 'a' }));
     return arePlainConditions(sets) && conditionsSchema.safeParse(sets).success;
+  }),
+  elsewhere(
+    'server/src/cli/import-command.ts',
+    'maxInputBytes',
+    'server/management/athenz-import-cli.test.ts',
+    'what is read is bounded, and nothing is written over',
+  ),
+  minimum('server/src/management/athenz/verify-export.ts', 'minRsaBits', (modulusLength) => {
+    const jwk = generateKeyPairSync('rsa', { modulusLength }).publicKey.export({ format: 'jwk' });
+    return parseZmsKeys(JSON.stringify({ keys: [{ ...jwk, kid: '0' }] }));
   }),
   maximum(
     'server/src/management/documents/yaml-source.ts',

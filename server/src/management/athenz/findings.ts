@@ -13,7 +13,7 @@ export interface Notice {
 
 /** Of each notice; more are counted. */
 const namesShown = 5;
-const longestText = 256;
+const textBytes = 256;
 
 /** What is found while a domain is converted: what is wrong with it, and what is not taken over or means something else. */
 export class Findings {
@@ -24,14 +24,14 @@ export class Findings {
   problem(path: FieldPath | string, message: string): void {
     if (this.problems.length >= maxProblems) return;
     const field = typeof path === 'string' ? path : formatPath(path);
-    this.problems.push(field === '' ? message : `${shortText(field, longestText)}: ${message}`);
+    this.problems.push(field === '' ? message : `${shortText(field, textBytes)}: ${message}`);
   }
 
   notice(message: string, name: string): void {
     const found = this.#notices.get(message) ?? { count: 0, names: [] };
     this.#notices.set(message, found);
     found.count += 1;
-    if (found.names.length < namesShown) found.names.push(shortText(name, longestText));
+    if (found.names.length < namesShown) found.names.push(shortText(name, textBytes));
   }
 
   /** Each message once, in the order in which they were found. */

@@ -17,7 +17,7 @@ import { localName } from './local-name.ts';
 import { type AthenzExport, type ExportSignature, readExport } from './read-export.ts';
 import type { ZmsKeys } from './verify-export.ts';
 
-export interface ImportedDomain {
+interface ImportedDomain {
   readonly content: DomainContent;
   readonly notices: readonly Notice[];
   readonly signature: ExportSignature;

@@ -10,7 +10,7 @@ export type ZmsKeys = ReadonlyMap<string, KeyObject>;
 
 const athenzConfShape = z.looseObject({ zmsPublicKeys: z.array(z.looseObject({ id: z.string(), key: z.string() })) });
 const keySetShape = z.looseObject({ keys: z.array(z.looseObject({ kid: z.string(), kty: z.string() })) });
-const headerShape = z.looseObject({ alg: z.enum(['ES256', 'RS256']), kid: z.string(), crit: z.undefined() });
+const headerShape = z.looseObject({ alg: z.enum(['ES256', 'RS256']), kid: z.string(), crit: z.undefined().optional() });
 
 const minRsaBits = 2048;
 
