@@ -11,6 +11,7 @@ import { parsePublicKey } from '@signet/server/management/public-key';
 import { runCases } from '@signet/server/management/run-cases';
 import { noStore } from '@signet/server/management/stored-world';
 import test, { type ExecutionContext } from 'ava';
+import fc from 'fast-check';
 import { stringify } from 'yaml';
 
 const ec = generateKeyPairSync('ec', { namedCurve: 'P-256' });
@@ -288,6 +289,125 @@ test('the imported domains decide as they did', (t) => {
   t.is(passed, 22);
 });
 
+/* Athenz's rules for access checks, written again from their description: whole-string patterns over full names, DENY wins, ALLOW by default. */
+
+const glob = (pattern: string, text: string) =>
+  new RegExp(
+    `^${pattern
+      .toLowerCase()
+      .replaceAll(/[.\\+^$|(){}[\]/]/g, '\\$&')
+      .replaceAll('*', '[^]*')
+      .replaceAll('?', '[^]')}$`,
+  ).test(text.toLowerCase());
+
+interface RandomRule {
+  readonly role: string;
+  readonly action: string;
+  readonly resource: string;
+  readonly effect?: 'ALLOW' | 'DENY';
+}
+interface RandomDomain {
+  readonly roles: Readonly<Record<string, readonly string[]>>;
+  readonly group: readonly { readonly memberName: string; readonly expiration?: string }[];
+  readonly policies: readonly { readonly active: boolean; readonly assertions: readonly RandomRule[] }[];
+}
+
+function isInRole({ roles, group }: RandomDomain, role: string, principal: string): boolean {
+  return (roles[role] ?? []).some((member) => {
+    if (member !== 'films:group.g') return glob(member, principal);
+    return group.some(({ memberName, expiration }) => memberName === principal && expiration !== past);
+  });
+}
+
+function isGranted(domain: RandomDomain, principal: string, action: string, resource: string): boolean {
+  const matching = domain.policies
+    .filter(({ active }) => active)
+    .flatMap(({ assertions }) => assertions)
+    .filter((rule) => glob(rule.action, action) && glob(rule.resource, resource))
+    .filter(({ role }) =>
+      Object.keys(domain.roles).some((name) => glob(role, `films:role.${name}`) && isInRole(domain, name, principal)),
+    );
+  return matching.length > 0 && matching.every(({ effect }) => effect !== 'DENY');
+}
+
+const [past, future] = ['2026-01-01T00:00:00.000Z', '2027-01-01T00:00:00.000Z'];
+const principals = ['m.a', 'm.b', 'n.a', 'user.x'];
+const members = [...principals, 'm.*', '*', 'user.*', 'films:group.g'];
+const randomDomain = fc.record({
+  roles: fc.dictionary(fc.constantFrom('a', 'b', 'ab'), fc.uniqueArray(fc.constantFrom(...members), { maxLength: 3 })),
+  group: fc.uniqueArray(
+    fc.record(
+      { memberName: fc.constantFrom(...principals), expiration: fc.constantFrom(past, future) },
+      { requiredKeys: ['memberName'] },
+    ),
+    { selector: ({ memberName }) => memberName },
+  ),
+  policies: fc.array(
+    fc.record({
+      active: fc.boolean(),
+      assertions: fc.array(
+        fc.record(
+          {
+            role: fc.constantFrom('a', 'b', 'ab', 'a*', '*', '?', 'gone').map((role) => `films:role.${role}`),
+            action: fc.constantFrom('read', 'READ', 'r*', '?ead', '*', 'write'),
+            resource: fc.constantFrom(
+              'films:x',
+              'films:X:*',
+              'films:*',
+              '*:x',
+              '*:*',
+              '*:?',
+              'films:?',
+              'other:x',
+              'films:*y',
+            ),
+            effect: fc.constantFrom('ALLOW' as const, 'DENY' as const),
+          },
+          { requiredKeys: ['role', 'action', 'resource'] },
+        ),
+        { maxLength: 4 },
+      ),
+    }),
+    { maxLength: 3 },
+  ),
+});
+
+test('property: an imported domain grants what Athenz granted', (t) => {
+  const resources = ['films:x', 'films:y', 'films:x:y', 'films:a:x', 'films:xx'];
+  const questions = principals.flatMap((principal) =>
+    ['read', 'write'].flatMap((action) => resources.map((resource) => ({ principal, action, resource }))),
+  );
+  let granted = 0;
+  fc.assert(
+    fc.property(randomDomain, (domain) => {
+      const text = JSON.stringify({
+        name: 'films',
+        roles: Object.entries(domain.roles).map(([name, list]) => ({
+          name: `films:role.${name}`,
+          roleMembers: list.map((memberName) => ({ memberName })),
+        })),
+        groups: [{ name: 'films:group.g', groupMembers: domain.group }],
+        policies: {
+          contents: { policies: domain.policies.map((policy, at) => ({ name: `films:policy.p${at}`, ...policy })) },
+        },
+      });
+      const { snapshot } = checkDocuments([imported(t, text).document], noStore, march);
+      const cases = questions.map((question) => {
+        const { principal, action, resource } = question;
+        const expect = isGranted(domain, principal, action, resource) ? 'allow' : 'deny';
+        if (expect === 'allow') granted += 1;
+        return { ...question, expect };
+      });
+      const file = parseCaseFile('films.cases.yaml', JSON.stringify(cases));
+      if (file.kind !== 'ok') throw new Error(JSON.stringify(file.problems));
+      const { failures } = runCases(snapshot, [file.cases], march);
+      if (failures.length > 0) throw new Error(failures.map(({ message }) => message).join('\n'));
+    }),
+    { numRuns: 150 },
+  );
+  t.true(granted > 300, `${granted} were granted`);
+});
+
 const plain = `domain:
     name: films
     description: Films: the good ones
@@ -430,8 +550,12 @@ test('what could change who has access is refused, and the field is named', (t) 
   refused(
     t,
     rule({ resource: 'film*:x' }),
-    /^policies\.watching\[0\]\.resource: a policy of domain `films` cannot name other domains/,
+    /^policies\.watching\[0\]\.resource: must begin with a domain, or with `\*:`/,
   );
+  refused(t, rule({ resource: 'film.x' }), /^policies\.watching\[0\]\.resource: must begin with a domain and a colon/);
+  for (const role of ['*:role.viewer', 'films:*', '*viewer', 'film?:role.viewer']) {
+    refused(t, rule({ role }), /^policies\.watching\[0\]\.role: must begin with `films:role\.`/);
+  }
   const conditions = (conditionsMap: object) => rule({ conditions: { conditionsList: [{ conditionsMap }] } });
   refused(
     t,
@@ -495,6 +619,8 @@ test('what means something else in Athenz is said', (t) => {
     said(member({ memberName: 'bots.x', principalType: 4 })),
     /are no services in Athenz.* \(1\): stages: bots\.x/,
   );
+  const group = { memberName: 'films:group.critics', systemDisabled: 2 };
+  t.regex(said(member(group)), /disabled groups in roles do not count.* \(1\): stages: films:group\.critics/);
   const disabled = imported(
     t,
     clone((data) => Object.assign(data, { enabled: false })),

@@ -38,6 +38,12 @@ function reportMember(findings: Findings, name: string, member: AthenzMember): v
   if (memberName.includes('*')) {
     findings.notice('members are patterns, which `signet plan` and `apply` take with `--allow-wildcard` only', name);
   }
+  if (memberName.includes(':group.') && member.systemDisabled === true) {
+    findings.notice(
+      'disabled groups in roles do not count, as in tokens of Athenz; its access checks count them',
+      name,
+    );
+  }
   const isPerson = principalType === principalTypes.user || principalType === principalTypes.headless;
   if ((isPerson && !memberName.startsWith('user.')) || /^(?:unix|ygrp)\./.test(memberName)) {
     findings.notice(

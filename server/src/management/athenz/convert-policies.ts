@@ -10,8 +10,12 @@ import { localName } from './local-name.ts';
 interface Rules {
   readonly findings: Findings;
   readonly domain: string;
-  readonly roles: RoleNames;
+  /** The short names, and the full ones, with which Athenz compares patterns. */
+  readonly roles: { readonly names: RoleNames; readonly full: RoleNames };
 }
+
+/** `policies`, the name of the policy, and the place of the assertion in its version. */
+type AssertionPath = readonly [kind: string, policy: string, index: number];
 
 /** The policies of a domain with these roles: the versions of each under its name. */
 export function convertPolicies(
@@ -20,7 +24,9 @@ export function convertPolicies(
   roles: readonly string[],
   policies: readonly AthenzPolicy[] | null | undefined,
 ): NonNullable<DocumentShape['policies']> {
-  const rules = { findings, domain, roles: new RoleNames(roles.map(foldAscii)) };
+  const names = roles.map(foldAscii);
+  const full = names.map((name) => `${foldAscii(domain)}:role.${name}`);
+  const rules = { findings, domain, roles: { names: new RoleNames(names), full: new RoleNames(full) } };
   const versions = new Map<string, AthenzPolicy[]>();
   for (const policy of policies ?? []) {
     const name = localName(findings, `${domain}:policy.`, policy.name, 'policies');
@@ -63,54 +69,70 @@ function versionOf({ version }: AthenzPolicy): string {
 }
 
 function convertAssertions(rules: Rules, name: string, policy: AthenzPolicy): AssertionShape[] {
-  return (policy.assertions ?? []).flatMap((assertion) => {
+  return (policy.assertions ?? []).flatMap((assertion, index) => {
+    const path = ['policies', name, index] as const;
     reportLeftOver(rules.findings, 'assertions', name, assertion);
-    const role = roleOf(rules, name, assertion);
-    if (role === undefined || isAboutOthers(rules, name, assertion)) return [];
+    const role = roleOf(rules, path, assertion);
+    const resources = resourcesOf(rules, path, assertion);
+    if (role === undefined || resources.length === 0) return [];
     reportMeaning(rules, name, assertion);
-    const { action, resource, effect } = assertion;
     const conditions = conditionsOf(assertion);
-    return [
-      {
-        // Absent means ALLOW to Athenz.
-        effect: effect ?? 'ALLOW',
-        action,
-        resource,
-        role,
-        ...(conditions.length > 0 && { conditions }),
-        ...((policy.caseSensitive === true || assertion.caseSensitive === true) && { caseSensitive: true }),
-      },
-    ];
+    return resources.map((resource) => ({
+      // Absent means ALLOW to Athenz.
+      effect: assertion.effect ?? 'ALLOW',
+      action: assertion.action,
+      resource,
+      role,
+      ...(conditions.length > 0 && { conditions }),
+      ...((policy.caseSensitive === true || assertion.caseSensitive === true) && { caseSensitive: true }),
+    }));
   });
 }
 
 /** The short name, or the pattern; undefined where no role of the domain is called so: the assertion never matches. */
-function roleOf({ findings, domain, roles }: Rules, name: string, { role }: AthenzAssertion): string | undefined {
+function roleOf(
+  { findings, domain, roles }: Rules,
+  path: AssertionPath,
+  { role }: AthenzAssertion,
+): string | undefined {
   const folded = foldAscii(role);
   const prefix = `${foldAscii(domain)}:role.`;
-  const isShort = !folded.includes(':');
-  const short = isShort ? folded : folded.slice(prefix.length);
-  if ((isShort || folded.startsWith(prefix)) && hasRole(findings, roles, name, short)) return short;
-  findings.notice('assertions name a role that the domain does not have: they match nothing and are left out', name);
+  try {
+    if (folded.startsWith(prefix) && roles.names.has(folded.slice(prefix.length))) return folded.slice(prefix.length);
+    // Full names are compared there: such a pattern may fit roles, and also those that come later.
+    if (!folded.startsWith(prefix) && roles.full.has(folded)) {
+      if (folded === '*') return folded;
+      findings.problem([...path, 'role'], `must begin with \`${prefix}\``);
+    }
+  } catch (error) {
+    if (!(error instanceof InvalidRequestError)) throw error;
+    findings.problem([...path, 'role'], error.message);
+  }
+  findings.notice('assertions name a role that the domain does not have: they match nothing and are left out', path[1]);
   return undefined;
 }
 
-function hasRole(findings: Findings, roles: RoleNames, name: string, short: string): boolean {
-  try {
-    return roles.has(short);
-  } catch (error) {
-    if (!(error instanceof InvalidRequestError)) throw error;
-    findings.problem(['policies', name], error.message);
-    return false;
-  }
-}
-
-/** Only `assume_role` reaches into other domains: what else names one never matches there. */
-function isAboutOthers({ findings, domain }: Rules, name: string, { action, resource }: AthenzAssertion): boolean {
+/** As a document writes them; none where it is about other domains, and never matches. Only `assume_role` reaches into these. */
+function resourcesOf(
+  { findings, domain }: Rules,
+  path: AssertionPath,
+  { action, resource }: AthenzAssertion,
+): string[] {
   const owner = ownerOf(resource);
-  if (owner === undefined || owner === foldAscii(domain) || /[*?]/.test(owner) || isAssumeRole(action)) return false;
-  findings.notice('assertions are about resources of other domains: they match nothing and are left out', name);
-  return true;
+  if (owner === undefined) {
+    findings.problem([...path, 'resource'], 'must begin with a domain and a colon');
+    return [];
+  }
+  if (owner === foldAscii(domain) || isAssumeRole(action)) return [resource];
+  // The `*` is any text, and so may reach over the colon of the domain and over later ones.
+  const entity = resource.slice(resource.indexOf(':') + 1);
+  if (owner === '*') return entity === '*' ? [entity] : [`${domain}:${entity}`, `${domain}:*:${entity}`];
+  if (/[*?]/.test(owner)) {
+    findings.problem([...path, 'resource'], 'must begin with a domain, or with `*:`');
+    return [];
+  }
+  findings.notice('assertions are about resources of other domains: they match nothing and are left out', path[1]);
+  return [];
 }
 
 /** What means something else here. */
@@ -125,8 +147,7 @@ function reportMeaning({ findings, domain }: Rules, name: string, assertion: Ath
       name,
     );
   }
-  const owner = ownerOf(assertion.resource);
-  if (owner === undefined || owner === foldAscii(domain)) {
+  if ([foldAscii(domain), '*'].includes(ownerOf(assertion.resource) ?? '')) {
     findings.notice(
       'assertions for `assume_role` are about roles of the domain itself: they count in access checks here, and in Athenz in tokens only',
       name,

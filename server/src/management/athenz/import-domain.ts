@@ -48,7 +48,7 @@ function convertDomain({ domain, isPlain }: AthenzExport): { shape: DocumentShap
   }
   if (isPlain) {
     findings.notice(
-      'the plain output of zms-cli does not say everything (conditions, whether the domain is disabled): better use `zms-cli -o json`',
+      'the plain output of zms-cli does not say everything (conditions, domains of roles, whether the domain is disabled): better use `zms-cli -o json`',
       name,
     );
   }

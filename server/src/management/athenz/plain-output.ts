@@ -72,8 +72,9 @@ function each(list: unknown, convert: (item: Values) => unknown, other = (item: 
 }
 
 /**
- * `grant read to reader on movie`. A resource is without its domain there: one with a colon may be of this domain or of another, which only
- * `assume_role` can name. Throws `InvalidRequestError` for such a one, and for what is no such sentence.
+ * `grant read to reader on movie`. Roles and resources are without their domain there, unless zms-cli is verbose. A resource with a colon may
+ * be of this domain or of another, which only `assume_role` can name. Throws `InvalidRequestError` for such a one, and for what is not such a
+ * sentence.
  */
 function parseSentence(domain: string) {
   return (sentence: unknown): unknown => {
@@ -88,7 +89,12 @@ function parseSentence(domain: string) {
         `${shown}: the plain output does not say whose resource that is: export it with \`zms-cli -o json\``,
       );
     }
-    return { effect: effect.toLowerCase() === 'deny' ? 'DENY' : 'ALLOW', action, role, resource };
+    return {
+      effect: effect.toLowerCase() === 'deny' ? 'DENY' : 'ALLOW',
+      action,
+      role: role.includes(':') ? role : `${domain}:role.${role}`,
+      resource: resource.includes(':') ? resource : `${domain}:${resource}`,
+    };
   };
 }
 
