@@ -1,5 +1,5 @@
 import { Command } from 'commander';
-import { openApiDocument } from '../openapi/document.ts';
+import { openApiDocument } from '../http/openapi/document.ts';
 import { action } from './run.ts';
 
 /** `signet openapi`: what the server can be asked, for programs. */

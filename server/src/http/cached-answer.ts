@@ -4,7 +4,12 @@ import { answerJson, type RouteContext } from './context.ts';
 
 /** Answers JSON that is the same for all callers and may be kept for a while, with an entity tag of its bytes; 304 when the caller has it. */
 export function answerCached(ctx: RouteContext, json: string, maxAgeSeconds: number): void {
-  if (!callerHas(ctx, hash('sha256', json, 'base64url').slice(0, 27), maxAgeSeconds)) answerJson(ctx, json);
+  if (!callerHas(ctx, entityMarkOf(json), maxAgeSeconds)) answerJson(ctx, json);
+}
+
+/** What tells bytes from all others. */
+export function entityMarkOf(bytes: string | Uint8Array): string {
+  return hash('sha256', bytes, 'base64url').slice(0, 27);
 }
 
 /**

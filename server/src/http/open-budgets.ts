@@ -10,7 +10,7 @@ import { type BudgetRules, budgetRules } from './budget.ts';
 import { type Connections, watchConnections } from './connections.ts';
 import { isAccessCheck, isManagement } from './management/index.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { probePaths } from './routes/index.ts';
+import { probePaths } from './routes/probe-paths.ts';
 
 /** Milliseconds since the process began: time that nobody sets. */
 const monotonicClock: Clock = { now: () => performance.now() };

@@ -21,13 +21,15 @@ import { listen } from './listen.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { ManagementRouteDeps } from './management/management-deps.ts';
 import { type OpenBudgets, openBudgets } from './open-budgets.ts';
+import { openApiDocument } from './openapi/document.ts';
 import { principalTokenUses } from './principal-token-use.ts';
 import type { AccessDeps } from './routes/access-route.ts';
 import type { ReadinessDeps } from './routes/health.ts';
 import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
-import { mountBusyRoutes, mountHealthRoutes, mountRoutes, openPaths, probePaths } from './routes/index.ts';
+import { mountBusyRoutes, mountHealthRoutes, mountOpenApi, mountRoutes, openPaths } from './routes/index.ts';
+import { probePaths } from './routes/probe-paths.ts';
 import type { RouteDeps } from './routes/route-deps.ts';
 import { slowConnections } from './slow-connections.ts';
 import { createTlsServer, reloadTls } from './tls-server.ts';
@@ -241,6 +243,8 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     routes: (router) => {
       if (config.management.alone) mountHealthRoutes(router, routeDeps);
       else mountRoutes(router, routeDeps);
+      const identity = deps.identity !== undefined;
+      mountOpenApi(router, routeDeps, () => openApiDocument({ config, addresses, identity }));
       if (deps.management === undefined) return;
       const management = { ...deps.management, basePath: managementPath };
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);

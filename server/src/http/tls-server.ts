@@ -106,7 +106,12 @@ export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOpti
     const body = resourceError(417, 'the expectation cannot be met');
     const length = Buffer.byteLength(body);
     response
-      .writeHead(417, { 'Content-Type': 'application/json', 'Content-Length': length, Connection: 'close' })
+      .writeHead(417, {
+        'Content-Type': 'application/json',
+        'Content-Length': length,
+        'Cache-Control': 'no-store',
+        Connection: 'close',
+      })
       .end(body);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {

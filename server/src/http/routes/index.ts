@@ -11,7 +11,9 @@ import { cloudCredentialsRoute } from './cloud-credentials.ts';
 import { healthRoute, readinessRoute } from './health.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
 import { metadataPaths, metadataRoute, serverMetadata } from './metadata.ts';
+import { openApiPaths, openApiRoute } from './openapi.ts';
 import { getPolicyBundleRoute, postPolicyBundleRoute } from './policy-bundle.ts';
+import { healthPaths, probePaths, readinessPaths } from './probe-paths.ts';
 import { jwksRoute, publicKeysRoute } from './public-keys.ts';
 import type { RouteDeps } from './route-deps.ts';
 import { servicePublicKeyRoute } from './service-public-key.ts';
@@ -68,24 +70,20 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   mountHealthRoutes(router, deps);
 }
 
+/** The document of all that is served. */
+export function mountOpenApi(
+  router: Router<RequestState>,
+  { config, addresses }: RouteDeps,
+  describe: () => Readonly<Record<string, unknown>>,
+): void {
+  const route = openApiRoute(describe, config.keys.maxAgeSeconds);
+  for (const path of openApiPaths(addresses)) router.get(path, route);
+}
+
 /** What probes ask. */
 export function mountHealthRoutes(router: Router<RequestState>, { addresses, readiness }: RouteDeps): void {
   for (const path of healthPaths(addresses)) router.get(path, healthRoute);
   for (const path of readinessPaths(addresses)) router.get(path, readinessRoute(readiness));
-}
-
-/** At the root for probes, and below the base URL. */
-function healthPaths({ basePath }: Addresses): string[] {
-  return [...new Set(['/healthz', `${basePath}/healthz`])];
-}
-
-function readinessPaths({ basePath }: Addresses): string[] {
-  return [...new Set(['/readyz', `${basePath}/readyz`])];
-}
-
-/** What probes ask for, at no cost. */
-export function probePaths(addresses: Addresses): ReadonlySet<string> {
-  return new Set([...healthPaths(addresses), ...readinessPaths(addresses)]);
 }
 
 /** The paths that answer callers without a certificate (docs/reference/authentication.md#client-certificates). */
@@ -97,6 +95,7 @@ export function openPaths(
   const open = [...probePaths(addresses), ...profile.openPaths.map((path) => `${basePath}${path}`)];
   if (anonymousKeys) {
     open.push(`${basePath}/oauth2/keys`, `${basePath}/.well-known/jwks.json`, ...metadataPaths(addresses));
+    open.push(...openApiPaths(addresses));
   }
   return new Set(open);
 }

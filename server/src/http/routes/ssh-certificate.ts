@@ -1,4 +1,3 @@
-import { hash } from 'node:crypto';
 import type { RouterMiddleware } from '@koa/router';
 import { callingHost } from '../../instances/calling-host.ts';
 import type { CertificateStore } from '../../model/certificate-store.ts';
@@ -10,7 +9,7 @@ import { createKrlPublisher } from '../../ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../ssh/ssh-csr.ts';
 import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
-import { callerHas } from '../cached-answer.ts';
+import { callerHas, entityMarkOf } from '../cached-answer.ts';
 import { answerJson, type RequestState, requireCaller, requireIdentity, requirePrincipal } from '../context.ts';
 
 export interface SshRouteDeps {
@@ -71,7 +70,7 @@ export function sshRevocationsRoute({
   return async (ctx) => {
     requirePrincipal(ctx);
     const krl = await current();
-    if (callerHas(ctx, hash('sha256', krl, 'base64url').slice(0, 27), krlMaxAgeSeconds)) return;
+    if (callerHas(ctx, entityMarkOf(krl), krlMaxAgeSeconds)) return;
     ctx.set('Content-Type', 'application/octet-stream');
     ctx.body = krl;
   };

@@ -8,29 +8,32 @@ import {
   quotasSchema,
   roleSchema,
   serviceSchema,
-} from '../management/documents/document-schema.ts';
-import { schemasOf, viewSchemasOf } from '../model/fields.ts';
-import { recordFields } from '../model/record-fields.ts';
+} from '../../management/documents/document-schema.ts';
+import { schemasOf, viewSchemasOf } from '../../model/fields.ts';
+import { recordFields } from '../../model/record-fields.ts';
+import { names } from './names.ts';
 
 /* What the management API shows: for the most part what documents say, with the name of the thing. */
 
 const name = z.string();
-const time = z.iso.datetime();
+export const time = z.iso.datetime();
+/** Any text but `__proto__`. */
+export const versionName = z.string().meta({ minLength: 1 });
 
 export const domainShape = z.strictObject({
-  name,
+  name: names.DomainName,
   ...viewSchemasOf(recordFields.domain),
   limits: limitsSchema,
   accounts: z.strictObject(schemasOf(recordFields.accounts)),
 });
 export const quotasShape = z.strictObject({ inForce: quotasSchema.required(), own: quotasSchema });
 export const accountShape = z.strictObject({ account: z.string() });
-export const roleShape = roleSchema.extend({ name });
-export const groupShape = groupSchema.extend({ name });
-export const serviceShape = serviceSchema.extend({ name });
-export const memberShape = memberFieldsSchema.extend({ name });
+export const roleShape = roleSchema.extend({ name: names.EntityName });
+export const groupShape = groupSchema.extend({ name: names.EntityName });
+export const serviceShape = serviceSchema.extend({ name: names.ServiceName });
+export const memberShape = memberFieldsSchema.extend({ name: names.MemberName });
 export const keyShape = z.strictObject({
-  id: z.string(),
+  id: names.KeyId,
   pem: z.string(),
   /** Somebody registered it who was no administrator of the domain. */
   delegated: z.literal(true).optional(),
@@ -38,7 +41,7 @@ export const keyShape = z.strictObject({
 /** An assertion with the id by which it is removed. */
 export const shownAssertion = assertionSchema.extend({ id: z.int() });
 export const policyShape = z.strictObject({
-  name,
+  name: names.EntityName,
   ...schemasOf(recordFields.policy),
   active: z.string().nullable(),
   versions: z.record(z.string(), z.array(shownAssertion)),

@@ -1,0 +1,73 @@
+import { z } from 'zod';
+import { names, pathParameters } from './names.ts';
+import type { Operation, Parameter } from './operation.ts';
+
+export const accessShape = z.strictObject({ granted: z.boolean() });
+export const roleAccessShape = z.strictObject({ roles: z.array(names.EntityName) });
+
+const asking: Readonly<Record<string, Parameter>> = {
+  principal: { says: 'about whom (default: the caller)', schema: names.EntityName },
+  domain: { says: 'for `assume_role`: the domain whose policy decides', schema: names.DomainName },
+  thumbprint: {
+    says: 'of the certificate that named the principal: not granted when it was revoked',
+    schema: names.Thumbprint,
+  },
+};
+const resource: Parameter = {
+  says: '`domain:entity`',
+  schema: pathParameters['resource'] ?? z.string(),
+  required: true,
+};
+const granted = { 200: { says: 'whether the access is granted', schema: accessShape } };
+const failures = [403, 404] as const;
+
+/** The two forms of the access check, which the management API has as well; `prefix` tells their ids apart. */
+export function accessChecks(at: string, tag: string, prefix = ''): readonly Operation[] {
+  const summary = 'Whether a principal may do an action on a resource';
+  return [
+    {
+      id: `${prefix}Access`,
+      method: 'get',
+      path: `${at}/access/{action}`,
+      tag,
+      summary,
+      query: { resource, ...asking },
+      answers: granted,
+      failures,
+    },
+    {
+      id: `${prefix}AccessExt`,
+      method: 'get',
+      path: `${at}/access/{action}/{resource}`,
+      tag,
+      summary: `${summary}, which the path names`,
+      query: asking,
+      answers: granted,
+      failures,
+    },
+  ];
+}
+
+/** What the token server says of the roles of principals. */
+export function roleChecks(base: string, tag: string): readonly Operation[] {
+  return [
+    {
+      id: 'RoleAccess',
+      method: 'get',
+      path: `${base}/access/domain/{domainName}/principal/{principal}`,
+      tag,
+      summary: 'The roles that a principal has in a domain',
+      answers: { 200: { says: 'the roles', schema: roleAccessShape } },
+      failures,
+    },
+    {
+      id: 'RoleCheckAccess',
+      method: 'get',
+      path: `${base}/access/domain/{domainName}/role/{roleName}/principal/{principal}`,
+      tag,
+      summary: 'Whether a principal is in a role',
+      answers: granted,
+      failures,
+    },
+  ];
+}

@@ -1,0 +1,214 @@
+import { z } from 'zod';
+import {
+  assertionSchema,
+  domainFieldsSchema,
+  groupSchema,
+  limitsSchema,
+  memberFieldsSchema,
+  policySchema,
+  quotasSchema,
+  roleSchema,
+} from '../../management/documents/document-schema.ts';
+import { accountSchema, newDomainSchema } from '../../management/edits/edit-domains.ts';
+import { activeSchema } from '../../management/edits/edit-policies.ts';
+import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
+import { managementPath as base } from '../management/index.ts';
+import { accessChecks } from './access-operations.ts';
+import * as shapes from './management-shapes.ts';
+import { names } from './names.ts';
+import { type AnswerHeaders, type Method, type Operation, type Parameter, pageOf } from './operation.ts';
+
+const domain = `${base}/domains/{domainName}`;
+const tag = 'management';
+
+/** What stands at the beginning of the row of an operation. */
+type Row = readonly [id: string, path: string, summary: string];
+
+const tagged: AnswerHeaders = { ETag: 'always' };
+
+function read([id, path, summary]: Row, schema: z.ZodType): Operation {
+  const answers = { 200: { says: 'as it is', schema, headers: tagged } };
+  return { id, method: 'get', path, tag, summary, form: 'view', answers, failures: [403, 404, 503] };
+}
+
+function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<string, Parameter>> = {}): Operation {
+  const answers = { 200: { says: 'a page of the list', schema: pageOf(item), headers: tagged } };
+  return { id, method: 'get', path, tag, summary, query, form: 'list', answers, failures: [403, 404, 503] };
+}
+
+/** What a change takes, and what it answers. */
+interface ChangeShapes {
+  readonly body: z.ZodType;
+  readonly view: z.ZodType;
+}
+
+const warned: AnswerHeaders = { ETag: 'always', 'Signet-Warning': 'sometimes' };
+const perhapsTagged: AnswerHeaders = { ETag: 'sometimes', 'Signet-Warning': 'sometimes' };
+const failures = [403, 404, 409, 503] as const;
+
+function write(
+  method: Method,
+  [id, path, summary]: Row,
+  { body, view }: ChangeShapes,
+  made: AnswerHeaders = {},
+): Operation {
+  const schema = z.union([view, shapes.previewShape]);
+  const answers = {
+    200: { says: 'as it is now, or the preview of a dry run', schema, headers: perhapsTagged },
+    201: { says: 'it was made', schema: view, headers: { ...warned, ...made } },
+  };
+  return { id, method, path, tag, summary, body, form: 'change', answers, failures };
+}
+
+/** `view`: what is left of the thing that it was a part of. */
+function remove([id, path, summary]: Row, view?: z.ZodType): Operation {
+  const schema = view === undefined ? shapes.previewShape : z.union([view, shapes.previewShape]);
+  const answers = {
+    200: { says: 'what is left, or the preview of a dry run', schema, headers: perhapsTagged },
+    204: { says: 'it was deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
+  };
+  return { id, method: 'delete', path, tag, summary, form: 'change', answers, failures };
+}
+
+const domains: readonly Operation[] = [
+  list(['ListDomains', `${base}/domains`, 'Lists the domains that the caller may look at'], names.DomainName),
+  write(
+    'post',
+    ['CreateDomain', `${base}/domains`, 'Creates a domain'],
+    { body: newDomainSchema, view: shapes.domainShape },
+    { Location: 'always' },
+  ),
+  read(['GetDomain', domain, 'The attributes of a domain'], shapes.domainShape),
+  write('put', ['PutDomain', domain, 'Sets the attributes of a domain'], {
+    body: domainFieldsSchema,
+    view: shapes.domainShape,
+  }),
+  remove(['DeleteDomain', domain, 'Deletes a disabled domain that no other one needs']),
+  read(['GetLimits', `${domain}/limits`, 'The longest lifetimes that it allows, in seconds'], limitsSchema),
+  write('put', ['PutLimits', `${domain}/limits`, 'Sets the longest lifetimes'], {
+    body: limitsSchema,
+    view: limitsSchema,
+  }),
+  read(['GetQuotas', `${domain}/quotas`, 'How many of each it may have'], shapes.quotasShape),
+  write('put', ['PutQuotas', `${domain}/quotas`, 'Sets its own quotas; for system operators'], {
+    body: quotasSchema,
+    view: shapes.quotasShape,
+  }),
+  read(['GetAwsAccount', `${domain}/accounts/aws`, 'Its AWS account'], shapes.accountShape),
+  write('put', ['PutAwsAccount', `${domain}/accounts/aws`, 'Sets its AWS account; for system operators'], {
+    body: accountSchema,
+    view: shapes.accountShape,
+  }),
+  remove(['DeleteAwsAccount', `${domain}/accounts/aws`, 'Removes its AWS account; for system operators']),
+  list(
+    [
+      'ListDomainChanges',
+      `${domain}/changes`,
+      'What was changed in the domain since it was made, newest first; of what the caller may not look at only the names',
+    ],
+    shapes.changeShape,
+  ),
+  list(['ListInstances', `${domain}/instances`, 'Registered instances'], shapes.instanceShape, {
+    service: { says: 'only of this service', schema: names.ServiceName },
+  }),
+];
+
+function memberLists(kind: 'role' | 'group', body: z.ZodType, view: z.ZodType): readonly Operation[] {
+  const one = `${domain}/${kind}s/{name}`;
+  const member = `${one}/members/{member}`;
+  const Kind = kind === 'role' ? 'Role' : 'Group';
+  return [
+    list([`List${Kind}s`, `${domain}/${kind}s`, `Lists the ${kind}s of the domain`], names.EntityName),
+    read([`Get${Kind}`, one, `A ${kind} with its members`], view),
+    write('put', [`Put${Kind}`, one, `Creates or changes a ${kind}; members stay where the body names none`], {
+      body,
+      view,
+    }),
+    remove([`Delete${Kind}`, one, `Deletes a ${kind}`]),
+    list([`List${Kind}Members`, `${one}/members`, `Lists the members of a ${kind}`], shapes.memberShape),
+    read([`Get${Kind}Member`, member, `A member of a ${kind}`], shapes.memberShape),
+    write('put', [`Put${Kind}Member`, member, `Adds a member to a ${kind}, or changes until when it counts`], {
+      body: memberFieldsSchema,
+      view: shapes.memberShape,
+    }),
+    remove([`Delete${Kind}Member`, member, `Removes a member from a ${kind}`]),
+    list(
+      [`List${Kind}Changes`, `${one}/changes`, `What was changed in a ${kind}, newest first`],
+      shapes.objectChangeShape,
+    ),
+  ];
+}
+
+const policy = `${domain}/policies/{name}`;
+const version = `${policy}/versions/{version}`;
+const assertions = z.array(assertionSchema);
+const policies: readonly Operation[] = [
+  list(['ListPolicies', `${domain}/policies`, 'Lists the policies of the domain'], names.EntityName),
+  read(['GetPolicy', policy, 'A policy with all its versions'], shapes.policyShape),
+  write('put', ['PutPolicy', policy, 'Creates or replaces a policy'], { body: policySchema, view: shapes.policyShape }),
+  remove(['DeletePolicy', policy, 'Deletes a policy']),
+  write('put', ['PutActiveVersion', `${policy}/active`, 'Makes another version the active one'], {
+    body: activeSchema,
+    view: shapes.policyShape,
+  }),
+  write('put', ['PutPolicyVersion', version, 'Creates or replaces a version; a new one is not active'], {
+    body: assertions,
+    view: shapes.policyShape,
+  }),
+  remove(['DeletePolicyVersion', version, 'Deletes a version that is not the active one'], shapes.policyShape),
+  write('post', ['AddAssertion', `${version}/assertions`, 'Adds an assertion'], {
+    body: assertionSchema,
+    view: shapes.policyShape,
+  }),
+  remove(['DeleteAssertion', `${version}/assertions/{id}`, 'Removes an assertion'], shapes.policyShape),
+  list(
+    ['ListPolicyChanges', `${policy}/changes`, 'What was changed in a policy, newest first'],
+    shapes.objectChangeShape,
+  ),
+].map((operation) => ({ ...operation, inPath: { version: shapes.versionName, id: z.int().meta({ minimum: 1 }) } }));
+
+const service = `${domain}/services/{name}`;
+const key = `${service}/keys/{keyId}`;
+const services: readonly Operation[] = [
+  list(['ListServices', `${domain}/services`, 'Lists the services of the domain'], names.ServiceName),
+  read(['GetService', service, 'A service with its public keys'], shapes.serviceShape),
+  write('put', ['PutService', service, 'Creates or changes a service; its keys stay'], {
+    body: serviceFieldsSchema,
+    view: shapes.serviceShape,
+  }),
+  remove(['DeleteService', service, 'Deletes a service']),
+  read(['GetServiceKey', key, 'A public key of a service'], shapes.keyShape),
+  write('put', ['PutServiceKey', key, 'Registers a public key'], { body: keySchema, view: shapes.keyShape }),
+  remove(['DeleteServiceKey', key, 'Removes a public key']),
+  list(
+    ['ListServiceChanges', `${service}/changes`, 'What was changed in a service, newest first'],
+    shapes.objectChangeShape,
+  ),
+].map((operation) => ({ ...operation, inPath: { name: names.ServiceName } }));
+
+const records: readonly Operation[] = [
+  list(
+    ['ListChanges', `${base}/changes`, 'What was changed anywhere, newest first; for system operators'],
+    shapes.changeShape,
+  ),
+  list(['ListReviews', `${base}/reviews`, 'Members whose review is due, the oldest first'], shapes.reviewShape, {
+    before: { says: 'due by then (default: now)', schema: shapes.time },
+    domain: { says: 'only of this domain', schema: names.DomainName },
+  }),
+  list(['Search', `${base}/search`, 'Where a principal, resource or action is found'], shapes.searchHitShape, {
+    member: { says: 'a principal, group or pattern', schema: z.string() },
+    resource: { says: '`domain:entity`, or an entity of any domain', schema: z.string() },
+    action: { says: 'an action', schema: z.string() },
+  }),
+];
+
+/** Every operation of the management API. */
+export const managementOperations: readonly Operation[] = [
+  ...domains,
+  ...memberLists('role', roleSchema, shapes.roleShape),
+  ...memberLists('group', groupSchema, shapes.groupShape),
+  ...policies,
+  ...services,
+  ...records,
+  ...accessChecks(base, tag, 'Management'),
+];

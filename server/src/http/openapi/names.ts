@@ -1,0 +1,56 @@
+import { maxNameLength } from '@signet/policy-engine/names';
+import { z } from 'zod';
+
+/*
+ * Names as the document describes them (docs/reference/names.md#grammar). The parsers of `@signet/policy-engine/names` decide what is accepted;
+ * `test/server/http/openapi-names.test.ts` compares the two.
+ */
+
+const simple = '[a-zA-Z0-9_][a-zA-Z0-9_-]*';
+const compound = `${simple}(?:\\.${simple})*`;
+
+function text(pattern: string, description: string, maxLength = maxNameLength): z.ZodType {
+  return z.string().meta({ minLength: 1, maxLength, pattern: `^(?:${pattern})$`, description });
+}
+
+export const names = {
+  SimpleName: text(simple, 'one segment of a name'),
+  CompoundName: text(compound, 'segments with dots between them'),
+  ActionName: text(compound, 'an action'),
+  DomainName: text(compound, 'a domain, unique in the system'),
+  EntityName: text(compound, 'a role, group or policy by its name in its domain, or a principal'),
+  ServiceName: text(simple, 'a service by its name in its domain'),
+  ProviderName: text(`${simple}(?:\\.${simple})+`, 'a service that vouches for instances: `domain.service`'),
+  MemberName: text(
+    `\\*|[a-zA-Z0-9_][a-zA-Z0-9_.-]*\\*|${simple}(?:\\.${simple})+|${compound}:group\\.${compound}`,
+    'a principal, a group `domain:group.name`, everyone `*`, or a prefix such as `media.*`',
+  ),
+  KeyId: text('[a-zA-Z0-9_][a-zA-Z0-9_.-]*', 'a key of a service; keeps its case'),
+  PathElement: text('(?!\\.{1,2}$)[a-zA-Z0-9\\-\\\\._~=+@$,:]+', 'such as an instance id; keeps its case'),
+  AWSArnRoleName: text(
+    '(?:[a-zA-Z0-9][a-zA-Z0-9\\-._]*/)*[a-zA-Z0-9\\-._=+@,]{1,64}',
+    'a role of the cloud, with its path if it has one; `/` is written `%2F`',
+    576,
+  ),
+  Thumbprint: z.string().meta({
+    pattern: '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$',
+    description: 'the SHA-256 of a certificate in DER, base64url (`x5t#S256` of RFC 8705 §3.1)',
+  }),
+} as const;
+
+/** What the parameters of paths are; the others are described with their operation. */
+export const pathParameters: Readonly<Record<string, z.ZodType>> = {
+  action: names.ActionName,
+  domain: names.DomainName,
+  domainName: names.DomainName,
+  instanceId: names.PathElement,
+  keyId: names.KeyId,
+  member: names.MemberName,
+  name: names.EntityName,
+  principal: names.EntityName,
+  provider: names.ProviderName,
+  resource: z.string().meta({ minLength: 1, maxLength: 1024 }),
+  roleName: names.EntityName,
+  service: names.ServiceName,
+  serviceName: names.ServiceName,
+};

@@ -1,0 +1,81 @@
+import { z } from 'zod';
+
+export type Method = 'get' | 'put' | 'post' | 'delete';
+
+/** Headers of answers that the document describes. */
+export type HeaderName =
+  | 'ETag'
+  | 'Last-Modified'
+  | 'Location'
+  | 'Vary'
+  | 'Signet-Warning'
+  | 'WWW-Authenticate'
+  | 'Retry-After'
+  | 'Accept'
+  | 'Accept-Encoding'
+  | 'X-Request-Id'
+  | 'Pragma';
+
+/** Which headers an answer has: on each, or on some. Every answer has `Cache-Control`. */
+export type AnswerHeaders = Readonly<Partial<Record<HeaderName, 'always' | 'sometimes'>>>;
+
+/** One answer of an operation; without content it has no body. */
+export interface OperationAnswer {
+  readonly says: string;
+  /** What a JSON body holds. */
+  readonly schema?: z.ZodType;
+  /** Media types of a body that is not JSON. */
+  readonly types?: readonly string[];
+  readonly headers?: AnswerHeaders;
+}
+
+/** A parameter of a query. */
+export interface Parameter {
+  readonly says: string;
+  readonly schema: z.ZodType;
+  readonly required?: boolean;
+}
+
+/** Statuses that not every operation may answer. */
+export type Failure = 403 | 404 | 409 | 415 | 503;
+
+/** One operation of the server: the row of the table that the OpenAPI document is made of. */
+export interface Operation {
+  /** Of the interface document where it has one; unique. */
+  readonly id: string;
+  readonly method: Method;
+  /** From the root, with its parameters in braces. */
+  readonly path: string;
+  readonly tag: string;
+  readonly summary: string;
+  readonly description?: string;
+  /** Parameters of the path that are no names of the usual kind. */
+  readonly inPath?: Readonly<Record<string, z.ZodType>>;
+  readonly query?: Readonly<Record<string, Parameter>>;
+  readonly body?: z.ZodType;
+  /** `application/json` when absent. */
+  readonly bodyType?: string;
+  /** Of the management API: a view, a list in pages or a change, each with the parameters that all of its kind have. */
+  readonly form?: 'view' | 'list' | 'change';
+  /** Whether callers may come without a certificate, as the body shows what they are. */
+  readonly isAttested?: boolean;
+  /** Whether failures have the members of RFC 6749 and no challenge. */
+  readonly isOAuth?: boolean;
+  /** By status, what is not a failure. */
+  readonly answers: Readonly<Record<number, OperationAnswer>>;
+  /** Beside those that every operation may answer. */
+  readonly failures: readonly Failure[];
+}
+
+/** Body of every error (docs/reference/http.md#errors); the token endpoint adds the last two (RFC 6749 §5.2). */
+export const resourceError = z.strictObject({
+  code: z.int().meta({ minimum: 400, maximum: 599 }),
+  message: z.string(),
+  error: z.string().optional(),
+  error_description: z.string().optional(),
+});
+
+/** A page of a list; `next` is the cursor of the one after it. */
+export function pageOf(item: z.ZodType): z.ZodType {
+  return z.strictObject({ items: z.array(item), next: z.string().optional() });
+}

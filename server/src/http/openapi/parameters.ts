@@ -1,0 +1,71 @@
+import { z } from 'zod';
+import type { Json, JsonSchemas } from './json-schema.ts';
+import type { Operation, Parameter } from './operation.ts';
+
+const flag = z.boolean().meta({ default: false });
+const text = z.string();
+
+/** Parameters of many operations, by their names in the document. */
+const common = {
+  dryRun: ['query', 'dryRun', { says: 'only a preview: what would change, and whose access', schema: flag }],
+  reason: [
+    'query',
+    'reason',
+    { says: 'why, for the audit log; required where the domain asks for it', schema: text.meta({ maxLength: 1024 }) },
+  ],
+  allowWildcard: ['query', 'allowWildcard', { says: '`*` and prefixes may become members', schema: flag }],
+  removeMemberships: [
+    'query',
+    'removeMemberships',
+    { says: 'what is deleted is removed from the roles and groups that list it', schema: flag },
+  ],
+  reuseName: [
+    'query',
+    'reuseName',
+    { says: 'a name that was deleted may be used before its reservation ends', schema: flag },
+  ],
+  limit: [
+    'query',
+    'limit',
+    { says: 'at most so many items', schema: z.int().meta({ minimum: 1, maximum: 1000, default: 100 }) },
+  ],
+  cursor: ['query', 'cursor', { says: '`next` of the page before', schema: text }],
+  known: ['header', 'If-None-Match', { says: 'entity tags of what the caller has', schema: text }],
+  match: ['header', 'If-Match', { says: 'entity tags, of which the object must have one', schema: text }],
+  isNew: ['header', 'If-None-Match', { says: '`*`: the object must be new', schema: text }],
+} as const satisfies Record<string, readonly ['query' | 'header', string, Parameter]>;
+type CommonParameter = keyof typeof common;
+
+export function commonParameters(schemas: JsonSchemas): Readonly<Record<CommonParameter, Json>> {
+  const made = Object.entries(common).map(([id, [where, name, described]]) => [
+    id,
+    parameter(where, name, described, schemas),
+  ]);
+  return Object.fromEntries(made);
+}
+
+export function parameter(
+  where: 'query' | 'header',
+  name: string,
+  { says, schema, required = false }: Parameter,
+  schemas: JsonSchemas,
+): Json {
+  return {
+    name,
+    in: where,
+    description: says,
+    ...(required && { required }),
+    schema: schemas.of(schema, 'output'),
+  };
+}
+
+/** Those that all operations of a form have, and of those that caches can hold. */
+export function commonOf({ form, method, answers }: Operation): readonly CommonParameter[] {
+  if (form === 'change')
+    return ['dryRun', 'reason', 'allowWildcard', 'removeMemberships', 'reuseName', 'match', 'isNew'];
+  const isTagged = form !== undefined || answers[304] !== undefined;
+  return [
+    ...(form === 'list' ? (['limit', 'cursor'] as const) : []),
+    ...(isTagged && method === 'get' ? (['known'] as const) : []),
+  ];
+}

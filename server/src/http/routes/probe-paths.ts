@@ -1,0 +1,15 @@
+import type { Addresses } from '../../config/config.ts';
+
+/** At the root for probes, and below the base URL. */
+export function healthPaths({ basePath }: Addresses): string[] {
+  return [...new Set(['/healthz', `${basePath}/healthz`])];
+}
+
+export function readinessPaths({ basePath }: Addresses): string[] {
+  return [...new Set(['/readyz', `${basePath}/readyz`])];
+}
+
+/** What probes ask for, at no cost. */
+export function probePaths(addresses: Addresses): ReadonlySet<string> {
+  return new Set([...healthPaths(addresses), ...readinessPaths(addresses)]);
+}
