@@ -1,4 +1,5 @@
 import { connect } from 'node:tls';
+import { requireDocumented } from './documented.ts';
 import type { CallerOptions, TestServer } from './start-server.ts';
 
 /** What came back for the bytes of a request. */
@@ -9,7 +10,7 @@ export interface RawAnswer {
   readonly text: string;
 }
 
-/** Sends exactly these bytes over a TLS connection of its own, and reads one answer. */
+/** Sends exactly these bytes over a TLS connection of its own, and reads one answer, which the OpenAPI document describes. */
 export function rawExchange(
   { baseUrl, pki }: Pick<TestServer, 'baseUrl' | 'pki'>,
   request: string,
@@ -26,11 +27,23 @@ export function rawExchange(
     received += chunk.toString('latin1');
     const answer = parseAnswer(received);
     if (answer === undefined) return;
-    resolve(answer);
     socket.destroy();
+    try {
+      compare(baseUrl, request, answer);
+      resolve(answer);
+    } catch (error) {
+      reject(error);
+    }
   });
   socket.on('end', () => reject(new Error(`the answer is incomplete: ${received}`)));
   return promise;
+}
+
+/** Compares with the document what has a method and a path; the rest never becomes a request. */
+function compare(baseUrl: string, request: string, answer: RawAnswer): void {
+  const [, method, path] = /^([A-Z]+) (\/\S*) HTTP\/1\.[01]\r\n/.exec(request) ?? [];
+  if (method === undefined || path === undefined) return;
+  requireDocumented(baseUrl, { method, path }, { ...answer, headers: Object.fromEntries(answer.headers) });
 }
 
 /** A whole answer with a `Content-Length`, or without a body; undefined as long as some of it is missing. */

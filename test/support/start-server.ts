@@ -9,6 +9,7 @@ import { createLogger } from '@signet/server/logger';
 import type { Store } from '@signet/server/model/store';
 import { noPeers, type Peers } from '@signet/server/peers';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { describeServer, requireDocumented } from './documented.ts';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
 import { saveDomain } from './save-domain.ts';
@@ -90,6 +91,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const clocks = { ...(clock !== undefined && { clock }), ...(monotonic !== undefined && { monotonic }) };
   const store = await openSqliteStore(config.storeFile, clocks);
   const running = await createServer(config, { logger, store, peers, ...clocks });
+  describeServer(config, running);
   t.teardown(async () => {
     await running.close();
     await store.close();
@@ -161,14 +163,30 @@ export function caller(t: Ending, server: Pick<TestServer, 'baseUrl' | 'pki'>, w
   const call = (path: string, options: CallOptions = {}) => {
     const base = new URL(server.baseUrl);
     const url = path.startsWith('^') ? path.slice(1) : `${base.pathname}${path}`;
-    return exchange(agent, base, url, options);
+    return documented(server.baseUrl, url, options, exchange(agent, base, url, options));
   };
   return Object.assign(call, { agent });
 }
 
+/** Every answer is one that the OpenAPI document describes. */
+async function documented(
+  baseUrl: string,
+  path: string,
+  { method, body }: CallOptions,
+  exchanged: Promise<Answer>,
+): Promise<Answer> {
+  const answer = await exchanged;
+  requireDocumented(baseUrl, { method: method ?? usualMethod(body), path }, answer);
+  return answer;
+}
+
+function usualMethod(body: CallOptions['body']): string {
+  return body === undefined ? 'GET' : 'POST';
+}
+
 function exchange(agent: Agent, base: URL, path: string, options: CallOptions): Promise<Answer> {
   const { promise, resolve, reject } = Promise.withResolvers<Answer>();
-  const { method = options.body === undefined ? 'GET' : 'POST', headers = {}, body } = options;
+  const { method = usualMethod(options.body), headers = {}, body } = options;
   const isSized = body !== undefined && headers['transfer-encoding'] === undefined;
   const length = !isSized ? {} : { 'content-length': String(Buffer.byteLength(body)) };
   const sent = request(

@@ -9,7 +9,7 @@ import type { Fields } from '@signet/server/model/fields';
 import { recordFields } from '@signet/server/model/record-fields';
 import type { DomainRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
-import { openApiDocument } from '@signet/server/openapi/document';
+import { openApiDocument } from '@signet/server/http/openapi/document';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';

@@ -109,10 +109,14 @@ export function describedHeaders(headers: AnswerHeaders = {}): Json {
   return Object.fromEntries([...described, ['Cache-Control', { $ref: '#/components/headers/Cache-Control' }]]);
 }
 
-const numeric: readonly string[] = ['Retry-After'];
+/** Of headers that are not any text. */
+const headerSchemas: Readonly<Partial<Record<HeaderName, Json>>> = {
+  ETag: { type: 'string', pattern: '^(?:W/)?"[!#-~]*"$' },
+  'Retry-After': { type: 'integer', format: 'int32', minimum: 1 },
+};
 
 function header(name: HeaderName | 'Cache-Control'): Json {
-  const schema = numeric.includes(name) ? { type: 'integer', format: 'int32', minimum: 1 } : { type: 'string' };
+  const schema = (name === 'Cache-Control' ? undefined : headerSchemas[name]) ?? { type: 'string' };
   return { description: headerTexts[name], schema };
 }
 
