@@ -82,13 +82,14 @@ function requestBoundary(deps: AppDeps): Middleware {
     // RFC 6797 §7.2: never over plain HTTP.
     if (ctx.secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
     res.setHeader('Cache-Control', 'no-store');
-    if (ctx.path === deps.tokenPath) res.setHeader('Pragma', 'no-cache');
     try {
       await next();
       requireMatch(ctx);
     } catch (error) {
       answerError(deps, ctx, error);
     }
+    // Not before: slashes of the path may have been merged.
+    if (ctx.path === deps.tokenPath) ctx.set('Pragma', 'no-cache');
     logRequest(deps, ctx, performance.now() - started);
   };
 }
