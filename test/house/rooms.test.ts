@@ -45,7 +45,6 @@ const rooms = [
   'http',
   'compose-identity.ts',
   'compose.ts',
-  'openapi',
   'cli',
   'dev',
   'program.ts',

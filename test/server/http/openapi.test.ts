@@ -125,7 +125,7 @@ test('what a registration must have is required of it, and not of a refresh', (t
   t.is(required('InstanceRefreshRequest'), undefined);
 });
 
-test('operations have the ids of the interface document', (t) => {
+test('operations have the ids by which clients know them', (t) => {
   const ids = Object.fromEntries(operationsOf(usualServer).map(({ id, method, path }) => [id, `${method} ${path}`]));
   t.like(ids, {
     Access: 'get /v1/access/{action}',

@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseDomainName } from '@signet/policy-engine/names';
+import { openApiDocument } from '@signet/server/http/openapi/document';
 import { applyDocuments } from '@signet/server/management/apply-documents';
 import { readDocumentFolder } from '@signet/server/management/documents/read-folder';
 import { documentOf, exportDomain } from '@signet/server/management/export-domain';
@@ -9,7 +10,6 @@ import type { Fields } from '@signet/server/model/fields';
 import { recordFields } from '@signet/server/model/record-fields';
 import type { DomainRecord } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
-import { openApiDocument } from '@signet/server/http/openapi/document';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';

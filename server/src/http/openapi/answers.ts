@@ -51,7 +51,11 @@ const failures: Readonly<Record<number, FailureText>> = {
     headers: { 'Retry-After': 'always' },
   },
   431: { name: 'RequestHeaderFieldsTooLarge', says: 'the headers are too large or too many' },
-  500: { name: 'InternalServerError', says: 'a fault of the server, or of a provider that it asked' },
+  500: {
+    name: 'InternalServerError',
+    says: 'a fault of the server, or of a provider that it asked',
+    headers: { 'Retry-After': 'sometimes' },
+  },
   503: {
     name: 'ServiceUnavailable',
     says: 'the store or another service that is needed cannot be used now',

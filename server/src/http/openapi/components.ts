@@ -31,7 +31,7 @@ const plain = (output: string): Component => ({ output });
 /** Callers may leave out of it what they get. */
 const differing = (output: string): Component => ({ output, input: `${output}Input` });
 
-/** Schemas that stand once in the document and are referred to, with the names of the interface document where it has one. */
+/** Schemas that stand once in the document and are referred to. */
 export const components: Components = new Map<unknown, Component>([
   ...Object.entries(names).map(([name, schema]): [unknown, Component] => [schema, plain(name)]),
   [resourceError, plain('ResourceError')],

@@ -53,6 +53,16 @@ const tags: Readonly<Record<string, string>> = {
   tokens: 'Tokens, the keys that verify them, and signed policies',
 };
 
+/** Where more is said of the operations of a tag. */
+const pages: Readonly<Record<string, string>> = {
+  access: 'docs/reference/access-checks.md',
+  athenz: 'docs/reference/athenz.md',
+  certificates: 'docs/reference/certificates.md',
+  management: 'docs/guides/operator.md',
+  server: 'docs/reference/http.md',
+  tokens: 'docs/reference/tokens.md',
+};
+
 /** The OpenAPI 3.1 document of a server. */
 export function openApiDocument(served: Served = usualServer): Json {
   const operations = operationsOf(served);
@@ -123,7 +133,14 @@ interface Context extends Rules {
 }
 
 function described(operation: Operation, context: Context): Json {
-  const { id, tag, summary, description = summary, body, bodyType = 'application/json' } = operation;
+  const {
+    id,
+    tag,
+    summary,
+    description = `${summary}. See ${pages[tag]}.`,
+    body,
+    bodyType = 'application/json',
+  } = operation;
   const { schemas } = context;
   const isOpen = context.isOpen(operation.path);
   const security = isOpen ? [] : securityOf(operation, context);

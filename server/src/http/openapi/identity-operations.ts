@@ -54,7 +54,7 @@ export const sshCertificatesShape = z.strictObject({
   certificates: z.array(z.strictObject({ certificate: text })),
   certificateSigner: text,
 });
-export const revokedShape = z.strictObject({ revoked: z.int().meta({ minimum: 0 }) });
+const revokedShape = z.strictObject({ revoked: z.int().meta({ minimum: 0 }) });
 
 /** A list of what is revoked, which caches may keep. */
 function list(types: readonly string[], isNegotiated: boolean): Record<200 | 304, OperationAnswer> {

@@ -3,7 +3,7 @@ import { z } from 'zod';
 export type Json = Readonly<Record<string, unknown>>;
 
 /** What callers send and what they get differ: some of the first is optional, and folded. */
-export type Direction = 'input' | 'output';
+type Direction = 'input' | 'output';
 
 /** A schema that stands once in the document; `input`: the name of what callers send, where that differs. */
 export interface Component {

@@ -37,11 +37,11 @@ export interface Parameter {
 }
 
 /** Statuses that not every operation may answer. */
-export type Failure = 403 | 404 | 409 | 415 | 503;
+type Failure = 403 | 404 | 409 | 415 | 503;
 
 /** One operation of the server: the row of the table that the OpenAPI document is made of. */
 export interface Operation {
-  /** Of the interface document where it has one; unique. */
+  /** By which clients know it; unique. */
   readonly id: string;
   readonly method: Method;
   /** From the root, with its parameters in braces. */
