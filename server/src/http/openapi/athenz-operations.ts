@@ -15,7 +15,7 @@ const serviceIdentityShape = z.strictObject({
   name: names.EntityName,
   publicKeys: z.array(z.strictObject({ key: text, id: text })),
   providerEndpoint: text.optional(),
-  modified: z.iso.datetime(),
+  modified: names.Timestamp,
   hosts: z.array(text),
 });
 const idTokenShape = z.strictObject({

@@ -13,6 +13,7 @@ import {
 } from '../../management/documents/document-schema.ts';
 import { newDomainSchema } from '../../management/edits/edit-domains.ts';
 import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
+import { recordFields } from '../../model/record-fields.ts';
 import { requestSchema as sshRequest } from '../../ssh/ssh-csr.ts';
 import { requestSchema as roleRequest } from '../routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../routes/identity/service-refresh.ts';
@@ -31,9 +32,21 @@ const plain = (output: string): Component => ({ output });
 /** Callers may leave out of it what they get. */
 const differing = (output: string): Component => ({ output, input: `${output}Input` });
 
+/** Texts of bodies that are parsed later. */
+const texts: readonly (readonly [unknown, keyof typeof names])[] = [
+  [memberSchema.options[0], 'MemberName'],
+  [memberSchema.options[1].shape.name, 'MemberName'],
+  [newDomainSchema.shape.domain, 'DomainName'],
+  [newDomainSchema.shape.admins.element, 'MemberName'],
+  [recordFields.role.trust.schema, 'DomainName'],
+  [recordFields.member.expires.schema, 'Timestamp'],
+  [recordFields.member.review.schema, 'Timestamp'],
+];
+
 /** Schemas that stand once in the document and are referred to. */
 export const components: Components = new Map<unknown, Component>([
   ...Object.entries(names).map(([name, schema]): [unknown, Component] => [schema, plain(name)]),
+  ...texts.map(([schema, name]): [unknown, Component] => [schema, { output: name, says: names[name] }]),
   [resourceError, plain('ResourceError')],
   [access.accessShape, plain('Access')],
   [access.roleAccessShape, plain('RoleAccess')],

@@ -37,7 +37,7 @@ export const instanceIdentityShape = z.strictObject(instanceIdentity);
 export const athenzInstanceIdentityShape = z.strictObject({
   ...instanceIdentity,
   serviceToken: text.optional(),
-  athenzJWK: z.looseObject({ modified: z.iso.datetime() }).optional(),
+  athenzJWK: z.looseObject({ modified: names.Timestamp }).optional(),
 });
 export const identityShape = z.strictObject({ name: names.EntityName, certificate: text, caCertBundle: text });
 export const joinTokenShape = z.strictObject({

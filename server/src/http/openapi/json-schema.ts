@@ -5,10 +5,13 @@ export type Json = Readonly<Record<string, unknown>>;
 /** What callers send and what they get differ: some of the first is optional, and folded. */
 type Direction = 'input' | 'output';
 
-/** A schema that stands once in the document; `input`: the name of what callers send, where that differs. */
+/** A schema that stands once in the document. */
 export interface Component {
   readonly output: string;
+  /** The name of what callers send, where that differs. */
   readonly input?: string;
+  /** Says more than the schema: of texts that are parsed after it. */
+  readonly says?: z.ZodType;
 }
 
 export type Components = ReadonlyMap<unknown, Component>;
@@ -30,7 +33,7 @@ export class JsonSchemas {
   of(schema: z.ZodType, io: Direction): Json {
     const name = this.#nameOf(schema, io);
     if (name === undefined) return this.#convert(schema, io);
-    this.#referred.set(name, { schema, io });
+    this.#refer(name, schema, io);
     return { $ref: `#/components/schemas/${name}` };
   }
 
@@ -40,6 +43,10 @@ export class JsonSchemas {
     // Those that follow from a conversion are met as well: a map goes on with what is added to it.
     for (const [name, { schema, io }] of this.#referred) schemas[name] = this.#convert(schema, io);
     return Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1)));
+  }
+
+  #refer(name: string, schema: z.ZodType, io: Direction): void {
+    this.#referred.set(name, { schema: this.#components.get(schema)?.says ?? schema, io });
   }
 
   #nameOf(schema: unknown, io: Direction): string | undefined {
@@ -62,7 +69,7 @@ export class JsonSchemas {
           tidy(jsonSchema);
           return;
         }
-        if (zodSchema instanceof z.ZodType) this.#referred.set(name, { schema: zodSchema, io });
+        if (zodSchema instanceof z.ZodType) this.#refer(name, zodSchema, io);
         for (const key of Object.keys(jsonSchema)) Reflect.deleteProperty(jsonSchema, key);
         jsonSchema.$ref = `#/components/schemas/${name}`;
       },

@@ -192,7 +192,7 @@ const records: readonly Operation[] = [
     shapes.changeShape,
   ),
   list(['ListReviews', `${base}/reviews`, 'Members whose review is due, the oldest first'], shapes.reviewShape, {
-    before: { says: 'due by then (default: now)', schema: shapes.time },
+    before: { says: 'due by then (default: now)', schema: names.Timestamp },
     domain: { says: 'only of this domain', schema: names.DomainName },
   }),
   list(['Search', `${base}/search`, 'Where a principal, resource or action is found'], shapes.searchHitShape, {

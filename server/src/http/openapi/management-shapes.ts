@@ -16,7 +16,7 @@ import { names } from './names.ts';
 /* What the management API shows: for the most part what documents say, with the name of the thing. */
 
 const name = z.string();
-export const time = z.iso.datetime();
+const time = names.Timestamp;
 /** Any text but `__proto__`. */
 export const versionName = z.string().meta({ minLength: 1 });
 
@@ -68,23 +68,23 @@ export const objectChangeShape = z.strictObject({
 });
 
 export const searchHitShape = z.strictObject({
-  domain: name,
+  domain: names.DomainName,
   kind: z.enum(['role', 'group', 'assertion']),
-  name,
+  name: names.EntityName,
   entry: z.string(),
 });
 export const reviewShape = z.strictObject({
-  domain: name,
+  domain: names.DomainName,
   kind: z.enum(['role', 'group']),
-  name,
-  member: name,
+  name: names.EntityName,
+  member: names.MemberName,
   review: time,
   expires: time.optional(),
 });
 export const instanceShape = z.strictObject({
-  service: name,
-  provider: name,
-  instanceId: z.string(),
+  service: names.ServiceName,
+  provider: names.ProviderName,
+  instanceId: names.PathElement,
   hostname: z.string().optional(),
   state: z.enum(['valid', 'ended', 'revoked']),
   serial: z.string(),

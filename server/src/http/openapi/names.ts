@@ -2,7 +2,7 @@ import { maxNameLength } from '@signet/policy-engine/names';
 import { z } from 'zod';
 
 /*
- * Names as the document describes them (docs/reference/names.md#grammar). The parsers of `@signet/policy-engine/names` decide what is accepted;
+ * Names and times as the document describes them (docs/reference/names.md#grammar). The parsers of `@signet/policy-engine/names` decide what is accepted;
  * `test/server/http/openapi-names.test.ts` compares the two.
  */
 
@@ -14,8 +14,6 @@ function text(pattern: string, description: string, maxLength = maxNameLength): 
 }
 
 export const names = {
-  SimpleName: text(simple, 'one segment of a name'),
-  CompoundName: text(compound, 'segments with dots between them'),
   ActionName: text(compound, 'an action'),
   DomainName: text(compound, 'a domain, unique in the system'),
   EntityName: text(compound, 'a role, group or policy by its name in its domain, or a principal'),
@@ -32,6 +30,7 @@ export const names = {
     'a role of the cloud, with its path if it has one; `/` is written `%2F`',
     576,
   ),
+  Timestamp: z.iso.datetime().meta({ description: 'in UTC, such as `2027-01-01T00:00:00Z`' }),
   Thumbprint: z.string().meta({
     pattern: '^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$',
     description: 'the SHA-256 of a certificate in DER, base64url (`x5t#S256` of RFC 8705 §3.1)',

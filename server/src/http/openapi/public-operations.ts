@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { metadataPaths } from '../routes/metadata.ts';
 import { openApiPaths } from '../routes/openapi.ts';
 import { healthPaths, readinessPaths } from '../routes/probe-paths.ts';
+import { names } from './names.ts';
 import type { Operation } from './operation.ts';
 import type { Served } from './served.ts';
 import { cached } from './token-operations.ts';
@@ -15,7 +16,7 @@ export const readinessShape = z.looseObject({
   degraded: z.literal('clock').optional(),
   snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }).optional(),
   store: z.enum(['readable', 'unreadable', 'read-only']).optional(),
-  certificate: z.strictObject({ status: freshness, notAfter: z.iso.datetime() }).optional(),
+  certificate: z.strictObject({ status: freshness, notAfter: names.Timestamp }).optional(),
   revocationLists: z.strictObject({ status: freshness, left: z.number() }).optional(),
   keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }).optional(),
 });

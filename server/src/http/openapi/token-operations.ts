@@ -41,7 +41,7 @@ export const cloudCredentialsShape = z.strictObject({
   accessKeyId: text,
   secretAccessKey: text,
   sessionToken: text,
-  expiration: z.iso.datetime(),
+  expiration: names.Timestamp,
 });
 
 /** What is the same for all callers and may be kept for a while. */
