@@ -1,5 +1,5 @@
 import { createClient } from '../generated/hey-api/client/index.ts';
-import * as sdk from '../generated/hey-api/sdk.gen.js.ts';
+import * as sdk from '../generated/hey-api/sdk.gen.ts';
 import type { OpenClient, Outcome } from './client.ts';
 
 interface Answered<Data> {
