@@ -26,14 +26,19 @@ type Row = readonly [id: string, path: string, summary: string];
 
 const tagged: AnswerHeaders = { ETag: 'always' };
 
+/** What a path does not name cannot be missing. */
+function failuresAt(path: string, ...others: readonly Operation['failures'][number][]): Operation['failures'] {
+  return [403, ...(path.includes('{') ? ([404] as const) : []), ...others, 503];
+}
+
 function read([id, path, summary]: Row, schema: z.ZodType): Operation {
   const answers = { 200: { says: 'as it is', schema, headers: tagged } };
-  return { id, method: 'get', path, tag, summary, form: 'view', answers, failures: [403, 404, 503] };
+  return { id, method: 'get', path, tag, summary, form: 'view', answers, failures: failuresAt(path) };
 }
 
 function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<string, Parameter>> = {}): Operation {
   const answers = { 200: { says: 'a page of the list', schema: pageOf(item), headers: tagged } };
-  return { id, method: 'get', path, tag, summary, query, form: 'list', answers, failures: [403, 404, 503] };
+  return { id, method: 'get', path, tag, summary, query, form: 'list', answers, failures: failuresAt(path) };
 }
 
 /** What a change takes, and what it answers. */
@@ -44,7 +49,6 @@ interface ChangeShapes {
 
 const warned: AnswerHeaders = { ETag: 'always', 'Signet-Warning': 'sometimes' };
 const perhapsTagged: AnswerHeaders = { ETag: 'sometimes', 'Signet-Warning': 'sometimes' };
-const failures = [403, 404, 409, 503] as const;
 
 function write(
   method: Method,
@@ -57,7 +61,7 @@ function write(
     200: { says: 'as it is now, or the preview of a dry run', schema, headers: perhapsTagged },
     201: { says: 'it was made', schema: view, headers: { ...warned, ...made } },
   };
-  return { id, method, path, tag, summary, body, form: 'change', answers, failures };
+  return { id, method, path, tag, summary, body, form: 'change', answers, failures: failuresAt(path, 409) };
 }
 
 /** `view`: what is left of the thing that it was a part of. */
@@ -67,7 +71,7 @@ function remove([id, path, summary]: Row, view?: z.ZodType): Operation {
     200: { says: 'what is left, or the preview of a dry run', schema, headers: perhapsTagged },
     204: { says: 'it was deleted', headers: { 'Signet-Warning': 'sometimes' } as const },
   };
-  return { id, method: 'delete', path, tag, summary, form: 'change', answers, failures };
+  return { id, method: 'delete', path, tag, summary, form: 'change', answers, failures: failuresAt(path, 409) };
 }
 
 const domains: readonly Operation[] = [
