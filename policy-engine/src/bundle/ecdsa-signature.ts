@@ -1,4 +1,6 @@
-import { tags } from '../der/der-writer.ts';
+/* Not by the reader and writer of certificates: the core runs in browsers too. */
+
+const [sequenceTag, integerTag] = [0x30, 0x02];
 
 /** Length of r and of s on P-256. */
 const size = 32;
@@ -9,7 +11,7 @@ const size = 32;
  */
 export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
   // The content of the longest one has 70 bytes, so a length is always one byte.
-  if (der[0] !== tags.sequence || der[1] !== der.length - 2 || der.length > 2 + 2 * (3 + size)) return undefined;
+  if (der[0] !== sequenceTag || der[1] !== der.length - 2 || der.length > 2 + 2 * (3 + size)) return undefined;
   const r = readUnsigned(der, 2);
   const s = r === undefined ? undefined : readUnsigned(der, r.end);
   if (r === undefined || s === undefined || s.end !== der.length) return undefined;
@@ -23,7 +25,7 @@ export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | u
 function readUnsigned(der: Uint8Array, at: number): { octets: Uint8Array; end: number } | undefined {
   const start = at + 2;
   const end = start + (der[at + 1] ?? 0);
-  if (der[at] !== tags.integer || end === start || end > der.length) return undefined;
+  if (der[at] !== integerTag || end === start || end > der.length) return undefined;
   const [first = 0, second = 0] = der.subarray(start, end);
   if (first >= 0x80 || (first === 0 && second < 0x80)) return undefined;
   const octets = der.subarray(first === 0 ? start + 1 : start, end);

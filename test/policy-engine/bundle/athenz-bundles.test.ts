@@ -1,4 +1,4 @@
-import { createPublicKey } from 'node:crypto';
+import { createPublicKey, sign } from 'node:crypto';
 import {
   type BundleFloor,
   buildBundle,
@@ -160,6 +160,14 @@ test('a signature in DER may be 64 bytes long, as r and s are', async (t) => {
   const text = JSON.stringify({ payload, protected: head, signature: signature.toString('base64url') });
   t.is(await codeOf(text, { keys: own }), 'good');
   t.is(await codeOf(text), 'bundle-signature');
+});
+
+test('a key for RS512 verifies no bundle, not even its own', async (t) => {
+  const [head = '', payload = ''] = ['{"kid":"rs512","alg":"RS256"}', athenzPayload()].map((part) =>
+    Buffer.from(part).toString('base64url'),
+  );
+  const signature = sign('sha512', Buffer.from(`${head}.${payload}`), rs512.privateKey).toString('base64url');
+  t.is(await codeOf(JSON.stringify({ payload, protected: head, signature })), 'bundle-signature');
 });
 
 test('a key of a source of one’s own must be as strong', async (t) => {
