@@ -70,7 +70,8 @@ export const objectChangeShape = z.strictObject({
 export const searchHitShape = z.strictObject({
   domain: names.DomainName,
   kind: z.enum(['role', 'group', 'assertion']),
-  name: names.EntityName,
+  /** With its domain. */
+  name,
   entry: z.string(),
 });
 export const reviewShape = z.strictObject({
