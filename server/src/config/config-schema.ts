@@ -100,6 +100,8 @@ export const configSchema = z.strictObject({
       port: z.int().min(0).max(65_535).default(4443),
       /** Balancers whose connections begin with a PROXY protocol v2 header: that header is required from them and taken from nobody else. */
       proxyProtocolFrom: addresses,
+      /** Whether other servers of this user on this machine may listen on the same ports beside this one (`SO_REUSEPORT`). */
+      reusePort: z.boolean().default(false),
     })
     .prefault({}),
   /** What clients call; its path is the base path. Default: `https://<host>:<port>` and the profile's base path. */

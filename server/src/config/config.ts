@@ -159,7 +159,7 @@ function contradictions(values: ConfigValues): string[] {
   if (values.management.alone && !values.management.enabled) {
     problems.push('management.alone needs management.enabled');
   }
-  return [...problems, ...identityContradictions(values)];
+  return [...problems, ...listenContradictions(values), ...identityContradictions(values)];
 }
 
 function suffixContradictions({ certificates, profile }: ConfigValues): string[] {
@@ -168,6 +168,15 @@ function suffixContradictions({ certificates, profile }: ConfigValues): string[]
   if (profiles[profile].dnsSuffixes === undefined) return ['certificates.dnsSuffixes needs the profile `athenz`'];
   if (!dnsSuffixes.some((suffix) => isBelow(suffix, dnsSuffixOf(certificates)))) return [];
   return ['certificates.dnsSuffixes must hold none that is below certificates.dnsSuffix'];
+}
+
+function listenContradictions({ listen, workers, crl }: ConfigValues): string[] {
+  if (!listen.reusePort) return [];
+  const ports = [listen.port, ...(crl.listen.port === undefined ? [] : [crl.listen.port])];
+  return [
+    ...(workers > 1 ? ['listen.reusePort is for processes of their own: set workers to 1'] : []),
+    ...(ports.includes(0) ? ['listen.reusePort needs ports that are not 0'] : []),
+  ];
 }
 
 function identityContradictions(values: ConfigValues): string[] {

@@ -46,7 +46,7 @@ export async function startCrlServer(deps: CrlServerDeps, addresses: Addresses, 
   server.on('drop', () => failures.count('plain accept: too many connections'));
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);
-  const listening = await listen(server, { host: config.crl.listen.host, port });
+  const listening = await listen(server, { host: config.crl.listen.host, port, reusePort: config.listen.reusePort });
   server.on('error', (error) => failures.count(`plain accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   server.on('request', appFor(deps, addresses).callback());
   return {

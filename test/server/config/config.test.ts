@@ -57,7 +57,7 @@ test('environment over file, flags over environment, each with its origin', (t) 
     SIGNET_TOKENS_BOUND: 'false',
   };
   const config = loadConfig(file, environment, { 'listen.port': 3, workers: undefined });
-  t.deepEqual(config.listen, { host: 'file', port: 3, proxyProtocolFrom: [] });
+  t.deepEqual(config.listen, { host: 'file', port: 3, proxyProtocolFrom: [], reusePort: false });
   t.is(config.workers, 3);
   t.false(config.tokens.bound);
   const origin = new Map(explainConfig(config).map(({ option, from }) => [option, from]));
@@ -135,6 +135,11 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     'keys that sign before they are known',
     `${tls}keys: { maxAgeSeconds: 600, prepublishSeconds: 600 }\n`,
     ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
+  ],
+  [
+    'a port that is shared by whoever comes, with workers',
+    `${tls}listen: { port: 0, reusePort: true }\nworkers: 2\n`,
+    ['listen.reusePort is for processes of their own: set workers to 1', 'listen.reusePort needs ports that are not 0'],
   ],
   [
     'a plain listener without an issuer',
