@@ -89,6 +89,7 @@ export const profiles: Readonly<Record<ProfileRules['name'], ProfileRules>> = {
       'GET /role/cert',
       'GET /oauth2/keys',
       'GET /.well-known/**',
+      'GET /openapi.json',
       'GET /domain/*/signed_policy_data',
       'GET /domain/*/policy/signed',
       'POST /domain/*/policy/signed',

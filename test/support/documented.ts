@@ -10,6 +10,7 @@ import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js';
 export interface SentRequest {
   readonly method: string;
   readonly path: string;
+  readonly body?: string | Uint8Array | undefined;
 }
 
 /** What came back for it. */
@@ -81,7 +82,15 @@ interface ResponseObject {
   readonly headers?: Readonly<Record<string, HeaderObject | Ref>>;
   readonly content?: Readonly<Record<string, { readonly schema?: object }>>;
 }
+interface ParameterObject {
+  readonly name: string;
+  readonly in: string;
+  readonly required?: boolean;
+  readonly schema: object;
+}
 interface OperationObject {
+  readonly parameters: readonly (ParameterObject | Ref)[];
+  readonly requestBody?: { readonly content: Readonly<Record<string, { readonly schema: object }>> };
   readonly responses: Readonly<Record<string, ResponseObject | Ref>>;
 }
 interface OpenApi {
@@ -132,7 +141,30 @@ export class DocumentCheck {
     if (operation === undefined) return this.#withoutOperation(item, answer, request.method === 'HEAD');
     const response = operation.responses[answer.status];
     if (response === undefined) return `status ${answer.status} is not listed`;
-    return this.#faultOfResponse(this.#resolve(response), answer, request.method === 'HEAD');
+    const isServed = answer.status < 300;
+    return (
+      this.#faultOfResponse(this.#resolve(response), answer, request.method === 'HEAD') ??
+      (isServed ? this.#faultOfRequest(operation, request) : undefined)
+    );
+  }
+
+  /** What the document would have refused of a request that the server took. */
+  #faultOfRequest({ parameters, requestBody }: OperationObject, { path, body }: SentRequest): string | undefined {
+    const query = new URLSearchParams(path.split('?')[1] ?? '');
+    for (const parameter of parameters) {
+      const { name, in: where, required = false, schema } = this.#resolve<ParameterObject>(parameter);
+      if (where !== 'query') continue;
+      const value = query.get(name) ?? '';
+      if (value === '' && required) return `parameter \`${name}\` is not required by the server`;
+      const validate = this.#validatorOf(schema);
+      if (value !== '' && !validate(value) && !validate(parsedValue(value))) {
+        return `parameter \`${name}\`, which the server took: ${this.#problem(validate)}`;
+      }
+    }
+    const { schema } = requestBody?.content['application/json'] ?? {};
+    if (schema === undefined || body === undefined) return undefined;
+    const fault = this.#faultOfBody(schema, Buffer.from(body).toString());
+    return fault && `the server took what the document refuses: ${fault}`;
   }
 
   #withoutOperation(item: object | undefined, answer: GivenAnswer, isHead: boolean): string | undefined {
@@ -208,6 +240,16 @@ export class DocumentCheck {
     let found: unknown = this.#document;
     for (const step of String(item.$ref).split('/').slice(1)) found = Object(found)[step];
     return found as Item;
+  }
+}
+
+/** The number or boolean that a parameter is; servers lower numbers that are too large to count. */
+function parsedValue(text: string): unknown {
+  try {
+    const value: unknown = JSON.parse(text);
+    return typeof value === 'number' ? Math.min(value, Number.MAX_SAFE_INTEGER) : value;
+  } catch {
+    return text;
   }
 }
 

@@ -176,7 +176,7 @@ async function documented(
   exchanged: Promise<Answer>,
 ): Promise<Answer> {
   const answer = await exchanged;
-  requireDocumented(baseUrl, { method: method ?? usualMethod(body), path }, answer);
+  requireDocumented(baseUrl, { method: method ?? usualMethod(body), path, body }, answer);
   return answer;
 }
 

@@ -5,7 +5,7 @@ import type { Operation } from './operation.ts';
 import { bundleFailures } from './token-operations.ts';
 
 const text = z.string();
-const seconds = z.int().meta({ minimum: 0, maximum: 2 ** 31 - 1 });
+const seconds = z.int().meta({ minimum: 0 });
 const namesShape = z.strictObject({ names: z.array(text) });
 const statusShape = z.strictObject({ code: z.int(), message: text });
 const hostServicesShape = z.strictObject({ host: text, names: z.array(text) });

@@ -1,4 +1,5 @@
 import { maxNameLength } from '@signet/policy-engine/names';
+import { maxResourceLength } from '@signet/policy-engine/policy';
 import { z } from 'zod';
 
 /*
@@ -48,7 +49,7 @@ export const pathParameters: Readonly<Record<string, z.ZodType>> = {
   name: names.EntityName,
   principal: names.EntityName,
   provider: names.ProviderName,
-  resource: z.string().meta({ minLength: 1, maxLength: 1024 }),
+  resource: z.string().meta({ minLength: 1, maxLength: maxResourceLength }),
   roleName: names.EntityName,
   service: names.ServiceName,
   serviceName: names.ServiceName,

@@ -25,7 +25,7 @@ const int32 = 2 ** 31 - 1;
 export const tokenForm = z.object({
   grant_type: z.literal('client_credentials'),
   scope: text.meta({ minLength: 1, description: 'scopes with blanks between them (docs/reference/tokens.md)' }),
-  expires_in: z.int().meta({ minimum: 0, maximum: int32, description: 'seconds; 0 is as if absent' }).optional(),
+  expires_in: z.int().meta({ minimum: 0, description: 'seconds; 0 is as if absent' }).optional(),
   client_id: names.EntityName.optional(),
   client_secret: z.literal('').optional(),
 });
