@@ -405,7 +405,7 @@ test('property: an imported domain grants what Athenz granted', (t) => {
     }),
     { numRuns: 150 },
   );
-  t.true(granted > 300, `${granted} were granted`);
+  t.true(granted > 30, `${granted} were granted`);
 });
 
 const plain = `domain:

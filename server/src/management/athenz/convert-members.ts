@@ -1,4 +1,4 @@
-import { foldAscii } from '@signet/policy-engine/names';
+import { foldAscii, maxNameLength } from '@signet/policy-engine/names';
 import type { MemberShape } from '../documents/document-schema.ts';
 import type { AthenzMember } from './export-shape.ts';
 import type { Findings } from './findings.ts';
@@ -56,18 +56,26 @@ function reportMember(findings: Findings, name: string, member: AthenzMember): v
 
 /** An entry that is disabled or ends shuts a principal out of Athenz's access checks although a pattern fits; here it does not. */
 function reportHidden(findings: Findings, owner: string, members: readonly AthenzMember[]): void {
-  const prefixes = members
-    .filter(({ memberName }) => memberName.endsWith('*'))
-    .map(({ memberName }) => foldAscii(memberName.slice(0, -1)));
-  if (prefixes.length === 0) return;
+  const prefixes = new Set(
+    members.flatMap(({ memberName }) => (memberName.endsWith('*') ? [foldAscii(memberName.slice(0, -1))] : [])),
+  );
+  if (prefixes.size === 0) return;
   for (const { memberName, expiration, systemDisabled } of members) {
     if (memberName.endsWith('*') || (systemDisabled !== true && !isSaid(expiration))) continue;
-    if (prefixes.some((prefix) => foldAscii(memberName).startsWith(prefix))) {
+    if (hasPrefix(foldAscii(memberName), prefixes)) {
       const message =
         'members that are disabled or expire also fit a pattern of the same role: the pattern keeps them in it, as in tokens of Athenz';
       findings.notice(message, `${owner}: ${memberName}`);
     }
   }
+}
+
+/** Looks for each beginning of the name, so that many prefixes cost no more than a few; longer names are refused anyway. */
+function hasPrefix(name: string, prefixes: ReadonlySet<string>): boolean {
+  for (let length = 0; length <= Math.min(name.length, maxNameLength); length += 1) {
+    if (prefixes.has(name.slice(0, length))) return true;
+  }
+  return false;
 }
 
 function isSaid(text: string | null | undefined): text is string {

@@ -30,7 +30,9 @@ export function convertPolicies(
   const versions = new Map<string, AthenzPolicy[]>();
   for (const policy of policies ?? []) {
     const name = localName(findings, `${domain}:policy.`, policy.name, 'policies');
-    versions.set(name, [...(versions.get(name) ?? []), policy]);
+    const list = versions.get(name) ?? [];
+    versions.set(name, list);
+    list.push(policy);
   }
   return Object.fromEntries([...versions].map(([name, list]) => [name, convertPolicy(rules, name, list)]));
 }

@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { list, mapping } from '../documents/strict.ts';
 
 /*
  * What ZMS says of a domain (its type DomainData): the members that are read. Others stay beside them, to be reported. Members may be null,
@@ -42,8 +43,8 @@ const roleShape = z.looseObject({
   name: z.string(),
   description: text,
   trust: text,
-  members: z.array(z.unknown()).nullish(),
-  roleMembers: z.array(memberShape).nullish(),
+  members: list(z.array(z.unknown())).nullish(),
+  roleMembers: list(z.array(memberShape)).nullish(),
   tokenExpiryMins: count,
   certExpiryMins: count,
 });
@@ -51,11 +52,11 @@ const roleShape = z.looseObject({
 const groupShape = z.looseObject({
   name: z.string(),
   description: text,
-  groupMembers: z.array(memberShape).nullish(),
+  groupMembers: list(z.array(memberShape)).nullish(),
 });
 
 const conditionShape = z.looseObject({
-  conditionsMap: z.record(z.string(), z.looseObject({ operator: text, value: z.string() })).nullish(),
+  conditionsMap: mapping(z.looseObject({ operator: text, value: z.string() })).nullish(),
 });
 
 const assertionShape = z.looseObject({
@@ -64,7 +65,7 @@ const assertionShape = z.looseObject({
   resource: z.string(),
   effect: z.enum(['ALLOW', 'DENY']).nullish(),
   caseSensitive: flag,
-  conditions: z.looseObject({ conditionsList: z.array(conditionShape).nullish() }).nullish(),
+  conditions: z.looseObject({ conditionsList: list(z.array(conditionShape)).nullish() }).nullish(),
 });
 
 const policyShape = z.looseObject({
@@ -73,15 +74,15 @@ const policyShape = z.looseObject({
   version: text,
   active: flag,
   caseSensitive: flag,
-  assertions: z.array(assertionShape).nullish(),
+  assertions: list(z.array(assertionShape)).nullish(),
 });
 
 const serviceShape = z.looseObject({
   name: z.string(),
   description: text,
   providerEndpoint: text,
-  hosts: z.array(z.string()).nullish(),
-  publicKeys: z.array(z.looseObject({ id: z.string(), key: z.string() })).nullish(),
+  hosts: list(z.array(z.string())).nullish(),
+  publicKeys: list(z.array(z.looseObject({ id: z.string(), key: z.string() }))).nullish(),
 });
 
 export const athenzDomainShape = z.looseObject({
@@ -93,10 +94,10 @@ export const athenzDomainShape = z.looseObject({
   tokenExpiryMins: count,
   serviceCertExpiryMins: count,
   roleCertExpiryMins: count,
-  roles: z.array(roleShape).nullish(),
-  groups: z.array(groupShape).nullish(),
-  policies: z.looseObject({ contents: z.looseObject({ policies: z.array(policyShape).nullish() }) }).nullish(),
-  services: z.array(serviceShape).nullish(),
+  roles: list(z.array(roleShape)).nullish(),
+  groups: list(z.array(groupShape)).nullish(),
+  policies: z.looseObject({ contents: z.looseObject({ policies: list(z.array(policyShape)).nullish() }) }).nullish(),
+  services: list(z.array(serviceShape)).nullish(),
 });
 
 export type AthenzDomain = z.output<typeof athenzDomainShape>;

@@ -13,6 +13,7 @@ export interface Notice {
 
 /** Of each notice; more are counted. */
 const namesShown = 5;
+const kindsShown = 100;
 const textBytes = 256;
 
 /** What is found while a domain is converted: what is wrong with it, and what is not taken over or means something else. */
@@ -27,7 +28,9 @@ export class Findings {
     this.problems.push(field === '' ? message : `${shortText(field, textBytes)}: ${message}`);
   }
 
-  notice(message: string, name: string): void {
+  /** Something that does not come over as it was. After many kinds of it the others are counted as one. */
+  notice(text: string, name: string): void {
+    const message = this.#notices.has(text) || this.#notices.size < kindsShown ? text : 'other things are not imported';
     const found = this.#notices.get(message) ?? { count: 0, names: [] };
     this.#notices.set(message, found);
     found.count += 1;

@@ -17,8 +17,12 @@ export function isPlainOutput(text: string): boolean {
 export function quoteValues(text: string): string {
   return text
     .replaceAll('\r\n', '\n')
-    .replace(/^([ \t]*(?:- )?[\w-]+: )([^\s"'[{|>].*?)[ \t]*$/gm, (_, start, value) => start + JSON.stringify(value))
-    .replace(/^([ \t]*- )((?:grant|deny|allow) .*?)[ \t]*$/gim, (_, start, value) => start + JSON.stringify(value));
+    .replace(/^([ \t]*(?:- )?[\w-]+: )([^\s"'[{|>].*)$/gm, quoted)
+    .replace(/^([ \t]*- )((?:grant|deny|allow) .*)$/gim, quoted);
+}
+
+function quoted(_: string, start: string, value: string): string {
+  return start + JSON.stringify(value.trimEnd());
 }
 
 const domainNames: Readonly<Record<string, string>> = { aws_account: 'account' };
