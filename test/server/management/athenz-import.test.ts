@@ -522,12 +522,12 @@ test('what could change who has access is refused, and the field is named', (t) 
   refused(
     t,
     clone((data) => Object.assign(data.roles[1]?.roleMembers[0] ?? {}, { memberName: 'x:ext.jane@example.com' })),
-    /^roles\.viewer\.members\[0\]: is not a valid PrincipalName/,
+    /^roles\.viewer\.members\[0\]\.name: is not a valid PrincipalName/,
   );
   refused(
     t,
     clone((data) => Object.assign(data.groups[0]?.groupMembers[0] ?? {}, { memberName: 'media.*' })),
-    /^groups\.critics\.members\[0\](?:\.name)?: a group has no pattern members/,
+    /^groups\.critics\.members\[0\]\.name: a group has no pattern members/,
   );
   refused(
     t,

@@ -5,7 +5,7 @@ import { RoleNames } from '../documents/role-names.ts';
 import type { AthenzAssertion, AthenzPolicy } from './export-shape.ts';
 import type { Findings } from './findings.ts';
 import { reportLeftOver } from './left-over.ts';
-import { localName } from './local-name.ts';
+import { localName, mappingOf } from './local-name.ts';
 
 interface Rules {
   readonly findings: Findings;
@@ -34,7 +34,8 @@ export function convertPolicies(
     versions.set(name, list);
     list.push(policy);
   }
-  return Object.fromEntries([...versions].map(([name, list]) => [name, convertPolicy(rules, name, list)]));
+  const policiesByName = [...versions].map(([name, list]) => [name, convertPolicy(rules, name, list)] as const);
+  return mappingOf(findings, ['policies'], policiesByName);
 }
 
 function convertPolicy(rules: Rules, name: string, versions: readonly AthenzPolicy[]): PolicyShape {
@@ -62,7 +63,7 @@ function convertPolicy(rules: Rules, name: string, versions: readonly AthenzPoli
   return {
     ...(description !== '' && { description }),
     active: active[0] === undefined ? null : versionOf(active[0]),
-    versions: Object.fromEntries(lists),
+    versions: mappingOf(findings, ['policies', name, 'versions'], lists),
   };
 }
 

@@ -4,6 +4,7 @@ import type { ServiceShape } from '../documents/document-schema.ts';
 import { parsePublicKey } from '../public-key.ts';
 import type { AthenzService } from './export-shape.ts';
 import type { Findings } from './findings.ts';
+import { mappingOf } from './local-name.ts';
 
 /** A service. What could only let it do less is left out with a notice: keys and endpoints of kinds that are not accepted. */
 export function convertService(findings: Findings, name: string, service: AthenzService): ServiceShape {
@@ -24,7 +25,7 @@ export function convertService(findings: Findings, name: string, service: Athenz
     ...(description !== undefined && description !== null && description !== '' && { description }),
     ...(endpoint !== undefined && { endpoint }),
     ...(hosts !== undefined && hosts !== null && hosts.length > 0 && { hosts }),
-    ...(keys.length > 0 && { publicKeys: Object.fromEntries(keys) }),
+    ...(keys.length > 0 && { publicKeys: mappingOf(findings, ['services', name, 'publicKeys'], keys) }),
   };
 }
 

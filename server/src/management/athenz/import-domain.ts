@@ -1,9 +1,9 @@
 import { foldAscii } from '@signet/policy-engine/names';
-import { stringify } from 'yaml';
 import { InvalidRequestError } from '../../errors.ts';
 import type { DomainContent } from '../../model/records.ts';
 import type { DocumentShape, GroupShape, RoleShape } from '../documents/document-schema.ts';
-import { parseDomainDocument } from '../documents/parse-document.ts';
+import { jsonSource } from '../documents/json-source.ts';
+import { readDomainDocument } from '../documents/parse-document.ts';
 import { maxProblems } from '../documents/places.ts';
 import { parsePublicKey } from '../public-key.ts';
 import { systemDomain } from '../rights.ts';
@@ -13,7 +13,7 @@ import { convertService } from './convert-service.ts';
 import type { AthenzDomain, AthenzGroup, AthenzRole } from './export-shape.ts';
 import { Findings, type Notice } from './findings.ts';
 import { reportLeftOver } from './left-over.ts';
-import { localName } from './local-name.ts';
+import { localName, mappingOf } from './local-name.ts';
 import { type AthenzExport, type ExportSignature, readExport } from './read-export.ts';
 import type { ZmsKeys } from './verify-export.ts';
 
@@ -30,7 +30,7 @@ interface ImportedDomain {
 export function importDomain(file: string, text: string, keys?: ZmsKeys): ImportedDomain {
   const read = readExport(file, text, keys);
   const { shape, notices } = convertDomain(read);
-  const result = parseDomainDocument(file, stringify(shape, { aliasDuplicateObjects: false }), parsePublicKey);
+  const result = readDomainDocument(jsonSource(shape, file), parsePublicKey);
   if (result.kind === 'ok') return { content: result.document.content, notices, signature: read.signature };
   const problems = result.problems.slice(0, maxProblems);
   throw new InvalidRequestError(
@@ -97,7 +97,7 @@ function parts<K extends Kind, Shape>(
     reportLeftOver(findings, kind, name, part);
     shapes.set(name, convert(findings, name, part));
   }
-  return Object.fromEntries(shapes);
+  return mappingOf(findings, [kind], shapes);
 }
 
 function convertRole(findings: Findings, name: string, role: AthenzRole): RoleShape {

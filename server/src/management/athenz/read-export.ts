@@ -1,6 +1,7 @@
 import { formatProblem, InvalidRequestError } from '../../errors.ts';
+import { jsonSource } from '../documents/json-source.ts';
 import { maxProblems } from '../documents/places.ts';
-import { formatPath, parseYaml } from '../documents/yaml-source.ts';
+import { parseYaml } from '../documents/yaml-source.ts';
 import { schemaProblems } from '../documents/zod-problems.ts';
 import { type AthenzDomain, athenzDomainShape, athenzJwsShape } from './export-shape.ts';
 import { fromPlainOutput, isPlainOutput, quoteValues } from './plain-output.ts';
@@ -30,14 +31,7 @@ export function readExport(file: string, text: string, keys?: ZmsKeys): AthenzEx
   }
   const domain = athenzDomainShape.safeParse(value);
   if (domain.success) return { domain: domain.data, signature, isPlain };
-  const source = {
-    file,
-    value,
-    problem: (path: readonly PropertyKey[], message: string) => {
-      return { file, line: 1, column: 1, field: formatPath(path), message };
-    },
-  };
-  const problems = schemaProblems(source, domain.error.issues).slice(0, maxProblems);
+  const problems = schemaProblems(jsonSource(value, file), domain.error.issues).slice(0, maxProblems);
   throw new InvalidRequestError(
     problems.map(({ field, message }) => `${field === '' ? 'the file' : field}: ${message}`).join('; '),
   );

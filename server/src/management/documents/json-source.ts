@@ -6,12 +6,8 @@ import { formatPath, type YamlSource } from './yaml-source.ts';
 import { schemaProblems } from './zod-problems.ts';
 
 /** A JSON value whose problems are named by their field: what a request carries instead of a file. */
-function jsonSource(value: unknown): YamlSource {
-  return {
-    file: 'body',
-    value,
-    problem: (path, message) => ({ file: 'body', line: 1, column: 1, field: formatPath(path), message }),
-  };
+export function jsonSource(value: unknown, file = 'body'): YamlSource {
+  return { file, value, problem: (path, message) => ({ file, line: 1, column: 1, field: formatPath(path), message }) };
 }
 
 /** The body of a request that has its form. */

@@ -38,8 +38,11 @@ export type DocumentResult =
 /** Reads the text of `<domain>.yaml`. Everything that is wrong with it is found at once, as far as that is possible. */
 export function parseDomainDocument(file: string, text: string, parseKey: ParseKey): DocumentResult {
   const yaml = parseYaml(file, text);
-  if (yaml.kind === 'bad') return yaml;
-  const { source } = yaml;
+  return yaml.kind === 'bad' ? yaml : readDomainDocument(yaml.source, parseKey);
+}
+
+/** The same for what was read already. */
+export function readDomainDocument(source: YamlSource, parseKey: ParseKey): DocumentResult {
   const shape = documentSchema.safeParse(source.value);
   if (!shape.success) return { kind: 'bad', problems: schemaProblems(source, shape.error.issues) };
   const reader = new FieldReader(source);

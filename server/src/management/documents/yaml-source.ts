@@ -34,7 +34,9 @@ const maxCharacters = 8 * 1024 * 1024;
 export function parseYaml(file: string, text: string): YamlResult {
   if (text.length > maxCharacters) return badAt(file, 1, 1, 'the file is larger than 8 MiB');
   const lines = new LineCounter();
-  const document = parseDocument(text, { lineCounter: lines, stringKeys: true, prettyErrors: false });
+  // Repeated keys are looked for below: the library compares each key with each other one.
+  const options = { lineCounter: lines, stringKeys: true, prettyErrors: false, uniqueKeys: false };
+  const document = parseDocument(text, options);
   const faults = [...document.errors, ...document.warnings].map(({ pos, message }) => ({ offset: pos[0], message }));
   faults.push(...forbiddenKeys(document));
   if (faults.length > 0) {
@@ -67,13 +69,18 @@ function yamlSource(file: string, root: Node | null, value: unknown, lines: Line
   return { file, value, problem };
 }
 
-/** Such an entry would get lost on the way into an object. */
+/** Entries that would get lost on the way into an object. */
 function forbiddenKeys(document: Document): { readonly offset: number; readonly message: string }[] {
   const found: { offset: number; message: string }[] = [];
   visit(document, {
-    Pair: (_, { key }) => {
-      if (isScalar(key) && key.value === '__proto__') {
-        found.push({ offset: start(key) ?? 0, message: '`__proto__` is not allowed as a name' });
+    Map: (_, { items }) => {
+      const seen = new Set<unknown>();
+      for (const { key } of items) {
+        if (!isScalar(key)) continue;
+        const offset = start(key) ?? 0;
+        if (key.value === '__proto__') found.push({ offset, message: '`__proto__` is not allowed as a name' });
+        if (seen.has(key.value)) found.push({ offset, message: 'map keys must be unique' });
+        seen.add(key.value);
       }
     },
   });
