@@ -138,8 +138,12 @@ test('without the option nothing of it is taken', async (t) => {
   t.deepEqual([kinds(report), report.status.domains['catalog']?.reason], [{ catalog: 'rejected' }, 'bundle-malformed']);
   t.is(read('catalog.pol'), undefined);
   t.deepEqual(kinds(await run({ athenzBundles: false, issuer: 'zts.example' })), { catalog: 'refused' });
-  // nor is a server that keeps its issuer to itself
-  t.deepEqual(kinds(await run({ athenzBundles: false, bundleForm: 'athenz' })), { catalog: 'rejected' });
+});
+
+test('only an Athenz server may keep its issuer to itself', async (t) => {
+  const { read, run } = await athenzWorld(t);
+  const report = await run({ athenzBundles: false, bundleForm: 'athenz' });
+  t.deepEqual([kinds(report), report.status.keys.kids, read('keys.json')], [{ catalog: 'refused' }, [], undefined]);
 });
 
 test('an issuer by configuration goes into keys.json, and none is made up', async (t) => {

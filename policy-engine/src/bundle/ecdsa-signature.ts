@@ -10,8 +10,8 @@ const size = 32;
  * DER text for two numbers: longer forms and what follows them are refused.
  */
 export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | undefined {
-  // The content of the longest one has 70 bytes, so a length is always one byte.
-  if (der[0] !== sequenceTag || der[1] !== der.length - 2 || der.length > 2 + 2 * (3 + size)) return undefined;
+  // Two numbers of 33 bytes at most: every length is one byte.
+  if (der[0] !== sequenceTag || der[1] !== der.length - 2) return undefined;
   const r = readUnsigned(der, 2);
   const s = r === undefined ? undefined : readUnsigned(der, r.end);
   if (r === undefined || s === undefined || s.end !== der.length) return undefined;
@@ -21,11 +21,11 @@ export function readEcdsaSignature(der: Uint8Array): Uint8Array<ArrayBuffer> | u
   return both;
 }
 
-/** A positive number of at most 32 octets, without the leading zero that keeps it positive. */
+/** A positive number of at most 32 octets, without the leading zero that keeps it positive; `end` may lie behind the text. */
 function readUnsigned(der: Uint8Array, at: number): { octets: Uint8Array; end: number } | undefined {
   const start = at + 2;
   const end = start + (der[at + 1] ?? 0);
-  if (der[at] !== integerTag || end === start || end > der.length) return undefined;
+  if (der[at] !== integerTag) return undefined;
   const [first = 0, second = 0] = der.subarray(start, end);
   if (first >= 0x80 || (first === 0 && second < 0x80)) return undefined;
   const octets = der.subarray(first === 0 ? start + 1 : start, end);
