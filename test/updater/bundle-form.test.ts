@@ -80,3 +80,12 @@ for (const profile of ['signet', 'athenz'] as const) {
     t.is(await may('write'), 'ALLOW');
   });
 }
+
+test('a server that became Signet under an updater that is told of Athenz is followed as ever', async (t) => {
+  const { config, clock, run } = await realWorld(t, 'athenz');
+  t.is((await run('athenz'))[0], 'updated');
+  await using updater = await openUpdater({ config: { ...config, athenzBundles: true }, clock });
+  const report = await updater.run();
+  t.deepEqual(kinds(report), { catalog: 'unchanged' });
+  t.is(report.status.domains['catalog']?.epoch, 1);
+});
