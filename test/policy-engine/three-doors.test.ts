@@ -62,8 +62,8 @@ const anyRequest = fc.record({
 });
 
 /** So many requests about each of so many policies: 100,000 rounds. */
-const requestsOfEach = 20;
-const numPolicies = Number(process.env['SIGNET_PROPERTY_RUNS'] ?? 5000);
+const requestsOfEach = 50;
+const numPolicies = Number(process.env['SIGNET_PROPERTY_RUNS'] ?? 2000);
 
 test(`property: the three doors give one answer, ${numPolicies * requestsOfEach} times`, async (t) => {
   const anyRequests = fc.array(anyRequest, { minLength: requestsOfEach, maxLength: requestsOfEach });
