@@ -46,7 +46,7 @@ export async function openChanger(file: string): Promise<Changer> {
   const snapshot = () => live.current();
   const refresh = () => live.refresh();
   const clock = systemClock;
-  const dryRuns = openDryRuns({ storeFile: file, logger: createLogger('silent') });
+  const dryRuns = openDryRuns({ place: { kind: 'sqlite', file }, logger: createLogger('silent') });
   const deps: ManagementDeps = {
     store,
     snapshot,

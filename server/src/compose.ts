@@ -56,9 +56,8 @@ export interface RunningServer {
 export async function createServer(config: ServerConfig, deps: ServerDeps): Promise<RunningServer> {
   const { logger, clock = systemClock, peers = noPeers } = deps;
   await using cleanup = new AsyncDisposableStack();
-  let hasStarted = false;
-  const store = deps.store ?? (await openStore(config, { clock, tellsTime: () => hasStarted }));
-  if (deps.store === undefined) cleanup.defer(() => store.close());
+  const started = { isSo: false };
+  const store = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (opened) => opened.close());
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const files = keyFilesIn(config.keysDir);
   await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
@@ -74,13 +73,15 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const refresh = async (): Promise<void> => {
     await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };
+  // What cannot be read now is read at the next look, which says so.
+  store.watch(() => void refresh().catch(() => undefined));
   const management = {
     store,
     ...decideAgain,
     refresh: () => live.refresh(),
     changed: () => Promise.all([refresh(), peers.refresh()]),
     clock,
-    dryRuns: cleanup.adopt(openDryRuns({ storeFile: config.storeFile, logger }), (dryRuns) => dryRuns.close()),
+    dryRuns: cleanup.adopt(openDryRuns({ place: config.store, logger }), (dryRuns) => dryRuns.close()),
     quotas: config.management.quotas,
     nameReservationMs: reservationOf(config),
     pagingSecret: await store.pagingSecret(),
@@ -109,13 +110,23 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
   const running = cleanup.move();
-  hasStarted = true;
+  started.isSo = true;
   return {
     ...serving(http, config, logger),
     reload: () => watch.reloadNow(),
     refresh,
     close: () => running.disposeAsync(),
   };
+}
+
+/** What a server writes while it starts tells no time. */
+function openOwnStore(
+  { store }: ServerConfig,
+  { logger, clock = systemClock }: ServerDeps,
+  started: { readonly isSo: boolean },
+): Promise<Store> {
+  const onProblem = (problem: string): void => logger.warn(problem);
+  return openStore(store, { clock, tellsTime: () => started.isSo, onProblem });
 }
 
 /** Says that the server answers, and where. */

@@ -191,7 +191,11 @@ type StoreRefusal =
   | 'older-schema'
   | 'foreign-schema'
   | 'seal'
-  | 'missing';
+  | 'missing'
+  | 'standby'
+  | 'log-in'
+  | 'encoding'
+  | 'old-server';
 
 /** The store cannot be used: a program that needs it ends with `exitStatus` (EX_CONFIG of sysexits.h). */
 export class StoreRefusedError extends DomainError {

@@ -8,8 +8,8 @@ import { answerJobs } from './work-process/answer-jobs.ts';
 
 answerJobs(async (job) => {
   // Our own parent asks.
-  const { storeFile, question } = job as ImpactJob;
-  const store = await openStore({ storeFile }, { readonly: true });
+  const { place, question } = job as ImpactJob;
+  const store = await openStore(place, { readonly: true });
   try {
     return await findImpact(store, question, new Work(usualBounds));
   } finally {

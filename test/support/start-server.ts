@@ -8,7 +8,7 @@ import { loadConfig, type ServerConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import type { Store } from '@signet/server/model/store';
 import { noPeers, type Peers } from '@signet/server/peers';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import { describeServer, requireDocumented } from './documented.ts';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
@@ -89,7 +89,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const log: Record<string, unknown>[] = [];
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
   const clocks = { ...(clock !== undefined && { clock }), ...(monotonic !== undefined && { monotonic }) };
-  const store = await openSqliteStore(config.storeFile, clocks);
+  const store = await openStore(config.store, clocks);
   const running = await createServer(config, { logger, store, peers, ...clocks });
   describeServer(config, running);
   t.teardown(async () => {

@@ -53,7 +53,7 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
   const planned =
     options.plan === undefined ? undefined : plannedState(parsePlanFile(readFileSync(options.plan, 'utf8')), documents);
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config);
+  const store = await openStore(config.store);
   try {
     const context = {
       actor: `local:${localUser()}`,

@@ -61,8 +61,8 @@ async function verify(options: VerifyOptions, command: Command): Promise<void> {
 }
 
 async function withStore(command: Command, work: (store: Store) => Promise<void>): Promise<void> {
-  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore({ storeFile }, { readonly: true });
+  const { store: place } = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openStore(place, { readonly: true });
   try {
     await work(store);
   } finally {

@@ -48,7 +48,7 @@ async function withStore<Result>(
   use: (certificates: CertificateStore, store: Store) => Promise<Result>,
 ): Promise<Result> {
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config, { clock: systemClock });
+  const store = await openStore(config.store, { clock: systemClock });
   try {
     return await use(store.certificates, store);
   } finally {

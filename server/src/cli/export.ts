@@ -29,8 +29,8 @@ export function exportCommand(): Command {
 }
 
 async function exportDocuments(folder: string | undefined, options: ExportOptions, command: Command): Promise<void> {
-  const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore({ storeFile }, { readonly: true });
+  const { store: place } = loadConfig(configPathOf(command), processEnvironment());
+  const store = await openStore(place, { readonly: true });
   try {
     const documents = await documentsOf(store, options.domain);
     if (folder !== undefined) {

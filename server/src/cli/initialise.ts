@@ -151,7 +151,7 @@ async function makeSshAuthorities(
 }
 
 async function makeStore(dataDir: string, clock: Clock): Promise<void> {
-  const store = await openStore({ storeFile: join(dataDir, 'signet.db') }, { clock });
+  const store = await openStore({ kind: 'sqlite', file: join(dataDir, 'signet.db') }, { clock });
   try {
     const files = keyFilesIn(join(dataDir, 'keys'));
     await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), files, clock });

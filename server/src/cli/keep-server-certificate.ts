@@ -70,7 +70,7 @@ async function lookAfter({ config, logger, clock, warn }: LookDeps): Promise<voi
 async function renewNow(config: ServerConfig, clock: Clock): Promise<void> {
   const issuers = await openIssuers({ ...issuerFilesOf(config), onError: () => undefined });
   try {
-    const store = await openStore(config, { clock, tellsTime: () => false });
+    const store = await openStore(config.store, { clock, tellsTime: () => false });
     try {
       const { certificates } = store;
       const rules = namingRulesOf(config);

@@ -77,7 +77,7 @@ async function withStore(
   { readonly = false }: { readonly readonly?: boolean } = {},
 ): Promise<void> {
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config, { clock: systemClock, readonly });
+  const store = await openStore(config.store, { clock: systemClock, readonly });
   try {
     await work(store, config);
   } finally {

@@ -49,7 +49,7 @@ export function planCommand(): Command {
 async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
   const documents = readDocumentFolder(folder);
   const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config, { readonly: true });
+  const store = await openStore(config.store, { readonly: true });
   try {
     const rules = documentRulesOf(options, config);
     const made = await planDocuments(store, documents, systemClock.now(), rules);

@@ -19,8 +19,8 @@ interface SnapshotSource {
 export async function readSnapshotOf(source: SnapshotSource, now: number): Promise<Snapshot> {
   const { documents, configFile, resource } = source;
   if (documents !== undefined) return checkDocuments(readDocumentFolder(documents).documents, noStore, now).snapshot;
-  const { storeFile } = loadConfig(configFile(), processEnvironment());
-  const store = await openStore({ storeFile }, { readonly: true });
+  const { store: place } = loadConfig(configFile(), processEnvironment());
+  const store = await openStore(place, { readonly: true });
   try {
     // Only looked up: a text that is not a domain name finds no domain.
     const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;

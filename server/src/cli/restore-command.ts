@@ -3,6 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { sqliteFileOf } from '../config/store-place.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { type BackupProof, readSealKey, restoreStore, sealKeyName } from '../store/maintenance.ts';
 import { localUser } from './local-user.ts';
@@ -31,7 +32,8 @@ function parseDigest(text: string): string {
 }
 
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
-  const { storeFile, keysDir } = loadConfig(configPathOf(command), processEnvironment());
+  const { store, keysDir } = loadConfig(configPathOf(command), processEnvironment());
+  const storeFile = sqliteFileOf(store, 'use `pg_restore`');
   const context = {
     actor: `local:${localUser()}`,
     ...(options.reason !== undefined && { reason: parseReason(options.reason) }),

@@ -4,6 +4,7 @@ import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { sqliteFileOf } from '../config/store-place.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { acceptLoss, checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
@@ -37,9 +38,10 @@ export function storeCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
-        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+        const { store: place } = loadConfig(configPathOf(command), processEnvironment());
+        const file = sqliteFileOf(place, 'what a database has lost is accepted with `signet store new-epoch`');
         const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
-        print(await acceptLoss(storeFile, { clock: systemClock, context }), options.json);
+        print(await acceptLoss(file, { clock: systemClock, context }), options.json);
       }),
     );
   store
@@ -49,9 +51,10 @@ export function storeCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
-        const { storeFile } = loadConfig(configPathOf(command), processEnvironment());
+        const { store: place } = loadConfig(configPathOf(command), processEnvironment());
+        sqliteFileOf(place, 'servers on a database go by the clock of the database');
         const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
-        const store = await openStore({ storeFile }, { acceptsClock: true });
+        const store = await openStore(place, { acceptsClock: true });
         try {
           await store.change(context, (change) => change.acceptClock());
         } finally {
@@ -66,6 +69,6 @@ export function storeCommand(): Command {
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */
 async function check(file: string | undefined, configFile: string): Promise<StoreCheck> {
   if (file !== undefined && !existsSync(configFile)) return checkStore(file);
-  const { storeFile, keysDir } = loadConfig(configFile, processEnvironment());
-  return checkStore(file ?? storeFile, readSealKey(join(keysDir, sealKeyName)));
+  const { store, keysDir } = loadConfig(configFile, processEnvironment());
+  return checkStore(file ?? sqliteFileOf(store, 'see `signet audit verify`'), readSealKey(join(keysDir, sealKeyName)));
 }

@@ -32,7 +32,7 @@ export function restartDelay(livedMs: number, deaths: number): number {
 
 /** Makes the store and the first keys before several processes would try to at once. */
 export async function prepareStore(config: ServerConfig, logger: Logger): Promise<void> {
-  const store = await openStore(config, { clock: systemClock, tellsTime: () => false });
+  const store = await openStore(config.store, { clock: systemClock, tellsTime: () => false });
   try {
     const files = keyFilesIn(config.keysDir);
     await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock }, logger);

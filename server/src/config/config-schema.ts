@@ -1,6 +1,7 @@
 import { maxSuffixLength } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { sshExtensions } from '../ssh/ssh-profile.ts';
+import { parseHost } from './store-place.ts';
 
 const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 const day = 86_400;
@@ -109,6 +110,40 @@ export const configSchema = z.strictObject({
   /** `iss` of the tokens. Default: `baseUrl`. */
   issuer: httpsAddress.optional(),
   dataDir: z.string().min(1).default('data'),
+  /** Where domains, keys, certificates and instances are: a file of SQLite in `dataDir`, or a PostgreSQL database. */
+  store: z
+    .strictObject({
+      kind: z.enum(['sqlite', 'postgres']).default('sqlite'),
+      postgres: z
+        .strictObject({
+          /** `host:port`, `[address]:port`, or the folder of a socket: the one that is not a standby is used. */
+          hosts: z
+            .array(
+              z.string().refine((text) => parseHost(text) !== undefined, 'must be host:port or the folder of a socket'),
+            )
+            .max(16)
+            .default([]),
+          database: z.string().min(1).max(63).default('signet'),
+          user: z.string().min(1).max(63).default('signet'),
+          /** A password never stands in the configuration itself. */
+          passwordFile: z.string().min(1).optional(),
+          /** PEM, to log in with a certificate. */
+          certificate: z.string().min(1).optional(),
+          key: z.string().min(1).optional(),
+          /** PEM, what the certificate of the database must chain to. Default: what this machine trusts. */
+          ca: z.string().min(1).optional(),
+          /** Connections of each process. */
+          poolSize: z.int().min(2).max(100).default(8),
+          statementTimeoutMs: z.int().min(100).max(600_000).default(5000),
+          connectTimeoutMs: z.int().min(100).max(60_000).default(2000),
+          /** Whether changes are told to the other servers at once: one connection more, never through a pooler of transactions. */
+          listen: z.boolean().default(true),
+          /** `manual`: the schema is brought up to date by `signet store migrate` only. */
+          migrate: z.enum(['auto', 'manual']).default('auto'),
+        })
+        .prefault({}),
+    })
+    .prefault({}),
   tls: z.strictObject({
     certificate: z.string().min(1),
     key: z.string().min(1),

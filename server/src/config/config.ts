@@ -6,6 +6,7 @@ import { type ProfileRules, profiles } from '../profile.ts';
 import { type ConfigValues, configSchema, optionPaths } from './config-schema.ts';
 import { type Environment, environmentName, readEnvironment } from './env.ts';
 import { nearestName } from './nearest-name.ts';
+import type { StorePlace } from './store-place.ts';
 
 /** Where the value in force of an option came from. */
 type Provenance = 'default' | 'file' | 'environment' | 'flag';
@@ -25,14 +26,15 @@ interface TokenSettings extends Omit<ConfigValues['tokens'], 'maxExpirySeconds'>
 }
 
 /** The configuration of a server: checked, complete, with absolute paths, frozen. */
-export interface ServerConfig extends Omit<ConfigValues, 'profile' | 'anonymousKeys' | 'certificates' | 'tokens'> {
+export interface ServerConfig
+  extends Omit<ConfigValues, 'profile' | 'anonymousKeys' | 'certificates' | 'tokens' | 'store'> {
   readonly tokens: TokenSettings;
   readonly certificates: CertificateSettings;
   readonly profile: ProfileRules;
   readonly anonymousKeys: boolean;
   /** The file that relative paths are relative to. */
   readonly file: string;
-  readonly storeFile: string;
+  readonly store: StorePlace;
   readonly keysDir: string;
   readonly provenance: ReadonlyMap<string, Provenance>;
 }
@@ -159,7 +161,12 @@ function contradictions(values: ConfigValues): string[] {
   if (values.management.alone && !values.management.enabled) {
     problems.push('management.alone needs management.enabled');
   }
-  return [...problems, ...listenContradictions(values), ...identityContradictions(values)];
+  return [
+    ...problems,
+    ...listenContradictions(values),
+    ...storeContradictions(values),
+    ...identityContradictions(values),
+  ];
 }
 
 function suffixContradictions({ certificates, profile }: ConfigValues): string[] {
@@ -176,6 +183,15 @@ function listenContradictions({ listen, workers, crl }: ConfigValues): string[] 
   return [
     ...(workers > 1 ? ['listen.reusePort is for processes of their own: set workers to 1'] : []),
     ...(ports.includes(0) ? ['listen.reusePort needs ports that are not 0'] : []),
+  ];
+}
+
+function storeContradictions({ store: { kind, postgres } }: ConfigValues): string[] {
+  const { hosts, certificate, key } = postgres;
+  return [
+    ...(kind === 'postgres' && hosts.length === 0 ? ['store.postgres.hosts must name a host'] : []),
+    ...(kind === 'sqlite' && hosts.length > 0 ? ['store.postgres needs store.kind: postgres'] : []),
+    ...((certificate === undefined) === (key === undefined) ? [] : ['store.postgres needs both certificate and key']),
   ];
 }
 
@@ -226,10 +242,18 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
       ...(values.ssh.userAuthority !== undefined && { userAuthority: at(values.ssh.userAuthority) }),
     },
     file,
-    storeFile: resolve(dataDir, 'signet.db'),
+    store: storePlace(values, dataDir, at),
     keysDir: resolve(dataDir, 'keys'),
     provenance,
   });
+}
+
+function storePlace({ store }: ConfigValues, dataDir: string, at: (path: string) => string): StorePlace {
+  if (store.kind === 'sqlite') return { kind: 'sqlite', file: resolve(dataDir, 'signet.db') };
+  const path = (file: string | undefined) => file && at(file);
+  const { passwordFile, certificate, key, ca } = store.postgres;
+  const files = { passwordFile: path(passwordFile), certificate: path(certificate), key: path(key), ca: path(ca) };
+  return { kind: 'postgres', ...store.postgres, ...files };
 }
 
 /** The ceiling of access tokens: limits of domains and roles may raise the one that is not configured. */

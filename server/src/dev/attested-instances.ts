@@ -44,7 +44,7 @@ export async function attestedSample(deps: SampleInstancesDeps, providerUrl: str
 /** Says in the store where the provider is called; a service that somebody has removed stays removed. */
 async function setEndpoint({ paths, clock }: SampleInstancesDeps, endpoint: string): Promise<StoreState> {
   const parts = splitPrincipal(parsePrincipalName(attestingProvider));
-  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
+  const store = await openStore({ kind: 'sqlite', file: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await store.change({ actor: 'signet dev' }, async (transaction) => {
       const stored = parts && (await transaction.attributes(parts.domain));

@@ -55,7 +55,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
   await ensureMachines(paths);
   await ensureIdentities(paths, clock);
   const identities = identityFiles(paths);
-  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
+  const store = await openStore({ kind: 'sqlite', file: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await fillStore(store, deps, identities);
   } finally {
@@ -111,7 +111,7 @@ export async function registerPublicKeys(
   { paths, identities, clock }: Pick<EnsureWorldDeps, 'paths' | 'clock'> & Pick<DevState, 'identities'>,
   names: readonly string[],
 ): Promise<StoreState> {
-  const store = await openStore({ storeFile: join(paths.dataDir, 'signet.db') }, { clock });
+  const store = await openStore({ kind: 'sqlite', file: join(paths.dataDir, 'signet.db') }, { clock });
   try {
     await registerKeys(store, identities, names);
     return await store.state();

@@ -1,4 +1,5 @@
 import type { PrincipalName } from '@signet/policy-engine/names';
+import type { StorePlace } from '../config/store-place.ts';
 import { ServiceUnavailableError, TooManyRequestsError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import { laneOf } from '../turns/lane-of.ts';
@@ -20,7 +21,7 @@ export interface DryRuns {
 
 /** What the process is asked. */
 export interface ImpactJob {
-  readonly storeFile: string;
+  readonly place: StorePlace;
   readonly question: ImpactQuestion;
 }
 
@@ -40,7 +41,7 @@ const retryAfterSeconds = 2;
 /** In a checkout the source runs as it is, in an installed package what was built of it. */
 const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
 
-export function openDryRuns({ storeFile, logger }: { readonly storeFile: string; readonly logger: Logger }): DryRuns {
+export function openDryRuns({ place, logger }: { readonly place: StorePlace; readonly logger: Logger }): DryRuns {
   const helper = createWorkProcess({
     module: new URL(`../impact-process.${extension}`, import.meta.url),
     idleMs,
@@ -56,7 +57,7 @@ export function openDryRuns({ storeFile, logger }: { readonly storeFile: string;
       try {
         // Our own module answers.
         return (await helper.run(
-          { storeFile, question } satisfies ImpactJob,
+          { place, question } satisfies ImpactJob,
           laneOf(question.caller),
           signal,
         )) as ImpactAnswer;

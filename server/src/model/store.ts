@@ -194,6 +194,8 @@ export interface Store extends SnapshotSource {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** When this process last wrote to the store. */
   lastWritten(): Moment | undefined;
+  /** Has `listener` called when something may have changed, where the database can tell: sooner than the next look at `state`. */
+  watch(listener: () => void): void;
   close(): Promise<void>;
 }
 

@@ -68,18 +68,23 @@ export function certificateStatements() {
     find: statement((db, row: Places<{ readonly serial: string }>) =>
       db.selectFrom('certificates').selectAll().where('serial', '=', row.at('serial')),
     ),
-    /* An instance without any certificate left. One that was revoked stays for as long as anything of it could count. */
-    forget: statement((db, key: Places<InstanceColumns>) =>
-      atKey(db.deleteFrom('instances'), key).where(({ not, exists, selectFrom }) =>
-        not(
-          exists(
-            selectFrom('certificates')
-              .select('serial')
-              .where('certificates.provider', '=', key.at('provider'))
-              .where('certificates.instance_id', '=', key.at('instance_id')),
+    /*
+     * An instance without any certificate left. One that was revoked stays for as long as anything of it could count. Its own end is asked for,
+     * too: another server may be registering it anew, with a certificate that this statement does not see yet.
+     */
+    forget: statement((db, key: Places<InstanceColumns & { readonly endedBefore: number }>) =>
+      atKey(db.deleteFrom('instances'), key)
+        .where('not_after', '<', key.at('endedBefore'))
+        .where(({ not, exists, selectFrom }) =>
+          not(
+            exists(
+              selectFrom('certificates')
+                .select('serial')
+                .where('certificates.provider', '=', key.at('provider'))
+                .where('certificates.instance_id', '=', key.at('instance_id')),
+            ),
           ),
         ),
-      ),
     ),
   };
 }
@@ -166,7 +171,7 @@ export function instanceStatements() {
           current_serial: row.at('serial'),
           previous_serial: row.at('presented'),
           // The current one becomes the previous one, unused; the previous one stays, and has been used.
-          previous_used: sql<number>`current_serial <> ${row.at('presented')}`,
+          previous_used: sql<number>`case when current_serial = ${row.at('presented')} then 0 else 1 end`,
           refreshed_at: row.at('at'),
           not_after: row.at('not_after'),
           ssh_allowed: row.at('ssh_allowed'),

@@ -265,3 +265,28 @@ export interface Schema {
   audit_objects: AuditObjectsTable;
   signing_keys: SigningKeysTable;
 }
+
+/** Every table, in an order in which each row comes after those that it refers to. */
+export const tableNames = [
+  'meta',
+  'domains',
+  'cloud_accounts',
+  'roles',
+  'groups',
+  'members',
+  'policies',
+  'assertions',
+  'services',
+  'service_keys',
+  'service_hosts',
+  'ended_names',
+  'signing_keys',
+  'instances',
+  'join_tokens',
+  'attestation_tokens',
+  'certificates',
+  'revocation_lists',
+  'audit',
+  'audit_objects',
+  'changes',
+] as const satisfies readonly (keyof Schema)[];

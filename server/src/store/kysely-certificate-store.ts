@@ -112,7 +112,9 @@ export class KyselyCertificateStore implements CertificateStore {
     const serials = ended.map(({ serial }) => serial);
     await this.#database.change(async (db) => {
       await db.deleteFrom('certificates').where('serial', 'in', serials).execute();
-      for (const key of instancesOf(ended)) await this.#statements.forget.execute(db, key);
+      for (const key of instancesOf(ended)) {
+        await this.#statements.forget.execute(db, { ...key, endedBefore });
+      }
     });
     return serials.length;
   }

@@ -61,25 +61,19 @@ export class KyselyStore implements Store {
   }
 
   changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined> {
-    return this.#read((db) => db.transaction().execute((transaction) => readChanges(transaction, known, knows)));
+    return this.#view((db) => readChanges(db, known, knows));
   }
 
   everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result> {
-    return this.#read((db) => db.transaction().execute(async (transaction) => work(await readContents(transaction))));
+    return this.#view(async (db) => work(await readContents(db)));
   }
 
   view<Result>(work: (reader: StoreReader) => Promise<Result>): Promise<Result> {
-    return this.#read((db) =>
-      db
-        .transaction()
-        .execute(async (transaction) => work(new KyselyStoreReader(transaction, await readState(transaction)))),
-    );
+    return this.#view(async (db) => work(new KyselyStoreReader(db, await readState(db))));
   }
 
   domain(name: DomainName): Promise<DomainRecord | undefined> {
-    return this.#read((db) =>
-      db.transaction().execute(async (transaction) => (await readDomains(transaction, [name]))[0]),
-    );
+    return this.#view(async (db) => (await readDomains(db, [name]))[0]);
   }
 
   domainNames(): Promise<readonly DomainName[]> {
@@ -110,7 +104,7 @@ export class KyselyStore implements Store {
   }
 
   verifyAudit(known?: string): Promise<AuditVerdict> {
-    return this.#read((db) => db.transaction().execute((transaction) => verifyAuditChain(transaction, known)));
+    return this.#view((db) => verifyAuditChain(db, known));
   }
 
   change<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
@@ -119,12 +113,12 @@ export class KyselyStore implements Store {
   }
 
   #transact<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    return this.#database.transact(async (transaction) => {
+    return this.#database.transactAlone(async (transaction) => {
       const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
       const state = await readState(transaction);
       const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), { ...meta, ...state });
       const result = await work(changes);
-      await changes.finish();
+      if (await changes.finish()) await this.#database.noteChange?.(transaction);
       return result;
     });
   }
@@ -145,12 +139,20 @@ export class KyselyStore implements Store {
     return this.#database.lastWritten();
   }
 
+  watch(listener: () => void): void {
+    this.#database.watch?.(listener);
+  }
+
   close(): Promise<void> {
     return this.#database.close();
   }
 
   #read<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
     return this.#guard(async () => query(await this.#database.reader()));
+  }
+
+  #view<Result>(query: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return this.#guard(() => this.#database.view(query));
   }
 
   async #guard<Result>(work: () => Promise<Result>): Promise<Result> {

@@ -1,19 +1,16 @@
+import type { StorePlace } from '../config/store-place.ts';
 import type { Store } from '../model/store.ts';
+import { openPostgresStore, type PostgresStoreOptions } from './postgres/open-postgres.ts';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/open-sqlite.ts';
 import { isUnwritable } from './sqlite/sqlite-errors.ts';
 
 /* The one place that knows which kind of database a store is in. Whoever needs one asks here, and knows `Store` alone. */
 
-/** Where the store is, as the configuration says. */
-interface StorePlace {
-  readonly storeFile: string;
-}
-
-type StoreOptions = SqliteStoreOptions;
+type StoreOptions = SqliteStoreOptions & PostgresStoreOptions;
 
 /** Opens the store, and makes it where there is none. Throws `StoreRefusedError` and `StoreUnavailableError`. */
-export function openStore({ storeFile }: StorePlace, options: StoreOptions = {}): Promise<Store> {
-  return openSqliteStore(storeFile, options);
+export function openStore(place: StorePlace, options: StoreOptions = {}): Promise<Store> {
+  return place.kind === 'sqlite' ? openSqliteStore(place.file, options) : openPostgresStore(place, options);
 }
 
 export { isUnwritable };

@@ -10,13 +10,22 @@ export type Durability = 'acknowledged' | 'deferred';
 
 /** What a kind of database has to bring along: its connections and the meaning of its errors. */
 export interface StoreDatabase {
-  /** For reads that never wait for a writer. Throws when the database is gone. */
+  /** For statements of their own, which never wait for a writer. Throws when the database is gone. */
   reader(): Promise<Kysely<Schema>>;
+  /** Runs `work` on the database as of one instant. */
+  view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
   /**
-   * Runs `work` in one transaction, which takes the write lock when it begins, waiting at most five seconds. Fulfilled when it is as
-   * durable as asked for. Throws `UnacknowledgedChangeError` when it was committed and that cannot be said.
+   * Runs `work` in one transaction, waiting at most five seconds for others. It may run at the same time as others of its kind (in other
+   * processes), never as one of `transactAlone`. Fulfilled when it is as durable as asked for. Throws `UnacknowledgedChangeError` when it was
+   * committed, or may have been, and that cannot be said. `work` may run again.
    */
   transact<Result>(work: (db: Kysely<Schema>) => Promise<Result>, durability?: Durability): Promise<Result>;
+  /** The same, acknowledged, and never at the same time as any other. INVARIANT: what a right depends on changes here only. */
+  transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
+  /** The last statements of a transaction that ran alone and changed the counters, where the kind of database has any. */
+  noteChange?(db: Kysely<Schema>): Promise<void>;
+  /** Has `listener` called when something may have changed, sooner than whoever asks from time to time finds out. */
+  watch?(listener: () => void): void;
   condition(): StoreCondition;
   /** Writes something that means nothing, to see whether anything can be written. */
   tryWriting(): Promise<StoreCondition>;

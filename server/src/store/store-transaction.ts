@@ -191,13 +191,15 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return true;
   }
 
-  /** Writes the counters and the feed. The last statements of a transaction. */
-  async finish(): Promise<void> {
-    if (this.#touched === undefined && !this.#noted) return;
+  /** Writes the counters and the feed. The last statements of a transaction; false when there is nothing to write. */
+  async finish(): Promise<boolean> {
+    if (this.#touched === undefined && !this.#noted) return false;
     const counters = { counter: this.#reached(), next_id: this.#nextId, audit_head: this.#auditHead };
     await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
-    if (this.#touched === undefined) return;
-    await insertChanges(this.#db, { counter: this.#counter, head: this.#auditHead }, this.#touched);
+    if (this.#touched !== undefined) {
+      await insertChanges(this.#db, { counter: this.#counter, head: this.#auditHead }, this.#touched);
+    }
+    return true;
   }
 
   /** INVARIANT: whoever changes the store says what, or that it is nothing that a snapshot shows. What is too much to follow is not collected. */

@@ -321,7 +321,7 @@ test('a right that was removed while a change waited for its turn is gone', asyn
     changed: async () => undefined,
     clock: systemClock,
     quotas,
-    dryRuns: openDryRuns({ storeFile: 'none', logger: createLogger('silent') }),
+    dryRuns: openDryRuns({ place: { kind: 'sqlite', file: 'none' }, logger: createLogger('silent') }),
   };
   for (const who of ['media.guest', 'media.keyer']) {
     await boss(`${domain}/roles/keepers/members/media.guest`, send('PUT', {}));

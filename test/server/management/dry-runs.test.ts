@@ -66,7 +66,7 @@ test.serial(
 test.serial('four dry runs of one domain wait, not one more, and other domains take turns with them', async (t) => {
   const storeFile = join(temporaryFolder(t), 'signet.db');
   await (await openSqliteStore(storeFile)).close();
-  const dryRuns = openDryRuns({ storeFile, logger: createLogger('silent') });
+  const dryRuns = openDryRuns({ place: { kind: 'sqlite', file: storeFile }, logger: createLogger('silent') });
   t.teardown(() => dryRuns.close());
   const order: string[] = [];
   const ask = async (name: string) => {

@@ -33,3 +33,9 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '014-members': { up: mergeMembers },
   '016-revocation-lists': { up: keepRevocationLists },
 };
+
+/**
+ * How many of the steps a program has to know to work with the schema that all of them make. A step that only adds what older programs do
+ * not miss leaves it: they go on beside this one while servers are replaced one after the other. Any other step raises it to its own place.
+ */
+export const stepsNeeded = 15;

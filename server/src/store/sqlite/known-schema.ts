@@ -4,11 +4,11 @@ import { Migrator } from 'kysely/migration';
 import { z } from 'zod';
 import { StoreRefusedError } from '../../errors.ts';
 import type { Schema } from '../database-schema.ts';
+import { refuseOtherSteps } from '../known-steps.ts';
 import { migrations } from '../migrations/index.ts';
 import { sealTableDefinitions } from './backup-seal.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { sealTable } from './digest.ts';
-import { refuseOtherSteps } from './migrate.ts';
 
 /* A trigger, a view or another definition of a table changes what a statement of this program means. So a store holds exactly what the
    migrations made, and one that holds anything else is not opened, whoever put it there. */

@@ -64,6 +64,15 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return (await this.#current()).reader;
   }
 
+  async view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return (await this.reader()).transaction().execute(work);
+  }
+
+  transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return this.transact(work);
+  }
+
+  /** SQLite has one writer: no transaction runs beside another one. */
   async transact<Result>(
     work: (db: Kysely<Schema>) => Promise<Result>,
     durability: Durability = 'acknowledged',

@@ -1,0 +1,141 @@
+import { setTimeout as sleep } from 'node:timers/promises';
+import { CompiledQuery, Kysely, sql } from 'kysely';
+import { StoreReadOnlyError } from '../../errors.ts';
+import type { Moment, NewestRecord, StoreCondition } from '../../model/store.ts';
+import type { Schema } from '../database-schema.ts';
+import type { Durability, StoreDatabase } from '../store-database.ts';
+import type { PostgresConnections } from './connections.ts';
+import { SignetPostgresDialect, type TransactionUse } from './dialect.ts';
+import { type Listener, tellOthers } from './listen.ts';
+import { isReadOnly, isWorthRepeating, translateError } from './postgres-errors.ts';
+import type { Uses } from './uses.ts';
+
+/** A change that ended because of others is done again this often, after ever longer pauses (milliseconds, with full jitter). */
+const repeatsAllowed = 3;
+const firstPauseMs = 20;
+
+interface PostgresDeps {
+  readonly connections: PostgresConnections;
+  readonly uses: Uses;
+  readonly readonly: boolean;
+  readonly monotonic: () => number;
+  /** Told of the changes of others, and tells them of ours; absent: the others look by themselves. */
+  readonly listener: Listener | undefined;
+}
+
+/** A PostgreSQL database with any number of servers on it. */
+export class PostgresStoreDatabase implements StoreDatabase {
+  readonly #deps: PostgresDeps;
+  readonly #reader: Kysely<Schema>;
+  readonly #views: Kysely<Schema>;
+  readonly #shared: Kysely<Schema>;
+  readonly #deferred: Kysely<Schema>;
+  readonly #alone: Kysely<Schema>;
+  #condition: StoreCondition = 'writable';
+  #databaseTime: Moment | undefined;
+
+  constructor(deps: PostgresDeps) {
+    this.#deps = deps;
+    const opened = (use: TransactionUse) =>
+      new Kysely<Schema>({ dialect: new SignetPostgresDialect(deps.connections, use) });
+    this.#reader = opened(deps.uses.reads);
+    this.#views = opened(deps.uses.views);
+    this.#shared = opened(deps.uses.shared);
+    this.#deferred = opened(deps.uses.deferred);
+    this.#alone = opened(deps.uses.alone);
+  }
+
+  async reader(): Promise<Kysely<Schema>> {
+    return this.#reader;
+  }
+
+  view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return this.#views.transaction().execute(work);
+  }
+
+  transact<Result>(
+    work: (db: Kysely<Schema>) => Promise<Result>,
+    durability: Durability = 'acknowledged',
+  ): Promise<Result> {
+    const db = durability === 'deferred' ? this.#deferred : this.#shared;
+    return this.#writing(() => db.transaction().execute(work));
+  }
+
+  transactAlone<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {
+    return this.#writing(() => this.#alone.transaction().execute(work));
+  }
+
+  /** The time is the one of the database: it is the same for all servers. */
+  async noteChange(db: Kysely<Schema>): Promise<void> {
+    await db.executeQuery(
+      CompiledQuery.raw(this.#deps.listener === undefined ? noteTime : `${noteTime}; ${tellOthers}`),
+    );
+  }
+
+  condition(): StoreCondition {
+    return this.#deps.readonly ? 'read-only' : this.#condition;
+  }
+
+  async tryWriting(): Promise<StoreCondition> {
+    try {
+      await this.transactAlone((db) =>
+        db
+          .updateTable('meta')
+          .set((meta) => ({ sequence: meta('sequence', '+', 1) }))
+          .where('id', '=', 1)
+          .execute(),
+      );
+    } catch (error) {
+      if (isReadOnly(error)) this.#condition = 'read-only';
+    }
+    return this.condition();
+  }
+
+  async newestRecord(): Promise<NewestRecord | undefined> {
+    const meta = this.#reader
+      .selectFrom('meta')
+      .select(['written_at', databaseClock.as('now')])
+      .where('id', '=', 1);
+    const { written_at: at, now: wall } = await meta.executeTakeFirstOrThrow();
+    this.#databaseTime = { wall, monotonic: this.#deps.monotonic() };
+    return at === 0 ? undefined : { at, own: false };
+  }
+
+  /** INVARIANT: the clock of the database is the second witness: no server writes down its own. */
+  lastWritten(): Moment | undefined {
+    return this.#databaseTime;
+  }
+
+  translate(error: unknown): unknown {
+    return translateError(error);
+  }
+
+  watch(listener: () => void): void {
+    this.#deps.listener?.onHint(listener);
+    this.#deps.connections.onRecovered(listener);
+  }
+
+  async close(): Promise<void> {
+    await this.#deps.listener?.close();
+    await this.#deps.connections.close();
+  }
+
+  async #writing<Result>(transact: () => Promise<Result>): Promise<Result> {
+    if (this.#deps.readonly) throw new StoreReadOnlyError('the store is opened for reading only');
+    for (let repeats = 0; ; repeats++) {
+      try {
+        const result = await transact();
+        this.#condition = 'writable';
+        return result;
+      } catch (error) {
+        if (isReadOnly(error)) this.#condition = 'read-only';
+        if (!isWorthRepeating(error) || repeats === repeatsAllowed) throw error;
+        await sleep(Math.random() * firstPauseMs * 2 ** repeats);
+      }
+    }
+  }
+}
+
+const databaseClock = sql<number>`(extract(epoch from clock_timestamp()) * 1000)::bigint`;
+const noteTime = `update meta set sequence = sequence + 1,
+  written_at = (extract(epoch from clock_timestamp()) * 1000)::bigint where id = 1`;

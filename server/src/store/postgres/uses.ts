@@ -1,0 +1,56 @@
+import type { PostgresSettings } from '../../config/store-place.ts';
+import type { TransactionUse } from './dialect.ts';
+
+/**
+ * Of the advisory lock that orders changes: whoever changes what a right depends on holds it alone, whoever records what a right was asked
+ * for (certificates, instances, join tokens) shares it. Waiters are served in their order, so neither kind starves the other.
+ */
+const orderLock = 6_000_600;
+/** The wait for others, in milliseconds; see `StoreDatabase`. */
+const lockTimeoutMs = 5000;
+/** A server that stops in the middle of a transaction holds up the others for so long, in milliseconds. */
+const idleTimeoutMs = 10_000;
+/** Reads of everything yield to requests between their statements. */
+const idleViewTimeoutMs = 120_000;
+const viewStatementMs = 120_000;
+
+/** How a store uses its connections. */
+export interface Uses {
+  /** Statements of their own. */
+  readonly reads: TransactionUse;
+  /** Many statements as of one instant. */
+  readonly views: TransactionUse;
+  /** Changes beside others of their kind. */
+  readonly shared: TransactionUse;
+  /** The same, durable with the next one that is not deferred. */
+  readonly deferred: TransactionUse;
+  /** Changes that nobody else changes or records anything beside. */
+  readonly alone: TransactionUse;
+}
+
+export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
+  // The timeout of this process ends after the one of the database: the answer of the database says more.
+  const timeoutMs = statementTimeoutMs + lockTimeoutMs + 1000;
+  const limits = `set local statement_timeout = ${statementTimeoutMs + lockTimeoutMs}; set local lock_timeout = ${lockTimeoutMs};
+    set local idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
+  // One instant for each statement: what others committed is seen once their lock is free.
+  const begin = `begin isolation level read committed read write; ${limits}`;
+  const shared = `${begin}; select pg_advisory_xact_lock_shared(${orderLock})`;
+  return {
+    reads: { begin: 'begin', commit: 'commit', timeoutMs: statementTimeoutMs },
+    views: {
+      begin: `begin isolation level repeatable read read only; set local statement_timeout = ${viewStatementMs};
+        set local idle_in_transaction_session_timeout = ${idleViewTimeoutMs}`,
+      commit: 'commit',
+      timeoutMs: viewStatementMs + 1000,
+    },
+    shared: { begin: shared, commit: 'commit', timeoutMs },
+    deferred: { begin: `${shared}; set local synchronous_commit = off`, commit: 'commit', timeoutMs },
+    alone: {
+      // The row is locked as well: who changes it by hand waits, too.
+      begin: `${begin}; select pg_advisory_xact_lock(${orderLock}); select id from meta where id = 1 for update`,
+      commit: 'commit',
+      timeoutMs,
+    },
+  };
+}
