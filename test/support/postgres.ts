@@ -1,11 +1,11 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { PostgresSettings } from '@signet/server/config/store-place';
 import pg from 'pg';
-import type { Ending } from './start-server.ts';
 import { until } from './until.ts';
 
 /** Where the programs of a PostgreSQL server are; undefined where none is installed. */
@@ -25,6 +25,11 @@ function unprivileged(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (option: string) => Number(execFileSync('id', [option, 'nobody'], { encoding: 'utf8' }));
   return { uid: idOf('-u'), gid: idOf('-g') };
+}
+
+/** A test, or whatever else ends things. */
+interface Ending {
+  teardown(end: () => void | Promise<void>): void;
 }
 
 /** How a database compares text where a column says nothing else. */
@@ -77,6 +82,15 @@ export async function startPostgres(t: Ending, options: readonly string[] = []):
   return serverIn(t, { folder, data, ids, options });
 }
 
+let shared: Promise<PostgresServer> | undefined;
+
+/** One for all tests of this process; it ends with the process. */
+export function sharedPostgres(): Promise<PostgresServer> {
+  const ends = { teardown: (end: () => unknown) => void process.prependOnceListener('exit', end) };
+  shared ??= startPostgres(ends, ['max_connections=500']);
+  return shared;
+}
+
 function programOf(name: string): string {
   if (postgresPrograms === undefined) throw new Error(noPostgres);
   return join(postgresPrograms, name);
@@ -114,6 +128,9 @@ async function serverIn(t: Ending, { folder, data, ids, options }: Place): Promi
     keeping = child;
     const [said] = await once(child.stdout, 'data');
     postmaster = Number(String(said).trim());
+    // It ends with this process, and keeps it from ending no more than any other file.
+    child.unref();
+    for (const pipe of [child.stdin, child.stdout]) if (pipe instanceof Socket) pipe.unref();
     await until('the database answers', () => canConnect(folder));
   };
   const stop = async (how: 'fast' | 'hard' = 'fast'): Promise<void> => {

@@ -4,8 +4,10 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
+import { loadConfig } from '@signet/server/config/config';
+import type { PostgresSettings } from '@signet/server/config/store-place';
 import { createSshAuthorityKey } from '@signet/server/ssh/ssh-authority';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import { repository, signetScript } from './dev-world.ts';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
@@ -28,7 +30,13 @@ export interface Installation {
 
 export async function install(
   t: Ending,
-  options: { readonly domains: readonly DomainSketch[]; readonly dataDir?: string; readonly more?: string },
+  options: {
+    readonly domains: readonly DomainSketch[];
+    readonly dataDir?: string;
+    /** Of another kind than a file of SQLite in the folder. */
+    readonly store?: PostgresSettings;
+    readonly more?: string;
+  },
 ): Promise<Installation> {
   const folder = mkdtempSync(join(tmpdir(), 'signet-test-'));
   t.teardown(() => rmSync(folder, { recursive: true, force: true }));
@@ -51,12 +59,13 @@ dataDir: ${dataDir}
 tls: { certificate: server.cert.pem, key: server.key.pem, clientCa: bundle.pem }
 certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }], trustDomain: signet.test }
 ssh: { hostAuthority: host.pem, userAuthority: user.pem }
+${options.store === undefined ? '' : `store: { kind: postgres, postgres: ${JSON.stringify(options.store)} }`}
 ${options.more ?? ''}`,
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(at(name), text, { mode: 0o600 });
   const config = at('signet.yaml');
   const storeFile = join(dataDir, 'signet.db');
-  const store = await openSqliteStore(storeFile);
+  const store = await openStore(loadConfig(config).store);
   await store.change({ actor: 'test' }, async (change) => {
     for (const domain of options.domains) await saveDomain(change, domainContent(domain));
   });

@@ -12,6 +12,7 @@ import { openStore } from '@signet/server/store/open';
 import { describeServer, requireDocumented } from './documented.ts';
 import { type DomainSketch, domainContent } from './domain-sketch.ts';
 import { createPki, type Pki } from './pki.ts';
+import { sharedPostgres } from './postgres.ts';
 import { saveDomain } from './save-domain.ts';
 
 /** Whatever ends things: a test (`t`), or the whole file (`wholeFile`). */
@@ -56,6 +57,16 @@ export interface TestServerOptions {
   readonly peers?: Peers;
 }
 
+/** With `SIGNET_TEST_STORE=postgres` every such server has a PostgreSQL database of its own. */
+async function storeOptions(): Promise<Readonly<Record<string, unknown>>> {
+  if (process.env['SIGNET_TEST_STORE'] !== 'postgres') return {};
+  const server = await sharedPostgres();
+  const { hosts, user, database } = server.settings(await server.createDatabase());
+  const options = { hosts, user, database, poolSize: 4 };
+  const entries = Object.entries(options).map(([name, value]) => [`store.postgres.${name}`, value] as const);
+  return { 'store.kind': 'postgres', ...Object.fromEntries(entries) };
+}
+
 /** A token server on a free port with a store of its own; it ends with the test or the file. */
 export async function startServer(t: Ending, options: TestServerOptions = {}): Promise<TestServer> {
   const { clock, monotonic, pki = await createPki(), peers = noPeers } = options;
@@ -82,6 +93,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
       'log.level': 'debug',
       // Threads of the server open the store by its place in the configuration.
       dataDir: folder,
+      ...(await storeOptions()),
       ...options.options,
     },
   );

@@ -57,7 +57,7 @@ export class KyselyStore implements Store {
   }
 
   state(): Promise<StoreState> {
-    return this.#read(readState);
+    return this.#guard(async () => this.#database.state?.() ?? readState(await this.#database.reader()));
   }
 
   changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined> {

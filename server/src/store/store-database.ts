@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Moment, NewestRecord, StoreCondition } from '../model/store.ts';
+import type { Moment, NewestRecord, StoreCondition, StoreState } from '../model/store.ts';
 import type { Schema } from './database-schema.ts';
 
 /**
@@ -12,6 +12,8 @@ export type Durability = 'acknowledged' | 'deferred';
 export interface StoreDatabase {
   /** For statements of their own, which never wait for a writer. Throws when the database is gone. */
   reader(): Promise<Kysely<Schema>>;
+  /** Where the store stands, where one statement can tell more than that; else it is read as everything is. */
+  state?(): Promise<StoreState>;
   /** Runs `work` on the database as of one instant. */
   view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
   /**

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery, Kysely, sql } from 'kysely';
 import { StoreReadOnlyError } from '../../errors.ts';
-import type { Moment, NewestRecord, StoreCondition } from '../../model/store.ts';
+import type { Moment, NewestRecord, StoreCondition, StoreState } from '../../model/store.ts';
+import { headOfChanges } from '../change-rows.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import type { PostgresConnections } from './connections.ts';
@@ -23,6 +24,15 @@ interface PostgresDeps {
   readonly listener: Listener | undefined;
 }
 
+/** What one look at the database shows. */
+interface Seen {
+  readonly state: StoreState;
+  /** When the newest change was written. */
+  readonly at: number;
+  /** The clock of the database. */
+  readonly time: Moment;
+}
+
 /** A PostgreSQL database with any number of servers on it. */
 export class PostgresStoreDatabase implements StoreDatabase {
   readonly #deps: PostgresDeps;
@@ -32,7 +42,9 @@ export class PostgresStoreDatabase implements StoreDatabase {
   readonly #deferred: Kysely<Schema>;
   readonly #alone: Kysely<Schema>;
   #condition: StoreCondition = 'writable';
-  #databaseTime: Moment | undefined;
+  #seen: Seen | undefined;
+  /** Since the last look. */
+  #hasWritten = false;
 
   constructor(deps: PostgresDeps) {
     this.#deps = deps;
@@ -91,19 +103,19 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return this.condition();
   }
 
+  async state(): Promise<StoreState> {
+    return (await this.#look()).state;
+  }
+
+  /** What the last look at the state has told, which every server does all the time; own changes are looked at anew. */
   async newestRecord(): Promise<NewestRecord | undefined> {
-    const meta = this.#reader
-      .selectFrom('meta')
-      .select(['written_at', databaseClock.as('now')])
-      .where('id', '=', 1);
-    const { written_at: at, now: wall } = await meta.executeTakeFirstOrThrow();
-    this.#databaseTime = { wall, monotonic: this.#deps.monotonic() };
+    const { at } = this.#hasWritten || this.#seen === undefined ? await this.#look() : this.#seen;
     return at === 0 ? undefined : { at, own: false };
   }
 
   /** INVARIANT: the clock of the database is the second witness: no server writes down its own. */
   lastWritten(): Moment | undefined {
-    return this.#databaseTime;
+    return this.#seen?.time;
   }
 
   translate(error: unknown): unknown {
@@ -120,12 +132,24 @@ export class PostgresStoreDatabase implements StoreDatabase {
     await this.#deps.connections.close();
   }
 
+  async #look(): Promise<Seen> {
+    this.#hasWritten = false;
+    const meta = this.#reader.selectFrom('meta').where('id', '=', 1);
+    const row = await meta
+      .select(['epoch', 'counter', headOfChanges.as('head'), 'written_at', databaseClock.as('now')])
+      .executeTakeFirstOrThrow();
+    const { written_at: at, now: wall, ...state } = row;
+    this.#seen = { state, at, time: { wall, monotonic: this.#deps.monotonic() } };
+    return this.#seen;
+  }
+
   async #writing<Result>(transact: () => Promise<Result>): Promise<Result> {
     if (this.#deps.readonly) throw new StoreReadOnlyError('the store is opened for reading only');
     for (let repeats = 0; ; repeats++) {
       try {
         const result = await transact();
         this.#condition = 'writable';
+        this.#hasWritten = true;
         return result;
       } catch (error) {
         if (isReadOnly(error)) this.#condition = 'read-only';
