@@ -7,8 +7,9 @@ import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { createSts } from './cloud/sts.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
+import { privateKeysOf } from './config/private-keys.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
-import { type KeyFiles, keyFilesIn } from './keys/key-files.ts';
+import { type PrivateKeys, withPrivateKeys } from './keys/private-keys.ts';
 import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
@@ -59,12 +60,13 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const started = { isSo: false };
   const store = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (opened) => opened.close());
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
-  const files = keyFilesIn(config.keysDir);
-  await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock }, logger);
-  const live = cleanup.adopt(await openSnapshot(config, store, { logger, clock }), (opened) => opened.close());
+  const privateKeys = await openPrivateKeys(config, store, { logger, clock });
+  const live = cleanup.adopt(await openSnapshot(config, store, privateKeys, { logger, clock }), (opened) =>
+    opened.close(),
+  );
   const overruns = reportOverruns(() => live.current(), logger);
   cleanup.defer(() => overruns.close());
-  const keys = openKeys(config, files, () => live.current(), { logger, clock });
+  const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
   const identity = await openIdentity({ config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers });
@@ -176,13 +178,26 @@ export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Pro
   }
 }
 
-async function openSnapshot(
+/** The first signing keys are made where there are none. */
+async function openPrivateKeys(
   config: ServerConfig,
   store: Store,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+): Promise<PrivateKeys> {
+  const privateKeys = privateKeysOf(config, store);
+  await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), privateKeys, clock }, logger);
+  return privateKeys;
+}
+
+async function openSnapshot(
+  config: ServerConfig,
+  store: Store,
+  privateKeys: PrivateKeys,
+  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): Promise<LiveSnapshot> {
+  const onKeyError = (error: unknown) => logger.error({ error: String(error) }, 'sealed signing keys cannot be read');
   const live = await openLiveSnapshot({
-    store,
+    store: withPrivateKeys(store, privateKeys, onKeyError),
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
     onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
@@ -199,16 +214,20 @@ function warnOfMissingDnsNames(snapshot: Snapshot, logger: Logger): void {
 
 function openKeys(
   config: ServerConfig,
-  files: KeyFiles,
+  privateKeys: PrivateKeys,
   snapshot: () => Snapshot,
   { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
 ): SigningKeys {
   return createSigningKeys({
     records: () => snapshot().signingKeys,
-    files,
+    privateKeys,
     clock,
     life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
-    onError: (error, kid) => logger.error({ kid, error: String(error) }, 'key file cannot be read'),
+    onError: (error, kid) => logger.error({ kid, error: String(error) }, 'private key cannot be read'),
+    onMissing: (kids) => {
+      if (kids.length === 0) logger.info('the private keys of all active signing keys are here');
+      else logger.error({ kids }, 'private key of an active signing key is not here: nothing is signed in its place');
+    },
   });
 }
 

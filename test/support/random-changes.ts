@@ -217,6 +217,8 @@ const methods = {
   },
   deleteDomain: (any, change) => change.deleteDomain(any.domain),
   addSigningKey: (any, change) => change.addSigningKey(signingKey(any.of('k1', 'k2', 'k3', 'k4'))),
+  sealSigningKey: (any, change) =>
+    change.sealSigningKey(any.of('k1', 'k2', 'k3'), { sealingKey: any.of('one', 'two'), text: any.of('a', 'b') }),
   activateSigningKey: (any, change) => change.activateSigningKey(any.of('k1', 'k2', 'k3'), any.now),
   markKeyCompromised: (any, change) => change.markKeyCompromised(any.of('k1', 'k2', 'k3'), any.now),
   revokeCertificate: (any, change) => change.revokeCertificate(any.otherSerial, revocation),
@@ -251,6 +253,7 @@ const methods = {
   endedNames: 'reads',
   domainNames: 'reads',
   signingKeys: 'reads',
+  sealedKeys: 'reads',
   liveSshCertificates: 'reads',
 } satisfies Record<
   keyof StoreTransaction | 'whole',
@@ -318,7 +321,7 @@ export const randomChanges: ReadonlyMap<string, Change> = new Map<string, Change
   ['certificates', (world) => issueSome(world)],
 ]);
 
-const maxTries = 4;
+const maxTries = 6;
 
 /** Makes the change of that name, again when it is refused, as mostly what it is about is not there. */
 export async function tryChange(world: RandomWorld, name: string, tries = 1): Promise<void> {

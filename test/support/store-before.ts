@@ -6,6 +6,11 @@ import Database from 'better-sqlite3';
 
 const undo = [
   [
+    '017-sealed-keys',
+    `alter table signing_keys drop column sealed;
+    alter table signing_keys drop column sealing_key;`,
+  ],
+  [
     '016-revocation-lists',
     `drop index certificates_revoked_by_end;
     create table "crl_numbers" ("issuer" text not null primary key, "number" bigint not null);

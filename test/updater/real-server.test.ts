@@ -5,7 +5,7 @@ import { dirname, join } from 'node:path';
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
-import { keyFilesIn } from '@signet/server/keys/key-files';
+import { keysInFiles } from '@signet/server/keys/private-keys';
 import { addSigningKey } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
 import { loadConfig } from '@signet/updater/config/config';
@@ -90,7 +90,7 @@ test('the life of an honest server: renewals, changes, new and lost keys, a cloc
   };
   const change = (action: string) =>
     server.save({ ...catalog, policies: { base: [['ALLOW', 'reader', action, 'movie']] } });
-  const keys = { store: signingKeyStore(store, 'test'), files: keyFilesIn(join(folder, 'keys')), clock };
+  const keys = { store: signingKeyStore(store, 'test'), privateKeys: keysInFiles(join(folder, 'keys')), clock };
   await run();
   // Over the time of the next issue, back, and over it again.
   for (const step of [1000, -1000, 1000]) {

@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { explainConfig, loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { sealingOf } from '../config/private-keys.ts';
 import { action, configPathOf, print } from './run.ts';
 
 /** `signet config check`: every option in force and where its value came from; everything that is wrong at once. */
@@ -12,7 +13,9 @@ export function configCommand(): Command {
     .option('--json', 'print JSON')
     .action(
       action((options: { json?: boolean }, command: Command) => {
-        print(explainConfig(loadConfig(configPathOf(command), processEnvironment())), options.json);
+        const config = loadConfig(configPathOf(command), processEnvironment());
+        sealingOf(config);
+        print(explainConfig(config), options.json);
       }),
     );
   return config;

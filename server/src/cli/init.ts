@@ -15,6 +15,7 @@ interface Options {
   readonly trustDomain: string;
   readonly nameConstraints?: true | readonly string[];
   readonly crlUrl?: readonly string[];
+  readonly sealedKeys?: boolean;
   readonly json?: boolean;
 }
 
@@ -33,6 +34,10 @@ export function initCommand(): Command {
       'the authority may certify only names of the trust domain, of the server, and these (DNS names, networks)',
     )
     .option('--crl-url <address...>', 'where certificates say that their revocation list is, with {issuer}')
+    .option(
+      '--sealed-keys',
+      'seal the signing keys in the store, with `sealing.key`, instead of writing files for them',
+    )
     .option('--json', 'print JSON')
     .action(
       action(async (folder: string, options: Options) => {
@@ -46,6 +51,7 @@ export function initCommand(): Command {
             trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
             nameConstraints: options.nameConstraints === true ? [] : options.nameConstraints,
             distributionPoints: options.crlUrl?.map(checkCrlUrl),
+            sealedKeys: options.sealedKeys,
             identities: options.identity.map((name) => parsePrincipalName(name, 'identity')),
           },
           systemClock,

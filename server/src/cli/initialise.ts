@@ -1,3 +1,4 @@
+import { randomBytes } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync } from 'node:fs';
 import { join, resolve } from 'node:path';
 import type { Clock } from '@signet/policy-engine/clock';
@@ -5,8 +6,9 @@ import { replaceFile } from '@signet/policy-engine/internal/files';
 import { type PrincipalName, parseDomainName, parseServiceName, splitPrincipal } from '@signet/policy-engine/names';
 import { stringify } from 'yaml';
 import { addressOctets } from '../ip-address.ts';
-import { keyFilesIn } from '../keys/key-files.ts';
+import { keysInFiles, keysInStore } from '../keys/private-keys.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
+import { createSealing } from '../keys/sealing.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import { createSshAuthorityKey, knownHostsLine, parseSshAuthority, trustedUserCaLine } from '../ssh/ssh-authority.ts';
 import { ensureSealKey, sealKeyName } from '../store/maintenance.ts';
@@ -36,11 +38,14 @@ interface InitialiseOptions {
   readonly distributionPoints?: readonly string[] | undefined;
   /** Names of hosts that users of SSH know by the authority, beside those of the trust domain. */
   readonly sshHosts?: readonly string[] | undefined;
+  /** Whether signing keys are sealed in the store, with a key in a file of its own. */
+  readonly sealedKeys?: boolean | undefined;
   /** Services to make client certificates for, below `identities/`. */
   readonly identities: readonly PrincipalName[];
 }
 
 const rootList = 'root.crl.pem';
+const sealingKeyName = 'sealing.key';
 
 /** Days that the certificates made here live. */
 const leafDays = 365;
@@ -75,7 +80,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
   for (const name of options.identities) {
     await writePair(at('identities', name), await makeIdentity(name, intermediate, options, clock));
   }
-  await makeStore(at('data'), clock);
+  await makeStore(folder, options, clock);
   // Last: a folder without it is not complete.
   const config = at('signet.yaml');
   await replaceFile(config, configText(options), { mode: 0o600 });
@@ -83,7 +88,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
 }
 
 function refuseToOverwrite(folder: string): void {
-  for (const name of ['signet.yaml', 'ca', 'data', 'server.cert.pem', 'server.key.pem']) {
+  for (const name of ['signet.yaml', 'ca', 'data', 'server.cert.pem', 'server.key.pem', sealingKeyName]) {
     const path = join(folder, name);
     const isEmptyFolder = (name === 'ca' || name === 'data') && existsSync(path) && readdirSync(path).length === 0;
     if (existsSync(path) && !isEmptyFolder) throw new UsageError(`\`${path}\` exists: nothing is overwritten`);
@@ -150,24 +155,38 @@ async function makeSshAuthorities(
   await replaceFile(join(folder, 'ssh-trusted-user-keys'), `${trusted}\n`, { mode: 0o644 });
 }
 
-async function makeStore(dataDir: string, clock: Clock): Promise<void> {
+async function makeStore(
+  folder: string,
+  { sealedKeys = false }: Pick<InitialiseOptions, 'sealedKeys'>,
+  clock: Clock,
+): Promise<void> {
+  const dataDir = join(folder, 'data');
   const store = await openStore({ kind: 'sqlite', file: join(dataDir, 'signet.db') }, { clock });
   try {
-    const files = keyFilesIn(join(dataDir, 'keys'));
-    await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), files, clock });
+    const privateKeys = sealedKeys
+      ? keysInStore({ store, sealing: createSealing([await makeSealingKey(folder)]) })
+      : keysInFiles(join(dataDir, 'keys'));
+    await ensureSigningKeys({ store: signingKeyStore(store, 'signet init'), privateKeys, clock });
     ensureSealKey(join(dataDir, 'keys', sealKeyName));
   } finally {
     await store.close();
   }
 }
 
-function configText({ host, port, trustDomain, distributionPoints }: InitialiseOptions): string {
+async function makeSealingKey(folder: string): Promise<Buffer> {
+  const sealingKey = randomBytes(32);
+  await replaceFile(join(folder, sealingKeyName), `${sealingKey.toString('base64')}\n`, { mode: 0o600 });
+  return sealingKey;
+}
+
+function configText({ sealedKeys = false, host, port, trustDomain, distributionPoints }: InitialiseOptions): string {
   const values = {
     profile: 'signet',
     listen: { host, port },
     // With port 0 the server picks one, and its address follows.
     ...(port !== 0 && { baseUrl: `https://localhost:${port}/v1` }),
     dataDir: 'data',
+    ...(sealedKeys && { keys: { storage: 'store', sealingKeyFile: sealingKeyName } }),
     tls: { certificate: 'server.cert.pem', key: 'server.key.pem', clientCa: 'ca/bundle.pem', renew: true },
     certificates: {
       issuers: [{ certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem' }],

@@ -1,27 +1,29 @@
 import { type Clock, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { Command, Option } from 'commander';
-import { loadConfig, type ServerConfig } from '../config/config.ts';
-import { processEnvironment } from '../config/env.ts';
-import { keyFilesIn } from '../keys/key-files.ts';
-import { isStandby, keyStates, type SignatureLife } from '../keys/key-life.ts';
+import type { ServerConfig } from '../config/config.ts';
+import { privateKeysOf } from '../config/private-keys.ts';
+import { isStandby, keyStates } from '../keys/key-life.ts';
 import { keyPurposes, rotateKey, type Successor, withdrawKey } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Store } from '../model/store.ts';
-import { openStore } from '../store/open.ts';
 import { athenzConfCommand } from './athenz-conf.ts';
+import { lifeOf, withStore } from './key-store.ts';
 import { publishedKeysCommand } from './published-keys.ts';
-import { action, configPathOf, print, warn } from './run.ts';
+import { action, print, warn } from './run.ts';
+import { resealCommand, sealCommand } from './seal-keys.ts';
+import { UsageError } from './usage-error.ts';
 
 const actor = 'signet keys';
 
 interface RotateOptions {
   readonly purpose?: KeyPurpose;
   readonly now?: boolean;
+  readonly sealingKeyLost?: boolean;
   readonly json?: boolean;
 }
 
-/** `signet keys list | published | athenz-conf | rotate | compromised`. */
+/** `signet keys list | published | athenz-conf | rotate | compromised | seal | reseal`. */
 export function keysCommand(): Command {
   const keys = new Command('keys').description('the keys that sign tokens and bundles');
   keys
@@ -49,9 +51,15 @@ export function keysCommand(): Command {
       '--now',
       'sign with it at once; verifiers know it when it has been published long enough, else there is a warning',
     )
+    .option(
+      '--sealing-key-lost',
+      'with --now: pass over keys that nobody can open any more, for want of their sealing key',
+    )
     .option('--json', 'print JSON')
     .action(
       action(async (options: RotateOptions, command: Command) => {
+        if (options.sealingKeyLost === true && options.now !== true)
+          throw new UsageError('--sealing-key-lost needs --now');
         await withStore(command, async (store, config) => print(await rotate(store, config, options), options.json));
       }),
     );
@@ -68,25 +76,14 @@ export function keysCommand(): Command {
         });
       }),
     );
+  keys.addCommand(sealCommand());
+  keys.addCommand(resealCommand());
   return keys;
-}
-
-async function withStore(
-  command: Command,
-  work: (store: Store, config: ServerConfig) => Promise<void>,
-  { readonly = false }: { readonly readonly?: boolean } = {},
-): Promise<void> {
-  const config = loadConfig(configPathOf(command), processEnvironment());
-  const store = await openStore(config.store, { clock: systemClock, readonly });
-  try {
-    await work(store, config);
-  } finally {
-    await store.close();
-  }
 }
 
 async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
   const records = await store.signingKeys();
+  const sealed = await store.sealedKeys();
   const states = keyStates(records, clock.now(), lifeOf(config));
   return records.map((record) => ({
     kid: record.kid,
@@ -95,15 +92,14 @@ async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
     created: formatTimestamp(record.createdAt),
     signsFrom: isStandby(record) ? null : formatTimestamp(record.activateAt),
     compromised: record.compromisedAt === undefined ? null : formatTimestamp(record.compromisedAt),
+    ...(sealed.size > 0 && { sealingKey: sealed.get(record.kid)?.sealingKey ?? null }),
   }));
 }
 
-function lifeOf({ tokens, bundles }: ServerConfig): SignatureLife {
-  return { token: tokens.longestExpirySeconds * 1000, bundle: bundles.lifetimeSeconds * 1000 };
-}
-
-async function rotate(store: Store, config: ServerConfig, { purpose, now: isNow = false }: RotateOptions) {
-  const deps = { store: signingKeyStore(store, actor), files: keyFilesIn(config.keysDir), clock: systemClock };
+async function rotate(store: Store, config: ServerConfig, options: RotateOptions) {
+  const { purpose, now: isNow = false, sealingKeyLost: givesUpLost } = options;
+  const privateKeys = privateKeysOf(config, store, { givesUpLost });
+  const deps = { store: signingKeyStore(store, actor), privateKeys, clock: systemClock };
   const delayMs = config.keys.prepublishSeconds * 1000;
   const signing: { kid: string; purpose: KeyPurpose; signsFrom: string }[] = [];
   for (const each of purpose === undefined ? keyPurposes : [purpose]) {
@@ -117,7 +113,7 @@ async function rotate(store: Store, config: ServerConfig, { purpose, now: isNow 
 async function withdraw(store: Store, config: ServerConfig, kid: string): Promise<void> {
   const deps = {
     store: signingKeyStore(store, actor, 'key compromised'),
-    files: keyFilesIn(config.keysDir),
+    privateKeys: privateKeysOf(config, store),
     clock: systemClock,
     life: lifeOf(config),
     prepublishMs: config.keys.prepublishSeconds * 1000,

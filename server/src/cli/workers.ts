@@ -3,7 +3,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { z } from 'zod';
 import { makeSigningKeys } from '../compose.ts';
 import type { ServerConfig } from '../config/config.ts';
-import { keyFilesIn } from '../keys/key-files.ts';
+import { privateKeysOf } from '../config/private-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
 import { openStore } from '../store/open.ts';
@@ -34,8 +34,8 @@ export function restartDelay(livedMs: number, deaths: number): number {
 export async function prepareStore(config: ServerConfig, logger: Logger): Promise<void> {
   const store = await openStore(config.store, { clock: systemClock, tellsTime: () => false });
   try {
-    const files = keyFilesIn(config.keysDir);
-    await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), files, clock: systemClock }, logger);
+    const privateKeys = privateKeysOf(config, store);
+    await makeSigningKeys({ store: signingKeyStore(store, 'signet serve'), privateKeys, clock: systemClock }, logger);
   } finally {
     await store.close();
   }

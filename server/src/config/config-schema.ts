@@ -273,6 +273,12 @@ export const configSchema = z.strictObject({
       maxAgeSeconds: seconds(0, day).default(300),
       /** How long a new key is published before it signs. */
       prepublishSeconds: seconds(0, 30 * day).default(3600),
+      /** Where private halves are: in files below `dataDir`, or in the store, sealed with the key in `sealingKeyFile`. */
+      storage: z.enum(['files', 'store']).default('files'),
+      /** 32 random bytes, as they are or in base64; the same for every server of the store. */
+      sealingKeyFile: z.string().min(1).optional(),
+      /** Earlier ones, which open what `signet keys reseal` has not sealed with the present one yet. */
+      previousSealingKeyFiles: z.array(z.string().min(1)).max(8).default([]),
     })
     .prefault({}),
   management: z

@@ -155,6 +155,12 @@ function contradictions(values: ConfigValues): string[] {
       `keys.prepublishSeconds must be at least ${least}: keys.maxAgeSeconds, one snapshot refresh and 300 s`,
     );
   }
+  if (values.keys.sealingKeyFile === undefined) {
+    if (values.keys.storage === 'store') problems.push('keys.storage `store` needs keys.sealingKeyFile');
+    if (values.keys.previousSealingKeyFiles.length > 0) {
+      problems.push('keys.previousSealingKeyFiles needs keys.sealingKeyFile');
+    }
+  }
   if (values.cloud.aws.endpoint !== undefined && values.cloud.aws.region === undefined) {
     problems.push('cloud.aws.endpoint needs cloud.aws.region');
   }
@@ -236,6 +242,11 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
     anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
     dataDir,
     tls,
+    keys: {
+      ...values.keys,
+      ...(values.keys.sealingKeyFile !== undefined && { sealingKeyFile: at(values.keys.sealingKeyFile) }),
+      previousSealingKeyFiles: values.keys.previousSealingKeyFiles.map(at),
+    },
     ssh: {
       ...values.ssh,
       ...(values.ssh.hostAuthority !== undefined && { hostAuthority: at(values.ssh.hostAuthority) }),

@@ -6,7 +6,7 @@ import { replaceFile } from '@signet/policy-engine/internal/files';
 import { publicJwkOf } from './new-signing-key.ts';
 
 /** Where private signing keys are kept: `<kid>.pem` (PKCS #8) in one folder, readable by the owner only. */
-export interface KeyFiles {
+interface KeyFiles {
   /** The private key, or undefined when there is no file for it here. Throws when the file holds another key. */
   read(kid: string): KeyObject | undefined;
   /** Writes and syncs the file (mode 0600) before it answers. */

@@ -1,11 +1,11 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { ConflictError, NotFoundError, StoreReadOnlyError } from '../errors.ts';
-import type { SigningKeyRecord } from '../model/records.ts';
+import type { SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { StoreTransaction } from '../model/store.ts';
-import type { KeyFiles } from './key-files.ts';
 import { isStandby, keyStates, type SignatureLife, signingOrder, standbyTime, waitingKeys } from './key-life.ts';
 import { newSigningKey } from './new-signing-key.ts';
+import type { PrivateKeys } from './private-keys.ts';
 
 /** The purposes that a server needs a key for. */
 export const keyPurposes: readonly KeyPurpose[] = ['token', 'bundle'];
@@ -13,39 +13,53 @@ export const keyPurposes: readonly KeyPurpose[] = ['token', 'bundle'];
 /** What a change of signing keys does in its transaction. */
 type SigningKeyTransaction = Pick<
   StoreTransaction,
-  'signingKeys' | 'addSigningKey' | 'activateSigningKey' | 'markKeyCompromised'
+  'signingKeys' | 'sealedKeys' | 'addSigningKey' | 'sealSigningKey' | 'activateSigningKey' | 'markKeyCompromised'
 >;
 
 /** Where the records of signing keys are kept. */
 export interface SigningKeyStore {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
   /** Runs `work` in one transaction. */
   change<Result>(work: (transaction: SigningKeyTransaction) => Promise<Result>): Promise<Result>;
 }
 
 export interface RotateKeysDeps {
   readonly store: SigningKeyStore;
-  readonly files: KeyFiles;
+  readonly privateKeys: PrivateKeys;
   readonly clock: Clock;
 }
 
 /** A key that signs from `activateAt` on; `createdAt` is since when verifiers can know it. */
 export type Successor = Pick<SigningKeyRecord, 'kid' | 'purpose' | 'createdAt' | 'activateAt'>;
 
+/** A key that is not in the store yet, and its private half where the store keeps that. */
+interface MadeKey {
+  readonly record: SigningKeyRecord;
+  readonly sealed: SealedKey | undefined;
+}
+
 /**
- * A new key, whose private half is on disk before its record is in the store: a record without a key can then only mean that the key is
- * on another machine.
+ * A new key, whose private half is on disk before its record is in the store, or comes into it with the record: a record without a key can
+ * then only mean that the key is on another machine.
  */
-async function makeKey({ files, clock }: RotateKeysDeps, purpose: KeyPurpose, activateAt: number) {
+async function makeKey(
+  { privateKeys, clock }: RotateKeysDeps,
+  purpose: KeyPurpose,
+  activateAt: number,
+): Promise<MadeKey> {
   const { record, privateKey } = newSigningKey(purpose, clock.now(), activateAt);
-  await files.write(record.kid, privateKey);
-  return record;
+  return { record, sealed: await privateKeys.keep(record, privateKey) };
+}
+
+function add(transaction: SigningKeyTransaction, { record, sealed }: MadeKey): Promise<void> {
+  return transaction.addSigningKey(record, sealed);
 }
 
 /** Changes the store with keys that were made for it; those that are certainly not in it leave no file behind. */
 async function changeWith<Result>(
-  { store, files }: RotateKeysDeps,
-  made: readonly (SigningKeyRecord | undefined)[],
+  { store, privateKeys }: RotateKeysDeps,
+  made: readonly (MadeKey | undefined)[],
   work: (transaction: SigningKeyTransaction) => Promise<Result>,
 ): Promise<Result> {
   try {
@@ -53,7 +67,7 @@ async function changeWith<Result>(
   } catch (error) {
     // Of any other failure nobody can say whether the records are there.
     const isRefused = error instanceof StoreReadOnlyError || error instanceof ConflictError;
-    for (const record of isRefused ? made : []) if (record !== undefined) await files.remove(record.kid);
+    for (const key of isRefused ? made : []) if (key !== undefined) await privateKeys.discard(key.record.kid);
     throw error;
   }
 }
@@ -64,39 +78,46 @@ export async function addSigningKey(
   purpose: KeyPurpose,
   delayMs: number,
 ): Promise<SigningKeyRecord> {
-  const record = await makeKey(deps, purpose, deps.clock.now() + delayMs);
-  await changeWith(deps, [record], (transaction) => transaction.addSigningKey(record));
-  return record;
+  const made = await makeKey(deps, purpose, deps.clock.now() + delayMs);
+  await changeWith(deps, [made], (transaction) => add(transaction, made));
+  return made.record;
 }
 
-/** Makes the first key of each purpose that has none, and a standby key beside it; the records of the first ones. */
-export async function ensureSigningKeys(deps: RotateKeysDeps): Promise<readonly SigningKeyRecord[]> {
-  const records = await deps.store.signingKeys();
-  const made: SigningKeyRecord[] = [];
+/** Makes the first key of each purpose that has none, and a standby key beside it. Servers that do so at once make one of each. */
+export async function ensureSigningKeys(deps: RotateKeysDeps): Promise<void> {
   for (const purpose of keyPurposes) {
-    if (signingOrder(records, purpose, deps.clock.now()).length > 0) continue;
-    const first = await makeKey(deps, purpose, deps.clock.now());
-    const standby = hasStandby(records, purpose) ? undefined : await makeKey(deps, purpose, standbyTime);
-    await changeWith(deps, [first, standby], async (transaction) => {
-      await transaction.addSigningKey(first);
-      if (standby !== undefined) await transaction.addSigningKey(standby);
+    const now = deps.clock.now();
+    const before = await deps.store.signingKeys();
+    if (signingOrder(before, purpose, now).length > 0) continue;
+    const first = await makeKey(deps, purpose, now);
+    const standby = await makeKey(deps, purpose, standbyTime);
+    const added = await changeWith(deps, [first, standby], async (transaction): Promise<readonly MadeKey[]> => {
+      const records = await transaction.signingKeys();
+      // Not a question of time: the clock of another server may be ahead.
+      if (countOf(records, purpose) !== countOf(before, purpose)) return [];
+      const keys = hasStandby(records, purpose) ? [first] : [first, standby];
+      for (const key of keys) await add(transaction, key);
+      return keys;
     });
-    made.push(first);
+    for (const key of [first, standby]) if (!added.includes(key)) await deps.privateKeys.discard(key.record.kid);
   }
-  return made;
+}
+
+function countOf(records: readonly SigningKeyRecord[], purpose: KeyPurpose): number {
+  return records.filter((record) => record.purpose === purpose).length;
 }
 
 /** Makes a standby key for each purpose that has none, so that verifiers know it when it is needed. Servers that do so at once make one. */
 export async function ensureStandbyKeys(deps: RotateKeysDeps): Promise<void> {
   for (const purpose of keyPurposes) {
     if (hasStandby(await deps.store.signingKeys(), purpose)) continue;
-    const record = await makeKey(deps, purpose, standbyTime);
-    const isAdded = await changeWith(deps, [record], async (transaction) => {
+    const made = await makeKey(deps, purpose, standbyTime);
+    const isAdded = await changeWith(deps, [made], async (transaction) => {
       if (hasStandby(await transaction.signingKeys(), purpose)) return false;
-      await transaction.addSigningKey(record);
+      await add(transaction, made);
       return true;
     });
-    if (!isAdded) await deps.files.remove(record.kid);
+    if (!isAdded) await deps.privateKeys.discard(made.record.kid);
   }
 }
 
@@ -106,11 +127,11 @@ function hasStandby(records: readonly SigningKeyRecord[], purpose: KeyPurpose): 
 
 /** The keys of a purpose that could take over and whose private half is here, the one that verifiers have known longest first. */
 function candidates(
-  { files, clock }: RotateKeysDeps,
+  { privateKeys, clock }: RotateKeysDeps,
   records: readonly SigningKeyRecord[],
   purpose: KeyPurpose,
 ): readonly SigningKeyRecord[] {
-  return waitingKeys(records, purpose, clock.now()).filter(({ kid }) => files.read(kid) !== undefined);
+  return waitingKeys(records, purpose, clock.now()).filter((record) => privateKeys.read(record) !== undefined);
 }
 
 /**
@@ -122,17 +143,19 @@ export async function rotateKey(
   purpose: KeyPurpose,
   { delayMs, isNow }: { readonly delayMs: number; readonly isNow: boolean },
 ): Promise<Successor> {
+  await deps.privateKeys.load();
   const waiting = candidates(deps, await deps.store.signingKeys(), purpose);
   const known = waiting.find((record) => isNow || isStandby(record));
   const at = deps.clock.now() + (isNow ? 0 : delayMs);
   const spare = await makeKey(deps, purpose, standbyTime);
-  const made = known ?? (await makeKey(deps, purpose, at));
-  await changeWith(deps, [spare, ...(known === undefined ? [made] : [])], async (transaction) => {
-    if (known === undefined) await transaction.addSigningKey(made);
-    else if (!(await transaction.activateSigningKey(known.kid, at))) throw lostRace();
-    await transaction.addSigningKey(spare);
+  const made = known === undefined ? await makeKey(deps, purpose, at) : undefined;
+  await changeWith(deps, [spare, made], async (transaction) => {
+    if (made !== undefined) await add(transaction, made);
+    if (known !== undefined && !(await transaction.activateSigningKey(known.kid, at))) throw lostRace();
+    await add(transaction, spare);
   });
-  return { ...made, activateAt: at };
+  const { record } = made ?? { record: known ?? spare.record };
+  return { ...record, activateAt: at };
 }
 
 function lostRace(): ConflictError {
@@ -156,17 +179,28 @@ export async function withdrawKey(deps: WithdrawDeps, kid: string): Promise<Succ
   const lost = records.find((record) => record.kid === kid);
   if (lost === undefined) throw new NotFoundError(`there is no signing key \`${kid}\``);
   if (lost.compromisedAt !== undefined) return undefined;
+  await deps.privateKeys.load();
   const successor = await successorOf(deps, records, lost);
-  const rest = records.filter((record) => record.kid !== kid && record.kid !== successor?.kid);
+  const rest = records.filter((record) => record.kid !== kid && record.kid !== successor?.record.kid);
   const spare = hasStandby(rest, lost.purpose) ? undefined : await makeKey(deps, lost.purpose, standbyTime);
-  await changeWith(deps, [spare, ...(successor?.isNew ? [successor] : [])], async (transaction) => {
-    if (successor?.isNew) await transaction.addSigningKey(successor);
-    else if (successor && !(await transaction.activateSigningKey(successor.kid, successor.activateAt)))
-      throw lostRace();
+  await changeWith(deps, [spare, successor?.made], async (transaction) => {
+    if (successor !== undefined) await install(transaction, successor);
     await transaction.markKeyCompromised(kid, now);
-    if (spare !== undefined) await transaction.addSigningKey(spare);
+    if (spare !== undefined) await add(transaction, spare);
   });
-  return successor;
+  return successor?.record;
+}
+
+/** What takes the place of another key, from its `activateAt` on. */
+interface Heir {
+  readonly record: SigningKeyRecord;
+  /** For one that is not in the store yet. */
+  readonly made?: MadeKey;
+}
+
+async function install(transaction: SigningKeyTransaction, { record, made }: Heir): Promise<void> {
+  if (made !== undefined) await add(transaction, made);
+  else if (!(await transaction.activateSigningKey(record.kid, record.activateAt))) throw lostRace();
 }
 
 /** What takes the place of a key; undefined where nothing has to, or the key before does. */
@@ -174,16 +208,28 @@ async function successorOf(
   deps: WithdrawDeps,
   records: readonly SigningKeyRecord[],
   lost: SigningKeyRecord,
-): Promise<(SigningKeyRecord & { readonly isNew: boolean }) | undefined> {
+): Promise<Heir | undefined> {
   const now = deps.clock.now();
   const states = keyStates(records, now, deps.life);
   if (states.get(lost.kid) !== 'active') return undefined;
   // In the place of the other one: it signs at once, also where a clock is behind, and what came before stays retired.
   const { activateAt, purpose } = lost;
   const [known] = candidates(deps, records, purpose);
-  if (known !== undefined && known.createdAt + deps.prepublishMs <= now) return { ...known, activateAt, isNew: false };
-  const isBefore = (record: SigningKeyRecord) => record.purpose === purpose && states.get(record.kid) === 'retired';
-  if (records.some((record) => isBefore(record) && deps.files.read(record.kid) !== undefined)) return undefined;
-  if (known !== undefined) return { ...known, activateAt, isNew: false };
-  return { ...(await makeKey(deps, purpose, activateAt)), isNew: true };
+  const heir = known && { record: { ...known, activateAt } };
+  if (known !== undefined && known.createdAt + deps.prepublishMs <= now) return heir;
+  if (isTakenOver(deps, records, lost, states)) return undefined;
+  if (heir !== undefined) return heir;
+  const made = await makeKey(deps, purpose, activateAt);
+  return { record: made.record, made };
+}
+
+/** Whether the key that signed before is still published and here. Any earlier one would not be the active one then. */
+function isTakenOver(
+  { privateKeys }: WithdrawDeps,
+  records: readonly SigningKeyRecord[],
+  lost: SigningKeyRecord,
+  states: ReturnType<typeof keyStates>,
+): boolean {
+  const before = signingOrder(records, lost.purpose, lost.activateAt).find(({ kid }) => kid !== lost.kid);
+  return before !== undefined && states.get(before.kid) === 'retired' && privateKeys.read(before) !== undefined;
 }

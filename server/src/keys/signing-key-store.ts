@@ -6,6 +6,7 @@ export function signingKeyStore(store: Store, actor: string, reason?: string): S
   const context = { actor, ...(reason !== undefined && { reason }) };
   return {
     signingKeys: () => store.signingKeys(),
+    sealedKeys: () => store.sealedKeys(),
     change: (work) => store.change(context, work),
   };
 }

@@ -3,8 +3,8 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { Jwk, KeyPurpose } from '@signet/policy-engine/wire';
 import { DomainError } from '../errors.ts';
 import type { SigningKeyRecord } from '../model/records.ts';
-import type { KeyFiles } from './key-files.ts';
-import { keyStates, nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from './key-life.ts';
+import { nextKeyChange, publishedKeys, type SignatureLife, signingOrder } from './key-life.ts';
+import type { PrivateKeys } from './private-keys.ts';
 import { type SigningKey, type TokenSigner, tokenSigner } from './sign-token.ts';
 
 /** No private key here may sign now: the server cannot issue. */
@@ -25,7 +25,7 @@ interface ActiveKeys {
   readonly idToken: TokenSigner | undefined;
   /** The public keys to publish. */
   readonly published: readonly Jwk[];
-  /** Key ids that should sign now and whose private key is not here. */
+  /** The ids of active keys whose private half is not here: nothing is signed for their purpose. */
   readonly missing: readonly string[];
 }
 
@@ -39,28 +39,35 @@ export interface SigningKeys {
 interface SigningKeysDeps {
   /** The records of the snapshot in force. */
   readonly records: () => readonly SigningKeyRecord[];
-  readonly files: KeyFiles;
+  readonly privateKeys: Pick<PrivateKeys, 'read' | 'load'>;
   readonly clock: Clock;
   readonly life: SignatureLife;
-  /** Told when a key file that is needed cannot be read. */
+  /** Told when a private half that is needed cannot be read. */
   readonly onError?: (error: unknown, kid: string) => void;
+  /** Told when other keys are missing than before; at last that none is. */
+  readonly onMissing?: (kids: readonly string[]) => void;
 }
 
-/** A key file that is missing or bad is looked for again after this time, in milliseconds. */
+/** A private half that is missing or bad is looked for again after this time, in milliseconds. */
 const retryMs = 5000;
 
-/** Keeps what `key-life.ts` says in step with the snapshot, the clock and the key files. */
+/**
+ * Keeps what `key-life.ts` says in step with the snapshot, the clock and the private halves. INVARIANT: the active key signs or none does. All
+ * servers of a store agree which one that is; verifiers may have forgotten any other.
+ */
 export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
   const privateKeys = new Map<string, KeyObject>();
   let records: readonly SigningKeyRecord[] | undefined;
   let validUntil = 0;
+  let told = '';
   let active: ActiveKeys | undefined;
 
-  function privateKey(kid: string): KeyObject | undefined {
+  function privateKey(record: SigningKeyRecord): KeyObject | undefined {
+    const { kid } = record;
     const known = privateKeys.get(kid);
     if (known !== undefined) return known;
     try {
-      const key = deps.files.read(kid);
+      const key = deps.privateKeys.read(record);
       if (key !== undefined) privateKeys.set(kid, key);
       return key;
     } catch (error) {
@@ -70,25 +77,24 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
   }
 
   function choose(purpose: KeyPurpose, now: number, missing: string[]): SigningKey | undefined {
-    const states = keyStates(records ?? [], now, deps.life);
-    for (const record of signingOrder(records ?? [], purpose, now)) {
-      // Nobody could verify what a key signs that is not published any more.
-      if (states.get(record.kid) === 'withdrawn') break;
-      const key = privateKey(record.kid);
-      if (key !== undefined) return { kid: record.kid, privateKey: key };
-      missing.push(record.kid);
-    }
+    const [record] = signingOrder(records ?? [], purpose, now);
+    if (record === undefined) return undefined;
+    const key = privateKey(record);
+    if (key !== undefined) return { kid: record.kid, privateKey: key };
+    missing.push(record.kid);
     return undefined;
   }
 
   function rebuild(now: number): ActiveKeys {
     records = deps.records();
-    for (const kid of privateKeys.keys()) if (!records.some((record) => record.kid === kid)) privateKeys.delete(kid);
+    const usable = new Set(records.filter((each) => each.compromisedAt === undefined).map(({ kid }) => kid));
+    for (const kid of privateKeys.keys()) if (!usable.has(kid)) privateKeys.delete(kid);
     const missing: string[] = [];
     const token = choose('token', now, missing);
     const bundle = choose('bundle', now, missing);
     validUntil = nextKeyChange(records, now, deps.life);
-    if (missing.length > 0) validUntil = Math.min(validUntil, now + retryMs);
+    if (missing.length > 0) lookAgain(now, missing);
+    tell(missing);
     return {
       token,
       bundle,
@@ -97,6 +103,19 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
       published: publishedKeys(records, now, deps.life),
       missing,
     };
+  }
+
+  /** What is loaded meanwhile counts at the next look. */
+  function lookAgain(now: number, missing: readonly string[]): void {
+    validUntil = Math.min(validUntil, now + retryMs);
+    deps.privateKeys.load().catch((error: unknown) => deps.onError?.(error, missing.join(', ')));
+  }
+
+  function tell(missing: readonly string[]): void {
+    const news = missing.join(' ');
+    if (news === told) return;
+    told = news;
+    deps.onMissing?.(missing);
   }
 
   function current(): ActiveKeys {

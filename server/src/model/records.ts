@@ -164,6 +164,7 @@ export type AuditAction =
   | 'delete'
   | 'add-signing-key'
   | 'activate-signing-key'
+  | 'seal-signing-key'
   | 'mark-key-compromised'
   | 'revoke-certificate'
   | 'revoke-instance'
@@ -193,6 +194,14 @@ export interface AuditRecord extends ChangeContext {
   readonly after?: string;
 }
 
+/** The private half of a signing key, encrypted: for the store alone, never for a snapshot, an answer or a log. */
+export interface SealedKey {
+  /** The id of the sealing key that opens it. */
+  readonly sealingKey: string;
+  readonly text: string;
+}
+
+/** The public half of a signing key. */
 export interface SigningKeyRecord {
   /** RFC 7638 thumbprint. */
   readonly kid: string;

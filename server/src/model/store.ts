@@ -14,6 +14,7 @@ import type {
   MemberEntry,
   MemberRecord,
   QuotaKind,
+  SealedKey,
   ServiceRecord,
   SigningKeyRecord,
   StoredPolicy,
@@ -121,10 +122,15 @@ export interface StoreTransaction extends StoreReader {
   /** False when there was none. The name keeps its policy version for the case that it is used again. */
   deleteDomain(name: DomainName): Promise<boolean>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
-  addSigningKey(record: SigningKeyRecord): Promise<void>;
+  /** With its private half, where the store keeps that. */
+  addSigningKey(record: SigningKeyRecord, sealed?: SealedKey): Promise<void>;
+  /** The sealed private halves by `kid`. */
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
+  /** Puts a private half in the place of the one that is there, if any. False when there is no such key, or it is compromised. */
+  sealSigningKey(kid: string, sealed: SealedKey): Promise<boolean>;
   /** Has a key that does not sign yet sign from `at` on (milliseconds). False when there is none, or it signs earlier, or is compromised. */
   activateSigningKey(kid: string, at: number): Promise<boolean>;
-  /** False when there is no such key. A key stays compromised; the first time is kept. */
+  /** False when there is no such key. A key stays compromised; the first time is kept. Its sealed private half is removed. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
   /** Revokes a certificate; false when there is none, or it was revoked before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
@@ -177,6 +183,8 @@ export interface Store extends SnapshotSource {
   domain(name: DomainName): Promise<DomainRecord | undefined>;
   domainNames(): Promise<readonly DomainName[]>;
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  /** The sealed private halves of signing keys by `kid`. */
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
   /** The first members whose review is due, sorted as `compareReviews` does. */
   dueReviews(query: DueReviewQuery): Promise<readonly DueReview[]>;
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;

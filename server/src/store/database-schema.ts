@@ -240,6 +240,9 @@ export interface SigningKeysTable {
   created_at: number;
   activate_at: number;
   compromised_at: number | null;
+  /** The id of the key that the private half is sealed with; null where that is kept elsewhere. */
+  sealing_key: string | null;
+  sealed: string | null;
 }
 
 export interface Schema {

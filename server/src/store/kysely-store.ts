@@ -4,7 +4,7 @@ import type { Kysely } from 'kysely';
 import { DomainError } from '../errors.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import type { InstanceStore } from '../model/instance-store.ts';
-import type { AuditRecord, ChangeContext, DomainRecord, SigningKeyRecord } from '../model/records.ts';
+import type { AuditRecord, ChangeContext, DomainRecord, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { DueReview, DueReviewQuery } from '../model/reviews.ts';
 import type {
   AuditPage,
@@ -33,7 +33,7 @@ import { KyselyInstanceStore } from './kysely-instance-store.ts';
 import { readChanges, readContents, readState } from './read-changes.ts';
 import { readDomains } from './read-domains.ts';
 import { createRecorder } from './recorder.ts';
-import { readSigningKeys } from './signing-key-rows.ts';
+import { readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import type { StoreDatabase } from './store-database.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { KyselyStoreTransaction, readDomainNames } from './store-transaction.ts';
@@ -82,6 +82,10 @@ export class KyselyStore implements Store {
 
   signingKeys(): Promise<readonly SigningKeyRecord[]> {
     return this.#read(readSigningKeys);
+  }
+
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>> {
+    return this.#read(readSealedKeys);
   }
 
   dueReviews(query: DueReviewQuery): Promise<readonly DueReview[]> {

@@ -5,7 +5,7 @@ import type { Revocation } from '../model/certificate-store.ts';
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
-import type { AuditRecord, ChangeContext, SigningKeyRecord } from '../model/records.ts';
+import type { AuditRecord, ChangeContext, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { LiveSshCertificate, SshSelection } from '../model/ssh-selection.ts';
 import type { ObjectKey, SaveOutcome, StoreState, StoreTransaction } from '../model/store.ts';
 import { jsonInSteps } from '../steps/json-steps.ts';
@@ -19,7 +19,7 @@ import { changesBundleInSteps, diffInSteps } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
 import { claimDnsForm } from './names.ts';
-import { insertSigningKey, readSigningKeys } from './signing-key-rows.ts';
+import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import { KyselyStoreReader } from './store-reader.ts';
 import { liveCertificatesOf, type WithdrawnKey, withdrawnKeys } from './withdrawn-keys.ts';
@@ -94,10 +94,27 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     return readSigningKeys(this.#db);
   }
 
-  async addSigningKey(record: SigningKeyRecord): Promise<void> {
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>> {
+    return readSealedKeys(this.#db);
+  }
+
+  async addSigningKey(record: SigningKeyRecord, sealed?: SealedKey): Promise<void> {
     this.#touch([signingKeys]);
-    await insertSigningKey(this.#db, record);
+    await insertSigningKey(this.#db, record, sealed);
     await this.#audit({ action: 'add-signing-key', subject: record.kid, after: JSON.stringify(record) });
+  }
+
+  async sealSigningKey(kid: string, { sealingKey, text }: SealedKey): Promise<boolean> {
+    const known = (await this.signingKeys()).find((key) => key.kid === kid);
+    if (known === undefined || known.compromisedAt !== undefined) return false;
+    const last = (await this.sealedKeys()).get(kid);
+    // Every server looks at the keys again: one that lacked this one may open it now.
+    this.#touch([signingKeys]);
+    const columns = { sealing_key: sealingKey, sealed: text };
+    await this.#db.updateTable('signing_keys').set(columns).where('kid', '=', kid).execute();
+    const before = JSON.stringify(last === undefined ? {} : { sealingKey: last.sealingKey });
+    await this.#audit({ action: 'seal-signing-key', subject: kid, before, after: JSON.stringify({ sealingKey }) });
+    return true;
   }
 
   async activateSigningKey(kid: string, at: number): Promise<boolean> {
@@ -116,7 +133,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     if (known === undefined) return false;
     if (known.compromisedAt !== undefined) return true;
     this.#touch([signingKeys]);
-    await this.#db.updateTable('signing_keys').set({ compromised_at: at }).where('kid', '=', kid).execute();
+    const columns = { compromised_at: at, sealing_key: null, sealed: null };
+    await this.#db.updateTable('signing_keys').set(columns).where('kid', '=', kid).execute();
     const after = JSON.stringify({ compromisedAt: at });
     await this.#audit({ action: 'mark-key-compromised', subject: kid, before: JSON.stringify({}), after });
     return true;

@@ -1,4 +1,5 @@
 import { generateKeyPairSync } from 'node:crypto';
+import { writeFileSync } from 'node:fs';
 import { request as httpsRequest } from 'node:https';
 import { join } from 'node:path';
 import { PassThrough } from 'node:stream';
@@ -25,6 +26,7 @@ import { joinTokenProvider } from '@signet/server/instances/attestation/join-tok
 import { signedJwtProvider } from '@signet/server/instances/attestation/signed-jwt';
 import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
+import { readSealingKey } from '@signet/server/keys/sealing-key';
 import { parseZmsKeys } from '@signet/server/management/athenz/verify-export';
 import { arePlainConditions, conditionsSchema } from '@signet/server/management/documents/conditions';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
@@ -199,6 +201,11 @@ export const serverRows: readonly Row[] = [
       bodyLimits({} as never),
     ),
   ),
+  maximum('server/src/keys/sealing-key.ts', 'maxFileBytes', (size, t) => {
+    const file = join(temporaryFolder(t), 'sealing.key');
+    writeFileSync(file, `${Buffer.alloc(32).toString('base64')}\r\n`.padEnd(size, '\n'), { mode: 0o600 });
+    return readSealingKey(file);
+  }),
   maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => toldWhole(list(count, 'w'))),
   maximum('server/src/http/management/request.ts', 'maxWarningLength', (length) => toldWhole(['w'.repeat(length)])),
   maximum(

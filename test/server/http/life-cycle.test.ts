@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline';
 import { connect } from 'node:tls';
 import { fileURLToPath } from 'node:url';
 import { systemClock, toDate } from '@signet/policy-engine/clock';
-import { keyFilesIn } from '@signet/server/keys/key-files';
+import { keysInFiles } from '@signet/server/keys/private-keys';
 import { addSigningKey } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
 import test from 'ava';
@@ -34,7 +34,7 @@ test('a key rotates while tokens are issued and verified, without one false refu
   const call = caller(t, server, await server.pki.identity('media.player'));
   const deps = {
     store: signingKeyStore(server.store, 'test'),
-    files: keyFilesIn(join(server.folder, 'keys')),
+    privateKeys: keysInFiles(join(server.folder, 'keys')),
     clock,
   };
   const used = new Set<string | undefined>();

@@ -2,6 +2,7 @@ import { readdirSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { keyFilesIn } from '@signet/server/keys/key-files';
 import { newSigningKey } from '@signet/server/keys/new-signing-key';
+import { keysInFiles } from '@signet/server/keys/private-keys';
 import { createSigningKeys } from '@signet/server/keys/signing-keys';
 import type { SigningKeyRecord } from '@signet/server/model/records';
 import test from 'ava';
@@ -32,14 +33,23 @@ test('a file that holds another key is an error, not a key', async (t) => {
 });
 
 test('signing follows the records, the clock and the files', async (t) => {
-  const files = keyFilesIn(temporaryFolder(t));
+  const folder = temporaryFolder(t);
+  const files = keyFilesIn(folder);
   const clock = new FakeClock(0);
   const first = newSigningKey('token', 0, 0);
   const second = newSigningKey('token', 0, 10_000);
   await files.write(first.record.kid, first.privateKey);
   let records: readonly SigningKeyRecord[] = [first.record];
   const errors: string[] = [];
-  const keys = createSigningKeys({ records: () => records, files, clock, life, onError: (_, kid) => errors.push(kid) });
+  const missing: (readonly string[])[] = [];
+  const keys = createSigningKeys({
+    records: () => records,
+    privateKeys: keysInFiles(folder),
+    clock,
+    life,
+    onError: (_, kid) => errors.push(kid),
+    onMissing: (kids) => missing.push(kids),
+  });
   t.is(keys.key('token').kid, first.record.kid);
   t.is(keys.current(), keys.current());
   t.throws(() => keys.key('bundle'), { name: 'NoSigningKeyError' });
@@ -48,14 +58,17 @@ test('signing follows the records, the clock and the files', async (t) => {
     keys.current().published.map(({ kid }) => kid),
     [first.record.kid, second.record.kid],
   );
-  // The private key of the second one is not here: the first goes on, and says so, until the file arrives.
+  // The private key of the second one is not here: nothing is signed, not by the first either, until the file arrives.
   clock.advance(10_000);
-  t.is(keys.key('token').kid, first.record.kid);
+  t.throws(() => keys.key('token'), { name: 'NoSigningKeyError' });
   t.deepEqual(keys.current().missing, [second.record.kid]);
+  clock.advance(5000);
+  t.throws(() => keys.key('token'), { name: 'NoSigningKeyError' });
   await files.write(second.record.kid, second.privateKey);
   clock.advance(5000);
   t.is(keys.key('token').kid, second.record.kid);
   records = [first.record, { ...second.record, compromisedAt: 15_000 }];
   t.is(keys.key('token').kid, first.record.kid);
   t.deepEqual(errors, []);
+  t.deepEqual(missing, [[second.record.kid], []]);
 });

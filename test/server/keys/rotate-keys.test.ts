@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
-import { keyFilesIn } from '@signet/server/keys/key-files';
 import { keyStates, nextKeyChange, publishedKeys, signingOrder, standbyTime } from '@signet/server/keys/key-life';
+import { keysInFiles } from '@signet/server/keys/private-keys';
 import {
   addSigningKey,
   ensureSigningKeys,
@@ -26,8 +26,8 @@ async function start(t: ExecutionContext, { fromBefore = false } = {}) {
   const clock = new FakeClock(1_800_000_000_000);
   const store = await openSqliteStore(join(folder, 'signet.db'), { clock });
   t.teardown(() => store.close());
-  const files = keyFilesIn(join(folder, 'keys'));
-  const deps = { store: signingKeyStore(store, 'test'), files, clock, life, prepublishMs: hour };
+  const privateKeys = keysInFiles(join(folder, 'keys'));
+  const deps = { store: signingKeyStore(store, 'test'), privateKeys, clock, life, prepublishMs: hour };
   // A store of a program of before has no standby keys.
   for (const purpose of fromBefore ? keyPurposes : []) await addSigningKey(deps, purpose, 0);
   await ensureSigningKeys(deps);
@@ -165,9 +165,9 @@ test('a standby key whose private half is on another machine is not taken', asyn
   const { deps, clock, signing, standby } = await start(t);
   clock.advance(1);
   const elsewhere = (await standby()) ?? '';
-  await deps.files.remove(elsewhere);
+  await deps.privateKeys.discard(elsewhere);
   const { kid } = await rotateKey(deps, 'token', now);
   t.not(kid, elsewhere);
   t.is(await signing(), kid);
-  t.truthy(deps.files.read(kid));
+  t.truthy(deps.privateKeys.read({ kid, purpose: 'token', algorithm: 'ES256' }));
 });

@@ -14,6 +14,7 @@ import { addChanges } from './012-changes.ts';
 import { addPolicyVersion } from './013-policy-version.ts';
 import { mergeMembers } from './014-members.ts';
 import { keepRevocationLists } from './016-revocation-lists.ts';
+import { addSealedKeys } from './017-sealed-keys.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -32,6 +33,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '013-policy-version': { up: addPolicyVersion },
   '014-members': { up: mergeMembers },
   '016-revocation-lists': { up: keepRevocationLists },
+  '017-sealed-keys': { up: addSealedKeys },
 };
 
 /**

@@ -130,8 +130,12 @@ function keepSigningKeys(database: Database.Database): number {
   const insert = database.prepare('insert or ignore into main.signing_keys select * from replaced.signing_keys');
   const { changes } = insert.run();
   database.exec(`
-    update main.signing_keys as new set compromised_at = old.compromised_at from replaced.signing_keys as old
+    update main.signing_keys as new set compromised_at = old.compromised_at, sealing_key = null, sealed = null from replaced.signing_keys as old
     where old.kid = new.kid and old.compromised_at is not null and new.compromised_at is null`);
+  // The sealing key of the backup may be gone since.
+  database.exec(`
+    update main.signing_keys as new set sealing_key = old.sealing_key, sealed = old.sealed from replaced.signing_keys as old
+    where old.kid = new.kid and old.sealed is not null and new.compromised_at is null`);
   // A standby key that was needed since the backup has signed since.
   database.exec(`
     update main.signing_keys as new set activate_at = old.activate_at from replaced.signing_keys as old

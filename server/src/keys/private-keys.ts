@@ -1,0 +1,108 @@
+import type { KeyObject } from 'node:crypto';
+import { ConflictError } from '../errors.ts';
+import type { SealedKey, SigningKeyRecord } from '../model/records.ts';
+import type { SnapshotSource } from '../model/store.ts';
+import { keyFilesIn } from './key-files.ts';
+import type { KeyName, Sealing } from './sealing.ts';
+
+/** Where the private halves of signing keys are: in files of this machine, or sealed in the store. */
+export interface PrivateKeys {
+  /** Looks again at what `read` answers of. */
+  load(): Promise<void>;
+  /** Whether `load` is needed before this key can be read. */
+  lacks(kid: string): boolean;
+  /** The private half, or undefined when it is not here. Throws when it cannot be used. */
+  read(name: KeyName): KeyObject | undefined;
+  /** Keeps the private half of a new key. What it answers goes into the store, in the transaction that adds the record. */
+  keep(name: KeyName, privateKey: KeyObject): Promise<SealedKey | undefined>;
+  /** Of a key that did not come into the store. */
+  discard(kid: string): Promise<void>;
+}
+
+/** A file for each key, which is on the disk before its record is in the store. */
+export function keysInFiles(folder: string): PrivateKeys {
+  const files = keyFilesIn(folder);
+  return {
+    load: () => Promise.resolve(),
+    lacks: () => false,
+    read: ({ kid }) => files.read(kid),
+    async keep({ kid }, privateKey) {
+      await files.write(kid, privateKey);
+      return undefined;
+    },
+    discard: (kid) => files.remove(kid),
+  };
+}
+
+/** What is asked of the store for sealed keys. */
+interface SealedKeyStore {
+  signingKeys(): Promise<readonly SigningKeyRecord[]>;
+  sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
+}
+
+interface StoredKeysDeps {
+  readonly store: SealedKeyStore;
+  readonly sealing: Sealing;
+  /** Whether keys that were sealed with a sealing key that is lost are given up: else none is made beside them. */
+  readonly givesUpLost?: boolean | undefined;
+}
+
+/** In the rows of their records, for every server that has the sealing key. */
+export function keysInStore({ store, sealing, givesUpLost = false }: StoredKeysDeps): PrivateKeys {
+  let sealed: ReadonlyMap<string, SealedKey> = new Map();
+  const load = async (): Promise<void> => {
+    sealed = await store.sealedKeys();
+  };
+  return {
+    load,
+    lacks: (kid) => !sealed.has(kid),
+    read(name) {
+      const half = sealed.get(name.kid);
+      if (half === undefined || (givesUpLost && !sealing.knows(half.sealingKey))) return undefined;
+      return sealing.open(name, half);
+    },
+    async keep(name, privateKey) {
+      await load();
+      const newest = (await store.signingKeys())
+        .filter(({ kid }) => sealed.has(kid))
+        .reduce<SigningKeyRecord | undefined>(
+          (a, b) => (a === undefined || b.createdAt > a.createdAt ? b : a),
+          undefined,
+        );
+      const half = newest && sealed.get(newest.kid);
+      if (half !== undefined && !givesUpLost && !sealing.knows(half.sealingKey)) throw otherSealingKey(half.sealingKey);
+      return sealing.seal(name, privateKey);
+    },
+    discard: () => Promise.resolve(),
+  };
+}
+
+/** What this program would seal, no other server could open. */
+function otherSealingKey(id: string): ConflictError {
+  return new ConflictError(
+    `the signing keys are sealed with the sealing key \`${id}\`, which is not configured here: no key is made; ` +
+      'set keys.sealingKeyFile or keys.previousSealingKeyFiles to its file',
+  );
+}
+
+/** The same source; the private halves of new keys are loaded before a snapshot that has their records is answered. */
+export function withPrivateKeys(
+  source: SnapshotSource,
+  privateKeys: Pick<PrivateKeys, 'load' | 'lacks'>,
+  onError: (error: unknown) => void,
+): SnapshotSource {
+  const load = () => privateKeys.load().catch(onError);
+  return {
+    state: () => source.state(),
+    async changesSince(known, knows) {
+      const changes = await source.changesSince(known, knows);
+      if (changes?.signingKeys.some(({ kid }) => privateKeys.lacks(kid))) await load();
+      return changes;
+    },
+    async everything(work) {
+      const result = await source.everything(work);
+      await load();
+      return result;
+    },
+  };
+}
