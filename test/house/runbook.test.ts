@@ -50,7 +50,7 @@ test('every code of the policy engine is one that there is', (t) => {
 
 test('the exit statuses are those of the programs, all of them', (t) => {
   const refused = new StoreRefusedError('corrupt', '').exitStatus;
-  const ofSignet = [...Object.values(exitStatusOfSignet), refused].map(String);
+  const ofSignet = [...new Set([...Object.values(exitStatusOfSignet), refused])].map(String);
   t.deepEqual(firstCells('exit status'), ofSignet);
   t.deepEqual(firstCells('exit status of `signet-updater`'), Object.values(exitStatusOfUpdater).map(String));
 });

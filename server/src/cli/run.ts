@@ -1,5 +1,6 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
+import { ConfigError } from '../config/config.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import { DomainError, formatProblem, InvalidDocumentError, StoreRefusedError } from '../errors.ts';
 import { refuseOthersFolder } from './own-folder.ts';
@@ -8,8 +9,8 @@ import { UsageError } from './usage-error.ts';
 
 export { UsageError } from './usage-error.ts';
 
-/** The exit statuses of every command; a store that is refused adds its own (78). */
-export const exitStatus = { done: 0, failed: 1, usage: 2 } as const;
+/** The exit statuses of every command; a store that is refused has the last one as well (EX_CONFIG of sysexits.h). */
+export const exitStatus = { done: 0, failed: 1, usage: 2, config: 78 } as const;
 
 /** A command that did its work and found a no, or that failed and has already said why: exit status 1, nothing more is printed. */
 export class CommandFailedError extends Error {
@@ -28,6 +29,7 @@ interface GlobalOptions {
 /** What an error ends the program with. The only place that knows. */
 function exitStatusOf(error: unknown): number {
   if (error instanceof StoreRefusedError) return error.exitStatus;
+  if (error instanceof ConfigError) return exitStatus.config;
   if (error instanceof UsageError || error instanceof InvalidNameError) return exitStatus.usage;
   return exitStatus.failed;
 }

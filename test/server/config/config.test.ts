@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { join, resolve } from 'node:path';
 import { addressesOf, ConfigError, explainConfig, loadConfig } from '@signet/server/config/config';
 import { optionPaths } from '@signet/server/config/config-schema';
 import { environmentName } from '@signet/server/config/env';
@@ -22,6 +22,15 @@ test('defaults, and paths relative to the file', (t) => {
   t.deepEqual(config.tls, { certificate: at('c.pem'), key: at('../k.pem'), clientCa: '/ca.pem', renew: false });
   t.is(config.keysDir, at('data/keys'));
   t.deepEqual(config.store, { kind: 'sqlite', file: at('data/signet.db') });
+  t.is(config.keys.storage, 'files');
+  const sealed = loadConfig(
+    written(t, `${tls}keys: { storage: store, sealingKeyFile: a.key, previousSealingKeyFiles: [../b.key, /c.key] }`),
+  );
+  const { sealingKeyFile = '', previousSealingKeyFiles } = sealed.keys;
+  t.deepEqual(
+    [sealingKeyFile, ...previousSealingKeyFiles],
+    ['a.key', '../b.key', '/c.key'].map((path) => resolve(sealed.file, '..', path)),
+  );
   t.deepEqual(config.tokens, {
     defaultExpirySeconds: 7200,
     maxExpirySeconds: 7200,
@@ -135,6 +144,16 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     'keys that sign before they are known',
     `${tls}keys: { maxAgeSeconds: 600, prepublishSeconds: 600 }\n`,
     ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
+  ],
+  [
+    'sealed keys without a sealing key',
+    `${tls}keys: { storage: store, previousSealingKeyFiles: [old.key] }\n`,
+    ['keys.storage `store` needs keys.sealingKeyFile', 'keys.previousSealingKeyFiles needs keys.sealingKeyFile'],
+  ],
+  [
+    'another place for keys',
+    `${tls}keys: { storage: disk }\n`,
+    ['keys.storage: Invalid option: expected one of "files"|"store"'],
   ],
   [
     'a port that is shared by whoever comes, with workers',

@@ -180,6 +180,37 @@ test('the store that was replaced is kept as it was, and can be put back', async
   await again.close();
 });
 
+test('private halves that were sealed since the backup live on, those of compromised keys do not', async (t) => {
+  const folder = temporaryFolder(t);
+  const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];
+  const store = await openSqliteStore(file, { clock });
+  t.teardown(() => store.close());
+  const half = (text: string, sealingKey: string) => ({ sealingKey, text });
+  const change = (work: Parameters<typeof store.change>[1]) => store.change(by.context, work);
+  for (const kid of ['k1', 'k2', 'k3', 'k4']) {
+    await change((transaction) => transaction.addSigningKey(signingKey(kid), half(kid, 'old')));
+  }
+  await change((transaction) => transaction.addSigningKey(signingKey('file')));
+  const digest = await backUpStore(file, backup, sealKey);
+  await change((transaction) => transaction.sealSigningKey('k1', half('k1 again', 'new')));
+  await change((transaction) => transaction.markKeyCompromised('k2', 77));
+  await change((transaction) => transaction.addSigningKey(signingKey('k5'), half('k5', 'new')));
+  await store.close();
+  t.is((await restoreStore(file, backup, by)).digest, digest);
+  const again = await openSqliteStore(file, { clock });
+  t.teardown(() => again.close());
+  t.deepEqual(
+    await again.sealedKeys(),
+    new Map([
+      ['k1', half('k1 again', 'new')],
+      ['k3', half('k3', 'old')],
+      ['k4', half('k4', 'old')],
+      ['k5', half('k5', 'new')],
+    ]),
+  );
+  t.is((await again.signingKeys()).length, 6);
+});
+
 test('a revocation is kept also where the log of the store is not that of the backup', async (t) => {
   const { file, backup, store } = await dayAfterBackup(t);
   await store.close();

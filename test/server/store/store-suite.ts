@@ -428,6 +428,48 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     t.like(await store.state(), { epoch: 1, counter: 3 });
   });
 
+  check('sealed private halves stay with their keys, and in the store', async (t, store) => {
+    const half = (text: string, sealingKey = 's1') => ({ sealingKey, text });
+    await store.change(by, (change) => change.addSigningKey(signingKey('k1'), half('one')));
+    await store.change(by, (change) => change.addSigningKey(signingKey('k2')));
+    t.deepEqual(await store.sealedKeys(), new Map([['k1', half('one')]]));
+    t.deepEqual(await store.signingKeys(), [signingKey('k1'), signingKey('k2')]);
+    const fault = new Error('stop');
+    const attempt = store.change(by, async (change) => {
+      t.true(await change.sealSigningKey('k2', half('two')));
+      t.deepEqual(
+        await change.sealedKeys(),
+        new Map([
+          ['k1', half('one')],
+          ['k2', half('two')],
+        ]),
+      );
+      throw fault;
+    });
+    t.is(await t.throwsAsync(attempt), fault);
+    t.deepEqual(await store.sealedKeys(), new Map([['k1', half('one')]]));
+
+    const before = await store.state();
+    t.true(await store.change(by, (change) => change.sealSigningKey('k1', half('other', 's2'))));
+    t.false(await store.change(by, (change) => change.sealSigningKey('k3', half('other'))));
+    t.deepEqual(await store.sealedKeys(), new Map([['k1', half('other', 's2')]]));
+    t.is((await store.state()).counter, before.counter + 1);
+    t.deepEqual((await store.changesSince(before))?.signingKeys, [signingKey('k1'), signingKey('k2')]);
+    t.like((await store.audit({ limit: 1 }))[0], {
+      action: 'seal-signing-key',
+      subject: 'k1',
+      before: '{"sealingKey":"s1"}',
+      after: '{"sealingKey":"s2"}',
+    });
+
+    t.true(await store.change(by, (change) => change.markKeyCompromised('k1', 77)));
+    t.deepEqual(await store.sealedKeys(), new Map());
+    t.false(await store.change(by, (change) => change.sealSigningKey('k1', half('again'))));
+    t.deepEqual(await store.sealedKeys(), new Map());
+    const log = JSON.stringify(await store.audit({ limit: 100 }));
+    t.false(['one', 'two', 'other', 'again'].some((text) => log.includes(text)));
+  });
+
   const hostile = [
     `'; drop table domains; --`,
     '%',
