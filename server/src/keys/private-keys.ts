@@ -43,7 +43,7 @@ interface SealedKeyStore {
 interface StoredKeysDeps {
   readonly store: SealedKeyStore;
   readonly sealing: Sealing;
-  /** Whether keys that were sealed with a sealing key that is lost are given up: else none is made beside them. */
+  /** Whether keys that were sealed with a lost sealing key are given up: else none is made beside them. */
   readonly givesUpLost?: boolean | undefined;
 }
 
@@ -58,8 +58,7 @@ export function keysInStore({ store, sealing, givesUpLost = false }: StoredKeysD
     lacks: (kid) => !sealed.has(kid),
     read(name) {
       const half = sealed.get(name.kid);
-      if (half === undefined || (givesUpLost && !sealing.knows(half.sealingKey))) return undefined;
-      return sealing.open(name, half);
+      return half && sealing.open(name, half);
     },
     async keep(name, privateKey) {
       await load();

@@ -131,7 +131,16 @@ function candidates(
   records: readonly SigningKeyRecord[],
   purpose: KeyPurpose,
 ): readonly SigningKeyRecord[] {
-  return waitingKeys(records, purpose, clock.now()).filter((record) => privateKeys.read(record) !== undefined);
+  return waitingKeys(records, purpose, clock.now()).filter((record) => isHere(privateKeys, record));
+}
+
+/** One that is damaged keeps nobody from rotating or withdrawing another one: it counts as one that is not here. */
+function isHere(privateKeys: PrivateKeys, record: SigningKeyRecord): boolean {
+  try {
+    return privateKeys.read(record) !== undefined;
+  } catch {
+    return false;
+  }
 }
 
 /**
@@ -231,5 +240,5 @@ function isTakenOver(
   states: ReturnType<typeof keyStates>,
 ): boolean {
   const before = signingOrder(records, lost.purpose, lost.activateAt).find(({ kid }) => kid !== lost.kid);
-  return before !== undefined && states.get(before.kid) === 'retired' && privateKeys.read(before) !== undefined;
+  return before !== undefined && states.get(before.kid) === 'retired' && isHere(privateKeys, before);
 }
