@@ -40,12 +40,15 @@ interface IdentityParts extends DecideAgainDeps {
   /** Absent: instances get no SSH certificates. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
+  /** Has the listener called when the store has another history than before; absent: it has one. */
+  readonly onOtherHistory?: (listener: () => void) => void;
 }
 
 /** The part of a server that issues certificates and knows those revoked. */
 interface OpenIdentity {
   readonly isRevoked: HttpServerDeps['isRevoked'];
   readonly isRevokedThumbprint: HttpServerDeps['isRevokedThumbprint'];
+  readonly revokedOf: LiveRevocations['ofIssuer'];
   readonly routes: HttpServerDeps['identity'];
   refresh(): Promise<void>;
   close(): Promise<void>;
@@ -54,12 +57,16 @@ interface OpenIdentity {
 /** Opens issuers and revocations. Without a configured issuer nothing is issued; what was revoked is refused all the same. */
 export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> {
   const { config, store, clock, logger } = parts;
+  const onError = (error: unknown) =>
+    logger.error({ error: String(error) }, 'revocations cannot be read, those known stay in force');
   const revocations = await openLiveRevocations({
     certificates: store.certificates,
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
-    onError: (error) => logger.error({ error: String(error) }, 'revocations cannot be read, those known stay in force'),
+    onError,
+    onMissing: (serials) => logMissing(serials, logger),
   });
+  parts.onOtherHistory?.(() => void revocations.reread().catch(onError));
   const issuers = await openConfiguredIssuers(parts);
   const routes = issuers && (await identityRoutes(parts, issuers, revocations));
   const { certificates, instances } = store;
@@ -69,6 +76,7 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
   return {
     isRevoked: revocations.has,
     isRevokedThumbprint: revocations.hasThumbprint,
+    revokedOf: revocations.ofIssuer,
     routes,
     refresh: () => revocations.refresh(),
     close: async () => {
@@ -77,6 +85,14 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
       await revocations.close();
     },
   };
+}
+
+/** As many as fit a line of the log; `signet certificate revoke` takes them one by one. */
+const serialsALine = 50;
+
+function logMissing(serials: readonly string[], logger: Logger): void {
+  const told = { count: serials.length, serials: serials.slice(0, serialsALine) };
+  logger.error(told, 'revocations are lost: until it ends, this process refuses these certificates: revoke them again');
 }
 
 async function openConfiguredIssuers({ config, logger }: IdentityParts): Promise<Issuers | undefined> {

@@ -24,6 +24,7 @@ import type { Snapshot } from './snapshot/snapshot.ts';
 import { certificateLogIn } from './ssh/certificate-log.ts';
 import { openSshAuthorities } from './ssh/open-authorities.ts';
 import { isUnwritable, openStore } from './store/open.ts';
+import { endDivergence, logHistory } from './store-history.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 import { withoutDnsNames } from './x509/naming.ts';
@@ -69,7 +70,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock });
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
-  const identity = await openIdentity({ config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers });
+  const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers };
+  const identity = await openIdentity({ ...parts, onOtherHistory: (listener) => live.onOtherHistory(listener) });
   cleanup.defer(() => identity.close());
   const cloud = cleanup.adopt(openCloud(config, clock), (opened) => opened?.close());
   const refresh = async (): Promise<void> => {
@@ -105,7 +107,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     onRefused: refused.count,
     monotonic: deps.monotonic && { now: deps.monotonic },
     identity: identity.routes,
-    ssh,
+    ssh: { ...ssh, revokedOf: identity.revokedOf },
     cloud: cloud && { cache: cloud.cache, latest: () => live.at(store), certificates: store.certificates },
   });
   cleanup.defer(() => http.close());
@@ -201,7 +203,9 @@ async function openSnapshot(
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
     onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
+    ...(config.store.onDivergence === 'new-epoch' && { whileDiverged: endDivergence({ store, logger }) }),
   });
+  live.onOtherHistory((history) => logHistory(history, logger));
   warnOfMissingDnsNames(live.current(), logger);
   return live;
 }
@@ -250,7 +254,7 @@ function sshDeps(
   store: Store,
   decideAgain: DecideAgainDeps,
   clock: Clock,
-): HttpServerDeps['ssh'] {
+): Omit<HttpServerDeps['ssh'], 'revokedOf'> {
   const { certificates, instances } = store;
   const issue = {
     ...decideAgain,

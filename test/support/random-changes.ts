@@ -228,6 +228,7 @@ const methods = {
   noteRefusedCredentials: (_any, change) => change.noteRefusedCredentials({ expired: 1 }),
   state: 'reads',
   acceptClock: (_, change) => change.acceptClock(),
+  newEpoch: (any, change) => change.newEpoch(any.of(0, 3)),
   source: 'reads',
   domain: 'reads',
   attributes: 'reads',

@@ -1,8 +1,19 @@
-import type { Store, StoreChanges } from '@signet/server/model/store';
+import { isGap } from '@signet/server/model/snapshot-source';
+import type { Knows, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 
 /** Everything in a store, for tests that look at all of it. */
 export function contentsOf(store: Pick<Store, 'everything'>): Promise<StoreChanges> {
   return store.everything(async ({ state, domains, signingKeys }) => {
     return { state, domains: (await Array.fromAsync(domains)).flat(), deleted: [], signingKeys };
   });
+}
+
+/** What changed after a state; undefined where a store does not tell. */
+export async function changesAfter(
+  store: Pick<Store, 'changesSince'>,
+  known: StoreState,
+  knows?: Knows,
+): Promise<StoreChanges | undefined> {
+  const answer = await store.changesSince(known, knows);
+  return isGap(answer) ? undefined : answer;
 }

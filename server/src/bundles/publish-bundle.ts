@@ -129,7 +129,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const key = deps.keys.key('bundle');
     const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
-    const id = `${epoch}.${domain.policyVersion}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
+    const id = `${epoch}.${revisionOf(domain)}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
     return {
       id: `${shape}.${id}${selection}`,
       issued,
@@ -145,7 +145,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const expires = issued + lifetimeMs;
     return {
-      id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${expires.toString(36)}.${key.kid}`,
+      id: `old.${deps.snapshot().epoch}.${revisionOf(domain)}.${expires.toString(36)}.${key.kid}`,
       issued,
       tagOf: () => modifiedTag(domain),
       modifiedTag: modifiedTag(domain),
@@ -209,6 +209,11 @@ function describe(
   form: BundleForm,
 ): Omit<IssuedBundle, 'json'> {
   return { entityTag: tagOf(form), formerTag: tagOf('p1363'), modifiedTag, hasConditions, issued };
+}
+
+/** A history of the store that lost changes has another text under the same version, of another time. */
+function revisionOf({ policyVersion, policyModified }: DomainSnapshot): string {
+  return `${policyVersion}.${policyModified.toString(36)}`;
 }
 
 function modifiedTag({ policyModified }: DomainSnapshot): string {

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
-import { Command } from 'commander';
+import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { sqliteFileOf } from '../config/store-place.ts';
@@ -11,7 +11,7 @@ import { openStore } from '../store/open.ts';
 import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
-/** `signet store check | accept-loss | accept-clock`. */
+/** `signet store check | accept-loss | accept-clock | new-epoch`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -63,7 +63,39 @@ export function storeCommand(): Command {
         print({ clock: formatTimestamp(systemClock.now()) }, options.json);
       }),
     );
+  store.addCommand(newEpochCommand());
   return store;
+}
+
+/** For a store that goes on from an earlier state, as after a failover that lost changes. Servers go on meanwhile. */
+function newEpochCommand(): Command {
+  return new Command('new-epoch')
+    .description('begin a new epoch after changes were lost, so that hosts take the bundles; servers may run')
+    .requiredOption('--reason <text>', 'why, for the audit log')
+    .option('--above <epoch>', 'later than this one, too, which servers or hosts have seen', parseEpoch)
+    .option('--json', 'print JSON')
+    .action(
+      action(async (options: { reason: string; above?: number; json?: boolean }, command: Command) => {
+        const config = loadConfig(configPathOf(command), processEnvironment());
+        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        const store = await openStore(config.store);
+        try {
+          const epoch = await store.change(context, (change) => change.newEpoch(options.above));
+          print({ epoch }, options.json);
+        } finally {
+          await store.close();
+        }
+      }),
+    );
+}
+
+/** Hosts refuse epochs that are further ahead than this of those that they know. */
+const highestEpoch = 2 ** 32 - 1;
+
+function parseEpoch(text: string): number {
+  const epoch = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
+  if (epoch >= 1 && epoch < highestEpoch) return epoch;
+  throw new InvalidArgumentError('it must be an epoch, a whole number from 1 on');
 }
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */

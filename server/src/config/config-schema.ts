@@ -114,6 +114,11 @@ export const configSchema = z.strictObject({
   store: z
     .strictObject({
       kind: z.enum(['sqlite', 'postgres']).default('sqlite'),
+      /**
+       * What a server does that finds another history in the store than it knew, as after a failover that lost changes: `warn` in its log and
+       * in `/readyz` until `signet store new-epoch` is run, or run it by itself.
+       */
+      onDivergence: z.enum(['warn', 'new-epoch']).default('warn'),
       postgres: z
         .strictObject({
           /** `host:port`, `[address]:port`, or the folder of a socket: the one that is not a standby is used. */

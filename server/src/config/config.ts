@@ -34,7 +34,7 @@ export interface ServerConfig
   readonly anonymousKeys: boolean;
   /** The file that relative paths are relative to. */
   readonly file: string;
-  readonly store: StorePlace;
+  readonly store: StorePlace & Pick<ConfigValues['store'], 'onDivergence'>;
   readonly keysDir: string;
   readonly provenance: ReadonlyMap<string, Provenance>;
 }
@@ -259,12 +259,13 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
   });
 }
 
-function storePlace({ store }: ConfigValues, dataDir: string, at: (path: string) => string): StorePlace {
-  if (store.kind === 'sqlite') return { kind: 'sqlite', file: resolve(dataDir, 'signet.db') };
+function storePlace({ store }: ConfigValues, dataDir: string, at: (path: string) => string): ServerConfig['store'] {
+  const { kind, onDivergence } = store;
+  if (kind === 'sqlite') return { kind, onDivergence, file: resolve(dataDir, 'signet.db') };
   const path = (file: string | undefined) => file && at(file);
   const { passwordFile, certificate, key, ca } = store.postgres;
   const files = { passwordFile: path(passwordFile), certificate: path(certificate), key: path(key), ca: path(ca) };
-  return { kind: 'postgres', ...store.postgres, ...files };
+  return { kind, onDivergence, ...store.postgres, ...files };
 }
 
 /** The ceiling of access tokens: limits of domains and roles may raise the one that is not configured. */

@@ -1,6 +1,7 @@
 import type { KeyObject } from 'node:crypto';
 import { ConflictError } from '../errors.ts';
 import type { SealedKey, SigningKeyRecord } from '../model/records.ts';
+import { isGap } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
 import { keyFilesIn } from './key-files.ts';
 import type { KeyName, Sealing } from './sealing.ts';
@@ -95,7 +96,7 @@ export function withPrivateKeys(
     state: () => source.state(),
     async changesSince(known, knows) {
       const changes = await source.changesSince(known, knows);
-      if (changes?.signingKeys.some(({ kid }) => privateKeys.lacks(kid))) await load();
+      if (!isGap(changes) && changes.signingKeys.some(({ kid }) => privateKeys.lacks(kid))) await load();
       return changes;
     },
     async everything(work) {

@@ -7,6 +7,7 @@ import {
 } from '../errors.ts';
 import { isEmpty } from '../model/domain-change.ts';
 import type { ChangeContext } from '../model/records.ts';
+import { isSameState } from '../model/snapshot-source.ts';
 import type { SaveOutcome, Store } from '../model/store.ts';
 import { checkDocuments } from './check-documents.ts';
 import { type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
@@ -78,6 +79,6 @@ export function applyDocuments(
 }
 
 function requireUnmoved(state: PlannedState, planned: PlannedState): void {
-  if (state.epoch === planned.epoch && state.counter === planned.counter) return;
+  if (isSameState(state, planned)) return;
   throw new PreconditionFailedError('the store changed since the plan: plan again');
 }

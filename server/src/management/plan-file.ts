@@ -8,6 +8,7 @@ const planFileSchema = z.strictObject({
   format: z.literal('signet-plan-1'),
   epoch: z.int(),
   counter: z.int(),
+  head: z.string(),
   documents: z.string().regex(/^[0-9a-f]{64}$/),
 });
 
@@ -15,10 +16,11 @@ const planFileSchema = z.strictObject({
 type PlanFile = z.output<typeof planFileSchema>;
 
 /** A state of the store that a plan was made of. */
-export type PlannedState = Pick<StoreState, 'epoch' | 'counter'>;
+export type PlannedState = StoreState;
 
 export function planFileOf(state: PlannedState, folder: DocumentFolder): PlanFile {
-  return { format: 'signet-plan-1', epoch: state.epoch, counter: state.counter, documents: digestOf(folder) };
+  const { epoch, counter, head } = state;
+  return { format: 'signet-plan-1', epoch, counter, head, documents: digestOf(folder) };
 }
 
 /** Reads what `signet plan --out` wrote. Throws `InvalidRequestError`. */
@@ -33,7 +35,7 @@ export function parsePlanFile(text: string): PlanFile {
 /** The state that the store must still have. Throws `PreconditionFailedError` when the documents are not those of the plan. */
 export function plannedState(plan: PlanFile, folder: DocumentFolder): PlannedState {
   if (plan.documents !== digestOf(folder)) throw new PreconditionFailedError('the documents changed since the plan');
-  return { epoch: plan.epoch, counter: plan.counter };
+  return { epoch: plan.epoch, counter: plan.counter, head: plan.head };
 }
 
 /** Of what the documents and cases say, whatever their layout. */

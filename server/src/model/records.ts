@@ -176,6 +176,7 @@ export type AuditAction =
   | 'restore'
   | 'accept-loss'
   | 'accept-clock'
+  | 'new-epoch'
   | 'refuse-credentials';
 
 export interface AuditRecord extends ChangeContext {

@@ -3,7 +3,7 @@ import type { DomainAttributes, DomainRecord, MemberEntry, RoleFields, SigningKe
 
 /** Where the store stands. The three seen before mean that nothing has changed since. */
 export interface StoreState {
-  /** Grows when a store is restored from a backup. */
+  /** Grows when a store goes on from an earlier state: restored from a backup, or after changes were lost. */
   readonly epoch: number;
   /** Grows by one with every change. */
   readonly counter: number;
@@ -13,6 +13,23 @@ export interface StoreState {
 
 export function isSameState(a: StoreState, b: StoreState): boolean {
   return a.epoch === b.epoch && a.counter === b.counter && a.head === b.head;
+}
+
+/**
+ * Why nobody can be told what changed after a state that they know. `restart`: a later epoch was begun, so that everybody begins again.
+ * `divergence`: the store never was in that state, or is not past it any more: it has another history, as after a failover that lost changes.
+ * `distance`: too much has changed since, or it is not known any more what.
+ */
+export type GapKind = 'restart' | 'divergence' | 'distance';
+
+/** Answered in place of changes: everything counts, and what was known before does not. */
+export interface StoreGap {
+  readonly gap: GapKind;
+  readonly state: StoreState;
+}
+
+export function isGap(answer: StoreChanges | StoreGap): answer is StoreGap {
+  return 'gap' in answer;
 }
 
 /** Whether somebody has the domain as it was in the state that they name. */
@@ -65,11 +82,8 @@ export interface DomainUpdate {
 export interface SnapshotSource {
   /** Cheap: asked at every refresh. */
   state(): Promise<StoreState>;
-  /**
-   * What changed after `known`, as of one instant; undefined where that cannot be told or is too much: then everything counts. Of the domains
-   * that the asker `knows`, some come as updates.
-   */
-  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined>;
+  /** What changed after `known`, as of one instant, or why that cannot be told. Of the domains that the asker `knows`, some come as updates. */
+  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | StoreGap>;
   /** Runs `work` on everything, as of one instant. */
   everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result>;
 }

@@ -26,10 +26,12 @@ import type { LiveSshCertificate, SshSelection } from './ssh-selection.ts';
 
 export type {
   DomainUpdate,
+  GapKind,
   Knows,
   SnapshotSource,
   StoreChanges,
   StoreContents,
+  StoreGap,
   StoreState,
 } from './snapshot-source.ts';
 
@@ -144,6 +146,11 @@ export interface StoreTransaction extends StoreReader {
   noteRefusedCredentials(counts: Readonly<Record<string, number>>): Promise<void>;
   /** Writes an audit record that an operator says the clock is right. */
   acceptClock(): Promise<void>;
+  /**
+   * Begins an epoch later than the present one and than `above`, and answers it. For a store that lacks changes which somebody was told of:
+   * open join tokens are spent, the numbers of revocation lists jump ahead, nobody follows into it.
+   */
+  newEpoch(above?: number): Promise<number>;
   /** SSH certificates of a serial number or key id that were not revoked and have not expired at `now` (seconds). */
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]>;
 }

@@ -1,10 +1,27 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import type { DomainName } from '@signet/policy-engine/names';
-import { isSameState } from '../model/snapshot-source.ts';
+import { type GapKind, isGap, isSameState, type StoreState } from '../model/snapshot-source.ts';
 import type { SnapshotSource } from '../model/store.ts';
 import { type CompiledSnapshot, compileInSteps, SnapshotBuilder } from './compile-snapshot.ts';
 import type { Snapshot } from './snapshot.ts';
+
+/** The store has another history than this process knew: changes are gone that somebody was told of. */
+export interface Divergence {
+  /** The last state of the history that is gone. */
+  readonly known: StoreState;
+  /** The state of the store when that was noticed. */
+  readonly found: StoreState;
+  /** The latest epoch that this process has seen: one past it ends the divergence. */
+  readonly epoch: number;
+}
+
+/** What was read before does not lead to what the store is now. */
+export interface OtherHistory {
+  readonly state: StoreState;
+  /** Absent where a new epoch says so. */
+  readonly divergence?: Divergence;
+}
 
 interface SnapshotStatus {
   readonly counter: number;
@@ -12,6 +29,8 @@ interface SnapshotStatus {
   readonly refreshedAt: number;
   /** Why the snapshot may be behind; absent when it is not. */
   readonly error?: string;
+  /** From when another history was noticed until a later epoch begins. */
+  readonly divergence?: Divergence;
 }
 
 /**
@@ -29,6 +48,8 @@ export interface LiveSnapshot {
   status(): SnapshotStatus;
   /** Called after each swap, with the new snapshot. */
   onSwap(listener: (snapshot: Snapshot) => void): void;
+  /** Called after the swap where the store has another history than the snapshot before: a new epoch, or without one. */
+  onOtherHistory(listener: (history: OtherHistory) => void): void;
   /** Ends the refreshing; the last snapshot stays. */
   close(): Promise<void>;
 }
@@ -39,6 +60,8 @@ interface LiveSnapshotDeps {
   readonly refreshIntervalMs: number;
   /** Told of every failure to refresh, and of every domain that cannot be used. */
   readonly onError?: (error: unknown) => void;
+  /** Called after each look at the store for as long as a divergence lasts; the next look waits for it. */
+  readonly whileDiverged?: (divergence: Divergence) => Promise<void>;
 }
 
 /** Loads the first snapshot, and then looks at the store every `refreshIntervalMs`. Throws when the store cannot be read at all. */
@@ -59,17 +82,25 @@ function loadSnapshot(source: SnapshotSource, last?: Snapshot): Promise<Compiled
   });
 }
 
+interface NewerSnapshot extends CompiledSnapshot {
+  /** Why it shares nothing with the one before. */
+  readonly gap?: GapKind;
+}
+
 /** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
-async function newerThan(old: Snapshot, source: SnapshotSource): Promise<CompiledSnapshot | undefined> {
+async function newerThan(old: Snapshot, source: SnapshotSource): Promise<NewerSnapshot | undefined> {
   if (isSameState(old, await source.state())) return undefined;
   const knows = (name: DomainName) => old.domain(name) !== undefined && !old.outdatedDomains.has(name);
   const changes = await source.changesSince(old, knows);
-  return changes === undefined ? loadSnapshot(source, old) : runInSlices(compileInSteps(old, changes));
+  if (isGap(changes)) return { ...(await loadSnapshot(source, old)), gap: changes.gap };
+  return runInSlices(compileInSteps(old, changes));
 }
 
 class PollingSnapshot implements LiveSnapshot {
   readonly #deps: LiveSnapshotDeps;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
+  readonly #historians: ((history: OtherHistory) => void)[] = [];
+  #divergence: Divergence | undefined;
   #current: Snapshot;
   /** The last one that was made for a transaction which the poll is behind of. */
   #ahead: Snapshot | undefined;
@@ -78,6 +109,7 @@ class PollingSnapshot implements LiveSnapshot {
   #running: Promise<void> | undefined;
   #next: Promise<void> | undefined;
   #timer: NodeJS.Timeout | undefined;
+  #looking: Promise<void> | undefined;
   #closed = false;
 
   constructor(deps: LiveSnapshotDeps, snapshot: Snapshot) {
@@ -97,6 +129,8 @@ class PollingSnapshot implements LiveSnapshot {
     const newer = await newerThan(known, source);
     if (newer === undefined) return known;
     this.#ahead = newer.snapshot;
+    // Until the poll has seen another history, everything is loaded for each who asks. It is not waited for: the caller may hold a connection.
+    if (newer.gap !== undefined) this.refresh().catch(() => undefined);
     return newer.snapshot;
   };
 
@@ -125,6 +159,7 @@ class PollingSnapshot implements LiveSnapshot {
       counter: this.#current.counter,
       refreshedAt: this.#refreshedAt,
       ...(error !== undefined && { error }),
+      ...(this.#divergence !== undefined && { divergence: this.#divergence }),
     };
   }
 
@@ -132,11 +167,16 @@ class PollingSnapshot implements LiveSnapshot {
     this.#listeners.push(listener);
   }
 
+  onOtherHistory(listener: (history: OtherHistory) => void): void {
+    this.#historians.push(listener);
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
     clearTimeout(this.#timer);
     await this.#running?.catch(() => undefined);
     await this.#next?.catch(() => undefined);
+    await this.#looking;
   }
 
   #start(): Promise<void> {
@@ -148,10 +188,13 @@ class PollingSnapshot implements LiveSnapshot {
 
   async #refreshOnce(): Promise<void> {
     try {
-      const changed = await this.#load();
+      const before = this.#current;
+      const newer = await this.#load();
       this.#refreshedAt = this.#deps.clock.now();
       this.#storeError = undefined;
-      if (changed) for (const listener of this.#listeners) this.#tell(listener);
+      if (newer === undefined) return;
+      for (const listener of this.#listeners) this.#tell(() => listener(newer.snapshot));
+      this.#followHistory(before, newer);
     } catch (error) {
       this.#storeError = error instanceof Error ? error.message : 'the store cannot be read';
       this.#deps.onError?.(error);
@@ -159,34 +202,57 @@ class PollingSnapshot implements LiveSnapshot {
     }
   }
 
-  /** True when there is a new snapshot. */
-  async #load(): Promise<boolean> {
+  /** The new snapshot, now in force; undefined when nothing has changed. */
+  async #load(): Promise<NewerSnapshot | undefined> {
     const { store, onError } = this.#deps;
     const newer = await newerThan(this.#current, store);
-    if (newer === undefined) return false;
-    const { snapshot, problems } = newer;
+    if (newer === undefined) return undefined;
+    const { snapshot, problems, gap } = newer;
     this.#current = snapshot;
+    // Made of another history it is no longer ahead of this one.
+    if (gap !== undefined) this.#ahead = undefined;
     for (const problem of problems) onError?.(problem.error);
-    return true;
+    return newer;
+  }
+
+  /** INVARIANT: only a look at the store itself tells of its history; a transaction may be older than what is known already. */
+  #followHistory(before: Snapshot, { snapshot, gap }: NewerSnapshot): void {
+    if (gap === undefined || gap === 'distance') return;
+    const state = stateOf(snapshot);
+    const epoch = Math.max(this.#divergence?.epoch ?? 0, before.epoch);
+    const isOver = state.epoch > epoch;
+    if (isOver) this.#divergence = undefined;
+    else if (gap === 'divergence') this.#divergence = { known: stateOf(before), found: state, epoch };
+    const divergence = gap === 'divergence' ? this.#divergence : undefined;
+    const history = { state, ...(divergence !== undefined && { divergence }) };
+    for (const listener of this.#historians) this.#tell(() => listener(history));
   }
 
   /** A listener's fault is its own: the snapshot is swapped already. */
-  #tell(listener: (snapshot: Snapshot) => void): void {
+  #tell(listener: () => void): void {
     try {
-      listener(this.#current);
+      listener();
     } catch (error) {
       this.#deps.onError?.(error);
     }
   }
 
+  /** One turn of the poll. */
+  async #look(): Promise<void> {
+    await this.refresh();
+    if (this.#divergence !== undefined && !this.#closed) await this.#deps.whileDiverged?.(this.#divergence);
+  }
+
   #schedule(): void {
     if (this.#closed) return;
     this.#timer = setTimeout(() => {
-      this.refresh().then(
-        () => this.#schedule(),
-        () => this.#schedule(),
-      );
+      this.#looking = this.#look().catch(() => undefined);
+      void this.#looking.then(() => this.#schedule());
     }, this.#deps.refreshIntervalMs);
     this.#timer.unref();
   }
+}
+
+function stateOf({ epoch, counter, head }: Snapshot): StoreState {
+  return { epoch, counter, head };
 }

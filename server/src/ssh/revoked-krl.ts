@@ -1,6 +1,7 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { CertificateStore } from '../model/certificate-store.ts';
 import { type Pace, signingTurns } from '../signing-turns.ts';
+import type { LiveRevocations } from '../x509/live-revocations.ts';
 import { buildKrl } from './krl.ts';
 import type { SshAuthority } from './ssh-authority.ts';
 
@@ -9,6 +10,8 @@ interface RevokedKrlDeps {
   readonly authorities: readonly SshAuthority[];
   readonly clock: Clock;
   readonly pace?: Pace | undefined;
+  /** What this process knows: after changes were lost that may be more than the store does. */
+  readonly revokedOf?: LiveRevocations['ofIssuer'];
 }
 
 /** Gives the list of what is revoked: read and made once a second at most, and never before it is asked for. */
@@ -22,15 +25,15 @@ const keptSeconds = 86_400;
 
 /**
  * The list of what is revoked of these authorities and has not ended a day ago. Its version and its time are those of the last revocation:
- * they never fall, and every server gives out the same bytes. Throws `StoreUnavailableError`: an old list is better than one that forgets.
+ * they never fall, and every server gives out the same bytes, unless changes of the store were lost. Throws `StoreUnavailableError`: an old list is better than one that forgets.
  */
 async function revokedKrl(deps: RevokedKrlDeps): Promise<Buffer> {
   const last = await deps.certificates.lastRevocation();
   const rows = await deps.certificates.revocationsAfter(0, epochSeconds(deps.clock) - keptSeconds);
-  const revoked = deps.authorities.map(({ publicKey }) => ({
-    authority: publicKey,
-    serials: rows.filter((row) => row.issuer === publicKey.fingerprint).map((row) => BigInt(`0x${row.serial}`)),
-    keyIds: [],
-  }));
+  const revoked = deps.authorities.map(({ publicKey }) => {
+    const stored = rows.filter((row) => row.issuer === publicKey.fingerprint);
+    const all = [...stored, ...(deps.revokedOf?.(publicKey.fingerprint) ?? [])].map(({ serial }) => serial);
+    return { authority: publicKey, serials: [...new Set(all)].map((serial) => BigInt(`0x${serial}`)), keyIds: [] };
+  });
   return buildKrl({ version: BigInt(last.sequence), generatedAt: last.at, comment: 'signet', revoked });
 }

@@ -1,7 +1,7 @@
 import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
 import { changesFields, changesList, type DomainChange, isEmptyDiff, written } from '../model/domain-change.ts';
-import { isSameState, type StoreState } from '../model/snapshot-source.ts';
+import { type GapKind, isSameState, type StoreState } from '../model/snapshot-source.ts';
 import type { Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
 
@@ -34,6 +34,7 @@ export const maxRows = 20_000;
 /** Rows are removed after so many changes, and after each change that writes more than so many. */
 const pruningInterval = 256;
 const rowsAStatement = 500;
+const recordsAStatement = 1000;
 
 /** Everything of a domain: it was deleted, and another one of its name may be there before anybody looks. */
 export function wholeDomain(domain: DomainName): Touched[] {
@@ -123,7 +124,7 @@ export interface DomainChanges {
 }
 
 /**
- * What was touched after `known`, by domain; undefined when that cannot be told or is too much. INVARIANT: it is told only where the feed
+ * What was touched after `known`, by domain, or why that cannot be told. INVARIANT: it is told only where the feed
  * goes on without a gap from the very state that the reader has. After a restore, in another history of the store, behind what was removed
  * or past a writer that wrote no rows, a member that left would keep its access.
  */
@@ -131,9 +132,10 @@ export async function changesAfter(
   db: Kysely<Schema>,
   known: StoreState,
   state: StoreState,
-): Promise<ReadonlyMap<DomainName, DomainChanges> | undefined> {
+): Promise<ReadonlyMap<DomainName, DomainChanges> | GapKind> {
+  const gap = await gapAfter(db, known, state);
+  if (gap !== undefined) return gap;
   const missed = state.counter - known.counter;
-  if (known.epoch !== state.epoch || missed < 0 || !(await hasHead(db, known))) return undefined;
   const rows = await db
     .selectFrom('changes')
     .selectAll()
@@ -143,10 +145,43 @@ export async function changesAfter(
     .execute();
   const heads = rows.filter(({ kind }) => kind === 'head');
   const isWhole = heads.length === missed && heads.every(({ seq }, index) => seq === known.counter + 1 + index);
-  if (!isWhole || rows.length > maxRows) return undefined;
+  if (!isWhole || rows.length > maxRows) return 'distance';
   const ofDomains = rows.filter(({ domain }) => domain !== '');
   const touched = Map.groupBy(ofDomains, ({ domain }) => domain as DomainName);
   return new Map([...touched].map(([domain, changes]) => [domain, changesOf(changes)]));
+}
+
+/** Why the feed does not go on from that state; undefined where it does. */
+async function gapAfter(db: Kysely<Schema>, known: StoreState, state: StoreState): Promise<GapKind | undefined> {
+  if (state.epoch > known.epoch) return 'restart';
+  if (state.epoch < known.epoch || state.counter < known.counter) return 'divergence';
+  if (await hasHead(db, known)) return undefined;
+  return (await isOfThisHistory(db, known)) ? 'distance' : 'divergence';
+}
+
+/**
+ * Whether the audit log passes through the head of that state: rows of the feed are removed, audit records never. True before the first change,
+ * which every history has been through.
+ */
+async function isOfThisHistory(db: Kysely<Schema>, { counter, head }: StoreState): Promise<boolean> {
+  if (head === '') return true;
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    // Numbers alone: the texts of old records are large.
+    const page = db.selectFrom('audit').select(['id', 'counter']).where('id', '<', before);
+    const rows = await page.orderBy('id', 'desc').limit(recordsAStatement).execute();
+    // The record that the change left behind has its counter, in stores of old programs an earlier one.
+    const upTo = rows.filter((row) => row.counter <= counter);
+    const found = db.selectFrom('audit').select('id').where('hash', '=', head);
+    const [newest, oldest] = [upTo[0]?.id, upTo.find((row) => row.counter < counter)?.id ?? upTo.at(-1)?.id];
+    if (newest !== undefined && oldest !== undefined) {
+      const record = found.where('id', '>=', oldest).where('id', '<=', newest);
+      if ((await record.executeTakeFirst()) !== undefined) return true;
+    }
+    const last = rows.at(-1);
+    if (rows.length < recordsAStatement || last === undefined || last.counter < counter) return false;
+    before = last.id;
+  }
 }
 
 /** Whether a domain is as it was in the state `known`; false where that cannot be told. */

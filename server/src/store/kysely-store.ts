@@ -17,6 +17,7 @@ import type {
   StoreChanges,
   StoreCondition,
   StoreContents,
+  StoreGap,
   StoreReader,
   StoreState,
   StoreTransaction,
@@ -60,7 +61,7 @@ export class KyselyStore implements Store {
     return this.#guard(async () => this.#database.state?.() ?? readState(await this.#database.reader()));
   }
 
-  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | undefined> {
+  changesSince(known: StoreState, knows?: Knows): Promise<StoreChanges | StoreGap> {
     return this.#view((db) => readChanges(db, known, knows));
   }
 

@@ -2,7 +2,14 @@ import { setImmediate as yieldToOthers } from 'node:timers/promises';
 import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import type { DomainRecord } from '../model/records.ts';
-import type { DomainUpdate, Knows, StoreChanges, StoreContents, StoreState } from '../model/snapshot-source.ts';
+import type {
+  DomainUpdate,
+  Knows,
+  StoreChanges,
+  StoreContents,
+  StoreGap,
+  StoreState,
+} from '../model/snapshot-source.ts';
 import { changesAfter, type DomainChanges, headOfChanges, maxNames } from './change-rows.ts';
 import type { Schema } from './database-schema.ts';
 import { readAttributes, readDomains, readRoles } from './read-domains.ts';
@@ -26,10 +33,10 @@ export async function readChanges(
   db: Kysely<Schema>,
   known: StoreState,
   knows: Knows = () => false,
-): Promise<StoreChanges | undefined> {
+): Promise<StoreChanges | StoreGap> {
   const state = await readState(db);
   const touched = await changesAfter(db, known, state);
-  if (touched === undefined) return undefined;
+  if (typeof touched === 'string') return { gap: touched, state };
   const { epoch, counter, head } = known;
   const changes = await readTouched(db, touched, knows);
   return { state, since: { epoch, counter, head }, ...changes, signingKeys: await readSigningKeys(db) };

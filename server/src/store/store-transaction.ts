@@ -19,6 +19,7 @@ import { changesBundleInSteps, diffInSteps } from './diff-domains.ts';
 import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance.ts';
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
 import { claimDnsForm } from './names.ts';
+import { leaveEpoch } from './new-epoch.ts';
 import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -34,6 +35,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   readonly #context: ChangeContext;
   readonly #now: number;
   readonly #counter: number;
+  #epoch: number;
   #nextId: number;
   #auditHead: string;
   /** What the changes touched; undefined before the first of them. */
@@ -52,6 +54,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     this.#context = context;
     this.#now = now;
     this.#counter = meta.counter + 1;
+    this.#epoch = meta.epoch;
     this.#nextId = meta.next_id;
     this.#auditHead = meta.audit_head;
   }
@@ -179,13 +182,23 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     await this.#audit({ action: 'accept-clock', subject: 'store' });
   }
 
+  async newEpoch(above = 0): Promise<number> {
+    const before = JSON.stringify({ epoch: this.#epoch });
+    this.#epoch = Math.max(this.#epoch, above) + 1;
+    this.#touch([]);
+    const left = await leaveEpoch(this.#db, this.#seconds());
+    const after = JSON.stringify({ epoch: this.#epoch, ...left });
+    await this.#audit({ action: 'new-epoch', subject: 'store', before, after });
+    return this.#epoch;
+  }
+
   liveSshCertificates(selection: SshSelection, now: number): Promise<readonly LiveSshCertificate[]> {
     return readLiveSshCertificates(this.#db, selection, now);
   }
 
   /** A service's certificate ends with the key that vouched for it. */
   async #endCertificatesOf(domain: DomainName, keys: readonly WithdrawnKey[]): Promise<void> {
-    const at = Math.floor(this.#now / 1000);
+    const at = this.#seconds();
     for (const { service, id } of keys) {
       const serials = await liveCertificatesOf(this.#db, servicePrincipal(domain, service), id, at);
       const revocation = { reason: 'cessation-of-operation', at, by: `key ${id} withdrawn` } as const;
@@ -196,6 +209,10 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   async #claimDnsForm(name: DomainName, isNew: boolean): Promise<void> {
     const hasIt = await claimDnsForm(this.#db, name, isNew);
     if (hasIt && !isNew) this.#touch([{ kind: 'domain', domain: name, key: 'lists' }]);
+  }
+
+  #seconds(): number {
+    return Math.floor(this.#now / 1000);
   }
 
   #names(): NamesContext {
@@ -212,8 +229,12 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   /** Writes the counters and the feed. The last statements of a transaction; false when there is nothing to write. */
   async finish(): Promise<boolean> {
     if (this.#touched === undefined && !this.#noted) return false;
-    const counters = { counter: this.#reached(), next_id: this.#nextId, audit_head: this.#auditHead };
-    await this.#db.updateTable('meta').set(counters).where('id', '=', 1).execute();
+    const counters = { epoch: this.#epoch, counter: this.#reached(), next_id: this.#nextId };
+    await this.#db
+      .updateTable('meta')
+      .set({ ...counters, audit_head: this.#auditHead })
+      .where('id', '=', 1)
+      .execute();
     if (this.#touched !== undefined) {
       await insertChanges(this.#db, { counter: this.#counter, head: this.#auditHead }, this.#touched);
     }

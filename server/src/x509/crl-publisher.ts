@@ -25,7 +25,7 @@ export interface GivenCrl {
 
 interface CrlPublisherDeps {
   readonly issuers: Pick<Issuers, 'current'>;
-  readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence'>;
+  readonly revocations: Pick<LiveRevocations, 'ofIssuer' | 'sequence' | 'rereadAt'>;
   readonly certificates: Pick<CertificateStore, 'endedRevocations' | 'lastCrl' | 'publishCrl'>;
   readonly clock: Clock;
   /** How long a list is good for. It is reissued after half of that, or when something was revoked. */
@@ -102,7 +102,10 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
   const takeTurn = signingTurns<Entry>(deps.pace);
   /** Valid, and nothing was revoked since: as good as a new one while none can be made. */
   const saysAll = (entry: Entry, now: number) =>
-    entry.sequence >= deps.revocations.sequence && entry.thisUpdate <= now && entry.nextUpdate > now;
+    isOfThisHistory(entry, deps.revocations) &&
+    entry.sequence >= deps.revocations.sequence &&
+    entry.thisUpdate <= now &&
+    entry.nextUpdate > now;
   const isFresh = (entry: Entry | undefined): entry is Entry => {
     const now = epochSeconds(deps.clock);
     return entry !== undefined && saysAll(entry, now) && entry.nextUpdate - now > deps.lifetimeSeconds / 2;
@@ -168,6 +171,11 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
       return Math.max(0, Math.min(1, ...left, ...rootLists().map((list) => rootFreshness(list, now))));
     },
   };
+}
+
+/** The same number may be that of another revocation in a list that was made before the store had another history. */
+function isOfThisHistory({ thisUpdate }: Entry, { rereadAt }: Pick<LiveRevocations, 'rereadAt'>): boolean {
+  return rereadAt === 0 || thisUpdate + crlBackdateSeconds > rereadAt;
 }
 
 function rootFreshness({ thisUpdate, nextUpdate }: GivenCrl, now: number): number {

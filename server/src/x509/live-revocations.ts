@@ -8,10 +8,20 @@ export interface LiveRevocations {
   hasThumbprint(thumbprint: string): boolean;
   /** Those of one issuer that have not expired, in the order in which they were revoked. */
   ofIssuer(issuer: string): readonly RevocationRow[];
-  /** Grows with every revocation that is noticed. */
+  /** Grows with every revocation that is noticed; another history of the store has other numbers. */
   readonly sequence: number;
+  /**
+   * When another history of the store was read, in seconds since the epoch; 0: it has had one. What was made of revocations until then may lack
+   * some under the same number.
+   */
+  readonly rereadAt: number;
   /** Reads what is new. Throws `StoreUnavailableError`; what is known stays known. */
   refresh(): Promise<void>;
+  /**
+   * The store has another history: reads all of its revocations, under the numbers that they have there. INVARIANT: what was revoked in the
+   * history before stays revoked. Throws as `refresh`, which then reads them all.
+   */
+  reread(): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -20,6 +30,8 @@ interface LiveRevocationsDeps {
   readonly clock: Clock;
   readonly refreshIntervalMs: number;
   readonly onError: (error: unknown) => void;
+  /** Told of the certificates that are revoked here, and not in another history of the store. */
+  readonly onMissing?: (serials: readonly string[]) => void;
 }
 
 /** Reads every revocation that still matters, then goes on reading those that come. */
@@ -28,22 +40,46 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
   const thumbprints = new Set<string>();
   let sequence = 0;
   let readAt = 0;
+  let rereadAt = 0;
+  let isOther = false;
   let reading: Promise<void> | undefined;
-  const forget = ({ serial, fingerprint }: RevocationRow): void => {
-    known.delete(serial);
-    if (fingerprint !== undefined) thumbprints.delete(fingerprint);
+  const remember = (rows: readonly RevocationRow[], now: number): void => {
+    for (const row of rows) {
+      known.set(row.serial, row);
+      if (row.fingerprint !== undefined) thumbprints.add(row.fingerprint);
+    }
+    for (const { serial, fingerprint, notAfter } of known.values()) {
+      if (notAfter >= now) continue;
+      known.delete(serial);
+      if (fingerprint !== undefined) thumbprints.delete(fingerprint);
+    }
+  };
+  const readAfter = async (after: number, now: number): Promise<readonly RevocationRow[]> => {
+    const rows = await deps.certificates.revocationsAfter(after, now);
+    readAt = now;
+    remember(rows, now);
+    return rows;
+  };
+  const readOther = async (now: number): Promise<void> => {
+    const rows = await readAfter(0, now);
+    sequence = lastOf(rows);
+    rereadAt = now;
+    const there = new Set(rows.map(({ serial }) => serial));
+    const missing = [...known.keys()].filter((serial) => !there.has(serial));
+    if (missing.length > 0) deps.onMissing?.(missing);
   };
   const read = async (): Promise<void> => {
     const now = epochSeconds(deps.clock);
-    // A clock that is set back brings certificates back that had expired: what was revoked of them must be known again.
-    const after = now < readAt ? 0 : sequence;
-    readAt = now;
-    for (const row of await deps.certificates.revocationsAfter(after, now)) {
-      known.set(row.serial, row);
-      if (row.fingerprint !== undefined) thumbprints.add(row.fingerprint);
-      sequence = Math.max(sequence, row.sequence);
+    if (isOther) {
+      isOther = false;
+      return await readOther(now).catch((error: unknown) => {
+        isOther = true;
+        throw error;
+      });
     }
-    for (const row of known.values()) if (row.notAfter < now) forget(row);
+    // A clock that is set back brings certificates back that had expired: what was revoked of them must be known again.
+    const rows = await readAfter(now < readAt ? 0 : sequence, now);
+    sequence = Math.max(sequence, lastOf(rows));
   };
   // A caller that has just written must see it: it waits for the read under way, and then for its own.
   const refresh = async (): Promise<void> => {
@@ -61,10 +97,21 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
     get sequence() {
       return sequence;
     },
+    get rereadAt() {
+      return rereadAt;
+    },
     refresh,
+    reread: () => {
+      isOther = true;
+      return refresh();
+    },
     close: async () => {
       clearInterval(timer);
       await reading?.catch(() => undefined);
     },
   };
+}
+
+function lastOf(rows: readonly RevocationRow[]): number {
+  return rows.reduce((last, row) => Math.max(last, row.sequence), 0);
 }

@@ -50,6 +50,7 @@ import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
 import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
+import { changesAfter } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 import { elsewhere, inner, maximum, minimum, type Row, refusal, same } from '../row.ts';
 
@@ -130,7 +131,7 @@ async function toldOneByOne(t: ExecutionContext, saves: readonly DomainSketch[])
     await store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent('a', sketch)));
     if (index === 0) known = await store.state();
   }
-  return known !== undefined && (await store.changesSince(known, () => true))?.updates !== undefined;
+  return known !== undefined && (await changesAfter(store, known, () => true))?.updates !== undefined;
 }
 
 /** Whether a change is followed that writes so many rows: its head, and for each new domain one and those of its members. */
@@ -145,7 +146,7 @@ async function followsRows(t: ExecutionContext, rows: number): Promise<boolean> 
       await saveDomain(change, domainContent(`d${left}`, { roles }));
     }
   });
-  return (await store.changesSince(known)) !== undefined;
+  return (await changesAfter(store, known)) !== undefined;
 }
 
 /** Whether the header of an answer has all of these warnings. */

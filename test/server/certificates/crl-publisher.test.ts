@@ -20,6 +20,7 @@ async function world() {
   const crls = createCrlPublisher({
     issuers: { current: () => ({ active: [active], draining: [draining], rootsPem: '', rootLists: [] }) },
     revocations: {
+      rereadAt: 0,
       get sequence() {
         return state.sequence;
       },

@@ -193,6 +193,7 @@ test('who asks for a list while an older one is made gets one with its own revoc
     clock: systemClock,
     lifetimeSeconds: 600,
     revocations: {
+      rereadAt: 0,
       get sequence() {
         return sequence;
       },
@@ -228,6 +229,7 @@ test('100 revocations within a second are one more list, which holds them all', 
     clock: systemClock,
     lifetimeSeconds: 600,
     revocations: {
+      rereadAt: 0,
       get sequence() {
         return sequence;
       },
@@ -262,6 +264,7 @@ test('a list goes on being given while none can be made, as long as it is valid 
     clock,
     lifetimeSeconds: 600,
     revocations: {
+      rereadAt: 0,
       get sequence() {
         return sequence;
       },

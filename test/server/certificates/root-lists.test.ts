@@ -138,7 +138,7 @@ test('the list of a root counts for the freshness in its last month', async (t) 
   const { open } = await world(t);
   const issuers = await open('root.crl');
   const clock = new FakeClock(systemClock.now());
-  const revocations = { sequence: 0, ofIssuer: () => [] };
+  const revocations = { sequence: 0, rereadAt: 0, ofIssuer: () => [] };
   const crls = createCrlPublisher({
     issuers,
     clock,

@@ -21,7 +21,7 @@ test('defaults, and paths relative to the file', (t) => {
   const at = (path: string) => join(file, '..', path);
   t.deepEqual(config.tls, { certificate: at('c.pem'), key: at('../k.pem'), clientCa: '/ca.pem', renew: false });
   t.is(config.keysDir, at('data/keys'));
-  t.deepEqual(config.store, { kind: 'sqlite', file: at('data/signet.db') });
+  t.deepEqual(config.store, { kind: 'sqlite', onDivergence: 'warn', file: at('data/signet.db') });
   t.is(config.keys.storage, 'files');
   const sealed = loadConfig(
     written(t, `${tls}keys: { storage: store, sealingKeyFile: a.key, previousSealingKeyFiles: [../b.key, /c.key] }`),

@@ -5,7 +5,15 @@ import { promisify } from 'node:util';
 import { parseDomainName } from '@signet/policy-engine/names';
 import { StoreUnavailableError } from '@signet/server/errors';
 import type { DomainContent, DomainRecord } from '@signet/server/model/records';
-import type { Knows, SnapshotSource, Store, StoreChanges, StoreContents, StoreState } from '@signet/server/model/store';
+import type {
+  Knows,
+  SnapshotSource,
+  Store,
+  StoreChanges,
+  StoreContents,
+  StoreGap,
+  StoreState,
+} from '@signet/server/model/store';
 import { type LiveSnapshot, openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
@@ -187,11 +195,12 @@ class FixedSource implements SnapshotSource {
     return this.at;
   }
 
-  async changesSince(known: StoreState, knows: Knows = () => false): Promise<StoreChanges | undefined> {
+  async changesSince(known: StoreState, knows: Knows = () => false): Promise<StoreChanges | StoreGap> {
     this.asked.push(known.counter);
     this.knows.push(knows(catalog));
     const follows = known.epoch === this.at.epoch && known.counter <= this.at.counter && known.head === this.at.head;
-    return follows ? { ...(await contentsOf(this)), since: known } : undefined;
+    if (follows) return { ...(await contentsOf(this)), since: known };
+    return { gap: known.epoch < this.at.epoch ? 'restart' : 'divergence', state: this.at };
   }
 
   async everything<Result>(work: (contents: StoreContents) => Promise<Result>): Promise<Result> {

@@ -15,7 +15,7 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
-import { contentsOf } from '#support/store-contents';
+import { changesAfter, contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'test' };
@@ -251,7 +251,7 @@ test('more rules than are read at once', async (t) => {
 
 /** What a snapshot that is as of a state, and has domain `a` or not, is told. */
 async function told(store: Store, known: StoreState, knows = true): Promise<StoreChanges> {
-  const changes = await store.changesSince(known, (name: DomainName) => knows && name === 'a');
+  const changes = await changesAfter(store, known, (name: DomainName) => knows && name === 'a');
   return changes ?? contentsOf(store);
 }
 
@@ -345,10 +345,10 @@ test('many changed domains are told whole', async (t) => {
   await save(contents('m.a'));
   const known = await store.state();
   await save(contents('m.b'));
-  const whole = await store.changesSince(known, () => true);
+  const whole = await changesAfter(store, known, () => true);
   t.deepEqual([whole?.domains.length, whole?.updates], [51, undefined]);
   const next = await store.state();
   await save(contents('m.c').slice(0, 50));
-  const later = await store.changesSince(next, () => true);
+  const later = await changesAfter(store, next, () => true);
   t.deepEqual([later?.domains.length, later?.updates?.length], [0, 50]);
 });

@@ -10,6 +10,7 @@ import { domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
 import { serialisedSnapshot } from '#support/serialised-snapshot';
 import { takeBack } from '#support/store-before';
+import { changesAfter } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
 
 const by = { actor: 'test' };
@@ -28,7 +29,7 @@ async function openWorld(t: ExecutionContext, file = join(temporaryFolder(t), 's
     t.teardown(() => live.close());
     return live;
   };
-  const told = (known: StoreState) => store.changesSince(known, () => true);
+  const told = (known: StoreState) => changesAfter(store, known, () => true);
   return { file, store, save, follow, told };
 }
 

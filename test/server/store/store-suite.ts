@@ -3,18 +3,21 @@ import {
   parseDomainName,
   parseGroupName,
   parseKeyId,
+  parsePathElement,
   parsePolicyName,
+  parsePrincipalName,
   parseRoleName,
   parseServiceName,
 } from '@signet/policy-engine/names';
 import { ConflictError, DomainError, StoreUnavailableError } from '@signet/server/errors';
 import type { DomainContent, SigningKeyRecord } from '@signet/server/model/records';
-import type { Store, StoreChanges, StoreState } from '@signet/server/model/store';
+import type { GapKind, Store, StoreChanges, StoreState } from '@signet/server/model/store';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
+import { publishNextCrl } from '#support/crl-store';
 import { domainContent } from '#support/domains';
 import { saveDomain } from '#support/save-domain';
-import { contentsOf } from '#support/store-contents';
+import { changesAfter, contentsOf } from '#support/store-contents';
 
 /** A store that is new and empty, and a clock that it uses. Closed by the suite. */
 export type OpenEmptyStore = (t: ExecutionContext, clock: FakeClock) => Promise<Store>;
@@ -308,7 +311,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     const gone = await store.state();
     t.deepEqual(await save(store, domainContent('catalog')), { kind: 'created', version: 3 });
     t.deepEqual((await store.domain(catalog))?.roles, []);
-    t.deepEqual((await store.changesSince(gone))?.deleted, []);
+    t.deepEqual((await changesAfter(store, gone))?.deleted, []);
   });
 
   check('only what changed after a state is answered', async (t, store) => {
@@ -318,22 +321,88 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     await save(store, domainContent('c'));
     const names = (changes?: StoreChanges) => changes?.domains.map((domain) => domain.name as string);
     t.deepEqual(names(await contentsOf(store)), ['a', 'b', 'c']);
-    t.deepEqual(names(await store.changesSince(known)), ['b', 'c']);
-    t.deepEqual(names(await store.changesSince(await store.state())), []);
+    t.deepEqual(names(await changesAfter(store, known)), ['b', 'c']);
+    t.deepEqual(names(await changesAfter(store, await store.state())), []);
   });
 
-  const strange: readonly [string, (known: StoreState) => StoreState][] = [
-    ['another epoch', (known) => ({ ...known, epoch: 2 })],
-    ['a counter that is yet to come', (known) => ({ ...known, counter: 3 })],
-    ['another history', (known) => ({ ...known, head: 'f'.repeat(64) })],
+  const strange: readonly [string, GapKind, (known: StoreState) => StoreState][] = [
+    ['a later epoch', 'divergence', (known) => ({ ...known, epoch: 2 })],
+    ['an earlier epoch', 'restart', (known) => ({ ...known, epoch: 0 })],
+    ['a counter that is yet to come', 'divergence', (known) => ({ ...known, counter: 3 })],
+    ['another history under the same counter', 'divergence', (known) => ({ ...known, head: 'f'.repeat(64) })],
+    [
+      'another history under an earlier counter',
+      'divergence',
+      (known) => ({ ...known, counter: 1, head: 'f'.repeat(64) }),
+    ],
+    ['before the first change', 'distance', () => ({ epoch: 1, counter: 0, head: '' })],
   ];
-  for (const [note, change] of strange) {
-    check(`who was in a state of ${note} is told nothing`, async (t, store) => {
+  for (const [note, gap, change] of strange) {
+    check(`who was in a state of ${note} is told why nobody follows from there`, async (t, store) => {
       await save(store, domainContent('a'));
       await save(store, domainContent('b'));
-      t.is(await store.changesSince(change(await store.state()), () => true), undefined);
+      const state = await store.state();
+      t.deepEqual(await store.changesSince(change(state), () => true), { gap, state });
+      t.false(await store.view((reader) => reader.isUnchanged(parseDomainName('a'), change(state))));
     });
   }
+
+  check('a new epoch: nobody follows into it, its audit record says so, and changes go on', async (t, store) => {
+    await save(store, domainContent('a'));
+    const before = await store.state();
+    t.is(await store.change(by, (change) => change.newEpoch()), 2);
+    const begun = await store.state();
+    t.like(begun, { epoch: 2, counter: 2 });
+    t.deepEqual(await store.changesSince(before), { gap: 'restart', state: begun });
+    t.deepEqual((await changesAfter(store, begun))?.since, begun);
+    const [record] = await store.audit({ limit: 1 });
+    t.like(record, { action: 'new-epoch', subject: 'store', actor: by.actor, reason: by.reason });
+    t.deepEqual(JSON.parse(record?.before ?? ''), { epoch: 1 });
+    t.deepEqual(JSON.parse(record?.after ?? ''), { epoch: 2, joinTokensSpent: 0 });
+    await save(store, domainContent('b'));
+    const changes = await changesAfter(store, begun);
+    t.deepEqual(
+      changes?.domains.map(({ name }) => String(name)),
+      ['b'],
+    );
+    t.is(await store.change(by, (change) => change.newEpoch(7)), 8, 'one that somebody has seen is passed');
+    t.is(await store.change(by, (change) => change.newEpoch(3)), 9);
+    t.is((await store.verifyAudit()).fault, undefined);
+  });
+
+  check('a new epoch gives up what may have been forgotten: join tokens and revocation lists', async (t, store) => {
+    const key = {
+      provider: parsePrincipalName('sys.auth.server'),
+      domain: parseDomainName('media'),
+      service: parseServiceName('player'),
+      instanceId: parsePathElement('i-1'),
+    };
+    const end = 4_102_444_800;
+    await store.instances.addJoinToken('open', { ...key, expires: end, createdBy: parsePrincipalName('media.admin') });
+    const first = await publishNextCrl(store.certificates, 'issuer');
+    await store.change(by, (change) => change.newEpoch());
+    t.false(await store.instances.spendJoinToken('open', key, 1));
+    const list = await store.certificates.lastCrl('issuer');
+    t.deepEqual([list?.number, list?.der], [first + 1_000_000, undefined]);
+    const [record] = await store.audit({ limit: 1 });
+    t.is(JSON.parse(record?.after ?? '').joinTokensSpent, 1);
+    await store.instances.addJoinToken('later', { ...key, expires: end, createdBy: parsePrincipalName('media.admin') });
+    t.true(await store.instances.spendJoinToken('later', key, 1));
+  });
+
+  check('of servers that begin a new epoch at once, each but one finds it begun', async (t, store) => {
+    await save(store, domainContent('a'));
+    const begun = await Promise.all(
+      Array.from({ length: 4 }, () =>
+        store.change(by, (change) => (change.state().epoch > 1 ? Promise.resolve(undefined) : change.newEpoch(1))),
+      ),
+    );
+    t.deepEqual(
+      begun.filter((epoch) => epoch !== undefined),
+      [2],
+    );
+    t.like(await store.state(), { epoch: 2, counter: 2 });
+  });
 
   check('more domains than one query asks for', async (t, store) => {
     const names = Array.from({ length: 450 }, (_, index) => `d${String(index).padStart(3, '0')}`);
@@ -415,7 +484,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
       { ...signingKey('k2'), purpose: 'bundle', activateAt: 1 },
       signingKey('k1'),
     ]);
-    t.deepEqual((await store.changesSince(await store.state()))?.signingKeys, await store.signingKeys());
+    t.deepEqual((await changesAfter(store, await store.state()))?.signingKeys, await store.signingKeys());
     await t.throwsAsync(
       store.change(by, (change) => change.addSigningKey(signingKey('k1'))),
       { instanceOf: ConflictError },
@@ -454,7 +523,7 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     t.false(await store.change(by, (change) => change.sealSigningKey('k3', half('other'))));
     t.deepEqual(await store.sealedKeys(), new Map([['k1', half('other', 's2')]]));
     t.is((await store.state()).counter, before.counter + 1);
-    t.deepEqual((await store.changesSince(before))?.signingKeys, [signingKey('k1'), signingKey('k2')]);
+    t.deepEqual((await changesAfter(store, before))?.signingKeys, [signingKey('k1'), signingKey('k2')]);
     t.like((await store.audit({ limit: 1 }))[0], {
       action: 'seal-signing-key',
       subject: 'k1',

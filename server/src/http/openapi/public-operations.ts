@@ -10,12 +10,14 @@ import { cached } from './token-operations.ts';
 const text = z.string();
 export const metadataShape = z.looseObject({ issuer: text, token_endpoint: text, jwks_uri: text });
 const aliveShape = z.strictObject({ status: z.literal('alive') });
+const storeState = z.strictObject({ epoch: z.int(), counter: z.int(), head: text });
 const freshness = z.enum(['fresh', 'late', 'ended']);
 export const readinessShape = z.looseObject({
   status: z.enum(['ready', 'stopping', 'no-signing-key', 'certificate-expired', 'clock']),
   degraded: z.literal('clock').optional(),
   snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }).optional(),
   store: z.enum(['readable', 'unreadable', 'read-only']).optional(),
+  diverged: z.strictObject({ known: storeState, found: storeState }).optional(),
   certificate: z.strictObject({ status: freshness, notAfter: names.Timestamp }).optional(),
   revocationLists: z.strictObject({ status: freshness, left: z.number() }).optional(),
   keys: z.strictObject({ token: text.nullable(), bundle: text.nullable(), missing: z.array(text) }).optional(),

@@ -2,7 +2,9 @@ import type { RouterMiddleware } from '@koa/router';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { isOperator, systemDomain } from '../../management/rights.ts';
+import type { Divergence } from '../../snapshot/live-snapshot.ts';
 import type { Snapshot } from '../../snapshot/snapshot.ts';
+import { shownState } from '../../store-history.ts';
 import type { StoreWatch } from '../../store-watch.ts';
 import type { CrlPublisher } from '../../x509/crl-publisher.ts';
 import { answerJson, type RequestState, type RouteContext } from '../context.ts';
@@ -12,7 +14,12 @@ export interface ReadinessDeps {
   readonly snapshot: () => Snapshot;
   readonly keys: SigningKeys;
   /** Of the snapshot in force; `error` while the store cannot be read. */
-  readonly snapshotStatus: () => { readonly counter: number; readonly refreshedAt: number; readonly error?: string };
+  readonly snapshotStatus: () => {
+    readonly counter: number;
+    readonly refreshedAt: number;
+    readonly error?: string;
+    readonly divergence?: Pick<Divergence, 'known' | 'found'>;
+  };
   /** Whether the store can be written, and what its records say of the own clock. */
   readonly storeWatch: Pick<StoreWatch, 'condition' | 'clock'>;
   readonly isStopping: () => boolean;
@@ -82,16 +89,19 @@ function isForOperator({ snapshot, clock }: ReadinessDeps, ctx: RouteContext): b
 
 /**
  * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `degraded: "clock"`: the newest record of the store is more than 60 seconds
- * later than the own clock; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
+ * later than the own clock; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
  * same of the server's own.
  */
 function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertificate>) {
-  const { counter, refreshedAt } = deps.snapshotStatus();
+  const { counter, refreshedAt, divergence } = deps.snapshotStatus();
   const { token, bundle, missing } = deps.keys.current();
   return {
     ...(deps.storeWatch.clock() !== 'fit' && { degraded: 'clock' }),
     snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
     store: storeOf(deps),
+    ...(divergence !== undefined && {
+      diverged: { known: shownState(divergence.known), found: shownState(divergence.found) },
+    }),
     certificate,
     ...(deps.crls !== undefined && { revocationLists: revocationLists(deps.crls) }),
     keys: { token: token?.kid ?? null, bundle: bundle?.kid ?? null, missing },

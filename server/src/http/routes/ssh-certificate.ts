@@ -7,6 +7,7 @@ import { type IssueSshDeps, issueHostCertificate, issueUserCertificate } from '.
 import { parseSshRevocation, revokeSsh } from '../../ssh/revoke-ssh.ts';
 import { createKrlPublisher } from '../../ssh/revoked-krl.ts';
 import { parseSshCertRequest } from '../../ssh/ssh-csr.ts';
+import type { LiveRevocations } from '../../x509/live-revocations.ts';
 import type { NamingRules } from '../../x509/naming.ts';
 import { bodyJson } from '../body.ts';
 import { callerHas, entityMarkOf } from '../cached-answer.ts';
@@ -20,6 +21,7 @@ export interface SshRouteDeps {
   readonly naming: NamingRules;
   /** How long a cache may keep the list of what is revoked. */
   readonly krlMaxAgeSeconds: number;
+  readonly revokedOf: LiveRevocations['ofIssuer'];
 }
 
 /**
@@ -64,9 +66,10 @@ export function sshRevocationsRoute({
   issue,
   certificates,
   krlMaxAgeSeconds,
+  revokedOf,
 }: SshRouteDeps): RouterMiddleware<RequestState> {
   const authorities = [issue.authorities.host, issue.authorities.user].filter((one) => one !== undefined);
-  const current = createKrlPublisher({ certificates, authorities, clock: issue.clock });
+  const current = createKrlPublisher({ certificates, authorities, clock: issue.clock, revokedOf });
   return async (ctx) => {
     requirePrincipal(ctx);
     const krl = await current();

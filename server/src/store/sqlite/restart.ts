@@ -3,6 +3,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { AuditAction, ChangeContext } from '../../model/records.ts';
 import { auditHash } from '../audit-chain.ts';
+import { crlNumbersAhead } from '../new-epoch.ts';
 
 /* A store goes on from an earlier state, and something of what happened since is not in it: nobody may take it for what it was before. */
 
@@ -20,9 +21,6 @@ export interface RestartContext {
   readonly clock: Clock;
   readonly context: ChangeContext;
 }
-
-/** More revocation lists than can have been published since any backup. */
-const crlNumbersAhead = 1_000_000;
 
 const metaRow = z.object({
   epoch: z.int(),

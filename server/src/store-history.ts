@@ -1,0 +1,50 @@
+import type { Logger } from './logger.ts';
+import type { Store, StoreState } from './model/store.ts';
+import type { Divergence, OtherHistory } from './snapshot/live-snapshot.ts';
+
+/** A state as operators are shown it. */
+export function shownState({ epoch, counter, head }: StoreState): {
+  readonly epoch: number;
+  readonly counter: number;
+  readonly head: string;
+} {
+  return { epoch, counter, head: head.slice(0, 12) };
+}
+
+/** Says that the store has another history than this process knew, or that a new epoch has begun. */
+export function logHistory({ state, divergence }: OtherHistory, logger: Logger): void {
+  if (divergence === undefined) {
+    logger.info({ found: shownState(state) }, 'the store begins a new epoch, everything is read again');
+    return;
+  }
+  logger.error(
+    { known: shownState(divergence.known), found: shownState(divergence.found) },
+    'store-diverged: the store has another history than this server knew, changes are lost: ' +
+      'see what is missing, then run `signet store new-epoch`',
+  );
+}
+
+interface EndingDeps {
+  readonly store: Pick<Store, 'change'>;
+  readonly logger: Logger;
+}
+
+/**
+ * Ends a divergence by a new epoch. INVARIANT: of several servers that have noticed it, one begins it: the others find, in their transaction, an
+ * epoch that is later than every one they know. What cannot be done now is tried again after the next look at the store.
+ */
+export function endDivergence({ store, logger }: EndingDeps): (divergence: Divergence) => Promise<void> {
+  return async ({ epoch: seen, known, found }) => {
+    const reason = `the store had another history at change ${found.counter} than at change ${known.counter} before`;
+    try {
+      const begun = await store.change({ actor: 'signet serve', reason }, async (change) =>
+        change.state().epoch > seen ? undefined : await change.newEpoch(seen),
+      );
+      if (begun !== undefined) {
+        logger.warn({ epoch: begun }, 'a new epoch is begun, as `store.onDivergence` says');
+      }
+    } catch (error) {
+      logger.error({ error: String(error) }, 'a new epoch cannot be begun yet');
+    }
+  };
+}
