@@ -75,7 +75,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
     clock: new FakeClock(),
     lifetimeSeconds: 7 * 86_400,
   });
-  const json = async (version: number, entity: string) => {
+  const json = async (version: number, entity: string, policyModified = 0) => {
     const content = domainContent({
       name: 'catalog',
       policies: { p: [['ALLOW', 'reader', 'read', entity]] },
@@ -85,7 +85,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       modified: 0,
       assertions: policy.assertions.map((assertion) => ({ ...assertion, id: 1 })),
     }));
-    const record = { ...content, policies, policyVersion: version, policyModified: 0 };
+    const record = { ...content, policies, policyVersion: version, policyModified };
     const domain = compileDomain(record, runAtOnce(compileGrantsInSteps(record, 0)));
     return (await publisher.publish(domain, 'p1363').issue()).json;
   };
@@ -94,4 +94,9 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
     name: 'ConflictError',
     message: 'domain `catalog` has more policy than a bundle may hold (33554432 bytes)',
   });
+  const texts = [await json(3, 'movie', 1), await json(3, 'film', 2)].map((text) => {
+    const payload = Buffer.from(JSON.parse(text).payload, 'base64url').toString();
+    return ['catalog:movie', 'catalog:film'].filter((resource) => payload.includes(`"${resource}"`));
+  });
+  t.deepEqual(texts, [['catalog:movie'], ['catalog:film']], 'another history has another text under the same version');
 });

@@ -111,6 +111,10 @@ test('apply refuses when the store or the documents moved since the plan', async
   });
   t.deepEqual(await contentsOf(store), before);
   const again = planFileOf((await planDocuments(store, folder, now)).state, folder);
+  const otherHistory = { ...plannedState(again, folder), head: 'f'.repeat(64) };
+  await t.throwsAsync(applyDocuments(store, folder, by, { now, planned: otherHistory }), {
+    instanceOf: PreconditionFailedError,
+  });
   const applied = await applyDocuments(store, folder, by, { now, planned: plannedState(again, folder) });
   t.is(applied.domains[0]?.outcome, 'created');
 });
