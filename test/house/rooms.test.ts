@@ -36,6 +36,7 @@ const rooms = [
   'cloud',
   'store',
   'store-watch.ts',
+  'store-history.ts',
   'refused-credentials.ts',
   'peers.ts',
   'work-process',

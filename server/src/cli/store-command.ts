@@ -89,13 +89,10 @@ function newEpochCommand(): Command {
     );
 }
 
-/** Hosts refuse epochs that are further ahead than this of those that they know. */
-const highestEpoch = 2 ** 32 - 1;
-
+/** Hosts refuse epochs that are further ahead of those that they know than this one of the first. */
 function parseEpoch(text: string): number {
-  const epoch = /^\d{1,10}$/.test(text) ? Number(text) : Number.NaN;
-  if (epoch >= 1 && epoch < highestEpoch) return epoch;
-  throw new InvalidArgumentError('it must be an epoch, a whole number from 1 on');
+  if (/^[1-9]\d{0,9}$/.test(text) && Number(text) < 2 ** 32) return Number(text);
+  throw new InvalidArgumentError('it must be an epoch, an integer from 1 on');
 }
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Kysely, Selectable } from 'kysely';
-import type { AuditVerdict } from '../model/store.ts';
+import type { AuditVerdict, StoreState } from '../model/store.ts';
 import { quotedPieces } from '../steps/json-steps.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import type { AuditTable, Schema } from './database-schema.ts';
@@ -69,4 +69,34 @@ export async function verifyAuditChain(db: Kysely<Schema>, known?: string): Prom
   if (meta.audit_head !== head) return { records, head, fault: 'records at the end are missing' };
   if (!isKnown) return { records, head, fault: 'the chain does not pass through the given head' };
   return { records, head };
+}
+
+const recordsAStatement = 1000;
+
+/**
+ * Whether the audit log passes through the head of that state: rows of the feed are removed, audit records never. True before the first change,
+ * which every history has been through.
+ */
+export async function passesThrough(
+  db: Kysely<Schema>,
+  { counter, head }: Pick<StoreState, 'counter' | 'head'>,
+): Promise<boolean> {
+  if (head === '') return true;
+  let before = Number.MAX_SAFE_INTEGER;
+  for (;;) {
+    // Numbers alone: the texts of old records are large.
+    const page = db.selectFrom('audit').select(['id', 'counter']).where('id', '<', before);
+    const rows = await page.orderBy('id', 'desc').limit(recordsAStatement).execute();
+    // The record that the change left behind has its counter, in stores of old programs an earlier one.
+    const upTo = rows.filter((row) => row.counter <= counter);
+    const found = db.selectFrom('audit').select('id').where('hash', '=', head);
+    const [newest, oldest] = [upTo[0]?.id, upTo.find((row) => row.counter < counter)?.id ?? upTo.at(-1)?.id];
+    if (newest !== undefined && oldest !== undefined) {
+      const record = found.where('id', '>=', oldest).where('id', '<=', newest);
+      if ((await record.executeTakeFirst()) !== undefined) return true;
+    }
+    const last = rows.at(-1);
+    if (rows.length < recordsAStatement || last === undefined || last.counter < counter) return false;
+    before = last.id;
+  }
 }

@@ -2,6 +2,7 @@ import type { DomainName } from '@signet/policy-engine/names';
 import { type Kysely, sql } from 'kysely';
 import { changesFields, changesList, type DomainChange, isEmptyDiff, written } from '../model/domain-change.ts';
 import { type GapKind, isSameState, type StoreState } from '../model/snapshot-source.ts';
+import { passesThrough } from './audit-chain.ts';
 import type { Schema } from './database-schema.ts';
 import { chunks } from './row-values.ts';
 
@@ -34,7 +35,6 @@ export const maxRows = 20_000;
 /** Rows are removed after so many changes, and after each change that writes more than so many. */
 const pruningInterval = 256;
 const rowsAStatement = 500;
-const recordsAStatement = 1000;
 
 /** Everything of a domain: it was deleted, and another one of its name may be there before anybody looks. */
 export function wholeDomain(domain: DomainName): Touched[] {
@@ -156,32 +156,7 @@ async function gapAfter(db: Kysely<Schema>, known: StoreState, state: StoreState
   if (state.epoch > known.epoch) return 'restart';
   if (state.epoch < known.epoch || state.counter < known.counter) return 'divergence';
   if (await hasHead(db, known)) return undefined;
-  return (await isOfThisHistory(db, known)) ? 'distance' : 'divergence';
-}
-
-/**
- * Whether the audit log passes through the head of that state: rows of the feed are removed, audit records never. True before the first change,
- * which every history has been through.
- */
-async function isOfThisHistory(db: Kysely<Schema>, { counter, head }: StoreState): Promise<boolean> {
-  if (head === '') return true;
-  let before = Number.MAX_SAFE_INTEGER;
-  for (;;) {
-    // Numbers alone: the texts of old records are large.
-    const page = db.selectFrom('audit').select(['id', 'counter']).where('id', '<', before);
-    const rows = await page.orderBy('id', 'desc').limit(recordsAStatement).execute();
-    // The record that the change left behind has its counter, in stores of old programs an earlier one.
-    const upTo = rows.filter((row) => row.counter <= counter);
-    const found = db.selectFrom('audit').select('id').where('hash', '=', head);
-    const [newest, oldest] = [upTo[0]?.id, upTo.find((row) => row.counter < counter)?.id ?? upTo.at(-1)?.id];
-    if (newest !== undefined && oldest !== undefined) {
-      const record = found.where('id', '>=', oldest).where('id', '<=', newest);
-      if ((await record.executeTakeFirst()) !== undefined) return true;
-    }
-    const last = rows.at(-1);
-    if (rows.length < recordsAStatement || last === undefined || last.counter < counter) return false;
-    before = last.id;
-  }
+  return (await passesThrough(db, known)) ? 'distance' : 'divergence';
 }
 
 /** Whether a domain is as it was in the state `known`; false where that cannot be told. */
