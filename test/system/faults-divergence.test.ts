@@ -9,6 +9,11 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import test, { type ExecutionContext } from 'ava';
 import { assertWithin } from '#support/cost';
 import { type DevWorld, startDevWorld } from '#support/dev-world';
+import { domainContent } from '#support/domain-sketch';
+import { operatorsDomain, readinessOf } from '#support/operators';
+import type { Finished } from '#support/run-program';
+import { saveDomain } from '#support/save-domain';
+import { install, serve } from '#support/signet-program';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
@@ -40,11 +45,11 @@ async function follow(world: DevWorld, what: string, isSo: () => boolean | Promi
 
 /** Works on the store of the server (`data`) or on the other one, as commands beside the server do. */
 async function withStore<Result>(
-  world: DevWorld,
+  { folder }: Pick<DevWorld, 'folder'>,
   data: 'data' | 'other',
   work: (store: Store) => Promise<Result>,
 ): Promise<Result> {
-  const store = await openSqliteStore(join(world.folder, data, 'signet.db'));
+  const store = await openSqliteStore(join(folder, data, 'signet.db'));
   try {
     return await work(store);
   } finally {
@@ -74,24 +79,29 @@ function allowReading(t: ExecutionContext, world: DevWorld, data: 'data' | 'othe
   return apply(t, world, data, ['catalog', policies.replace('policies:', more)]);
 }
 
-/** A second store, of a backup, beside the one that is served. */
-async function copyStore(t: ExecutionContext, world: DevWorld): Promise<void> {
-  const backup = join(temporaryFolder(t), 'backup');
-  const { status, stderr } = await world.signet('backup', backup, '--config', join(world.folder, 'signet.yaml'));
-  t.is(status, 0, stderr);
-  mkdirSync(join(world.folder, 'other'), { mode: 0o700 });
-  copyFileSync(backup, join(world.folder, 'other/signet.db'));
+interface Served {
+  readonly folder: string;
+  signet(...args: readonly string[]): Promise<Finished>;
 }
 
-/** The server stands still, and does not see half of it. */
-function failOver({ folder, state }: DevWorld): void {
+/** A second store, of a backup, beside the one that is served. */
+async function copyStore(t: ExecutionContext, { folder, signet }: Served): Promise<void> {
+  const backup = join(temporaryFolder(t), 'backup');
+  const { status, stderr } = await signet('backup', backup);
+  t.is(status, 0, stderr);
+  mkdirSync(join(folder, 'other'), { mode: 0o700 });
+  copyFileSync(backup, join(folder, 'other/signet.db'));
+}
+
+/** The servers stand still, and do not see half of it. */
+function failOver(folder: string, servers: readonly number[]): void {
   const at = (data: string, suffix: string) => join(folder, data, `signet.db${suffix}`);
-  process.kill(state.serverPid, 'SIGSTOP');
+  for (const pid of servers) process.kill(pid, 'SIGSTOP');
   try {
     for (const suffix of ['-wal', '-shm']) rmSync(at('data', suffix), { force: true });
     for (const suffix of ['', '.witness']) renameSync(at('other', suffix), at('data', suffix));
   } finally {
-    process.kill(state.serverPid, 'SIGCONT');
+    for (const pid of servers) process.kill(pid, 'SIGCONT');
   }
 }
 
@@ -100,7 +110,7 @@ async function readiness(world: DevWorld) {
   return { code: status, ...JSON.parse(body) };
 }
 
-test('another history is told, hosts keep what they have, and a new epoch ends it', async (t) => {
+test.serial('another history is told, hosts keep what they have, and a new epoch ends it', async (t) => {
   t.timeout(120_000);
   const world = await startDevWorld();
   t.teardown(() => world.remove());
@@ -113,7 +123,7 @@ test('another history is told, hosts keep what they have, and a new epoch ends i
     const scope = 'grant_type=client_credentials&scope=catalog:role.reader';
     return (await world.curl('media.player', '-d', scope, `${world.state.baseUrl}/oauth2/token`)).status;
   };
-  await copyStore(t, world);
+  await copyStore(t, { folder: world.folder, signet });
   const old = onDisk(world);
 
   await allowReading(t, world, 'data', 'lost-films');
@@ -130,7 +140,7 @@ test('another history is told, hosts keep what they have, and a new epoch ends i
   t.is(await token(), 200);
   const before = await readiness(world);
   t.is(before.diverged, undefined);
-  failOver(world);
+  failOver(world.folder, [world.state.serverPid]);
 
   await until('it is noticed', async () => (await readiness(world)).diverged);
   const during = await readiness(world);
@@ -172,4 +182,52 @@ test('another history is told, hosts keep what they have, and a new epoch ends i
   });
   t.like(records[1], { action: 'new-epoch', subject: 'store', reason: 'the database failed over' });
   t.is(fault, undefined);
+});
+
+const servers = 3;
+
+test.serial('servers that are told to begin an epoch by themselves begin one', async (t) => {
+  t.timeout(120_000);
+  const more = 'store: { onDivergence: new-epoch }\nsnapshot: { refreshIntervalMs: 100 }\n';
+  const installation = await install(t, { domains: [operatorsDomain, { name: 'a' }], more });
+  const { folder, pki } = installation;
+  const save = (data: 'data' | 'other', name: string) =>
+    withStore(installation, data, (store) =>
+      store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent({ name }))),
+    );
+  const first = await serve(t, installation);
+  const others = await Promise.all(Array.from({ length: servers - 1 }, () => serve(t, installation)));
+  const all = [first, ...others];
+  await copyStore(t, installation);
+  await save('data', 'lost');
+  await save('other', 'kept');
+  const { counter } = await withStore(installation, 'data', (store) => store.state());
+  const sees = (isSo: (state: Readonly<Record<string, unknown>>) => boolean) => async () => {
+    const states = await Promise.all(all.map((serving) => readinessOf(serving, pki)));
+    return states.every(isSo);
+  };
+  await until(
+    'all know what will be lost',
+    sees(({ snapshot }) => Object(snapshot).counter === counter),
+  );
+  failOver(
+    folder,
+    all.map(({ pid }) => pid),
+  );
+  await until('one has begun an epoch', async () => {
+    return (await withStore(installation, 'data', (store) => store.state())).epoch > 1;
+  });
+  await until(
+    'all follow',
+    sees(({ diverged, snapshot }) => diverged === undefined && Object(snapshot).counter > counter),
+  );
+  // Who looks when it is over already is told of the epoch alone.
+  await until('the log says so', () => all.some((serving) => serving.errors().includes('store-diverged: ')));
+  const { state, records } = await withStore(installation, 'data', async (store) => {
+    return { state: await store.state(), records: await store.audit({ limit: 10 }) };
+  });
+  const begun = records.filter(({ action }) => action === 'new-epoch');
+  assertWithin(t, `epochs begun by ${servers} servers`, begun.length, 1);
+  t.like(state, { epoch: 2, counter: counter + 1 });
+  t.like(begun[0], { actor: 'signet serve' });
 });
