@@ -12,6 +12,7 @@ import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { FakeClock } from '#support/clock';
 import { domainContent } from '#support/domains';
+import { readHeads } from '#support/feed-rows';
 import { saveDomain } from '#support/save-domain';
 import { contentsOf } from '#support/store-contents';
 import { temporaryFolder } from '#support/temp';
@@ -130,12 +131,13 @@ test('an epoch that fell is another history; it ends with one that is later than
 });
 
 test('an epoch that grew is announced: no divergence, and everything is read again', async (t) => {
-  const { lost, histories: told, follow } = await openWorld(t);
+  const { lost, files, histories: told, follow } = await openWorld(t);
   const live = await follow();
   await lost.change(by, (change) => change.newEpoch());
   await live.refresh();
   t.is(live.status().divergence, undefined);
   t.deepEqual(told, [{ state: await lost.state() }]);
+  t.deepEqual(readHeads(files[1]), [3], 'nothing is kept of what nobody follows');
 });
 
 function forgetFeed(file: string): void {
@@ -181,6 +183,18 @@ test('who decides in a transaction of another history has what is true there, an
   await until('it is noticed', () => live.status().divergence);
   t.deepEqual(names(live), ['a', 'b', 'kept']);
   t.is(await kept.view((reader) => live.at(reader.source())), live.current(), 'and what was known is forgotten');
+});
+
+test('what was made for a transaction of the lost history is forgotten with it', async (t) => {
+  const { kept, lost, become, follow } = await openWorld(t);
+  await save(lost, 'lost');
+  const live = await follow();
+  await save(lost, 'lost-too');
+  t.is((await lost.view((reader) => live.at(reader.source()))).counter, 4, 'ahead of the poll');
+  await save(kept, 'kept');
+  become(kept);
+  await live.refresh();
+  t.is(await kept.view((reader) => live.at(reader.source())), live.current());
 });
 
 async function* inParts(domains: readonly DomainRecord[]): AsyncIterable<readonly DomainRecord[]> {
