@@ -230,4 +230,9 @@ test.serial('servers that are told to begin an epoch by themselves begin one', a
   assertWithin(t, `epochs begun by ${servers} servers`, begun.length, 1);
   t.like(state, { epoch: 2, counter: counter + 1 });
   t.like(begun[0], { actor: 'signet serve' });
+
+  const begin = (...args: readonly string[]) => installation.signet('store', 'new-epoch', '--json', ...args);
+  t.is((await begin()).status, 2, 'without a reason');
+  t.is((await begin('--reason', 'a test', '--above', '0')).status, 2);
+  t.deepEqual(JSON.parse((await begin('--reason', 'a test', '--above', '7')).stdout), { epoch: 8 });
 });
