@@ -135,6 +135,7 @@ async function serverIn(t: Ending, { folder, data, ids, options }: Place): Promi
   };
   const stop = async (how: 'fast' | 'hard' = 'fast'): Promise<void> => {
     if (keeping === undefined) return;
+    keeping.ref();
     const ended = once(keeping, 'exit');
     keeping.stdin?.on('error', () => undefined);
     if (how === 'hard') process.kill(postmaster, 'SIGKILL');

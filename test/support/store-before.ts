@@ -6,6 +6,11 @@ import Database from 'better-sqlite3';
 
 const undo = [
   [
+    '018-reviews-in-order',
+    `drop index members_by_review_in_order;
+    create index members_by_review on members (review) where review is not null;`,
+  ],
+  [
     '017-sealed-keys',
     `alter table signing_keys drop column sealed;
     alter table signing_keys drop column sealing_key;`,

@@ -1,3 +1,4 @@
+import { setTimeout as pause } from 'node:timers/promises';
 import test, { type ExecutionContext } from 'ava';
 import { json } from '#support/instance-world';
 import { loadDomains } from '#support/mixed-load';
@@ -8,7 +9,7 @@ import { until } from '#support/until';
 
 /* What a server does while its database is away, stopped, read-only, out of connections, or ends its connections. */
 
-const postgresTest = postgresPrograms === undefined ? test.skip : test;
+const postgresTest = postgresPrograms === undefined ? test.skip : test.serial;
 if (postgresPrograms === undefined) test.skip(noPostgres, (t) => t.pass());
 
 const token = form({ grant_type: 'client_credentials', scope: 'catalog:domain' });
@@ -113,6 +114,7 @@ postgresTest(
           `select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and application_name = 'signet'`,
           [name],
         );
+        await pause(150);
       }
     })();
     const acknowledged: string[] = [];

@@ -27,12 +27,3 @@ export interface DueReviewQuery {
   /** Told how many rows were read. */
   readonly looked?: ((rows: number) => void) | undefined;
 }
-
-/** The oldest first; those of one time by where they are. */
-export function compareReviews(a: ReviewPlace, b: ReviewPlace): number {
-  if (a.review !== b.review) return a.review - b.review;
-  for (const key of ['domain', 'kind', 'name', 'member'] as const) {
-    if (a[key] !== b[key]) return a[key] < b[key] ? -1 : 1;
-  }
-  return 0;
-}

@@ -192,7 +192,7 @@ export interface Store extends SnapshotSource {
   signingKeys(): Promise<readonly SigningKeyRecord[]>;
   /** The sealed private halves of signing keys by `kid`. */
   sealedKeys(): Promise<ReadonlyMap<string, SealedKey>>;
-  /** The first members whose review is due, sorted as `compareReviews` does. */
+  /** The first members whose review is due, the oldest first; those of one time by domain, kind, name and member. */
   dueReviews(query: DueReviewQuery): Promise<readonly DueReview[]>;
   audit(query: AuditQuery): Promise<readonly AuditRecord[]>;
   /** Fewer than `limit` where they are large. */

@@ -70,7 +70,7 @@ export function certificateStatements() {
     ),
     /*
      * An instance without any certificate left. One that was revoked stays for as long as anything of it could count. Its own end is asked for,
-     * too: another server may be registering it anew, with a certificate that this statement does not see yet.
+     * too: another server may be registering it again, with a certificate that this statement does not see yet.
      */
     forget: statement((db, key: Places<InstanceColumns & { readonly endedBefore: number }>) =>
       atKey(db.deleteFrom('instances'), key)

@@ -1,4 +1,5 @@
 import type { Migration } from 'kysely/migration';
+import type { LargeIndex } from '../large-index.ts';
 import { createDomainTables } from './001-domains.ts';
 import { createRecordTables } from './002-records.ts';
 import { chainAudit } from './003-audit-chain.ts';
@@ -15,6 +16,7 @@ import { addPolicyVersion } from './013-policy-version.ts';
 import { mergeMembers } from './014-members.ts';
 import { keepRevocationLists } from './016-revocation-lists.ts';
 import { addSealedKeys } from './017-sealed-keys.ts';
+import { orderReviews, reviewsInOrder } from './018-reviews-in-order.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -34,10 +36,14 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '014-members': { up: mergeMembers },
   '016-revocation-lists': { up: keepRevocationLists },
   '017-sealed-keys': { up: addSealedKeys },
+  '018-reviews-in-order': { up: orderReviews },
 };
 
 /**
  * How many of the steps a program has to know to work with the schema that all of them make. A step that only adds what older programs do
  * not miss leaves it: they go on beside this one while servers are replaced one after the other. Any other step raises it to its own place.
  */
-export const stepsNeeded = 15;
+export const stepsNeeded = 17;
+
+/** Those that PostgreSQL gets after the steps. */
+export const largeIndices: readonly LargeIndex[] = [reviewsInOrder];

@@ -5,10 +5,11 @@ import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import { type Schema, tableNames } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
 import { insertMeta } from '../meta-row.ts';
-import { migrations, stepsNeeded } from '../migrations/index.ts';
+import { largeIndices, migrations, stepsNeeded } from '../migrations/index.ts';
 import { ByteWiseText } from './byte-wise-text.ts';
 import type { PostgresConnections } from './connections.ts';
 import { SignetPostgresDialect } from './dialect.ts';
+import { createLargeIndices } from './large-indices.ts';
 import { sqlStateOf } from './postgres-errors.ts';
 
 /** Of the advisory lock under which one server migrates. */
@@ -40,6 +41,11 @@ export async function migrate(connections: PostgresConnections, options: Migrate
     dialect: new MigrationDialect(connections, migrationUse),
     plugins: [new ByteWiseText()],
   });
+  await runStepsOnce(db, options);
+  if (options.mode === 'migrate') await createLargeIndices(db, largeIndices);
+}
+
+async function runStepsOnce(db: Kysely<Schema>, options: MigrateOptions): Promise<void> {
   for (let waits = 1; ; waits++) {
     if (await isCurrent(db, options)) return;
     try {

@@ -107,7 +107,7 @@ export class PostgresStoreDatabase implements StoreDatabase {
     return (await this.#look()).state;
   }
 
-  /** What the last look at the state has told, which every server does all the time; own changes are looked at anew. */
+  /** What the last look at the state has told, which every server does all the time; after own changes there is another look. */
   async newestRecord(): Promise<NewestRecord | undefined> {
     const { at } = this.#hasWritten || this.#seen === undefined ? await this.#look() : this.#seen;
     return at === 0 ? undefined : { at, own: false };

@@ -34,7 +34,7 @@ export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
   const limits = `set local statement_timeout = ${statementTimeoutMs + lockTimeoutMs}; set local lock_timeout = ${lockTimeoutMs};
     set local idle_in_transaction_session_timeout = ${idleTimeoutMs}`;
   // One instant for each statement: what others committed is seen once their lock is free.
-  const begin = `begin isolation level read committed read write; ${limits}`;
+  const begin = `begin isolation level read committed; ${limits}`;
   const shared = `${begin}; select pg_advisory_xact_lock_shared(${orderLock})`;
   return {
     reads: { begin: 'begin', commit: 'commit', timeoutMs: statementTimeoutMs },
