@@ -1,7 +1,7 @@
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 
-/* A process that works on a store beside others: `node instance-worker.ts FILE`, then orders over its channel. */
+/* A process that works on a store beside others: `node instance-worker.ts PLACE`, then orders over its channel. */
 
 export const instance = {
   provider: parsePrincipalName('sys.auth.server'),
@@ -16,8 +16,8 @@ export type WorkerOrder =
   /** Issues a certificate for who presents another one; the answer is the rotation. */
   | { readonly kind: 'rotate'; readonly presented: string; readonly serial: string };
 
-async function serve(file: string): Promise<void> {
-  const store = await openSqliteStore(file);
+async function serve(place: string): Promise<void> {
+  const store = await openStore(JSON.parse(place));
   const spend = async (digest: string) => {
     const outcomes = await Promise.all([1, 2, 3].map(() => store.instances.spendJoinToken(digest, instance, 50)));
     return outcomes.filter((spent) => spent).length;
@@ -36,5 +36,5 @@ async function serve(file: string): Promise<void> {
   process.send?.('ready');
 }
 
-const [, script, file] = process.argv;
-if (script === import.meta.filename && file !== undefined) await serve(file);
+const [, script, place] = process.argv;
+if (script === import.meta.filename && place !== undefined) await serve(place);

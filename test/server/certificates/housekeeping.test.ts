@@ -1,20 +1,19 @@
-import { join } from 'node:path';
 import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import { forgetEnded, keptSeconds } from '@signet/server/x509/housekeeping';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
 import { field, instanceWorld } from '#support/instance-world';
 import { readinessOf } from '#support/operators';
 import { revoke } from '#support/revoke';
-import { temporaryFolder } from '#support/temp';
+import { type StoreKind, storeKinds } from '#support/store-kinds';
 
 const holder = parsePrincipalName('media.player');
 
-async function filledStore(t: Parameters<typeof temporaryFolder>[0]) {
+async function filledStore(t: ExecutionContext, { place }: StoreKind) {
   const clock = new FakeClock(1_700_000_000_000);
-  const store = await openSqliteStore(join(temporaryFolder(t), 'signet.db'), { clock });
+  const store = await openStore(await place(t), { clock });
   t.teardown(() => store.close());
   const now = epochSeconds(clock);
   const intend = (serial: string, notAfter: number) =>
@@ -25,134 +24,136 @@ async function filledStore(t: Parameters<typeof temporaryFolder>[0]) {
   return { clock, store, now, intend };
 }
 
-test('what ended long ago is forgotten in batches; what revocations are counted from stays', async (t) => {
-  const { clock, store, now, intend } = await filledStore(t);
-  const { certificates, instances } = store;
-  for (let index = 0; index < 510; index += 1) await intend(`0${index}`, now + 60);
-  await intend('living', now + keptSeconds + 600);
-  for (const serial of ['00', '01']) await revoke(store, serial, { reason: 'unspecified', at: now, by: 'test' });
-  const key = {
-    provider: parsePrincipalName('sys.auth.server'),
-    domain: parseDomainName('media'),
-    service: parseServiceName('player'),
-    instanceId: parsePathElement('i-1'),
-  };
-  await instances.addJoinToken('old', { ...key, expires: now + 60, createdBy: holder });
-  await instances.addJoinToken('new', { ...key, expires: now + keptSeconds + 600, createdBy: holder });
+for (const kind of storeKinds) {
+  test(`${kind.name}: what ended long ago is forgotten in batches; what revocations are counted from stays`, async (t) => {
+    const { clock, store, now, intend } = await filledStore(t, kind);
+    const { certificates, instances } = store;
+    for (let index = 0; index < 510; index += 1) await intend(`0${index}`, now + 60);
+    await intend('living', now + keptSeconds + 600);
+    for (const serial of ['00', '01']) await revoke(store, serial, { reason: 'unspecified', at: now, by: 'test' });
+    const key = {
+      provider: parsePrincipalName('sys.auth.server'),
+      domain: parseDomainName('media'),
+      service: parseServiceName('player'),
+      instanceId: parsePathElement('i-1'),
+    };
+    await instances.addJoinToken('old', { ...key, expires: now + 60, createdBy: holder });
+    await instances.addJoinToken('new', { ...key, expires: now + keptSeconds + 600, createdBy: holder });
 
-  await forgetEnded({ certificates, instances, clock });
-  t.truthy(await certificates.find('0509'), 'nothing has ended yet');
-  clock.advance((keptSeconds + 61) * 1000);
-  await forgetEnded({ certificates, instances, clock });
-  const left = await Promise.all(['00', '01', '02', '0509', 'living'].map((serial) => certificates.find(serial)));
-  t.deepEqual(
-    left.map((row) => row?.serial),
-    [undefined, '01', undefined, undefined, 'living'],
-  );
-  t.is(await instances.pruneJoinTokens(now * 2, 500), 1, 'only the newer token was left');
-
-  // a server that has seen both revocations hears of the third
-  t.true(await revoke(store, 'living', { reason: 'unspecified', at: epochSeconds(clock), by: 'test' }));
-  t.deepEqual(
-    (await certificates.revocationsAfter(2, epochSeconds(clock))).map(({ serial, sequence }) => [serial, sequence]),
-    [['living', 3]],
-  );
-});
-
-test('an instance is forgotten when all of its certificates ended long ago, a revoked one as well', async (t) => {
-  const { clock, store, now } = await filledStore(t);
-  const { certificates, instances } = store;
-  const day = 86_400;
-  const keyOf = (id: string) => ({
-    provider: parsePrincipalName('sys.auth.server'),
-    domain: parseDomainName('media'),
-    service: parseServiceName('player'),
-    instanceId: parsePathElement(id),
-  });
-  const give = async (id: string, serial: string, notAfter: number) => {
-    const row = {
-      serial,
-      issuer: 'i',
-      kind: 'instance',
-      subject: 'media.player',
-      notBefore: now - 60,
-      notAfter,
-    } as const;
-    await certificates.intend({ ...row, holder, ...keyOf(id) }, now);
-    return { serial, fingerprint: 'f', notAfter };
-  };
-  for (const id of ['gone-1', 'gone-2', 'gone-3']) {
-    await instances.register(keyOf(id), await give(id, id, now + day), { clientOnly: false, at: now });
-  }
-  await instances.register(keyOf('alive'), await give('alive', 'a1', now + 60 * day), { clientOnly: false, at: now });
-  await instances.register(keyOf('revoked'), await give('revoked', 'b1', now + 40 * day), {
-    clientOnly: false,
-    at: now,
-  });
-  t.is(
-    await instances.rotate(keyOf('revoked'), { serial: 'b1', at: now }, await give('revoked', 'b2', now + day)),
-    'moved',
-  );
-  await store.change({ actor: 'test' }, (change) =>
-    change.revokeInstance(keyOf('revoked'), { reason: 'key-compromise', at: now, by: 'test' }),
-  );
-  const left = async () =>
-    (await instances.list({ domain: parseDomainName('media'), limit: 100 })).map(({ instanceId }) =>
-      String(instanceId),
+    await forgetEnded({ certificates, instances, clock });
+    t.truthy(await certificates.find('0509'), 'nothing has ended yet');
+    clock.advance((keptSeconds + 61) * 1000);
+    await forgetEnded({ certificates, instances, clock });
+    const left = await Promise.all(['00', '01', '02', '0509', 'living'].map((serial) => certificates.find(serial)));
+    t.deepEqual(
+      left.map((row) => row?.serial),
+      [undefined, '01', undefined, undefined, 'living'],
     );
+    t.is(await instances.pruneJoinTokens(now * 2, 500), 1, 'only the newer token was left');
 
-  clock.advance(20 * day * 1000);
-  await forgetEnded({ certificates, instances, clock });
-  t.deepEqual(await left(), ['alive', 'gone-1', 'gone-2', 'gone-3', 'revoked'], 'they ended less than 30 days ago');
-  clock.advance(20 * day * 1000);
-  const before = epochSeconds(clock) - keptSeconds;
-  t.deepEqual([await certificates.prune(before, 2), (await left()).length], [2, 3]);
-  await forgetEnded({ certificates, instances, clock });
-  t.deepEqual(await left(), ['alive', 'revoked'], 'a longer certificate of the revoked one would count until day 40');
-  t.like(await instances.find(keyOf('revoked')), { revoked: true });
-  clock.advance(31 * day * 1000);
-  // The last revocation is kept: another one takes its place.
-  await revoke(store, 'a1', { reason: 'superseded', at: epochSeconds(clock), by: 'test' });
-  await forgetEnded({ certificates, instances, clock });
-  t.deepEqual(await left(), ['alive']);
-});
-
-test('a batch is no greater than it may be', async (t) => {
-  const { store, now, intend } = await filledStore(t);
-  for (const serial of ['0a', '0b', '0c']) await intend(serial, now - 10);
-  t.deepEqual(
-    [
-      await store.certificates.prune(now, 2),
-      await store.certificates.prune(now, 2),
-      await store.certificates.prune(now, 2),
-    ],
-    [2, 1, 0],
-  );
-});
-
-test('who takes a certificate back is in the audit log, once', async (t) => {
-  const { store, now, intend } = await filledStore(t);
-  await intend('0a', now + 60);
-  const revocation = { reason: 'key-compromise', at: now, by: 'local:ann' } as const;
-  const revokeAs = (serial: string) =>
-    store.change({ actor: 'local:ann', reason: 'key-compromise' }, (change) =>
-      change.revokeCertificate(serial, revocation),
+    // a server that has seen both revocations hears of the third
+    t.true(await revoke(store, 'living', { reason: 'unspecified', at: epochSeconds(clock), by: 'test' }));
+    t.deepEqual(
+      (await certificates.revocationsAfter(2, epochSeconds(clock))).map(({ serial, sequence }) => [serial, sequence]),
+      [['living', 3]],
     );
-  t.deepEqual([await revokeAs('0a'), await revokeAs('0a'), await revokeAs('0b')], [true, false, false]);
-  const { id, ...record } = (await store.audit({ limit: 10 }))[0] ?? { id: 0 };
-  t.is((await store.audit({ limit: 10 })).length, 1);
-  t.true(id > 0);
-  t.deepEqual(record, {
-    at: now * 1000,
-    actor: 'local:ann',
-    reason: 'key-compromise',
-    action: 'revoke-certificate',
-    subject: '0a',
-    before: JSON.stringify({ kind: 'service', subject: 'media.player', holder: 'media.player', notAfter: now + 60 }),
-    after: JSON.stringify({ at: now, reason: 'key-compromise' }),
-  } as never);
-  t.is((await store.verifyAudit()).fault, undefined);
-});
+  });
+
+  test(`${kind.name}: an instance is forgotten when all of its certificates ended long ago, a revoked one as well`, async (t) => {
+    const { clock, store, now } = await filledStore(t, kind);
+    const { certificates, instances } = store;
+    const day = 86_400;
+    const keyOf = (id: string) => ({
+      provider: parsePrincipalName('sys.auth.server'),
+      domain: parseDomainName('media'),
+      service: parseServiceName('player'),
+      instanceId: parsePathElement(id),
+    });
+    const give = async (id: string, serial: string, notAfter: number) => {
+      const row = {
+        serial,
+        issuer: 'i',
+        kind: 'instance',
+        subject: 'media.player',
+        notBefore: now - 60,
+        notAfter,
+      } as const;
+      await certificates.intend({ ...row, holder, ...keyOf(id) }, now);
+      return { serial, fingerprint: 'f', notAfter };
+    };
+    for (const id of ['gone-1', 'gone-2', 'gone-3']) {
+      await instances.register(keyOf(id), await give(id, id, now + day), { clientOnly: false, at: now });
+    }
+    await instances.register(keyOf('alive'), await give('alive', 'a1', now + 60 * day), { clientOnly: false, at: now });
+    await instances.register(keyOf('revoked'), await give('revoked', 'b1', now + 40 * day), {
+      clientOnly: false,
+      at: now,
+    });
+    t.is(
+      await instances.rotate(keyOf('revoked'), { serial: 'b1', at: now }, await give('revoked', 'b2', now + day)),
+      'moved',
+    );
+    await store.change({ actor: 'test' }, (change) =>
+      change.revokeInstance(keyOf('revoked'), { reason: 'key-compromise', at: now, by: 'test' }),
+    );
+    const left = async () =>
+      (await instances.list({ domain: parseDomainName('media'), limit: 100 })).map(({ instanceId }) =>
+        String(instanceId),
+      );
+
+    clock.advance(20 * day * 1000);
+    await forgetEnded({ certificates, instances, clock });
+    t.deepEqual(await left(), ['alive', 'gone-1', 'gone-2', 'gone-3', 'revoked'], 'they ended less than 30 days ago');
+    clock.advance(20 * day * 1000);
+    const before = epochSeconds(clock) - keptSeconds;
+    t.deepEqual([await certificates.prune(before, 2), (await left()).length], [2, 3]);
+    await forgetEnded({ certificates, instances, clock });
+    t.deepEqual(await left(), ['alive', 'revoked'], 'a longer certificate of the revoked one would count until day 40');
+    t.like(await instances.find(keyOf('revoked')), { revoked: true });
+    clock.advance(31 * day * 1000);
+    // The last revocation is kept: another one takes its place.
+    await revoke(store, 'a1', { reason: 'superseded', at: epochSeconds(clock), by: 'test' });
+    await forgetEnded({ certificates, instances, clock });
+    t.deepEqual(await left(), ['alive']);
+  });
+
+  test(`${kind.name}: a batch is no greater than it may be`, async (t) => {
+    const { store, now, intend } = await filledStore(t, kind);
+    for (const serial of ['0a', '0b', '0c']) await intend(serial, now - 10);
+    t.deepEqual(
+      [
+        await store.certificates.prune(now, 2),
+        await store.certificates.prune(now, 2),
+        await store.certificates.prune(now, 2),
+      ],
+      [2, 1, 0],
+    );
+  });
+
+  test(`${kind.name}: who takes a certificate back is in the audit log, once`, async (t) => {
+    const { store, now, intend } = await filledStore(t, kind);
+    await intend('0a', now + 60);
+    const revocation = { reason: 'key-compromise', at: now, by: 'local:ann' } as const;
+    const revokeAs = (serial: string) =>
+      store.change({ actor: 'local:ann', reason: 'key-compromise' }, (change) =>
+        change.revokeCertificate(serial, revocation),
+      );
+    t.deepEqual([await revokeAs('0a'), await revokeAs('0a'), await revokeAs('0b')], [true, false, false]);
+    const { id, ...record } = (await store.audit({ limit: 10 }))[0] ?? { id: 0 };
+    t.is((await store.audit({ limit: 10 })).length, 1);
+    t.true(id > 0);
+    t.deepEqual(record, {
+      at: now * 1000,
+      actor: 'local:ann',
+      reason: 'key-compromise',
+      action: 'revoke-certificate',
+      subject: '0a',
+      before: JSON.stringify({ kind: 'service', subject: 'media.player', holder: 'media.player', notAfter: now + 60 }),
+      after: JSON.stringify({ at: now, reason: 'key-compromise' }),
+    } as never);
+    t.is((await store.verifyAudit()).fault, undefined);
+  });
+}
 
 test('readiness says how fresh the revocation lists are', async (t) => {
   const world = await instanceWorld(t);

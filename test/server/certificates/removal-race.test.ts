@@ -1,5 +1,4 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import { systemClock } from '@signet/policy-engine/clock';
 import {
@@ -27,7 +26,7 @@ import { issueUserCertificate } from '@signet/server/ssh/issue-ssh';
 import { sshAuthorityOf } from '@signet/server/ssh/ssh-authority';
 import { parseSshCertRequest } from '@signet/server/ssh/ssh-csr';
 import { formatSshPublicKey, sshPublicKeyOf } from '@signet/server/ssh/ssh-public-key';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { certificatesInPem } from '@signet/server/x509/certificate-reader';
 import { issueRoleCertificate } from '@signet/server/x509/issue-role-certificate';
@@ -39,10 +38,10 @@ import { instanceDomains, instanceNames } from '#support/instance-world';
 import { createPki } from '#support/pki';
 import { ecPair, requestPem } from '#support/requests';
 import { saveDomain } from '#support/save-domain';
-import { temporaryFolder } from '#support/temp';
+import { type StoreKind, storeKinds } from '#support/store-kinds';
 
 /*
- * A server whose snapshot never looks at the store by itself gives things out, while another one on the same file takes the right away. None
+ * A server whose snapshot never looks at the store by itself gives things out, while another one on the same store takes the right away. None
  * of 10,000 is given out once the removal is acknowledged. The snapshot that decides first always says yes.
  */
 
@@ -121,9 +120,9 @@ function watched(
   };
 }
 
-async function twoServers(t: ExecutionContext) {
-  const file = join(temporaryFolder(t), 'signet.db');
-  const [store, other] = [await openSqliteStore(file), await openSqliteStore(file)];
+async function twoServers(t: ExecutionContext, { place }: StoreKind) {
+  const at = await place(t);
+  const [store, other] = [await openStore(at), await openStore(at)];
   const save = async (content: ReturnType<typeof domainContent>) => {
     await other.change({ actor: 'other' }, (transaction) => saveDomain(transaction, content));
     return (await other.state()).counter;
@@ -366,24 +365,6 @@ async function race(servers: Servers, kind: Kind, ask: (index: number) => Promis
   return { given, refused: asked - given, recorded: round.recorded.length, late };
 }
 
-for (const [name, kind] of Object.entries(kinds)) {
-  test.serial(`none of ${rounds * asked} is given once the removal is acknowledged: ${name}`, async (t) => {
-    t.timeout(600_000);
-    const servers = await twoServers(t);
-    const ask = await kind.prepare(servers);
-    const results: Awaited<ReturnType<typeof race>>[] = [];
-    for (let index = 0; index < rounds; index += 1) {
-      results.push(await race(servers, kind, ask, Math.floor((index * asked) / rounds / 2)));
-    }
-    const sum = (key: keyof (typeof results)[number]) => results.reduce((total, result) => total + result[key], 0);
-    t.is(sum('late'), 0);
-    t.is(sum('given'), sum('recorded'), 'what is given was recorded');
-    const mixed = results.filter(({ given, refused }) => given > 0 && refused > 0).length;
-    t.log(`given ${sum('given')}, refused ${sum('refused')}, both in ${mixed} of ${rounds} rounds`);
-    t.true(sum('given') > 0 && sum('refused') > 0, 'both happened');
-  });
-}
-
 const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[]>> = {
   'role certificates': ['media'],
   'instances that register': ['media', 'prov'],
@@ -394,22 +375,46 @@ const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[
   'cloud credentials': ['media'],
 };
 
-for (const [name, kind] of Object.entries(kinds)) {
-  for (const domain of madeAnew[name] ?? []) {
+// How text is compared makes no difference here.
+for (const store of storeKinds.slice(0, 2)) {
+  for (const [name, kind] of Object.entries(kinds)) {
     test.serial(
-      `nothing is given once the services of \`${domain}\` are others of the same names: ${name}`,
+      `none of ${rounds * asked} is given once the removal is acknowledged: ${name}, ${store.name}`,
       async (t) => {
-        const servers = await twoServers(t);
+        t.timeout(600_000);
+        const servers = await twoServers(t, store);
         const ask = await kind.prepare(servers);
-        await servers.save(kind.with);
-        await servers.live.refresh();
-        servers.begin({ acknowledged: false, recorded: [] });
-        await t.notThrowsAsync(ask(0));
-        const whole = domainContent(domain === 'media' ? granted.media : prov);
-        await servers.save({ ...whole, services: [] });
-        await servers.save(whole);
-        t.true((await t.throwsAsync(ask(1))) instanceof DomainError);
+        const results: Awaited<ReturnType<typeof race>>[] = [];
+        for (let index = 0; index < rounds; index += 1) {
+          results.push(await race(servers, kind, ask, Math.floor((index * asked) / rounds / 2)));
+        }
+        const sum = (key: keyof (typeof results)[number]) => results.reduce((total, result) => total + result[key], 0);
+        t.is(sum('late'), 0);
+        t.is(sum('given'), sum('recorded'), 'what is given was recorded');
+        const mixed = results.filter(({ given, refused }) => given > 0 && refused > 0).length;
+        t.log(`given ${sum('given')}, refused ${sum('refused')}, both in ${mixed} of ${rounds} rounds`);
+        t.true(sum('given') > 0 && sum('refused') > 0, 'both happened');
       },
     );
+  }
+
+  for (const [name, kind] of Object.entries(kinds)) {
+    for (const domain of madeAnew[name] ?? []) {
+      test.serial(
+        `nothing is given once the services of \`${domain}\` are others of the same names: ${name}, ${store.name}`,
+        async (t) => {
+          const servers = await twoServers(t, store);
+          const ask = await kind.prepare(servers);
+          await servers.save(kind.with);
+          await servers.live.refresh();
+          servers.begin({ acknowledged: false, recorded: [] });
+          await t.notThrowsAsync(ask(0));
+          const whole = domainContent(domain === 'media' ? granted.media : prov);
+          await servers.save({ ...whole, services: [] });
+          await servers.save(whole);
+          t.true((await t.throwsAsync(ask(1))) instanceof DomainError);
+        },
+      );
+    }
   }
 }

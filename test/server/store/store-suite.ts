@@ -121,6 +121,22 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     });
   const save = (store: Store, content: DomainContent) => store.change(by, (change) => saveDomain(change, content));
 
+  check('a view is one instant, whatever is changed meanwhile', async (t, store) => {
+    await save(store, domainContent('first'));
+    const before = await store.state();
+    await store.view(async (reader) => {
+      t.is(await reader.domain(catalog), undefined);
+      await save(store, full);
+      await store.change(by, (change) => change.deleteDomain(parseDomainName('first')));
+      t.is(await reader.domain(catalog), undefined, 'the same question has the same answer');
+      t.truthy(await reader.domain(parseDomainName('first')));
+      t.deepEqual(reader.state(), before);
+      t.true(await reader.isUnchanged(parseDomainName('first'), before));
+      t.deepEqual(await reader.policies(catalog), []);
+    });
+    t.truthy(await store.domain(catalog));
+  });
+
   check('a new store is empty', async (t, store) => {
     t.like(await store.state(), { epoch: 1, counter: 0 });
     t.deepEqual(await contentsOf(store), {
