@@ -192,6 +192,7 @@ type StoreRefusal =
   | 'foreign-schema'
   | 'seal'
   | 'missing'
+  | 'partial-copy'
   | 'standby'
   | 'log-in'
   | 'encoding'

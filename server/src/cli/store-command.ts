@@ -10,8 +10,9 @@ import { acceptLoss, checkStore, readSealKey, type StoreCheck, sealKeyName } fro
 import { openStore } from '../store/open.ts';
 import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
+import { copyCommand } from './store-copy.ts';
 
-/** `signet store check | accept-loss | accept-clock | new-epoch`. */
+/** `signet store check | copy | status | migrate | accept-loss | accept-clock | new-epoch`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -31,6 +32,7 @@ export function storeCommand(): Command {
         if (faults.length > 0) throw new CommandFailedError();
       }),
     );
+  store.addCommand(copyCommand());
   store
     .command('accept-loss')
     .description('go on with a store that lacks acknowledged changes, under a new epoch; stop the servers first')

@@ -17,6 +17,11 @@ const narrowMs = 10_000;
 /** A machine that is gone is noticed on a connection that nobody uses. */
 const keepAliveMs = 10_000;
 
+/** What the connections of servers, and of commands that do what a server does, are called in the database. */
+export const serverName = 'signet';
+/** The same of commands that look at a database, or copy it. */
+export const commandName = 'signet-store';
+
 interface Pooled {
   readonly host: PostgresHost;
   readonly pool: pg.Pool;
@@ -30,14 +35,16 @@ interface Pooled {
 export class PostgresConnections {
   readonly #settings: PostgresSettings;
   readonly #hosts: readonly PostgresHost[];
+  readonly #name: string;
   readonly #recovered: (() => void)[] = [];
   #current: Pooled | undefined;
   #why: unknown;
   #looking: Promise<void> | undefined;
   #closing = new AbortController();
 
-  constructor(settings: PostgresSettings) {
+  constructor(settings: PostgresSettings, name = serverName) {
     this.#settings = settings;
+    this.#name = name;
     this.#hosts = settings.hosts.map(parseHost).filter((host) => host !== undefined);
   }
 
@@ -185,7 +192,7 @@ export class PostgresConnections {
       port,
       database,
       user,
-      application_name: 'signet',
+      application_name: this.#name,
       connectionTimeoutMillis: connectTimeoutMs,
       types: numbersAsNumbers,
       ssl: tlsOptions(this.#settings, place),

@@ -2,12 +2,14 @@ import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { Kysely } from 'kysely';
 import type { PostgresSettings } from '../../config/store-place.ts';
 import type { Store } from '../../model/store.ts';
+import { partialCopy } from '../copy/copy-mark.ts';
 import type { Schema } from '../database-schema.ts';
 import { KyselyStore } from '../kysely-store.ts';
 import { PostgresConnections } from './connections.ts';
 import { SignetPostgresDialect } from './dialect.ts';
 import { listen } from './listen.ts';
 import { checkTables, migrate } from './migrate.ts';
+import { isMarked } from './partial-copy.ts';
 import { PostgresStoreDatabase } from './postgres-database.ts';
 import { refusalOf } from './postgres-errors.ts';
 import { usesOf } from './uses.ts';
@@ -38,7 +40,9 @@ export async function openPostgresStore(
     const mode = readonly || settings.migrate === 'manual' ? 'check' : 'migrate';
     await migrate(connections, { place, now: clock.now(), mode });
     const uses = usesOf(settings);
-    await checkTables(new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, uses.reads) }), place);
+    const reads = new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, uses.reads) });
+    await checkTables(reads, place);
+    if (await isMarked(reads)) throw partialCopy(place);
     const listener = settings.listen && !readonly ? listen({ connections, onProblem }) : undefined;
     return new KyselyStore(new PostgresStoreDatabase({ connections, uses, readonly, monotonic, listener }), clock);
   } catch (error) {
@@ -48,6 +52,6 @@ export async function openPostgresStore(
 }
 
 /** For messages: names no user and no password. */
-function placeOf({ hosts, database }: PostgresSettings): string {
+export function placeOf({ hosts, database }: PostgresSettings): string {
   return `${hosts.join(',')}/${database}`;
 }

@@ -13,6 +13,8 @@ const idleTimeoutMs = 10_000;
 /** Reads of everything yield to requests between their statements. */
 const idleViewTimeoutMs = 120_000;
 const viewStatementMs = 120_000;
+/** Of copies: the other end may be slow, and statements go over whole tables. */
+const copyMs = 3_600_000;
 
 /** How a store uses its connections. */
 export interface Uses {
@@ -26,7 +28,13 @@ export interface Uses {
   readonly deferred: TransactionUse;
   /** Changes that nobody else changes or records anything beside. */
   readonly alone: TransactionUse;
+  /** All of the store as of one instant, however long that takes. */
+  readonly snapshots: TransactionUse;
+  /** Writes all of the store, alone. */
+  readonly fills: TransactionUse;
 }
+
+const copyLimits = `set local statement_timeout = ${copyMs}; set local idle_in_transaction_session_timeout = ${copyMs}`;
 
 export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
   // The timeout of this process ends after the one of the database: the answer of the database says more.
@@ -51,6 +59,17 @@ export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
       begin: `${begin}; select pg_advisory_xact_lock(${orderLock}); select id from meta where id = 1 for update`,
       commit: 'commit',
       timeoutMs,
+    },
+    snapshots: {
+      begin: `begin isolation level repeatable read read only; ${copyLimits}`,
+      commit: 'commit',
+      timeoutMs: copyMs + 1000,
+    },
+    fills: {
+      begin: `begin isolation level read committed read write; ${copyLimits}; set local lock_timeout = ${lockTimeoutMs};
+        select pg_advisory_xact_lock(${orderLock})`,
+      commit: 'commit',
+      timeoutMs: copyMs + 1000,
     },
   };
 }

@@ -1,7 +1,9 @@
 import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError } from '../../errors.ts';
+import { partialCopy } from '../copy/copy-mark.ts';
 import { hasSeal } from './backup-seal.ts';
+import { isMarked } from './partial-copy.ts';
 import { isFurther, type Position, readWitness, type WitnessState, witnessFileOf } from './witness.ts';
 
 /** Why a store is not what was acknowledged. */
@@ -58,8 +60,10 @@ export function whatIsLost(
   return `it lacks audit record \`${witness.head}\`, which was acknowledged`;
 }
 
-/** Throws `StoreRefusedError` for a store that lacks what was acknowledged. */
+/** Throws `StoreRefusedError` for a store that lacks what was acknowledged, or that a copy has not filled yet. */
 export function requireInStep(database: Database.Database, file: string, before: WitnessState): void {
+  // Its witness may say already how far it will have come.
+  if (isMarked(database)) throw partialCopy(file);
   const loss = findLoss(database, file, before);
   if (loss !== undefined) throw new StoreRefusedError(loss.reason, loss.message);
 }

@@ -3,6 +3,7 @@ import { Kysely } from 'kysely';
 import { Migrator } from 'kysely/migration';
 import { z } from 'zod';
 import { StoreRefusedError } from '../../errors.ts';
+import { markTable, partialCopy } from '../copy/copy-mark.ts';
 import type { Schema } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
 import { migrations } from '../migrations/index.ts';
@@ -32,21 +33,27 @@ export function knownSchemas(): Promise<KnownSchemas> {
   return known;
 }
 
-async function makeSchemas(): Promise<KnownSchemas> {
+/** A store in memory with the schema of this program, for whoever asks what that is. Closed by the caller. */
+export async function emptyStore(onStep: (database: Database.Database) => void = () => {}): Promise<Database.Database> {
   const database = new Database(':memory:');
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
+  for (const name of Object.keys(migrations)) {
+    const { error } = await migrator.migrateTo(name);
+    if (error !== undefined) throw error;
+    onStep(database);
+  }
+  return database;
+}
+
+async function makeSchemas(): Promise<KnownSchemas> {
+  const schemas: Definitions[] = [];
+  const database = await emptyStore((step) => void schemas.push(readDefinitions(step)));
   try {
-    const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-    const schemas: Definitions[] = [];
-    for (const name of Object.keys(migrations)) {
-      const { error } = await migrator.migrateTo(name);
-      if (error !== undefined) throw error;
-      schemas.push(readDefinitions(database));
-    }
     const before = [...(schemas[0] ?? [])].filter(([, definition]) => definition.startsWith('kysely_migration'));
     return [new Map(before), ...schemas];
   } finally {
-    await db.destroy();
+    database.close();
   }
 }
 
@@ -64,20 +71,22 @@ function readDefinitions(database: Database.Database, schema: 'main' | 'replaced
 
 /**
  * Refuses a store of a newer program (with `current` also one of an older program), and one whose schema is not the one that its
- * steps make: another table, index, view or trigger, another definition, one that is missing. Throws `StoreRefusedError`.
+ * steps make: another table, index, view or trigger, another definition, one that is missing; and but with `partial-copy` one that a copy has
+ * not filled yet. Throws `StoreRefusedError`.
  */
 export function checkSchema(
   database: Database.Database,
   file: string,
   schemas: KnownSchemas,
-  want: 'current' | 'older-is-fine' = 'current',
+  want: 'current' | 'older-is-fine' | 'partial-copy' = 'current',
 ): void {
   // One read: another process may be bringing the schema up to date.
   const [applied, found] = database.transaction(() => [appliedSteps(database), readDefinitions(database)] as const)();
-  refuseOtherSteps(applied, file, want);
+  if (found.has(`table ${markTable}`) && want !== 'partial-copy') throw partialCopy(file);
+  refuseOtherSteps(applied, file, want === 'older-is-fine' ? want : 'current');
   const expected = schemas[applied.length] ?? new Map();
   for (const [object, definition] of found) {
-    if (isSealTable(object, definition)) continue;
+    if (isSealTable(object, definition) || object === `table ${markTable}`) continue;
     if (!expected.has(object)) throw foreign(file, `holds ${object}, which no version of this program makes`);
     if (expected.get(object) !== definition) throw foreign(file, `has another definition of ${object}`);
   }

@@ -65,7 +65,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
 }
 
 /** Where there was a store, an empty one is not made in its place. */
-function refuseLostFile(file: string): void {
+export function refuseLostFile(file: string): void {
   if (lstatSync(file, { throwIfNoEntry: false }) !== undefined) return;
   const witness = readWitness(file);
   // That of a restore which was killed before its last step says nothing.

@@ -1,0 +1,74 @@
+import { isAbsolute, resolve } from 'node:path';
+import { Command, InvalidArgumentError } from 'commander';
+import { loadConfig } from '../config/config.ts';
+import type { StorePlace } from '../config/store-place.ts';
+import { compareStores, copyStore } from '../store/maintenance.ts';
+import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
+
+interface CopyOptions {
+  readonly from: NamedPlace;
+  readonly to: NamedPlace;
+  readonly resume?: boolean;
+  readonly check?: boolean;
+  readonly whileRunning?: boolean;
+  readonly json?: boolean;
+}
+
+interface NamedPlace {
+  readonly name: string;
+  readonly kind: StorePlace['kind'];
+  /** Of a store, or of the configuration that says where the database is. */
+  readonly file: string;
+}
+
+/** `signet store copy`. */
+export function copyCommand(): Command {
+  const place = '`sqlite:<file>`, or `postgres:<configuration file>`';
+  return new Command('copy')
+    .description('copy the store into another place, and prove that both hold the same; stop the servers first')
+    .requiredOption('--from <place>', place, parsePlace)
+    .requiredOption('--to <place>', `${place}: empty`, parsePlace)
+    .option('--resume', 'go on with a copy that was interrupted')
+    .option('--while-running', 'copy although servers may use the source: what they change from now on is not copied')
+    .option('--check', 'compare the two and copy nothing; exit status 1 when they differ')
+    .option('--json', 'print JSON')
+    .action(action(copy));
+}
+
+function parsePlace(text: string): NamedPlace {
+  const [, kind, file = ''] = /^(sqlite|postgres):(.+)$/.exec(text) ?? [];
+  if (kind !== 'sqlite' && kind !== 'postgres')
+    throw new InvalidArgumentError('must be `sqlite:<file>` or `postgres:<configuration file>`');
+  // What may hold a password has no place in a command line, where others read it.
+  if (file.startsWith('//')) throw new InvalidArgumentError('must name a file, not an address');
+  return { name: `${kind}:${file}`, kind, file: isAbsolute(file) ? file : resolve(file) };
+}
+
+/** INVARIANT: the file alone says where its database is: one environment would mean both places. Throws `UsageError`. */
+function storePlaceOf({ kind, file, name }: NamedPlace): StorePlace {
+  if (kind === 'sqlite') return { kind, file };
+  const { store } = loadConfig(file);
+  if (store.kind === 'postgres') return store;
+  throw new UsageError(`\`${name}\`: \`store.kind\` is not \`postgres\` in the configuration`);
+}
+
+async function copy({ from, to, json, ...options }: CopyOptions): Promise<void> {
+  const [source, target] = [storePlaceOf(from), storePlaceOf(to)];
+  if (options.check === true) return await compare(source, target, json);
+  const { resume = false, whileRunning = false } = options;
+  const copied = await copyStore(source, target, { resume, whileRunning });
+  print({ from: from.name, to: to.name, ...copied }, json);
+  warn(`from now on start servers with \`${to.name}\` only: what is changed in \`${from.name}\` is in it alone`);
+}
+
+async function compare(source: StorePlace, target: StorePlace, json: boolean | undefined): Promise<void> {
+  const { from, to, differs } = await compareStores(source, target);
+  if (json === true) print({ from, to, ...(differs !== undefined && { differs }) }, true);
+  else if (differs === undefined) print(`the same: ${from.rows} rows, digest ${from.digest}`, false);
+  else
+    print(
+      `table ${differs} differs: ${from.rows} rows, digest ${from.digest}; ${to.rows} rows, digest ${to.digest}`,
+      false,
+    );
+  if (differs !== undefined) throw new CommandFailedError();
+}

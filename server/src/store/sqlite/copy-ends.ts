@@ -1,0 +1,116 @@
+import { lstatSync } from 'node:fs';
+import { systemClock } from '@signet/policy-engine/clock';
+import type Database from 'better-sqlite3';
+import { Kysely } from 'kysely';
+import { ConflictError } from '../../errors.ts';
+import type { CopyEnd, CopyTarget } from '../copy/copy-end.ts';
+import type { Schema } from '../database-schema.ts';
+import { mayWrite, openDatabase, openForReading } from './connect.ts';
+import { SignetSqliteDialect } from './dialect.ts';
+import { checkStoreFile, createStoreFile } from './file-checks.ts';
+import { requireInStep } from './in-step.ts';
+import { checkSchema, knownSchemas } from './known-schema.ts';
+import { prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
+import { isMarked } from './partial-copy.ts';
+import { isBusy } from './sqlite-errors.ts';
+import { readWitness, replaceWitness } from './witness.ts';
+import { syncFile, syncNameOf } from './written-file.ts';
+
+/**
+ * A store to copy, with its schema and witness checked. Unless others may use it meanwhile it stays locked until it is closed: throws
+ * `ConflictError` when it is open elsewhere.
+ */
+export async function openSqliteSource(file: string, others: 'locked-out' | 'allowed'): Promise<CopyEnd> {
+  try {
+    checkStoreFile(file);
+    const schemas = await knownSchemas();
+    const witness = readWitness(file);
+    const reading = openForReading(file);
+    try {
+      reading.pragma('busy_timeout = 5000');
+      requireInStep(reading, file, witness);
+      checkSchema(reading, file, schemas);
+    } catch (error) {
+      reading.close();
+      throw error;
+    }
+    // Where nobody can write, nobody can change anything meanwhile.
+    if (others === 'allowed' || !mayWrite(file)) return endOver(file, reading);
+    reading.close();
+    return endOver(file, lockedDatabase(file));
+  } catch (error) {
+    throw refusalOf(file, error);
+  }
+}
+
+/** A connection beside which there is no other one, until it is closed. */
+function lockedDatabase(file: string): Database.Database {
+  const database = openDatabase(file);
+  try {
+    database.pragma('locking_mode = EXCLUSIVE');
+    database.exec('begin exclusive; rollback');
+    return database;
+  } catch (error) {
+    database.close();
+    if (!isBusy(error)) throw error;
+    throw new ConflictError(`store \`${file}\` is in use: stop its servers first`, { cause: error });
+  }
+}
+
+function endOver(file: string, database: Database.Database): CopyEnd {
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'reads') });
+  return {
+    place: file,
+    snapshot: (work) => db.transaction().execute(work),
+    close: async () => {
+      await db.destroy();
+      database.close();
+    },
+  };
+}
+
+/** A store to copy into, made (mode 0600) where there is none, and locked until it is closed. Its witness is in step once the copy is complete. */
+export async function openSqliteTarget(file: string): Promise<CopyTarget> {
+  try {
+    refuseLostFile(file);
+    createStoreFile(file);
+    checkStoreFile(file);
+    if (!(await isPartialCopy(file))) await prepareWhenFree(file, systemClock, 'alone');
+    return targetOver(file, lockedDatabase(file));
+  } catch (error) {
+    throw refusalOf(file, error);
+  }
+}
+
+/** Also looks at its schema, when it is one. */
+async function isPartialCopy(file: string): Promise<boolean> {
+  // An empty file is a store that was never filled.
+  if (lstatSync(file).size === 0) return false;
+  const database = openDatabase(file, true);
+  try {
+    if (!isMarked(database)) return false;
+    checkSchema(database, file, await knownSchemas(), 'partial-copy');
+    return true;
+  } finally {
+    database.close();
+  }
+}
+
+function targetOver(file: string, database: Database.Database): CopyTarget {
+  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+  const { snapshot } = endOver(file, database);
+  return {
+    place: file,
+    snapshot,
+    change: (work) => db.transaction().execute(work),
+    isMarked: async () => isMarked(database),
+    // Before the mark goes: a store that is whole and lacks its witness would be refused.
+    completing: (position) => replaceWitness(file, position),
+    close: async () => {
+      await db.destroy();
+      database.close();
+      syncFile(file);
+      syncNameOf(file);
+    },
+  };
+}
