@@ -2,8 +2,7 @@ import { join, resolve } from 'node:path';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { sqliteFileOf } from '../config/store-place.ts';
-import { backUpStore, ensureSealKey, sealKeyName } from '../store/maintenance.ts';
+import { backUp, ensureSealKey, sealKeyName } from '../store/maintenance.ts';
 import { action, configPathOf, print } from './run.ts';
 
 /** `signet backup`: a copy of the store, also while it is served. */
@@ -16,13 +15,7 @@ export function backupCommand(): Command {
       action(async (file: string, options: { json?: boolean }, command: Command) => {
         const { store, keysDir } = loadConfig(configPathOf(command), processEnvironment());
         const sealKey = ensureSealKey(join(keysDir, sealKeyName));
-        print(
-          {
-            file: resolve(file),
-            digest: await backUpStore(sqliteFileOf(store, 'use `pg_dump`'), resolve(file), sealKey),
-          },
-          options.json,
-        );
+        print({ file: resolve(file), digest: await backUp(store, resolve(file), sealKey) }, options.json);
       }),
     );
 }

@@ -3,9 +3,8 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
-import { sqliteFileOf } from '../config/store-place.ts';
 import { parseReason } from '../management/require-reason.ts';
-import { type BackupProof, readSealKey, restoreStore, sealKeyName } from '../store/maintenance.ts';
+import { type BackupProof, readSealKey, restore as restoreBackup, sealKeyName } from '../store/maintenance.ts';
 import { localUser } from './local-user.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
@@ -32,15 +31,14 @@ function parseDigest(text: string): string {
 }
 
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
-  const { store, keysDir } = loadConfig(configPathOf(command), processEnvironment());
-  const storeFile = sqliteFileOf(store, 'use `pg_restore`');
+  const { store, dataDir, keysDir } = loadConfig(configPathOf(command), processEnvironment());
   const context = {
     actor: `local:${localUser()}`,
     ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
   };
   const proof: BackupProof =
     options.digest === undefined ? { sealKey: readSealKey(join(keysDir, sealKeyName)) } : { digest: options.digest };
-  const restored = await restoreStore(storeFile, resolve(file), { clock: systemClock, context, proof });
+  const restored = await restoreBackup(store, resolve(file), { clock: systemClock, context, proof, dataDir });
   if (options.json === true) return print(restored, true);
   const { kept, ...rest } = restored;
   const { lost, ...rows } = kept ?? { lost: ['everything'] };

@@ -6,13 +6,14 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { sqliteFileOf } from '../config/store-place.ts';
 import { parseReason } from '../management/require-reason.ts';
-import { acceptLoss, checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
+import { acceptLoss, check as checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
 import { localUser } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 import { copyCommand } from './store-copy.ts';
+import { migrateCommand, statusCommand } from './store-status.ts';
 
-/** `signet store check | copy | status | migrate | accept-loss | accept-clock | new-epoch`. */
+/** `signet store check | status | migrate | copy | accept-loss | accept-clock | new-epoch`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -32,6 +33,8 @@ export function storeCommand(): Command {
         if (faults.length > 0) throw new CommandFailedError();
       }),
     );
+  store.addCommand(statusCommand());
+  store.addCommand(migrateCommand());
   store.addCommand(copyCommand());
   store
     .command('accept-loss')
@@ -99,7 +102,8 @@ function parseEpoch(text: string): number {
 
 /** A backup may be looked at where no server is configured: its seal is then one of another key. */
 async function check(file: string | undefined, configFile: string): Promise<StoreCheck> {
-  if (file !== undefined && !existsSync(configFile)) return checkStore(file);
+  if (file !== undefined && !existsSync(configFile)) return checkStore({ kind: 'sqlite', file });
   const { store, keysDir } = loadConfig(configFile, processEnvironment());
-  return checkStore(file ?? sqliteFileOf(store, 'see `signet audit verify`'), readSealKey(join(keysDir, sealKeyName)));
+  const place = file === undefined ? store : ({ kind: 'sqlite', file } as const);
+  return checkStore(place, readSealKey(join(keysDir, sealKeyName)));
 }

@@ -2,34 +2,47 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Kysely, sql } from 'kysely';
 import type { PostgresSettings } from '../../config/store-place.ts';
 import { ConflictError } from '../../errors.ts';
-import type { CopyEnd, CopyTarget } from '../copy/copy-end.ts';
+import type { CopyTarget } from '../copy/copy-end.ts';
 import { partialCopy } from '../copy/copy-mark.ts';
 import type { Schema } from '../database-schema.ts';
+import { refuseOtherSteps } from '../known-steps.ts';
 import { commandName, PostgresConnections, serverName } from './connections.ts';
 import { SignetPostgresDialect } from './dialect.ts';
-import { checkTables, migrate } from './migrate.ts';
+import { appliedSteps, checkTables, migrate } from './migrate.ts';
 import { placeOf } from './open-postgres.ts';
 import { isMarked } from './partial-copy.ts';
 import { refusalOf, translateError } from './postgres-errors.ts';
 import { usesOf } from './uses.ts';
 
 /** A database to copy. Unless others may use it meanwhile, throws `ConflictError` when servers are connected to it. */
-export function openPostgresSource(settings: PostgresSettings, others: 'locked-out' | 'allowed'): Promise<CopyEnd> {
-  return openEnd(settings, { mode: 'check', others, marked: 'refused' });
+export function openPostgresSource(
+  settings: PostgresSettings,
+  others: EndOptions['others'],
+  schema: EndOptions['schema'] = 'exact',
+): Promise<PostgresEnd> {
+  return openEnd(settings, { mode: 'check', others, marked: 'refused', schema });
 }
 
 /** A database to copy into, with the schema of this program, made where there is none. Throws `ConflictError` when servers are connected to it. */
 export function openPostgresTarget(settings: PostgresSettings): Promise<CopyTarget> {
-  return openEnd(settings, { mode: 'migrate', others: 'locked-out', marked: 'allowed' });
+  return openEnd(settings, { mode: 'migrate', others: 'locked-out', marked: 'allowed', schema: 'exact' });
 }
 
 interface EndOptions {
   readonly mode: 'migrate' | 'check';
   readonly others: 'locked-out' | 'allowed';
   readonly marked: 'refused' | 'allowed';
+  /** What a newer program added is not copied by this one; to work beside that is another thing. */
+  readonly schema: 'exact' | 'newer-is-fine';
 }
 
-async function openEnd(settings: PostgresSettings, { mode, others, marked }: EndOptions): Promise<CopyTarget> {
+interface PostgresEnd extends CopyTarget {
+  /** The primary, as configured. */
+  readonly host: string;
+}
+
+async function openEnd(settings: PostgresSettings, options: EndOptions): Promise<PostgresEnd> {
+  const { mode, others, marked, schema } = options;
   const place = placeOf(settings);
   const connections = new PostgresConnections(settings, commandName);
   try {
@@ -41,10 +54,12 @@ async function openEnd(settings: PostgresSettings, { mode, others, marked }: End
     if (others === 'locked-out') await refuseServers(reads, place);
     await migrate(connections, { place, now: systemClock.now(), mode });
     await checkTables(reads, place);
+    if (schema === 'exact') refuseOtherSteps(await appliedSteps(reads), place);
     if (marked === 'refused' && (await isMarked(reads))) throw partialCopy(place);
     const [snapshots, fills] = [opened('snapshots'), opened('fills')];
     return {
       place,
+      host: connections.host() ?? '',
       snapshot: (work) => translated(snapshots.transaction().execute(work)),
       change: (work) => translated(fills.transaction().execute(work)),
       isMarked,
@@ -73,4 +88,18 @@ async function refuseServers(db: Kysely<Schema>, place: string): Promise<void> {
   throw new ConflictError(
     `store \`${place}\` is in use: servers hold ${sessions} connections (\`signet store status\`): stop them first`,
   );
+}
+
+/** The steps that a database has seen, in their order; also where its schema is none that this program can use. */
+export async function appliedPostgresSteps(settings: PostgresSettings): Promise<readonly string[]> {
+  const connections = new PostgresConnections(settings, commandName);
+  try {
+    await connections.open();
+    const { reads } = usesOf(settings);
+    return await appliedSteps(new Kysely<Schema>({ dialect: new SignetPostgresDialect(connections, reads) }));
+  } catch (error) {
+    throw refusalOf(error, `\`${placeOf(settings)}\``);
+  } finally {
+    await connections.close();
+  }
 }

@@ -96,7 +96,8 @@ async function isCurrent(db: Kysely<Schema>, { place, mode }: MigrateOptions): P
   throw new StoreRefusedError('older-schema', `store \`${place}\` has an older schema: run \`signet store migrate\``);
 }
 
-async function appliedSteps(db: Kysely<Schema>): Promise<string[]> {
+/** The steps that a database has seen, in their order. */
+export async function appliedSteps(db: Kysely<Schema>): Promise<string[]> {
   const { rows: tables } = await sql<{
     there: boolean;
   }>`select to_regclass('kysely_migration') is not null as there`.execute(db);

@@ -50,7 +50,7 @@ export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreC
       faults: [
         ...inFile,
         ...(loss?.reason === 'behind' ? [loss.message] : []),
-        ...checkCounts(file),
+        ...checkRows(file),
         ...(audit.fault === undefined ? [] : [`audit log: ${audit.fault}`]),
         ...faults,
       ],
@@ -102,13 +102,29 @@ const miscountedLists = `
     not exists (select 1 from groups where kind = 'group' and groups.domain = members.domain and name = list)
   order by 1`;
 
-/** Quotas rely on the number of members that stands beside each list. */
-function checkCounts(file: string): string[] {
+const counts = z.object({ count: z.int() });
+/* The head of the feed says what every server follows; without it they read everything at every change. */
+const headlessFeed = `select count(*) as count from meta where counter > 0 and not exists (
+  select 1 from changes where seq = counter and domain = '' and kind = 'head' and key = audit_head)`;
+/* Whoever follows revocations asks for those after a place in their order. */
+const unorderedRevocations =
+  'select count(*) as count from certificates where (revoked_at is null) <> (revocation_sequence is null)';
+
+/** What no statement of this program writes, and the schema does not keep out. */
+function checkRows(file: string): string[] {
   const database = openForReading(file);
   try {
     database.pragma('busy_timeout = 5000');
+    // Quotas rely on the number of members that stands beside each list.
     const lists = miscounted.parse(database.prepare(miscountedLists).all());
-    return lists.map(({ name }) => `\`${name}\` has another number of members than is written beside it`);
+    const [heads, revocations] = [headlessFeed, unorderedRevocations].map(
+      (query) => counts.parse(database.prepare(query).get()).count,
+    );
+    return [
+      ...lists.map(({ name }) => `\`${name}\` has another number of members than is written beside it`),
+      ...(heads === 0 ? [] : ['the feed of changes does not end at the newest change']),
+      ...(revocations === 0 ? [] : [`${revocations} revoked certificates have no place in the order of revocations`]),
+    ];
   } finally {
     database.close();
   }

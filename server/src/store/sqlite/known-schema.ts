@@ -8,6 +8,7 @@ import type { Schema } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
 import { migrations } from '../migrations/index.ts';
 import { sealTableDefinitions } from './backup-seal.ts';
+import { openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { sealTable } from './digest.ts';
 
@@ -127,4 +128,14 @@ export function appliedSteps(database: Database.Database, schema: 'main' | 'repl
   if (table === undefined) return [];
   const rows = database.prepare(`select name from ${schema}.kysely_migration order by name`).all();
   return nameRows.parse(rows).map(({ name }) => name);
+}
+
+/** The same of the file of a store; also where its schema is none that this program can use. */
+export function appliedSqliteSteps(file: string): readonly string[] {
+  const database = openForReading(file);
+  try {
+    return appliedSteps(database);
+  } finally {
+    database.close();
+  }
 }

@@ -17,7 +17,7 @@ import { createWitness, readWitness, replaceWitness, type WitnessState } from '.
 import { syncFile, syncNameOf, writeError } from './written-file.ts';
 
 /** What a restore did. */
-interface Restored {
+export interface Restored {
   /** Over schema and rows as they came from the backup: that of `signet backup`. */
   readonly digest: string;
   readonly epoch: number;
@@ -30,7 +30,7 @@ interface Restored {
 /** Why a backup is believed: the key that sealed it, or the digest that its making printed, told by an operator. */
 export type BackupProof = { readonly sealKey: Buffer | undefined } | { readonly digest: string };
 
-interface RestoreOptions {
+export interface RestoreOptions {
   readonly clock: Clock;
   readonly context: ChangeContext;
   readonly proof: BackupProof;
