@@ -82,9 +82,10 @@ async function measured(t: ExecutionContext, args: readonly string[]) {
   let peakMiB = 0;
   const watching = setInterval(() => {
     try {
-      peakMiB = Math.max(peakMiB, costOf(child.pid).peakMiB);
+      // One that has just ended holds none any more.
+      peakMiB = Math.max(peakMiB, costOf(child.pid).peakMiB || 0);
     } catch {
-      // It has just ended.
+      // Or nobody knows it.
     }
   }, 20);
   const [status] = await ended;

@@ -464,6 +464,18 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/store/change-rows.ts', 'maxRows', (rows, t) => followsRows(t, rows)),
   inner('server/src/store/sqlite/dialect.ts', 'longestRun', 'it says when others have their turn, not what comes out'),
   elsewhere(
+    'server/src/store/copy/pages.ts',
+    'maxPageRows',
+    'server/store/copy-pages.test.ts',
+    'pages grow up to 2,000 rows, and no row comes twice',
+  ),
+  elsewhere(
+    'server/src/store/copy/pages.ts',
+    'maxParameters',
+    'server/store/copy-pages.test.ts',
+    'pages grow up to 2,000 rows, and no row comes twice',
+  ),
+  elsewhere(
     'server/src/store/audit-rows.ts',
     'maxPageCharacters',
     'server/store/audit-pages.test.ts',
