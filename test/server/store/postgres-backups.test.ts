@@ -5,10 +5,14 @@ import type { StorePlace } from '@signet/server/config/store-place';
 import { ConflictError, StoreRefusedError } from '@signet/server/errors';
 import type { Store } from '@signet/server/model/store';
 import { backUp, check, restore } from '@signet/server/store/backups';
-import { compareStores, copyStore } from '@signet/server/store/copy-store';
+import { replaceRows } from '@signet/server/store/copy/copy-rows';
+import { compareStores, copyStore, openSource } from '@signet/server/store/copy-store';
 import { migrateStore } from '@signet/server/store/migrate-store';
+import { migrations } from '@signet/server/store/migrations/index';
 import { openStore } from '@signet/server/store/open';
+import { openPostgresTarget } from '@signet/server/store/postgres/copy-ends';
 import { checkStore } from '@signet/server/store/sqlite/check';
+import { tableShapes } from '@signet/server/store/sqlite/table-shapes';
 import { readStoreStatus } from '@signet/server/store/store-status';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
@@ -142,6 +146,40 @@ else {
     t.is(await digestOf(place), before);
   });
 
+  test('a database that has changed since it was merged with a backup is not replaced', async (t) => {
+    const [place, other] = [await newDatabase(), await newDatabase()];
+    await inStore(other, (store) => save(store, 'films'));
+    await inStore(place, (store) => save(store, 'media'));
+    const merged = await digestOf(place);
+    await inStore(place, (store) => issue(store, '0a'));
+    const now = await digestOf(place);
+    const [source, target] = [await openSource(other, 'locked-out'), await openPostgresTarget(place)];
+    const shapes = await tableShapes();
+    await t.throwsAsync(replaceRows(source, target, { shapes, expected: merged }), {
+      instanceOf: ConflictError,
+      message: /was changed meanwhile/,
+    });
+    t.is(await digestOf(place), now);
+    await replaceRows(source, target, { shapes, expected: now });
+    t.is(await digestOf(place), await digestOf(other));
+    await target.close();
+    await source.close();
+  });
+
+  test('a backup of a database that is a partial copy is refused', async (t) => {
+    const place = await newDatabase();
+    await (await openPostgresTarget(place)).close();
+    await server.query(place.database, 'create table copy_mark (source text)');
+    const backup = join(temporaryFolder(t), 'backup.db');
+    for (const refused of [
+      await t.throwsAsync(backUp(place, backup, sealKey), { instanceOf: StoreRefusedError }),
+      await t.throwsAsync(check(place), { instanceOf: StoreRefusedError }),
+      await t.throwsAsync(restore(place, backup, optionsIn(t)), { instanceOf: StoreRefusedError }),
+      await t.throwsAsync(readStoreStatus(place), { instanceOf: StoreRefusedError }),
+    ])
+      t.is(refused?.reason, 'partial-copy');
+  });
+
   for (const [what, statement, fault] of [
     [
       'a reference that leads nowhere',
@@ -179,7 +217,7 @@ else {
       await save(store, 'media', { viewer: ['user.jane'] });
       const { epoch, counter } = await store.state();
       const status = await readStoreStatus(place);
-      t.like(status, { kind: 'postgres', epoch, counter, schemaSteps: 15, estimated: [] });
+      t.like(status, { kind: 'postgres', epoch, counter, schemaSteps: Object.keys(migrations).length, estimated: [] });
       t.is(status.rows['members'], 1);
       t.is(status.place, `${server.host}/${place.database}`);
       t.regex(status.postgres?.serverVersion ?? '', /^\d+/);

@@ -185,6 +185,30 @@ function suite(title: string, emptyPlaces: (t: ExecutionContext) => Promise<Plac
     t.is(await digestOf(to), digest);
   });
 
+  test(`${title}: a copy that is not what its source is does not count`, async (t) => {
+    const [from, to] = await emptyPlaces(t);
+    await change(from, 'media');
+    const shapes = await tableShapes();
+    const source = await openSource(from, 'locked-out');
+    const target = to.kind === 'sqlite' ? await openSqliteTarget(to.file) : await openPostgresTarget(to);
+    const changing: CopyTarget = {
+      ...target,
+      change: (work) =>
+        target.change(async (db) => {
+          await db.updateTable('domains').set({ description: 'another' }).execute();
+          return work(db);
+        }),
+    };
+    await t.throwsAsync(copyRows(source, changing, { shapes, resume: false }), {
+      instanceOf: StoreRefusedError,
+      message: 'the copy of table `domains` is not the same as its source',
+    });
+    await target.close();
+    await source.close();
+    const refused = await t.throwsAsync(openStore(to), { instanceOf: StoreRefusedError });
+    t.is(refused?.reason, 'partial-copy');
+  });
+
   test(`${title}: servers that use one of the two are noticed`, async (t) => {
     const [from, to] = await emptyPlaces(t);
     await change(from, 'media');

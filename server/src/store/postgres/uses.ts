@@ -66,7 +66,7 @@ export function usesOf({ statementTimeoutMs }: PostgresSettings): Uses {
       timeoutMs: copyMs + 1000,
     },
     fills: {
-      begin: `begin isolation level read committed read write; ${copyLimits}; set local lock_timeout = ${lockTimeoutMs};
+      begin: `begin isolation level read committed; ${copyLimits}; set local lock_timeout = ${lockTimeoutMs};
         select pg_advisory_xact_lock(${orderLock})`,
       commit: 'commit',
       timeoutMs: copyMs + 1000,
