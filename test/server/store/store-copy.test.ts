@@ -1,4 +1,4 @@
-import { existsSync, statSync } from 'node:fs';
+import { existsSync, statSync, truncateSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import type { StorePlace } from '@signet/server/config/store-place';
 import { ConflictError, StoreRefusedError } from '@signet/server/errors';
@@ -246,6 +246,17 @@ test('a file is made for its owner alone, with a witness that is in step', async
   await store.close();
 });
 
+test('a file that a killed copy left empty is filled, one that was a store is not', async (t) => {
+  const [from, to] = [sqliteIn(t), sqliteIn(t)];
+  await change(from, 'media');
+  writeFileSync(to.file, '', { mode: 0o600 });
+  utimesSync(to.file, 0, 0);
+  t.is((await copyStore(from, to, resuming)).began, 'new');
+  truncateSync(to.file);
+  utimesSync(to.file, 0, 0);
+  await t.throwsAsync(copyStore(from, to, resuming), { instanceOf: StoreRefusedError, message: /is empty/ });
+});
+
 for (const [what, value] of [
   ['a number that is not whole', 1.5],
   ['a number that JavaScript rounds', 2n ** 53n],
@@ -282,6 +293,22 @@ else {
   suite('SQLite to PostgreSQL', async (t) => [sqliteIn(t), await database()]);
   suite('PostgreSQL to SQLite', async (t) => [await database(), sqliteIn(t)]);
   suite('PostgreSQL to PostgreSQL', async () => [await database('C'), await database()]);
+
+  test('a server that begins on the source while it is copied is noticed', async (t) => {
+    const [from, to] = [await database(), sqliteIn(t)];
+    await change(from, 'media');
+    const [source, target] = [await openSource(from, 'locked-out'), await openSqliteTarget(to.file)];
+    const late = await openStore(from);
+    const shapes = await tableShapes();
+    await t.throwsAsync(copyRows(source, target, { shapes, resume: false }), {
+      instanceOf: ConflictError,
+      message: /in use/,
+    });
+    await late.close();
+    t.is((await copyRows(source, target, { shapes, resume: true })).began, 'resumed');
+    await target.close();
+    await source.close();
+  });
 
   test('there and back again, and the digest is the same', async (t) => {
     const [from, middle, to] = [await fullStore(t), await database(), sqliteIn(t)];

@@ -7,6 +7,8 @@ export interface CopyEnd {
   readonly place: string;
   /** Runs `work` on the store as of one instant, however long it takes. */
   snapshot<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result>;
+  /** Throws `ConflictError` when a server uses the store, where none may and nothing else keeps them out. */
+  requireUnused?(): Promise<void>;
   close(): Promise<void>;
 }
 

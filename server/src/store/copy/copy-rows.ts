@@ -48,6 +48,8 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
       }
     }
     const state = await stateOf(from);
+    // One that began meanwhile has perhaps changed what is not copied.
+    await source.requireUnused?.();
     await target.change(async (db) => {
       for await (const rows of readPages(from, lastOf(shapes))) await insertRows(db, lastOf(shapes), rows);
       requireSame(wanted, await digestRows(db, shapes));

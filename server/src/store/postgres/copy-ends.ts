@@ -63,6 +63,7 @@ async function openEnd(settings: PostgresSettings, options: EndOptions): Promise
       snapshot: (work) => translated(snapshots.transaction().execute(work)),
       change: (work) => translated(fills.transaction().execute(work)),
       isMarked,
+      ...(others === 'locked-out' && { requireUnused: () => translated(refuseServers(reads, place)) }),
       close: () => connections.close(),
     };
   } catch (error) {

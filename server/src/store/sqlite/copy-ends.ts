@@ -1,4 +1,4 @@
-import { lstatSync } from 'node:fs';
+import { lstatSync, rmSync } from 'node:fs';
 import { systemClock } from '@signet/policy-engine/clock';
 import type Database from 'better-sqlite3';
 import { Kysely } from 'kysely';
@@ -7,7 +7,7 @@ import type { CopyEnd, CopyTarget } from '../copy/copy-end.ts';
 import type { Schema } from '../database-schema.ts';
 import { mayWrite, openDatabase, openForReading } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
-import { checkStoreFile, createStoreFile } from './file-checks.ts';
+import { checkOwnFile, checkStoreFile, createStoreFile } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, knownSchemas } from './known-schema.ts';
 import { prepareWhenFree, refusalOf, refuseLostFile } from './open-sqlite.ts';
@@ -72,6 +72,7 @@ function endOver(file: string, database: Database.Database): CopyEnd {
 /** A store to copy into, made (mode 0600) where there is none, and locked until it is closed. Its witness is in step once the copy is complete. */
 export async function openSqliteTarget(file: string): Promise<CopyTarget> {
   try {
+    removeEmpty(file);
     refuseLostFile(file);
     createStoreFile(file);
     checkStoreFile(file);
@@ -80,6 +81,12 @@ export async function openSqliteTarget(file: string): Promise<CopyTarget> {
   } catch (error) {
     throw refusalOf(file, error);
   }
+}
+
+/** A copy that was killed in its first moment leaves an empty file. One that has a witness was a store. */
+function removeEmpty(file: string): void {
+  if (checkOwnFile(file)?.size !== 0 || readWitness(file) !== 'missing') return;
+  for (const suffix of ['', '-wal', '-shm', '-journal']) rmSync(`${file}${suffix}`, { force: true });
 }
 
 /** Also looks at its schema, when it is one. */
