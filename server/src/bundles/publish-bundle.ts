@@ -129,7 +129,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const key = deps.keys.key('bundle');
     const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
-    const id = `${epoch}.${revisionOf(domain)}.${issued.toString(36)}.${key.kid.slice(0, 8)}`;
+    const id = `${epoch}.${domain.policyVersion}.${timesOf(domain, issued)}.${key.kid.slice(0, 8)}`;
     return {
       id: `${shape}.${id}${selection}`,
       issued,
@@ -145,7 +145,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
     const expires = issued + lifetimeMs;
     return {
-      id: `old.${deps.snapshot().epoch}.${revisionOf(domain)}.${expires.toString(36)}.${key.kid}`,
+      id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${timesOf(domain, expires)}.${key.kid}`,
       issued,
       tagOf: () => modifiedTag(domain),
       modifiedTag: modifiedTag(domain),
@@ -211,9 +211,13 @@ function describe(
   return { entityTag: tagOf(form), formerTag: tagOf('p1363'), modifiedTag, hasConditions, issued };
 }
 
-/** A history of the store that lost changes has another text under the same version, of another time. */
-function revisionOf({ policyVersion, policyModified }: DomainSnapshot): string {
-  return `${policyVersion}.${policyModified.toString(36)}`;
+/**
+ * When the text was issued, and when its policies changed where that is another time: a history of the store that lost changes has another
+ * text under the same version.
+ */
+function timesOf({ policyModified }: DomainSnapshot, time: number): string {
+  const times = policyModified === time ? [time] : [time, policyModified];
+  return times.map((one) => one.toString(36)).join('-');
 }
 
 function modifiedTag({ policyModified }: DomainSnapshot): string {

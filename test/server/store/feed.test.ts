@@ -71,7 +71,7 @@ function shuffled(items: readonly string[], random: (below: number) => number): 
 
 const names = [...randomChanges.keys()];
 const changed = new Map<number, ReadonlySet<string>>();
-const seeds = [11, 12, 16];
+const seeds = [11, 12, 13];
 
 for (const seed of seeds) {
   test.serial(
