@@ -346,7 +346,8 @@ function hostPort(host: string, port: number): string {
 
 /** Every option with the value in force and where it came from, for `signet config check`. */
 export function explainConfig(config: ServerConfig): { option: string; value: unknown; from: Provenance }[] {
-  const values: Tree = { ...config, profile: config.profile.name };
+  const { store } = config;
+  const values: Tree = { ...config, profile: config.profile.name, store: { ...store, postgres: store } };
   return optionPaths.map((option) => ({
     option,
     value: valueAt(values, option) ?? null,

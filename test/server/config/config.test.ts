@@ -262,3 +262,28 @@ test('the nearest name is near', (t) => {
   t.is(nearestName('tokens.bund', ['tokens.bound', 'tokens.idTokens']), 'tokens.bound');
   t.is(nearestName('x', ['tokens.bound']), undefined);
 });
+
+test('a store in PostgreSQL: where it is, with what is in force, and what contradicts itself', (t) => {
+  const at = (text: string) => loadConfig(written(t, `${tls}store: { kind: postgres, postgres: ${text} }`));
+  const config = at('{ hosts: [db1, "[::1]:6432", /run/postgresql], passwordFile: secret, poolSize: 2 }');
+  const folder = join(config.file, '..');
+  t.like(config.store, { kind: 'postgres', database: 'signet', user: 'signet', poolSize: 2, listen: true });
+  const shown = new Map(explainConfig(config).map(({ option, value }) => [option, value]));
+  t.deepEqual(shown.get('store.postgres.hosts'), ['db1', '[::1]:6432', '/run/postgresql']);
+  t.is(shown.get('store.postgres.passwordFile'), join(folder, 'secret'));
+  t.is(shown.get('store.postgres.poolSize'), 2);
+  for (const [text, problem] of [
+    ['{}', /store\.postgres\.hosts must name a host/],
+    ['{ hosts: ["postgres://u:p@db/x"] }', /must be host:port or the folder of a socket/],
+    ['{ hosts: ["db:0"] }', /must be host:port/],
+    ['{ hosts: ["db:65536"] }', /must be host:port/],
+    ['{ hosts: [db], certificate: c.pem }', /needs both certificate and key/],
+    ['{ hosts: [db], poolSize: 1 }', /poolSize/],
+    ['{ hosts: [db], password: x }', /unknown option `store\.postgres\.password`/],
+  ] as const) {
+    t.throws(() => at(text), { instanceOf: ConfigError, message: problem }, text);
+  }
+  t.throws(() => loadConfig(written(t, `${tls}store: { postgres: { hosts: [db] } }`)), {
+    message: /needs store\.kind: postgres/,
+  });
+});
