@@ -45,7 +45,8 @@ import { type StoreKind, storeKinds } from '#support/store-kinds';
  * of 10,000 is given out once the removal is acknowledged. The snapshot that decides first always says yes.
  */
 
-const rounds = 20;
+/** On SQLite, where the two meet less often than on a database with processes of its own. */
+const mostRounds = 20;
 const asked = 100;
 const lanes = 20;
 
@@ -376,7 +377,8 @@ const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[
 };
 
 // How text is compared makes no difference here.
-for (const store of storeKinds.slice(0, 2)) {
+for (const [index, store] of storeKinds.slice(0, 2).entries()) {
+  const rounds = index === 0 ? mostRounds : mostRounds / 4;
   for (const [name, kind] of Object.entries(kinds)) {
     test.serial(
       `none of ${rounds * asked} is given once the removal is acknowledged: ${name}, ${store.name}`,
