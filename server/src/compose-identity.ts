@@ -20,6 +20,7 @@ import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
 import type { ProfileRules } from './profile.ts';
+import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
 import { athenzForms } from './x509/athenz-forms.ts';
@@ -40,8 +41,8 @@ interface IdentityParts extends DecideAgainDeps {
   /** Absent: instances get no SSH certificates. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
-  /** Has the listener called when the store has another history than before; absent: it has one. */
-  readonly onOtherHistory?: (listener: () => void) => void;
+  /** Who looks at the store, and notices when it has another history than before; absent: nobody, and it has one. */
+  readonly live?: Pick<LiveSnapshot, 'onLook' | 'onOtherHistory'>;
 }
 
 /** The part of a server that issues certificates and knows those revoked. */
@@ -65,8 +66,9 @@ export async function openIdentity(parts: IdentityParts): Promise<OpenIdentity> 
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
     onError,
     onMissing: (serials) => logMissing(serials, logger),
+    onLook: (listener) => parts.live?.onLook(listener),
   });
-  parts.onOtherHistory?.(() => void revocations.reread().catch(onError));
+  parts.live?.onOtherHistory(() => void revocations.reread().catch(onError));
   const issuers = await openConfiguredIssuers(parts);
   const routes = issuers && (await identityRoutes(parts, issuers, revocations));
   const { certificates, instances } = store;

@@ -71,7 +71,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
   const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers };
-  const identity = await openIdentity({ ...parts, onOtherHistory: (listener) => live.onOtherHistory(listener) });
+  const identity = await openIdentity({ ...parts, live });
   cleanup.defer(() => identity.close());
   const cloud = cleanup.adopt(openCloud(config, clock), (opened) => opened?.close());
   const refresh = async (): Promise<void> => {

@@ -48,6 +48,8 @@ export interface LiveSnapshot {
   status(): SnapshotStatus;
   /** Called after each swap, with the new snapshot. */
   onSwap(listener: (snapshot: Snapshot) => void): void;
+  /** Called with what each look at the store finds, before anything is read for it. */
+  onLook(listener: (state: StoreState) => void): void;
   /** Called after the swap where the store has another history than the snapshot before: a new epoch, or without one. */
   onOtherHistory(listener: (history: OtherHistory) => void): void;
   /** Ends the refreshing; the last snapshot stays. */
@@ -88,8 +90,14 @@ interface NewerSnapshot extends CompiledSnapshot {
 }
 
 /** The snapshot as of what `source` reads, sharing with `old` what did not change; undefined when nothing did. */
-async function newerThan(old: Snapshot, source: SnapshotSource): Promise<NewerSnapshot | undefined> {
-  if (isSameState(old, await source.state())) return undefined;
+async function newerThan(
+  old: Snapshot,
+  source: SnapshotSource,
+  onState?: (state: StoreState) => void,
+): Promise<NewerSnapshot | undefined> {
+  const state = await source.state();
+  onState?.(state);
+  if (isSameState(old, state)) return undefined;
   const knows = (name: DomainName) => old.domain(name) !== undefined && !old.outdatedDomains.has(name);
   const changes = await source.changesSince(old, knows);
   if (isGap(changes)) return { ...(await loadSnapshot(source, old)), gap: changes.gap };
@@ -99,6 +107,7 @@ async function newerThan(old: Snapshot, source: SnapshotSource): Promise<NewerSn
 class PollingSnapshot implements LiveSnapshot {
   readonly #deps: LiveSnapshotDeps;
   readonly #listeners: ((snapshot: Snapshot) => void)[] = [];
+  readonly #lookers: ((state: StoreState) => void)[] = [];
   readonly #historians: ((history: OtherHistory) => void)[] = [];
   #divergence: Divergence | undefined;
   #current: Snapshot;
@@ -167,6 +176,10 @@ class PollingSnapshot implements LiveSnapshot {
     this.#listeners.push(listener);
   }
 
+  onLook(listener: (state: StoreState) => void): void {
+    this.#lookers.push(listener);
+  }
+
   onOtherHistory(listener: (history: OtherHistory) => void): void {
     this.#historians.push(listener);
   }
@@ -205,7 +218,9 @@ class PollingSnapshot implements LiveSnapshot {
   /** The new snapshot, now in force; undefined when nothing has changed. */
   async #load(): Promise<NewerSnapshot | undefined> {
     const { store, onError } = this.#deps;
-    const newer = await newerThan(this.#current, store);
+    const newer = await newerThan(this.#current, store, (state) => {
+      for (const listener of this.#lookers) this.#tell(() => listener(state));
+    });
     if (newer === undefined) return undefined;
     const { snapshot, problems, gap } = newer;
     this.#current = snapshot;

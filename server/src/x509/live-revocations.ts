@@ -1,5 +1,6 @@
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import type { CertificateStore, RevocationRow } from '../model/certificate-store.ts';
+import { isSameState, type StoreState } from '../model/snapshot-source.ts';
 
 /** Which certificates were revoked, in memory: asked on every request, brought up to date in the background. */
 export interface LiveRevocations {
@@ -32,17 +33,139 @@ interface LiveRevocationsDeps {
   readonly onError: (error: unknown) => void;
   /** Told of the certificates that are revoked here, and not in another history of the store. */
   readonly onMissing?: (serials: readonly string[]) => void;
+  /** Has the listener told of what each look at the store finds, before anything is read for it; absent: nobody looks. */
+  readonly onLook?: (listener: (state: StoreState) => void) => void;
 }
 
-/** Reads every revocation that still matters, then goes on reading those that come. */
+/** A look comes a little later than its interval: until then nothing is read in its place, in milliseconds. */
+const graceMs = 50;
+
+/**
+ * Reads every revocation that still matters, then goes on reading those that come: at once when a look at the store finds another state, and
+ * after each interval without a look. INVARIANT: whatever revokes a certificate raises the counter of the store, so under a state that was
+ * seen before the last successful read there is nothing to read.
+ */
 export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<LiveRevocations> {
+  const remembered = rememberRevocations();
+  const { known, thumbprints } = remembered;
+  const reader = new RevocationReader(deps, remembered);
+  await reader.refresh();
+  deps.onLook?.((state) => void reader.look(state).catch(deps.onError));
+  return {
+    has: (serial) => known.has(serial),
+    hasThumbprint: (thumbprint) => thumbprints.has(thumbprint),
+    ofIssuer: (issuer) => [...known.values()].filter((row) => row.issuer === issuer),
+    get sequence() {
+      return reader.sequence;
+    },
+    get rereadAt() {
+      return reader.rereadAt;
+    },
+    refresh: () => reader.refresh(),
+    reread: () => reader.reread(),
+    close: () => reader.close(),
+  };
+}
+
+class RevocationReader {
+  readonly #deps: LiveRevocationsDeps;
+  readonly #remembered: Remembered;
+  #readAt = 0;
+  #isOther = false;
+  #reading: Promise<void> | undefined;
+  /** The state that was seen before the last read that a look has led to. */
+  #readState: StoreState | undefined;
+  #timer: NodeJS.Timeout | undefined;
+  #isClosed = false;
+  sequence = 0;
+  rereadAt = 0;
+
+  constructor(deps: LiveRevocationsDeps, remembered: Remembered) {
+    this.#deps = deps;
+    this.#remembered = remembered;
+  }
+
+  /** A caller that has just written must see it: it waits for the read under way, and then for its own. */
+  async refresh(): Promise<void> {
+    await this.#reading?.catch(() => undefined);
+    this.#reading = this.#read().finally(() => this.#readAfter(this.#deps.refreshIntervalMs));
+    await this.#reading;
+  }
+
+  reread(): Promise<void> {
+    this.#isOther = true;
+    return this.refresh();
+  }
+
+  /** Of a read that fails the state is not noted: the next look leads to another one. */
+  async look(state: StoreState): Promise<void> {
+    await this.#reading?.catch(() => undefined);
+    const now = epochSeconds(this.#deps.clock);
+    const isRead = this.#readState !== undefined && isSameState(this.#readState, state);
+    if (isRead && !this.#isOther && now >= this.#readAt) {
+      this.#remembered.remember([], now);
+      this.#readAt = now;
+      this.#readAfter(this.#deps.refreshIntervalMs + graceMs);
+    } else {
+      await this.refresh();
+      this.#readState = state;
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true;
+    clearTimeout(this.#timer);
+    await this.#reading?.catch(() => undefined);
+  }
+
+  #readAfter(pauseMs: number): void {
+    clearTimeout(this.#timer);
+    if (this.#isClosed) return;
+    this.#timer = setTimeout(() => void this.refresh().catch(this.#deps.onError), pauseMs);
+    this.#timer.unref();
+  }
+
+  async #read(): Promise<void> {
+    const now = epochSeconds(this.#deps.clock);
+    if (this.#isOther) {
+      this.#isOther = false;
+      return await this.#readOther(now).catch((error: unknown) => {
+        this.#isOther = true;
+        throw error;
+      });
+    }
+    // A clock that is set back brings certificates back that had expired: what was revoked of them must be known again.
+    const rows = await this.#rowsAfter(now < this.#readAt ? 0 : this.sequence, now);
+    this.sequence = Math.max(this.sequence, lastOf(rows));
+  }
+
+  async #readOther(now: number): Promise<void> {
+    const rows = await this.#rowsAfter(0, now);
+    this.sequence = lastOf(rows);
+    this.rereadAt = now;
+    const there = new Set(rows.map(({ serial }) => serial));
+    const missing = [...this.#remembered.known.keys()].filter((serial) => !there.has(serial));
+    if (missing.length > 0) this.#deps.onMissing?.(missing);
+  }
+
+  async #rowsAfter(after: number, now: number): Promise<readonly RevocationRow[]> {
+    const rows = await this.#deps.certificates.revocationsAfter(after, now);
+    this.#readAt = now;
+    this.#remembered.remember(rows, now);
+    return rows;
+  }
+}
+
+interface Remembered {
+  readonly known: ReadonlyMap<string, RevocationRow>;
+  readonly thumbprints: ReadonlySet<string>;
+  /** Forgets those that have ended at `now` as well. */
+  remember(rows: readonly RevocationRow[], now: number): void;
+}
+
+function rememberRevocations(): Remembered {
   const known = new Map<string, RevocationRow>();
   const thumbprints = new Set<string>();
-  let sequence = 0;
-  let readAt = 0;
-  let rereadAt = 0;
-  let isOther = false;
-  let reading: Promise<void> | undefined;
   const remember = (rows: readonly RevocationRow[], now: number): void => {
     for (const row of rows) {
       known.set(row.serial, row);
@@ -54,62 +177,7 @@ export async function openLiveRevocations(deps: LiveRevocationsDeps): Promise<Li
       if (fingerprint !== undefined) thumbprints.delete(fingerprint);
     }
   };
-  const readAfter = async (after: number, now: number): Promise<readonly RevocationRow[]> => {
-    const rows = await deps.certificates.revocationsAfter(after, now);
-    readAt = now;
-    remember(rows, now);
-    return rows;
-  };
-  const readOther = async (now: number): Promise<void> => {
-    const rows = await readAfter(0, now);
-    sequence = lastOf(rows);
-    rereadAt = now;
-    const there = new Set(rows.map(({ serial }) => serial));
-    const missing = [...known.keys()].filter((serial) => !there.has(serial));
-    if (missing.length > 0) deps.onMissing?.(missing);
-  };
-  const read = async (): Promise<void> => {
-    const now = epochSeconds(deps.clock);
-    if (isOther) {
-      isOther = false;
-      return await readOther(now).catch((error: unknown) => {
-        isOther = true;
-        throw error;
-      });
-    }
-    // A clock that is set back brings certificates back that had expired: what was revoked of them must be known again.
-    const rows = await readAfter(now < readAt ? 0 : sequence, now);
-    sequence = Math.max(sequence, lastOf(rows));
-  };
-  // A caller that has just written must see it: it waits for the read under way, and then for its own.
-  const refresh = async (): Promise<void> => {
-    await reading?.catch(() => undefined);
-    reading = read();
-    await reading;
-  };
-  await refresh();
-  const timer = setInterval(() => void refresh().catch(deps.onError), deps.refreshIntervalMs);
-  timer.unref();
-  return {
-    has: (serial) => known.has(serial),
-    hasThumbprint: (thumbprint) => thumbprints.has(thumbprint),
-    ofIssuer: (issuer) => [...known.values()].filter((row) => row.issuer === issuer),
-    get sequence() {
-      return sequence;
-    },
-    get rereadAt() {
-      return rereadAt;
-    },
-    refresh,
-    reread: () => {
-      isOther = true;
-      return refresh();
-    },
-    close: async () => {
-      clearInterval(timer);
-      await reading?.catch(() => undefined);
-    },
-  };
+  return { known, thumbprints, remember };
 }
 
 function lastOf(rows: readonly RevocationRow[]): number {
