@@ -9,6 +9,7 @@ export const parts = [
   'certificates',
   'sizes',
   'budgets',
+  'postgres',
 ] as const;
 export type Part = (typeof parts)[number];
 

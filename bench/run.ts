@@ -8,6 +8,7 @@ import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import { describeMachine } from './measure/machine.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
+import { postgresPart } from './postgres/part.ts';
 import { sizesPart } from './sizes/part.ts';
 import { tokenPart } from './token/part.ts';
 import { unchangedPart } from './unchanged/part.ts';
@@ -24,6 +25,7 @@ const runners: Record<Part, RunPart> = {
   certificates: certificatesPart,
   sizes: sizesPart,
   budgets: budgetsPart,
+  postgres: postgresPart,
 };
 
 async function main(options: Options): Promise<void> {

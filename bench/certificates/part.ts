@@ -1,42 +1,18 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
-import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
-import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
-import type { Store } from '@signet/server/model/store';
+import { systemClock } from '@signet/policy-engine/clock';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
-import { grantInstanceNames } from '@signet/server/x509/csr-rules';
-import { type IssueDeps, type SignedCertificate, signOrder } from '@signet/server/x509/issue-certificate';
+import type { IssueDeps } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
-import { signetForms } from '@signet/server/x509/name-forms';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import { fleetOf, issue } from './fleet.ts';
 import { fullStoreTable } from './full-store.ts';
 import { issueWithLibrary } from './library.ts';
 import { benchRequest } from './request.ts';
-
-const key = {
-  provider: parsePrincipalName('sys.auth.server'),
-  domain: parseDomainName('media'),
-  service: parseServiceName('player'),
-  instanceId: parsePathElement('i-1'),
-};
-const rules = { trustDomain: 'signet.bench', dnsSuffix: 'signet.bench', forms: signetForms };
-
-/** Reads the request, applies the rules, records the intent, signs, inspects: what the server does for each certificate. */
-function issue(deps: IssueDeps, pem: string): Promise<SignedCertificate> {
-  const request = parseCertificateRequest(pem);
-  const { instanceId, ...names } = grantInstanceNames(request, key, rules, {
-    mayUseSuffix: () => false,
-    addressFault: () => undefined,
-    dnsForm: 'media',
-  });
-  const { subjectKey } = request;
-  const order = { kind: 'instance', names, subjectKey, usage: 'both', defaultSeconds: 86_400, maxSeconds: [] } as const;
-  return signOrder(deps, { ...order, holder: parsePrincipalName('media.player'), provider: key.provider, instanceId });
-}
 
 /** What no issuing can do without: load the request's key, verify one signature, make one. */
 function leastWork(pem: string, privateKey: KeyObject, load: (spki: Buffer) => unknown): () => Promise<unknown> {
@@ -55,33 +31,6 @@ const loadDer = (spki: Buffer) => createPublicKey({ key: spki, format: 'der', ty
 
 /** Requests under way at once: those that come together share a write to the disk. */
 const widths = [16, 64] as const;
-
-/** Registers and refreshes the instances of a small fleet in turn. */
-function fleetOf(store: Store, deps: IssueDeps, pem: string) {
-  const fleet = Array.from({ length: 64 }, (_, index) => ({
-    key: { ...key, instanceId: parsePathElement(`i-${index}`) },
-    presented: '',
-  }));
-  let turn = 0;
-  const next = () => fleet[turn++ % fleet.length] ?? { key, presented: '' };
-  return {
-    register: async () => {
-      const instance = next();
-      const signed = await issue(deps, pem);
-      await store.instances.register(instance.key, signed, { clientOnly: false, at: epochSeconds(systemClock) });
-      instance.presented = signed.serial;
-    },
-    refresh: async () => {
-      const instance = next();
-      await store.instances.statusOf(instance.key, instance.presented);
-      const signed = await issue(deps, pem);
-      const at = epochSeconds(systemClock);
-      const rotation = await store.instances.rotate(instance.key, { serial: instance.presented, at }, signed);
-      if (rotation !== 'moved') throw new Error(`the serial number is ${rotation}`);
-      instance.presented = signed.serial;
-    },
-  };
-}
 
 interface Work {
   readonly name: string;

@@ -1,5 +1,6 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePolicyName, parsePrincipalName } from '@signet/policy-engine/names';
+import type { StorePlace } from '@signet/server/config/store-place';
 import { createLogger } from '@signet/server/logger';
 import { changeDomain, type DomainEdit, type ManagementDeps } from '@signet/server/management/change-domain';
 import { createDomain } from '@signet/server/management/create-domain';
@@ -8,7 +9,7 @@ import { readNewDomain } from '@signet/server/management/edits/edit-domains';
 import { deleteMember, parseMemberList, putMember } from '@signet/server/management/edits/edit-member-lists';
 import { putPolicy } from '@signet/server/management/edits/edit-policies';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import { domainName } from './fill-store.ts';
 
 export const changeKinds = [
@@ -24,6 +25,8 @@ export type ChangeKind = (typeof changeKinds)[number];
 export interface Changer {
   /** Number `turn` of its kind; members come with even numbers and go with the odd ones after them. */
   change(kind: ChangeKind, turn: number): Promise<void>;
+  /** Adds another member for each `turn`, to a role of ten. */
+  addMember(turn: number): Promise<void>;
   close(): Promise<void>;
 }
 
@@ -40,13 +43,13 @@ const quotas = {
 const [large, small] = [parseDomainName(domainName(0)), parseDomainName(domainName(1))];
 
 /** Opens a store of its own beside those of other processes. */
-export async function openChanger(file: string): Promise<Changer> {
-  const store = await openSqliteStore(file);
+export async function openChanger(place: StorePlace): Promise<Changer> {
+  const store = await openStore(place);
   const live = await openLiveSnapshot({ store, clock: systemClock, refreshIntervalMs: 3_600_000 });
   const snapshot = () => live.current();
   const refresh = () => live.refresh();
   const clock = systemClock;
-  const dryRuns = openDryRuns({ place: { kind: 'sqlite', file }, logger: createLogger('silent') });
+  const dryRuns = openDryRuns({ place, logger: createLogger('silent') });
   const deps: ManagementDeps = {
     store,
     snapshot,
@@ -65,6 +68,10 @@ export async function openChanger(file: string): Promise<Changer> {
         const content = readNewDomain({ domain: `fresh-${process.pid}-${turn}`, admins: ['sys.auth.operator'] });
         await createDomain(deps, request, content);
       } else await changeDomain(deps, request, editOf(kind, turn));
+    },
+    async addMember(turn) {
+      const role = parseMemberList('role', small, 'role1');
+      await changeDomain(deps, request, putMember(role, `fresh.of-${process.pid}-${turn}`, {}));
     },
     async close() {
       await dryRuns.close();

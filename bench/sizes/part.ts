@@ -15,10 +15,10 @@ const refreshIntervalMs = 250;
 /** What a large store costs: starting, memory, changes, and tokens meanwhile. */
 export async function sizesPart({ folder, quick }: PartContext): Promise<string> {
   const homes: FilledHome[] = [];
-  for (const size of sizesOf(quick)) homes.push(await createHome(folder, size, refreshIntervalMs));
+  for (const size of sizesOf(quick)) homes.push(await createHome(folder, size, { refreshIntervalMs }));
   const largest = homes.at(-1);
   if (largest === undefined) throw new Error('there is no size');
-  const writers = await Promise.all(homes.map(({ storeFile }) => startWriter(storeFile)));
+  const writers = await Promise.all(homes.map(({ place }) => startWriter(place)));
   try {
     const costs = await changeCosts(writers, quick);
     const writer = writers.at(-1);
@@ -44,7 +44,7 @@ async function liveBlocks(home: FilledHome, writer: Writer, folder: string, quic
   try {
     await load.send(2000);
     const samples = quick ? 40 : 150;
-    const plan = { storeFile: home.storeFile, baseUrl: program.baseUrl, caller: target, refreshIntervalMs, samples };
+    const plan = { place: home.place, baseUrl: program.baseUrl, caller: target, refreshIntervalMs, samples };
     const rows = [
       liveRow('a member of a role of ten', await timesToLive(plan, 1)),
       liveRow('a member of the largest role', await timesToLive(plan, 0)),

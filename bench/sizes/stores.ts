@@ -1,14 +1,15 @@
-import { appendFileSync, mkdirSync, statSync } from 'node:fs';
+import { mkdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import type { StorePlace } from '@signet/server/config/store-place';
+import { openStore } from '@signet/server/store/open';
 import type { Contender } from '../token/contenders.ts';
-import { createSignet } from '../token/signet.ts';
+import { createSignet, signetName } from '../token/signet.ts';
 import { fillStore, type StoreSize } from './fill-store.ts';
 
 /** A server's home whose store is filled. */
 export interface FilledHome {
   readonly size: StoreSize;
-  readonly storeFile: string;
+  readonly place: StorePlace;
   readonly megabytes: number;
   readonly server: Contender;
 }
@@ -22,7 +23,7 @@ const whole: StoreSize = {
 };
 
 /** The size that is aimed at, or a part of it. */
-function partOf(share: number): StoreSize {
+export function partOf(share: number): StoreSize {
   return {
     domains: whole.domains * share,
     roles: whole.roles * share,
@@ -37,15 +38,30 @@ export function sizesOf(quick: boolean): readonly StoreSize[] {
   return (quick ? [0.01, 0.1] : [0.01, 0.1, 1]).map(partOf);
 }
 
+/** A PostgreSQL store of a home, in its configuration. */
+export function storeOption(place: StorePlace & { readonly kind: 'postgres' }, listen = true): string {
+  const { hosts, database, user } = place;
+  return `store: { kind: postgres, postgres: ${JSON.stringify({ hosts, database, user, listen })} }\n`;
+}
+
+export interface HomeOptions {
+  readonly refreshIntervalMs: number;
+  readonly name?: string;
+  /** Default: a file of SQLite in the home. */
+  readonly place?: StorePlace & { readonly kind: 'postgres' };
+}
+
 /** Makes a home as an operator does, and fills its store. */
-export async function createHome(folder: string, size: StoreSize, refreshIntervalMs: number): Promise<FilledHome> {
-  const own = join(folder, String(size.domains));
+export async function createHome(folder: string, size: StoreSize, options: HomeOptions): Promise<FilledHome> {
+  const { refreshIntervalMs, name = signetName, place } = options;
+  const own = join(folder, place === undefined ? String(size.domains) : place.database);
   mkdirSync(own);
-  const server = await createSignet(own);
-  appendFileSync(join(own, 'signet', 'signet.yaml'), `\nsnapshot:\n  refreshIntervalMs: ${refreshIntervalMs}\n`);
-  const storeFile = join(own, 'signet', 'data', 'signet.db');
-  const store = await openSqliteStore(storeFile);
+  const file = join(own, 'signet', 'data', 'signet.db');
+  const filled: StorePlace = place ?? { kind: 'sqlite', file };
+  const more = `snapshot: { refreshIntervalMs: ${refreshIntervalMs} }\n`;
+  const server = await createSignet(own, place === undefined ? more : more + storeOption(place), name);
+  const store = await openStore(filled);
   await fillStore(store, size);
   await store.close();
-  return { size, storeFile, megabytes: statSync(storeFile).size / 2 ** 20, server };
+  return { size, place: filled, megabytes: place === undefined ? statSync(file).size / 2 ** 20 : Number.NaN, server };
 }

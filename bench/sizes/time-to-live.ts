@@ -2,9 +2,10 @@ import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parseDomainName } from '@signet/policy-engine/names';
+import type { StorePlace } from '@signet/server/config/store-place';
 import { noDiff, unchanged } from '@signet/server/model/domain-change';
 import type { Store } from '@signet/server/model/store';
-import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { openStore } from '@signet/server/store/open';
 import type { Target } from '../token/load.ts';
 import { domainName } from './fill-store.ts';
 
@@ -12,7 +13,7 @@ import { domainName } from './fill-store.ts';
 const lookMs = 3;
 
 export interface LivePlan {
-  readonly storeFile: string;
+  readonly place: StorePlace;
   readonly baseUrl: string;
   /** Whose certificate asks. */
   readonly caller: Target;
@@ -25,7 +26,7 @@ export interface LivePlan {
  * domain number `domain`, at another moment of the server's interval, and asks the server for the member's access until it has it.
  */
 export async function timesToLive(plan: LivePlan, domain: number): Promise<number[]> {
-  const store = await openSqliteStore(plan.storeFile);
+  const store = await openStore(plan.place);
   const hasAccess = createQuestion(plan, domainName(domain));
   const times: number[] = [];
   try {

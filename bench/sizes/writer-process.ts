@@ -1,5 +1,6 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
+import type { StorePlace } from '@signet/server/config/store-place';
 import { pinTo } from '../measure/program.ts';
 import type { ChangeKind } from './changes.ts';
 import type { Order, Reply } from './writer.ts';
@@ -10,17 +11,20 @@ export interface Writer {
   costOf(change: ChangeKind, count: number): Promise<number>;
   /** Changes of every kind go on while `work` runs; how many there were comes with its result. */
   during<Result>(perSecond: number, work: () => Promise<Result>): Promise<{ result: Result; changes: number }>;
+  /** Makes changes, so many at once; seconds that they took. */
+  burst(count: number, width: number): Promise<number>;
   close(): void;
 }
 
 const script = fileURLToPath(new URL('./writer.ts', import.meta.url));
 
-export async function startWriter(file: string): Promise<Writer> {
+export async function startWriter(place: StorePlace): Promise<Writer> {
   const [command = process.execPath, ...wrapper] = [...pinTo(0), process.execPath];
   const child = fork(script, [], { execPath: command, execArgv: [...wrapper, '--conditions=@signet/source'] });
-  await ask(child, { kind: 'open', file });
+  await ask(child, { kind: 'open', place });
   return {
     costOf: (change, count) => ask(child, { kind: 'cost', change, count }),
+    burst: (count, width) => ask(child, { kind: 'burst', count, width }),
     async during(perSecond, work) {
       await ask(child, { kind: 'stream', perSecond });
       const result = await work();

@@ -14,11 +14,15 @@ const source = '--conditions=@signet/source';
 const unlimited =
   'budgets: { principal: { workMsPerSecond: 1000000, burstMs: 10000000, inFlight: 1000000, share: 1 } }\n';
 
-/** The real server: made by `signet init`, filled by `signet apply`, started by `signet serve`, all as an operator does it. */
-export async function createSignet(folder: string): Promise<Contender> {
+/**
+ * The real server: made by `signet init`, filled by `signet apply`, started by `signet serve`, all as an operator does it. `more` is added to its
+ * configuration.
+ */
+export async function createSignet(folder: string, more = '', name = signetName): Promise<Contender> {
   const home = join(folder, 'signet');
   const config = join(home, 'signet.yaml');
   signet('init', home, '--port', '0', '--identity', 'media.studio');
+  appendFileSync(config, `\n${more}`);
   signet('--config', config, 'apply', policies);
   appendFileSync(config, unlimited);
   const caller = {
@@ -28,7 +32,7 @@ export async function createSignet(folder: string): Promise<Contender> {
   const base = baseOf(caller, join(home, 'ca', 'bundle.pem'));
   const bundleUrl = (baseUrl: string): string => `${baseUrl}/domain/catalog/policy/signed`;
   return {
-    name: signetName,
+    name,
     args: [source, main, '--config', config, 'serve', '--json'],
     token: (baseUrl) => formTarget(base, `${baseUrl}/oauth2/token`, allRolesForm),
     bundle: (baseUrl) => getTarget(base, bundleUrl(baseUrl)),
