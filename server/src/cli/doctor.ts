@@ -3,18 +3,22 @@ import { createClient, SignetClientError } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { Command } from 'commander';
+import { loadConfig } from '../config/config.ts';
+import { processEnvironment } from '../config/env.ts';
 import { type ConnectionOptions, clientSettings, connectionOptions } from './connection.ts';
 import { readDevState } from './dev-state.ts';
 import { checkCertificate, type IdentityTexts } from './doctor/certificate-checks.ts';
 import type { Finding } from './doctor/finding.ts';
+import { checkHost } from './doctor/host-checks.ts';
 import { checkPolicy } from './doctor/policy-check.ts';
 import { probeTls } from './doctor/probe-tls.ts';
 import { checkServer, checkTlsProbe } from './doctor/server-checks.ts';
-import { action, CommandFailedError, print } from './run.ts';
+import { action, CommandFailedError, configPathOf, print } from './run.ts';
 import { escapeControls } from './terminal-text.ts';
 
 interface DoctorOptions extends ConnectionOptions {
   readonly policyDir?: string;
+  readonly server?: boolean;
   readonly json?: boolean;
 }
 
@@ -27,11 +31,23 @@ export function doctorCommand(): Command {
       'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
     )
     .option('--policy-dir <folder>', 'policy of this host (default: that of `npm start`)')
+    .option('--server', 'check what the server of the configuration runs on instead: its database and the memory')
     .option('--json', 'print JSON')
-    .action(action(examine));
+    .action(
+      action(async (options: DoctorOptions, command: Command) => {
+        const config = () => loadConfig(configPathOf(command), processEnvironment());
+        report(options.server === true ? await checkHost(config()) : await examine(options), options.json);
+      }),
+    );
 }
 
-async function examine(options: DoctorOptions): Promise<void> {
+function report(findings: readonly Finding[], json: boolean | undefined): void {
+  if (json === true) print({ findings }, true);
+  else for (const finding of findings) print(inWords(finding), false);
+  if (findings.some(({ state }) => state === 'failed')) throw new CommandFailedError();
+}
+
+async function examine(options: DoctorOptions): Promise<readonly Finding[]> {
   const { certificate, key, caBundle, baseUrl, ...server } = clientSettings(options);
   const texts = { certificate: readText(certificate), key: readText(key), caBundle: readText(caBundle), ...server };
   const now = systemClock.now();
@@ -40,9 +56,7 @@ async function examine(options: DoctorOptions): Promise<void> {
   for (const url of urls) findings.push(...(await checkOneServer(url.replace(/\/+$/, ''), texts, urls.length > 1)));
   const policyDir = options.policyDir ?? knownPolicyDir(options);
   if (policyDir !== undefined) findings.push(...checkPolicy(policyDir, now));
-  if (options.json === true) print({ findings }, true);
-  else for (const finding of findings) print(inWords(finding), false);
-  if (findings.some(({ state }) => state === 'failed')) throw new CommandFailedError();
+  return findings;
 }
 
 async function checkOneServer(

@@ -7,6 +7,7 @@ import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { parsePort } from './init.ts';
 import { keepServerCertificate } from './keep-server-certificate.ts';
+import { warnOfMemory } from './memory.ts';
 import { warnOfOpenFiles } from './open-files.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
@@ -43,6 +44,7 @@ export function serveCommand(): Command {
           await prepareStore(config, logger);
           const workers = await runWorkers(config.workers, logger, signal);
           announce(workers, options.json);
+          warnOfMemory({ workers: config.workers, bytesEach: workers.residentBytes }, logger);
           await workers.ended;
           return;
         }
@@ -78,8 +80,12 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
   const { baseUrl, crlUrl } = server;
-  if (cluster.isWorker) process.send?.({ baseUrl, crlUrl });
-  else announce({ baseUrl, crlUrl }, json);
+  const residentBytes = process.memoryUsage.rss();
+  if (cluster.isWorker) process.send?.({ baseUrl, crlUrl, residentBytes });
+  else {
+    announce({ baseUrl, crlUrl }, json);
+    warnOfMemory({ workers: 1, bytesEach: residentBytes }, logger);
+  }
   await aborted(signal);
   process.off('SIGHUP', onHangUp);
   logger.info('stopping');

@@ -10,10 +10,12 @@ import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 
 /** What a worker says when it answers. */
-const readyMessage = z.object({ baseUrl: z.string(), crlUrl: z.string().optional() });
+const readyMessage = z.object({ baseUrl: z.string(), crlUrl: z.string().optional(), residentBytes: z.int() });
 type Ready = z.infer<typeof readyMessage>;
 
 interface RunningWorkers extends Ready {
+  /** Of the one that holds most. */
+  readonly residentBytes: number;
   /** Fulfilled when all have ended after the order to stop. */
   readonly ended: Promise<void>;
 }
@@ -80,7 +82,7 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
   started = true;
   const [first] = ready;
   if (first === undefined) throw new Error('no worker was started');
-  return { ...first, ended: done };
+  return { ...first, residentBytes: Math.max(...ready.map((each) => each.residentBytes)), ended: done };
 }
 
 function whenReady(worker: Worker): Promise<Ready> {

@@ -199,6 +199,8 @@ export interface Store extends SnapshotSource {
   auditPage(query: AuditQuery): Promise<AuditPage>;
   /** Checks the chain of the whole audit log; with `known`, also that it passes through a head noted earlier. */
   verifyAudit(known?: string): Promise<AuditVerdict>;
+  /** How many members all roles and groups have together. */
+  memberCount(): Promise<number>;
   /** What signs the cursors of lists: the same for every server on this store. */
   pagingSecret(): Promise<Uint8Array>;
   /** Whether changes can be written, as far as the last attempt tells. */

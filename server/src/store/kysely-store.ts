@@ -108,6 +108,13 @@ export class KyselyStore implements Store {
     });
   }
 
+  memberCount(): Promise<number> {
+    return this.#read(async (db) => {
+      const counted = db.selectFrom('members').select((members) => members.fn.countAll<number>().as('count'));
+      return (await counted.executeTakeFirstOrThrow()).count;
+    });
+  }
+
   verifyAudit(known?: string): Promise<AuditVerdict> {
     return this.#view((db) => verifyAuditChain(db, known));
   }

@@ -158,6 +158,8 @@ export function storeSuite(kind: string, open: OpenEmptyStore): void {
     }));
     t.deepEqual(domain, { ...full, policyVersion: 1, policyModified: clock.now(), dnsForm: 'catalog', policies });
     t.deepEqual(await store.domainNames(), [catalog]);
+    const members = [...full.roles, ...full.groups].flatMap((list) => list.members);
+    t.is(await store.memberCount(), members.length);
   });
 
   check('saving the same again changes nothing', async (t, store, clock) => {

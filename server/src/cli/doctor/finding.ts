@@ -8,7 +8,12 @@ export interface Finding {
     | 'server certificate'
     | 'clock'
     | 'keys'
-    | 'policy';
+    | 'policy'
+    | 'database'
+    | 'schema'
+    | 'connections'
+    | 'standbys'
+    | 'memory';
   readonly state: 'ok' | 'warning' | 'failed';
   readonly found: string;
   readonly advice?: string;

@@ -1,0 +1,43 @@
+import type { ServerConfig } from '../../config/config.ts';
+import { DomainError } from '../../errors.ts';
+import { openStore } from '../../store/open.ts';
+import { inspectPostgres } from '../../store/postgres/inspect.ts';
+import { estimatedBytes, memoryHere, memoryProblem } from '../memory.ts';
+import { checkDatabase } from './database-checks.ts';
+import type { Finding } from './finding.ts';
+
+/** What a server of this configuration runs on: its database, and the memory of this machine. Nothing is changed. */
+export async function checkHost(config: ServerConfig): Promise<readonly Finding[]> {
+  const { store } = config;
+  const findings = store.kind === 'postgres' ? await checkPostgres(store, config.workers) : [];
+  return [...findings, await checkMemory(config)];
+}
+
+async function checkPostgres(
+  settings: Extract<ServerConfig['store'], { kind: 'postgres' }>,
+  workers: number,
+): Promise<readonly Finding[]> {
+  try {
+    return checkDatabase(await inspectPostgres(settings), { ...settings, workers });
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const advice =
+      'check that the database runs and that `store.postgres` names its primary, the user, how it logs in and `ca`';
+    return [{ check: 'database', state: 'failed', found: error.message, advice }];
+  }
+}
+
+async function checkMemory({ store: place, workers }: ServerConfig): Promise<Finding> {
+  const check = 'memory';
+  try {
+    const store = await openStore(place, { readonly: true });
+    const members = await store.memberCount().finally(() => store.close());
+    const problem = memoryProblem({ workers, bytesEach: estimatedBytes(members) }, memoryHere());
+    if (problem !== undefined) return { check, state: 'warning', ...problem };
+    return { check, state: 'ok', found: `it will do for ${members.toLocaleString('en-US')} members` };
+  } catch (error) {
+    if (!(error instanceof DomainError)) throw error;
+    const advice = 'see to the store first: what a server holds depends on what is in it';
+    return { check, state: 'warning', found: `the store cannot be read: ${error.message}`, advice };
+  }
+}
