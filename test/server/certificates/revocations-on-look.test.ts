@@ -12,7 +12,15 @@ const start = 1_800_000_000;
 
 function row(sequence: number, notAfter = start + 50_000): RevocationRow {
   const serial = `4a0${sequence}`;
-  return { serial, sequence, issuer: 'i', revokedAt: start, reason: 'superseded', notAfter, fingerprint: `f-${serial}` };
+  return {
+    serial,
+    sequence,
+    issuer: 'i',
+    revokedAt: start,
+    reason: 'superseded',
+    notAfter,
+    fingerprint: `f-${serial}`,
+  };
 }
 
 async function openWorld(t: ExecutionContext, refreshIntervalMs = 3_600_000) {
