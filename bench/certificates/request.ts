@@ -1,13 +1,13 @@
 import { generateKeyPairSync, sign } from 'node:crypto';
 import { bitString, element, octetString, oid, sequence, set, utf8String } from '@signet/policy-engine/internal/der';
 
-/** A request with a new P-256 key, PEM; by default with the URI of an instance. */
+/** A request with a P-256 key, PEM; by default a new one, and with the URI of an instance. */
 export function benchRequest(
   commonName: string,
   dnsName?: string,
   spiffeId = `spiffe://signet.bench/ns/default/sa/${commonName}`,
+  { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' }),
 ): string {
-  const { publicKey, privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
   const uri = element(0x86, Buffer.from(spiffeId));
   const dns = dnsName === undefined ? [] : [element(0x82, Buffer.from(dnsName))];
   const names = sequence(oid('2.5.29.17'), octetString(sequence(uri, ...dns)));

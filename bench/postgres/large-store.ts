@@ -9,7 +9,7 @@ import type { Pair } from './pair.ts';
 export async function largeStoreBlock({ sqlite, postgres }: Pair, folder: string, quick: boolean): Promise<string> {
   const homes = [sqlite, postgres];
   const starts: ColdStart[][] = [[], []];
-  for (let round = 0; round < (quick ? 2 : 5); round += 1) {
+  for (let round = 0; round < (quick ? 3 : 5); round += 1) {
     for (const [index, home] of homes.entries()) starts[index]?.push(await coldStart(home, folder));
   }
   const writers = await Promise.all(homes.map(({ place }) => startWriter(place)));

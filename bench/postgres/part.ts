@@ -18,7 +18,7 @@ export async function postgresPart({ folder, quick }: PartContext): Promise<stri
       '## PostgreSQL',
       `PostgreSQL ${database.version} on the same machine, over a socket, with its usual settings.`,
       await requestsBlock(small, folder, quick),
-      await refreshBlock(database, folder, quick),
+      await refreshBlock(database, small, folder, quick),
       await idleBlock(database, small, folder, quick),
       await liveBlock(small, folder, quick),
       await throughputBlock(small, quick),

@@ -1,56 +1,57 @@
-import { randomBytes } from 'node:crypto';
-import { join } from 'node:path';
-import { systemClock } from '@signet/policy-engine/clock';
-import type { Store } from '@signet/server/model/store';
-import { openStore } from '@signet/server/store/open';
-import { createAuthorities } from '@signet/server/x509/certificate-authority';
-import { issuerFromPem } from '@signet/server/x509/issuer-files';
-import { fleetOf } from '../certificates/fleet.ts';
-import { benchRequest } from '../certificates/request.ts';
+import { type ChildProcess, fork } from 'node:child_process';
+import { dirname, join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
+import { fileURLToPath } from 'node:url';
 import type { PostgresServer } from '../measure/postgres.ts';
+import { processCpuNanoseconds } from '../measure/process-cpu.ts';
+import type { Program } from '../measure/program.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import { startServer } from '../sizes/cold-start.ts';
+import type { FilledHome } from '../sizes/stores.ts';
+import type { Pair } from './pair.ts';
+import type { Order, Reply } from './refresh-load.ts';
 
 const width = 16;
 
-/** A refresh of an instance from the reading of its request to the answer, without HTTP and TLS, in this process. */
-export async function refreshBlock(database: PostgresServer, folder: string, quick: boolean): Promise<string> {
-  const { intermediate } = await createAuthorities(systemClock);
-  const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
-  const pem = benchRequest('media.player', 'i-1.instanceid.signet.bench');
-  const stores = [
-    await openStore({ kind: 'sqlite', file: join(folder, 'refresh.db') }),
-    await openStore(database.createDatabase('signet_refresh')),
-  ] as const;
-  const fleets = stores.map((store: Store) =>
-    fleetOf(
-      store,
-      { issuers: { signing: () => issuer }, clock: systemClock, randomBytes, certificates: store.certificates },
-      pem,
-    ),
-  );
-  const costs: number[][] = [[], []];
-  const ofDatabase: number[] = [];
-  const [rounds, count] = quick ? [5, 480] : [15, 1600];
-  for (const { register } of fleets) await atOnce(register, 64);
-  for (let round = 0; round <= rounds; round += 1) {
-    for (const [index, { refresh }] of fleets.entries()) {
-      const before = database.cpuNanoseconds();
-      const start = process.cpuUsage();
-      await atOnce(refresh, count);
-      const { user, system } = process.cpuUsage(start);
-      if (round === 0) continue; // the first round warms up
-      costs[index]?.push((user + system) / count);
-      if (index === 1) ofDatabase.push((database.cpuNanoseconds() - before) / 1000 / count);
+/** A refresh of an instance, with its handshake: the certificate that asks is the one of the refresh before. */
+export async function refreshBlock(
+  database: PostgresServer,
+  { sqlite, postgres }: Pair,
+  folder: string,
+  quick: boolean,
+): Promise<string> {
+  const sides: Side[] = [];
+  try {
+    for (const home of [sqlite, postgres]) sides.push(await startSide(home, folder));
+    const costs: number[][] = [[], []];
+    const ofDatabase: number[] = [];
+    const [rounds, count] = quick ? [7, 320] : [21, 640];
+    for (let round = 0; round <= rounds; round += 1) {
+      for (const [index, { program, load }] of sides.entries()) {
+        const before = { server: processCpuNanoseconds(program.pid), database: database.cpuNanoseconds() };
+        await ask(load, { kind: 'refresh', count });
+        await delay(20); // what the server still does for these requests
+        if (round === 0) continue; // the first round warms up
+        costs[index]?.push((processCpuNanoseconds(program.pid) - before.server) / 1000 / count);
+        if (index === 1) ofDatabase.push((database.cpuNanoseconds() - before.database) / 1000 / count);
+      }
+    }
+    return blockOf(costs, ofDatabase);
+  } finally {
+    for (const { load, program } of sides) {
+      load.disconnect();
+      await program.stop();
     }
   }
-  for (const store of stores) await store.close();
-  const [file = [], server = []] = costs;
+}
+
+function blockOf([file = [], server = []]: readonly number[][], ofDatabase: readonly number[]): string {
   const ratio = ratioOf(server, file);
   const row = [file, server, ofDatabase].map((values) => formatSpread(spreadOf(values)));
   return [
-    '### A certificate refreshed, 16 at once',
-    'Processor time of the server for one, from the reading of the request to the answer, without HTTP and TLS, and that of all processes of the database.',
+    `### A certificate refreshed, ${width} at once`,
+    'Processor time of the server for one refresh of an instance, with the handshake, rights and log, and that of all processes of the database.',
     markdownTable(
       ['SQLite, µs', 'PostgreSQL, µs', 'the database itself, µs', 'PostgreSQL / SQLite', 'aim'],
       [[...row, formatSpread(ratio), verdict(ratio.median, 1.6, 'at most')]],
@@ -58,6 +59,37 @@ export async function refreshBlock(database: PostgresServer, folder: string, qui
   ].join('\n\n');
 }
 
-async function atOnce(work: () => Promise<void>, count: number): Promise<void> {
-  for (let done = 0; done < count; done += width) await Promise.all(Array.from({ length: width }, work));
+interface Side {
+  readonly program: Program;
+  readonly load: ChildProcess;
+}
+
+async function startSide(home: FilledHome, folder: string): Promise<Side> {
+  const program = await startServer(home, folder);
+  const load = fork(fileURLToPath(new URL('./refresh-load.ts', import.meta.url)), [], {
+    execArgv: ['--conditions=@signet/source'],
+  });
+  const { caFile, certificateFile } = home.server.token(program.baseUrl);
+  const identities = dirname(certificateFile);
+  const operator = {
+    baseUrl: program.baseUrl,
+    caFile,
+    certificateFile: join(identities, 'sys.auth.operator.cert.pem'),
+    keyFile: join(identities, 'sys.auth.operator.key.pem'),
+  };
+  await ask(load, { kind: 'register', operator, count: width });
+  return { program, load };
+}
+
+function ask(child: ChildProcess, order: Order): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const ended = (): void => reject(new Error('the load ended'));
+    child.once('exit', ended);
+    child.once('message', (reply: Reply) => {
+      child.off('exit', ended);
+      if (reply.kind === 'failed') reject(new Error(reply.reason));
+      else resolve();
+    });
+    child.send(order);
+  });
 }

@@ -25,12 +25,14 @@ export type ChangeKind = (typeof changeKinds)[number];
 export interface Changer {
   /** Number `turn` of its kind; members come with even numbers and go with the odd ones after them. */
   change(kind: ChangeKind, turn: number): Promise<void>;
-  /** Adds another member for each `turn`, to a role of ten. */
+  /** Adds another member for each `turn`, to a role of ten; each of many turns in a row changes another domain. */
   addMember(turn: number): Promise<void>;
   close(): Promise<void>;
 }
 
 const many = 1_000_000;
+/** As many as the smallest store has, but for the first. */
+const differentDomains = 99;
 const quotas = {
   roles: many,
   members: many,
@@ -70,7 +72,7 @@ export async function openChanger(place: StorePlace): Promise<Changer> {
       } else await changeDomain(deps, request, editOf(kind, turn));
     },
     async addMember(turn) {
-      const role = parseMemberList('role', small, 'role1');
+      const role = parseMemberList('role', parseDomainName(domainName(1 + (turn % differentDomains))), 'role1');
       await changeDomain(deps, request, putMember(role, `fresh.of-${process.pid}-${turn}`, {}));
     },
     async close() {

@@ -5,7 +5,7 @@ import { pinTo } from '../measure/program.ts';
 import type { ChangeKind } from './changes.ts';
 import type { Order, Reply } from './writer.ts';
 
-/** Handle of a process that changes one store. It runs on the processor that the servers do not use. */
+/** Handle of a process that changes one store. */
 export interface Writer {
   /** Microseconds of processor time a change, its snapshot included. */
   costOf(change: ChangeKind, count: number): Promise<number>;
@@ -18,8 +18,13 @@ export interface Writer {
 
 const script = fileURLToPath(new URL('./writer.ts', import.meta.url));
 
-export async function startWriter(place: StorePlace): Promise<Writer> {
-  const [command = process.execPath, ...wrapper] = [...pinTo(0), process.execPath];
+/** It runs on the processor that the servers do not use, or on all. */
+export async function startWriter(
+  place: StorePlace,
+  where: 'beside servers' | 'anywhere' = 'beside servers',
+): Promise<Writer> {
+  const pinned = where === 'anywhere' ? [] : pinTo(0);
+  const [command = process.execPath, ...wrapper] = [...pinned, process.execPath];
   const child = fork(script, [], { execPath: command, execArgv: [...wrapper, '--conditions=@signet/source'] });
   await ask(child, { kind: 'open', place });
   return {

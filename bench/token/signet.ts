@@ -21,7 +21,7 @@ const unlimited =
 export async function createSignet(folder: string, more = '', name = signetName): Promise<Contender> {
   const home = join(folder, 'signet');
   const config = join(home, 'signet.yaml');
-  signet('init', home, '--port', '0', '--identity', 'media.studio');
+  signet('init', home, '--port', '0', '--identity', 'media.studio', 'sys.auth.operator');
   appendFileSync(config, `\n${more}`);
   signet('--config', config, 'apply', policies);
   appendFileSync(config, unlimited);
