@@ -46,10 +46,10 @@ export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory
   const needed = workers * bytesEach;
   if (needed <= half) return undefined;
   const who = workers === 1 ? 'the server holds' : `${workers} workers hold`;
-  const found = `${who} ${inGibibytes(needed)} of memory, more than half of the ${inGibibytes(memory.bytes)} of ${memory.of}`;
+  const found = `${who} ${inWords(needed)} of memory, more than half of the ${inWords(memory.bytes)} of ${memory.of}`;
   const fitting = Math.floor(half / bytesEach);
   const fewer = workers > 1 && fitting >= 1 ? `run ${fitting} or fewer (\`workers\`), or ` : '';
-  const advice = `${fewer}give it ${inGibibytes(2 * needed)}: while everything is loaded anew a process holds it twice`;
+  const advice = `${fewer}give it ${inWords(2 * needed)}: while everything is loaded anew a process holds it twice`;
   return { found, advice };
 }
 
@@ -59,6 +59,6 @@ export function warnOfMemory(need: MemoryNeed, logger: Logger): void {
   if (problem !== undefined) logger.warn({ advice: problem.advice }, problem.found);
 }
 
-function inGibibytes(bytes: number): string {
-  return `${(bytes / 2 ** 30).toFixed(1)} GiB`;
+function inWords(bytes: number): string {
+  return bytes < 2 ** 30 ? `${Math.round(bytes / 2 ** 20)} MiB` : `${(bytes / 2 ** 30).toFixed(1)} GiB`;
 }

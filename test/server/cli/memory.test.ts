@@ -2,7 +2,7 @@ import { totalmem } from 'node:os';
 import { estimatedBytes, type Memory, memoryHere, memoryProblem } from '@signet/server/cli/memory';
 import test from 'ava';
 
-const gibibyte = 2 ** 30;
+const [mebibyte, gibibyte] = [2 ** 20, 2 ** 30];
 const machine = (bytes: number): Memory => ({ bytes, of: 'this machine' });
 
 const cases: readonly (readonly [
@@ -34,6 +34,13 @@ const cases: readonly (readonly [
     3 * gibibyte,
     machine(4 * gibibyte),
     '2 workers hold 6.0 GiB of memory, more than half of the 4.0 GiB of this machine: give it 12.0 GiB: while everything is loaded anew a process holds it twice',
+  ],
+  [
+    'a small one',
+    1,
+    200 * mebibyte,
+    { bytes: 256 * mebibyte, of: 'its control group' },
+    'the server holds 200 MiB of memory, more than half of the 256 MiB of its control group: give it 400 MiB: while everything is loaded anew a process holds it twice',
   ],
   [
     'a single process',
