@@ -1,9 +1,10 @@
-import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
+import { type ChildProcess, execFile, execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { chownSync, existsSync, mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { chownSync, existsSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import { Socket } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { promisify } from 'node:util';
 import type { PostgresSettings } from '@signet/server/config/store-place';
 import pg from 'pg';
 import { until } from './until.ts';
@@ -53,18 +54,22 @@ export interface PostgresServer {
   /** Ends it, without a check point when `hard`. */
   stop(how?: 'fast' | 'hard'): Promise<void>;
   start(): Promise<void>;
+  /** Sends a signal to the postmaster and to every process of it: `SIGSTOP` is a machine that hangs. */
+  signalAll(signal: NodeJS.Signals): void;
+  /** Ends every process of it at once, as the loss of its machine does. */
+  kill(): Promise<void>;
+  /** Ends it, copies `primary`, and starts as its standby. */
+  follow(primary: PostgresServer): Promise<void>;
+  /** Makes a standby the primary, and waits until it is. */
+  promote(): Promise<void>;
 }
 
-const port = 5432;
+const usualPort = 5432;
 const user = 'signet';
 
 /** Starts a server in a temporary folder; it ends with the test, or with this process. */
 export async function startPostgres(t: Ending, options: readonly string[] = []): Promise<PostgresServer> {
-  const folder = mkdtempSync(join(tmpdir(), 'signet-pg-'));
-  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
-  const ids = unprivileged();
-  if (ids.uid !== undefined) chownSync(folder, ids.uid, ids.gid ?? ids.uid);
-  const data = join(folder, 'data');
+  const { folder, data, ids } = folderFor(t);
   const make = [
     '--pgdata',
     data,
@@ -79,7 +84,45 @@ export async function startPostgres(t: Ending, options: readonly string[] = []):
     '--no-sync',
   ];
   execFileSync(programOf('initdb'), make, { ...ids, cwd: folder, stdio: 'pipe' });
-  return serverIn(t, { folder, data, ids, options });
+  const server = serverIn(t, { folder, data, ids, options });
+  await server.start();
+  return server;
+}
+
+/** Starts a standby of `primary`, and waits until it follows. */
+export async function startStandby(
+  t: Ending,
+  primary: PostgresServer,
+  options: readonly string[] = [],
+): Promise<PostgresServer> {
+  const standby = serverIn(t, { ...folderFor(t), options });
+  await standby.follow(primary);
+  return standby;
+}
+
+function folderFor(t: Ending): Pick<Place, 'folder' | 'data' | 'ids'> {
+  const folder = mkdtempSync(join(tmpdir(), 'signet-pg-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  const ids = unprivileged();
+  if (ids.uid !== undefined) chownSync(folder, ids.uid, ids.gid ?? ids.uid);
+  return { folder, data: join(folder, 'data'), ids };
+}
+
+/** How many standbys a server has, or how many of them its commits wait for. */
+export async function followers(server: PostgresServer, kind: 'any' | 'sync' = 'any'): Promise<number> {
+  const [row] = await server.query<{ any: number; sync: number }>(
+    'postgres',
+    `select count(*)::int as any, (count(*) filter (where sync_state in ('sync', 'quorum')))::int as sync
+       from pg_stat_replication where state = 'streaming' and application_name <> 'pg_basebackup'`,
+  );
+  return row?.[kind] ?? 0;
+}
+
+/** From now on no commit of `primary` is acknowledged before its standby has it; a server that is promoted begins without. */
+export async function waitForStandby(primary: PostgresServer): Promise<void> {
+  await primary.query('postgres', "alter system set synchronous_standby_names = '*'");
+  await primary.query('postgres', 'select pg_reload_conf()');
+  await until('the standby is synchronous', async () => (await followers(primary, 'sync')) > 0);
 }
 
 let shared: Promise<PostgresServer> | undefined;
@@ -104,9 +147,11 @@ interface Place {
 }
 
 /** The shell ends the server when this process is gone, whatever became of it. */
-const keeper = '"$@" & pid=$!; echo $pid; read -r _; kill -QUIT $pid 2>/dev/null; wait $pid';
+const keeper =
+  '"$@" & pid=$!; echo $pid; read -r _; kill -CONT $pid 2>/dev/null; kill -QUIT $pid 2>/dev/null; wait $pid';
 
-async function serverIn(t: Ending, { folder, data, ids, options }: Place): Promise<PostgresServer> {
+function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresServer {
+  const port = Number(options.findLast((option) => option.startsWith('port='))?.slice('port='.length) ?? usualPort);
   let keeping: ChildProcess | undefined;
   let postmaster = 0;
   let databases = 0;
@@ -131,25 +176,44 @@ async function serverIn(t: Ending, { folder, data, ids, options }: Place): Promi
     // It ends with this process, and keeps it from ending no more than any other file.
     child.unref();
     for (const pipe of [child.stdin, child.stdout]) if (pipe instanceof Socket) pipe.unref();
-    await until('the database answers', () => canConnect(folder));
+    await until('the database answers', () => canConnect(folder, port));
   };
   const stop = async (how: 'fast' | 'hard' = 'fast'): Promise<void> => {
     if (keeping === undefined) return;
     keeping.ref();
     const ended = once(keeping, 'exit');
     keeping.stdin?.on('error', () => undefined);
-    if (how === 'hard') process.kill(postmaster, 'SIGKILL');
-    else process.kill(postmaster, 'SIGINT');
+    try {
+      process.kill(postmaster, how === 'hard' ? 'SIGKILL' : 'SIGINT');
+    } catch {
+      // It is gone already.
+    }
     keeping.stdin?.end();
     await ended;
     keeping = undefined;
   };
-  t.teardown(async () => {
+  const signalAll = (signal: NodeJS.Signals): void => {
+    const list = `/proc/${postmaster}/task/${postmaster}/children`;
+    const children = existsSync(list) ? readFileSync(list, 'utf8').trim().split(' ') : [];
+    // The postmaster first: it would start what it misses.
+    for (const pid of [postmaster, ...children.filter(Boolean).map(Number)]) {
+      try {
+        process.kill(pid, signal);
+      } catch {
+        // It ended by itself.
+      }
+    }
+  };
+  const kill = async (): Promise<void> => {
     if (keeping === undefined) return;
-    process.kill(postmaster, 'SIGCONT');
+    const file = join(data, 'postmaster.pid');
+    const [, memory] = /^ *\d+ +(\d+)$/m.exec(existsSync(file) ? readFileSync(file, 'utf8') : '') ?? [];
+    signalAll('SIGKILL');
     await stop('hard');
-  });
-  await start();
+    // Nobody else removes what a killed server shared.
+    if (memory !== undefined) await promisify(execFile)('ipcrm', ['-m', memory]).catch(() => undefined);
+  };
+  t.teardown(kill);
   const query = async <Row extends pg.QueryResultRow>(database: string, text: string, values: unknown[] = []) => {
     const client = new pg.Client({ host: folder, port, user, database });
     await client.connect();
@@ -185,10 +249,28 @@ async function serverIn(t: Ending, { folder, data, ids, options }: Place): Promi
     signal: (signal) => void process.kill(postmaster, signal),
     stop,
     start,
+    signalAll,
+    kill,
+    follow: async (primary) => {
+      await kill();
+      rmSync(data, { recursive: true, force: true });
+      const [host = '', from = ''] = primary.host.split(':');
+      const source = ['--host', host, '--port', from, '--username', user];
+      const copy = ['--pgdata', data, '--write-recovery-conf', '--checkpoint', 'fast', '--no-sync'];
+      await promisify(execFile)(programOf('pg_basebackup'), [...source, ...copy], { ...ids, cwd: folder });
+      await start();
+      await until('the standby follows', async () => (await followers(primary)) > 0);
+    },
+    promote: async () => {
+      // Until it has a standby of its own, it waits for none.
+      await query('postgres', 'alter system reset synchronous_standby_names');
+      await query('postgres', 'select pg_reload_conf()');
+      await query('postgres', 'select pg_promote(true)');
+    },
   };
 }
 
-async function canConnect(host: string): Promise<boolean> {
+async function canConnect(host: string, port: number): Promise<boolean> {
   const client = new pg.Client({ host, port, user, database: 'postgres', connectionTimeoutMillis: 5000 });
   client.on('error', () => undefined);
   try {

@@ -11,11 +11,27 @@ import { numbersAsNumbers } from './value-types.ts';
 
 /** While no host answers as the primary it is looked for after each of these pauses, in milliseconds; with full jitter. */
 const firstPauseMs = 100;
-const pauseCeilingMs = 1000;
+const pauseCeilingMs = 500;
 /** So long no connection more is asked of a database that had none left, in milliseconds. */
 const narrowMs = 10_000;
 /** A machine that is gone is noticed on a connection that nobody uses. */
 const keepAliveMs = 10_000;
+/** A host that was left behind by a failover may be the first to say that it is the primary: so long the others are heard, in milliseconds. */
+const patienceMs = 100;
+
+/** A connection beside the pool. */
+export interface SingleConnection {
+  readonly lineage: Lineage;
+  readonly client: pg.Client;
+  /** Waits for nothing: a server that is gone would not say that it is over. */
+  end(): void;
+}
+
+/** A host that takes changes, and what tells it from one that was the primary before it. */
+interface Primary {
+  readonly host: PostgresHost;
+  readonly lineage: Lineage;
+}
 
 /** What the connections of servers, and of commands that do what a server does, are called in the database. */
 export const serverName = 'signet';
@@ -37,7 +53,11 @@ export class PostgresConnections {
   readonly #hosts: readonly PostgresHost[];
   readonly #name: string;
   readonly #recovered: (() => void)[] = [];
+  /** Of hosts that are asked whether they are the primary. */
+  readonly #askedSockets = new Set<Socket>();
+  readonly #tls = new Map<PostgresHost, ReturnType<typeof tlsOptions>>();
   #current: Pooled | undefined;
+  #newest: Lineage | undefined;
   #why: unknown;
   #looking: Promise<void> | undefined;
   #closing = new AbortController();
@@ -50,7 +70,13 @@ export class PostgresConnections {
 
   /** Finds the primary. Throws what the hosts answered. */
   async open(): Promise<void> {
-    this.#use(await this.#elect());
+    try {
+      this.#use(await newestOf(this.#hosts.map((host) => this.#ask(host))));
+    } catch (error) {
+      const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
+      // One that does not answer may be the primary.
+      throw errors.find((one) => !(one instanceof StoreRefusedError)) ?? errors[0];
+    }
   }
 
   /** Where the primary is, for messages; undefined while there is none. */
@@ -65,23 +91,20 @@ export class PostgresConnections {
 
   /** A connection to the primary. Throws `StoreUnavailableError`, and what the driver throws. */
   async connect(): Promise<pg.PoolClient> {
-    const current = this.#current;
-    if (this.#closing.signal.aborted) throw new StoreUnavailableError('the store is closed');
-    if (current === undefined) throw this.#unavailable();
+    const { pool } = this.#required();
     try {
-      return await current.pool.connect();
+      return await pool.connect();
     } catch (error) {
-      if (isOutOfConnections(error) && narrow(current.pool, this.#settings.poolSize))
-        return await current.pool.connect();
+      if (isOutOfConnections(error) && narrow(pool, this.#settings.poolSize)) return await pool.connect();
       if (isConnectionLost(error)) this.suspect();
       throw error;
     }
   }
 
-  /** A connection beside the pool, to the primary. Throws as `connect` does. */
-  async single(): Promise<pg.Client> {
-    if (this.#current === undefined) throw this.#unavailable();
-    return await this.#connectTo(this.#current.host);
+  /** A connection beside the pool, to the primary; it breaks when that one is left. Throws as `connect` does. */
+  async single(): Promise<SingleConnection> {
+    const { host, sockets } = this.#required();
+    return await this.#connectTo(host, sockets);
   }
 
   /** Looks, if nobody looks already, whether the primary still is one. Never throws. */
@@ -95,38 +118,58 @@ export class PostgresConnections {
   async close(): Promise<void> {
     this.#closing.abort();
     this.#leave();
+    for (const socket of this.#askedSockets) socket.destroy();
     await this.#looking;
   }
 
-  #unavailable(): StoreUnavailableError {
+  #required(): Pooled {
+    if (this.#closing.signal.aborted) throw new StoreUnavailableError('the store is closed');
+    if (this.#current !== undefined) return this.#current;
     const reason = translateError(this.#why);
-    return reason instanceof StoreUnavailableError
+    throw reason instanceof StoreUnavailableError
       ? reason
       : new StoreUnavailableError('the database is not reachable', { cause: this.#why });
   }
 
+  /** Each host is asked at its own pace: one that says nothing keeps no other one from being asked again. */
   async #find(): Promise<void> {
-    for (let pauseMs = firstPauseMs; !this.#closing.signal.aborted; pauseMs = Math.min(2 * pauseMs, pauseCeilingMs)) {
+    const found = new AbortController();
+    const signal = AbortSignal.any([this.#closing.signal, found.signal]);
+    try {
+      this.#use(await newestOf(this.#hosts.map((host) => this.#askAgain(host, signal))));
+    } catch {
+      // It is over: there is nobody left to find one for.
+    } finally {
+      found.abort();
+    }
+  }
+
+  async #askAgain(host: PostgresHost, signal: AbortSignal): Promise<Primary> {
+    for (let pauseMs = firstPauseMs; ; pauseMs = Math.min(2 * pauseMs, pauseCeilingMs)) {
       try {
-        this.#use(await this.#elect());
-        return;
+        return await this.#ask(host);
       } catch (error) {
-        this.#why = error;
-        this.#leave();
-        await sleep(Math.random() * pauseMs, undefined, { signal: this.#closing.signal, ref: false }).catch(
-          () => undefined,
-        );
+        if (signal.aborted) throw error;
+        this.#noteFailure(host, error);
+        await sleep(Math.random() * pauseMs, undefined, { signal, ref: false });
       }
     }
   }
 
-  #use(host: PostgresHost): void {
-    if (this.#closing.signal.aborted || this.#current?.host === host) return;
-    const isFirst = this.#current === undefined && this.#why === undefined;
+  /** A primary that does not answer as one is left. */
+  #noteFailure(host: PostgresHost, error: unknown): void {
+    if (this.#current !== undefined && this.#current.host !== host) return;
+    this.#why = error;
+    this.#leave();
+  }
+
+  #use({ host, lineage }: Primary): void {
+    if (this.#closing.signal.aborted) return;
+    this.#newest = lineage;
+    if (this.#current?.host === host) return;
     this.#leave();
     this.#current = this.#poolOf(host);
-    this.#why = undefined;
-    if (!isFirst) for (const listener of this.#recovered) listener();
+    for (const listener of this.#recovered) listener();
   }
 
   /** What is in flight ends with its connection: an answer that may never come holds nobody up. */
@@ -139,12 +182,19 @@ export class PostgresConnections {
 
   #poolOf(host: PostgresHost): Pooled {
     const sockets = new Set<Socket>();
+    // Files are read for each connection: a password or a certificate that was replaced counts at once.
+    const options = () => this.#optionsOf(host, sockets);
     const pool = new pg.Pool({
-      ...this.#optionsOf(host, sockets),
       max: this.#settings.poolSize,
+      connectionTimeoutMillis: this.#settings.connectTimeoutMs,
       // Kept: a connection for each request would be the costliest part of it.
       idleTimeoutMillis: 0,
-      onConnect: (client: pg.ClientBase) => requirePrimary(client, host),
+      Client: class extends pg.Client {
+        constructor() {
+          super(options());
+        }
+      },
+      onConnect: (client: pg.ClientBase) => this.#requirePrimary(client, host),
     } as pg.PoolConfig);
     // Of a connection that nobody uses; without a listener it would end the process.
     pool.on('error', () => this.suspect());
@@ -153,35 +203,41 @@ export class PostgresConnections {
     return { host, pool, sockets };
   }
 
-  /** The first host that answers as the primary. Throws the refusal of one that would answer, or what the first host said. */
-  async #elect(): Promise<PostgresHost> {
-    const found = this.#hosts.map(async (host) => {
-      const client = await this.#connectTo(host);
-      await client.end().catch(() => undefined);
-      return host;
-    });
-    try {
-      return await Promise.any(found);
-    } catch (error) {
-      const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
-      throw errors.find((one) => !(one instanceof StoreRefusedError)) ?? errors[0];
-    }
+  async #ask(host: PostgresHost): Promise<Primary> {
+    const { lineage, end } = await this.#connectTo(host, this.#askedSockets);
+    end();
+    return { host, lineage };
   }
 
-  async #connectTo(host: PostgresHost): Promise<pg.Client> {
+  async #connectTo(host: PostgresHost, sockets: Set<Socket>): Promise<SingleConnection> {
+    const own = new Set<Socket>();
     const client = new pg.Client({
-      ...this.#optionsOf(host, new Set()),
+      ...this.#optionsOf(host, own),
       query_timeout: this.#settings.connectTimeoutMs,
     });
     client.on('error', () => undefined);
+    for (const socket of own) sockets.add(socket.once('close', () => sockets.delete(socket)));
+    const end = (): void => {
+      client.end().catch(() => undefined);
+      for (const socket of own) socket.destroySoon();
+    };
     try {
       await client.connect();
-      await requirePrimary(client, host);
-      return client;
+      return { client, end, lineage: await this.#requirePrimary(client, host) };
     } catch (error) {
-      client.end().catch(() => undefined);
+      end();
       throw error;
     }
+  }
+
+  /** Throws `StoreRefusedError` for a standby, one that was the primary once, and a server that this program cannot work with. */
+  async #requirePrimary(client: pg.ClientBase, host: PostgresHost): Promise<Lineage> {
+    const { connectTimeoutMs } = this.#settings;
+    await requireUsable(client, host, connectTimeoutMs);
+    const lineage = await lineageOf(client, connectTimeoutMs);
+    if (this.#newest?.system !== lineage.system || lineage.timeline >= this.#newest.timeline) return lineage;
+    const message = `database server \`${host.name}\` was left behind: another one was promoted since`;
+    throw new StoreRefusedError('standby', message);
   }
 
   #optionsOf(place: PostgresHost, sockets: Set<Socket>): pg.ClientConfig {
@@ -195,8 +251,8 @@ export class PostgresConnections {
       application_name: this.#name,
       connectionTimeoutMillis: connectTimeoutMs,
       types: numbersAsNumbers,
-      ssl: tlsOptions(this.#settings, place),
-      // Read for each connection: a password that was replaced counts at once. Never one of the environment.
+      ssl: this.#tlsOf(place),
+      // Never one of the environment.
       password: async () => (passwordFile === undefined ? '' : (await readFile(passwordFile, 'utf8')).trimEnd()),
       stream: () => {
         const socket = new Socket();
@@ -205,6 +261,16 @@ export class PostgresConnections {
         return socket.once('close', () => sockets.delete(socket));
       },
     };
+  }
+
+  /** While a file is being replaced, what it said before. */
+  #tlsOf(host: PostgresHost) {
+    try {
+      this.#tls.set(host, tlsOptions(this.#settings, host));
+    } catch (error) {
+      if (!this.#tls.has(host)) throw error;
+    }
+    return this.#tls.get(host);
   }
 }
 
@@ -222,10 +288,12 @@ function tlsOptions({ ca, certificate, key }: PostgresSettings, { host, isLocal 
 const factsRow = z.object({ standby: z.boolean(), version: z.int(), encoding: z.string() });
 const oldestVersion = 130_000;
 
-/** Throws `StoreRefusedError` for a standby, and for a server that this program cannot work with. */
-async function requirePrimary(client: pg.ClientBase, { name }: PostgresHost): Promise<void> {
-  const { rows } = await client.query(`select pg_is_in_recovery() as standby,
-    current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`);
+async function requireUsable(client: pg.ClientBase, { name }: PostgresHost, timeoutMs: number): Promise<void> {
+  const { rows } = await client.query({
+    text: `select pg_is_in_recovery() as standby,
+      current_setting('server_version_num')::int as version, current_setting('server_encoding') as encoding`,
+    query_timeout: timeoutMs,
+  } as pg.QueryConfig);
   const { standby, version, encoding } = factsRow.parse(rows[0]);
   if (standby) throw new StoreRefusedError('standby', `database server \`${name}\` is a standby`);
   if (encoding !== 'UTF8')
@@ -235,6 +303,43 @@ async function requirePrimary(client: pg.ClientBase, { name }: PostgresHost): Pr
     );
   if (version >= oldestVersion) return;
   throw new StoreRefusedError('old-server', `database server \`${name}\` is older than PostgreSQL 13`);
+}
+
+/** Of two that say so, the primary is the one promoted later. Throws the `AggregateError` of all when none is. */
+async function newestOf(asked: readonly Promise<Primary>[]): Promise<Primary> {
+  const found: Primary[] = [];
+  const answers = asked.map((answer) =>
+    answer.then((primary) => {
+      found.push(primary);
+      return primary;
+    }),
+  );
+  const first = await Promise.any(answers);
+  await Promise.race([Promise.allSettled(answers), sleep(patienceMs, undefined, { ref: false })]);
+  return found.reduce((best, one) => (one.lineage.timeline > best.lineage.timeline ? one : best), first);
+}
+
+/** The database cluster, and how often one of its servers was promoted. */
+interface Lineage {
+  readonly system: string;
+  readonly timeline: number;
+}
+
+const lineageRow = z.object({ system: z.string(), timeline: z.int() });
+
+/** Of a primary. A service that keeps it to itself has to keep old primaries away by itself. */
+async function lineageOf(client: pg.ClientBase, timeoutMs: number): Promise<Lineage> {
+  try {
+    const { rows } = await client.query({
+      text: `select (select system_identifier::text from pg_control_system()) as system,
+        ('x' || left(pg_walfile_name(pg_current_wal_lsn()), 8))::bit(32)::int as timeline`,
+      query_timeout: timeoutMs,
+    } as pg.QueryConfig);
+    return lineageRow.parse(rows[0]);
+  } catch (error) {
+    if (isConnectionLost(error)) throw error;
+    return { system: '', timeline: 0 };
+  }
 }
 
 /** No connection more is asked for until some time has passed. False where there is none to wait for. */

@@ -13,7 +13,7 @@ import {
   type QueryResult,
 } from 'kysely';
 import type pg from 'pg';
-import { UnacknowledgedChangeError } from '../../errors.ts';
+import { StoreUnavailableError, UnacknowledgedChangeError } from '../../errors.ts';
 import type { PostgresConnections } from './connections.ts';
 import { isConnectionLost } from './postgres-errors.ts';
 
@@ -74,7 +74,13 @@ class PostgresDriver implements Driver {
   }
 
   async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await connection.executeQuery(CompiledQuery.raw(this.#use.begin));
+    try {
+      await connection.executeQuery(CompiledQuery.raw(this.#use.begin));
+    } catch (error) {
+      // It has begun, and stops at its lock: nobody else would end it.
+      await ours(connection).rollBack();
+      throw error;
+    }
   }
 
   /** Throws `UnacknowledgedChangeError` when nobody knows whether, or on how many machines, it was committed. */
@@ -129,8 +135,9 @@ class PostgresConnection implements DatabaseConnection {
       if (notice.severity === 'WARNING') warning ??= notice.message;
     };
     this.#client.on('notice', note);
+    let ended: string;
     try {
-      await this.#query(text, []);
+      ended = (await this.#query(text, [])).command;
     } catch (error) {
       if (!isConnectionLost(error)) throw error;
       throw new UnacknowledgedChangeError(
@@ -142,6 +149,8 @@ class PostgresConnection implements DatabaseConnection {
     } finally {
       this.#client.off('notice', note);
     }
+    // The answer to a commit of what has failed is a roll-back, and no error.
+    if (ended !== 'COMMIT') throw new StoreUnavailableError('the change was not made: a statement of it had failed');
     if (warning === undefined) return;
     throw new UnacknowledgedChangeError('the change may not be on every database server that it has to be on', {
       detail: { warning },

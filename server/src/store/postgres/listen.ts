@@ -11,6 +11,9 @@ export const tellOthers = `select pg_notify('${channel}', '')`;
 
 /** A hint to oneself that does not arrive within this time shows that the connection goes through a pooler, in milliseconds. */
 const selfTestMs = 1000;
+const sendTimeoutMs = 5000;
+const silent =
+  'changes of other servers are not told: `store.postgres.listen` does not work through a pooler of transactions: connect directly, or set it to false';
 /** The pause before the next attempt to listen, with full jitter. */
 const pauseMs = 1000;
 
@@ -31,49 +34,45 @@ export function listen({ connections, onProblem }: ListenerDeps): Listener {
   const hints: (() => void)[] = [];
   const closing = new AbortController();
   const { signal } = closing;
-  let client: pg.Client | undefined;
   let isFirst = true;
   const hint = (): void => {
     for (const listener of hints) listener();
   };
 
   const listenOnce = async (): Promise<void> => {
-    client = await connections.single();
-    const lost = Promise.withResolvers<void>();
+    const { client, end } = await connections.single();
+    const over = Promise.withResolvers<void>();
+    const stop = (): void => over.resolve();
     const test = `test-${randomBytes(8).toString('hex')}`;
-    const heard = Promise.withResolvers<boolean>();
-    client.on('end', () => lost.resolve());
-    client.on('error', () => lost.resolve());
+    const heard = Promise.withResolvers<true>();
+    signal.addEventListener('abort', stop, { once: true });
+    client.on('end', stop);
+    client.on('error', stop);
     client.on('notification', ({ payload }) => {
       if (payload === test) heard.resolve(true);
       else if (payload === '') hint();
     });
     try {
+      if (signal.aborted) return;
       await client.query(`listen ${channel}`);
       if (!isFirst) hint();
       isFirst = false;
-      await requireHints(test, heard);
-      await lost.promise;
+      await requireHints(test, [heard.promise, over.promise]);
+      await over.promise;
     } finally {
-      await client.end().catch(() => undefined);
+      signal.removeEventListener('abort', stop);
+      end();
     }
   };
 
-  const requireHints = async (test: string, heard: PromiseWithResolvers<boolean>): Promise<void> => {
-    const sender = await connections.connect();
-    try {
-      await sender.query('select pg_notify($1, $2)', [channel, test]);
-    } finally {
-      sender.release();
-    }
-    const timer = setTimeout(() => heard.resolve(false), selfTestMs);
-    const isHeard = await heard.promise;
-    clearTimeout(timer);
-    if (!isHeard && !signal.aborted) {
-      onProblem(
-        'changes of other servers are not told: `store.postgres.listen` does not work through a pooler of transactions: connect directly, or set it to false',
-      );
-    }
+  /** Waits until the hint to oneself arrives, the connection is over, or the time is. */
+  const requireHints = async (test: string, ends: readonly Promise<unknown>[]): Promise<void> => {
+    await tell(connections, test);
+    const timeUp = new AbortController();
+    const isLate = sleep(selfTestMs, 'late', { signal: timeUp.signal }).catch(() => undefined);
+    const end = await Promise.race([...ends, isLate]);
+    timeUp.abort();
+    if (end === 'late') onProblem(silent);
   };
 
   const run = async (): Promise<void> => {
@@ -88,8 +87,20 @@ export function listen({ connections, onProblem }: ListenerDeps): Listener {
     onHint: (listener) => void hints.push(listener),
     close: async () => {
       closing.abort();
-      await client?.end().catch(() => undefined);
       await running;
     },
   };
+}
+
+/** Over a connection of the pool, as the hints of changes. */
+async function tell(connections: PostgresConnections, payload: string): Promise<void> {
+  const sender = await connections.connect();
+  let isBroken = true;
+  try {
+    const values = [channel, payload];
+    await sender.query({ text: 'select pg_notify($1, $2)', values, query_timeout: sendTimeoutMs } as pg.QueryConfig);
+    isBroken = false;
+  } finally {
+    sender.release(isBroken);
+  }
 }

@@ -128,8 +128,8 @@ export class PostgresStoreDatabase implements StoreDatabase {
   }
 
   async close(): Promise<void> {
-    await this.#deps.listener?.close();
-    await this.#deps.connections.close();
+    // Together: whoever waits for an answer of a database that is away is told that it is over.
+    await Promise.all([this.#deps.listener?.close(), this.#deps.connections.close()]);
   }
 
   async #look(): Promise<Seen> {
