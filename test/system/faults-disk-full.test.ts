@@ -146,7 +146,7 @@ test('a full disk: reads go on, writes say 503 and leave nothing, and it is over
   t.deepEqual((await checkStore(installation.storeFile)).faults, []);
 });
 
-test('a full disk under a command: one line, exit status 1, and nothing changed or left', async (t) => {
+test('a full disk under a command: one line, its exit status, and nothing changed or left', async (t) => {
   const { folder, dataDir, storeFile, signet, limitedSignet } = await install(t, { domains: loadDomains });
   t.is((await signet('keys', 'rotate')).status, 0);
   t.is((await signet('backup', join(folder, 'good'))).status, 0);
@@ -164,7 +164,9 @@ test('a full disk under a command: one line, exit status 1, and nothing changed 
   ];
   for (const [kilobytes, ...args] of commands) {
     const { status, stdout, stderr } = await limitedSignet(`ulimit -f ${kilobytes}`, ...args);
-    t.deepEqual([status, stdout], [1, ''], `${args.join(' ')}: ${stderr}`);
+    // What the system says of a file is a failure; a store without room may have some later.
+    const expected = stderr.includes('EFBIG') ? 1 : 75;
+    t.deepEqual([status, stdout], [expected, ''], `${args.join(' ')}: ${stderr}`);
     t.regex(stderr, /^signet: .*(is full|fails or is full|cannot be opened|EFBIG).*\n$/, args.join(' '));
   }
   t.deepEqual(files(), before);

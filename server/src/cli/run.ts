@@ -2,15 +2,22 @@ import { InvalidNameError } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
 import { ConfigError } from '../config/config.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';
-import { DomainError, formatProblem, InvalidDocumentError, StoreRefusedError } from '../errors.ts';
+import {
+  DomainError,
+  formatProblem,
+  InvalidDocumentError,
+  StoreRefusedError,
+  StoreUnavailableError,
+  UnacknowledgedChangeError,
+} from '../errors.ts';
 import { refuseOthersFolder } from './own-folder.ts';
 import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
 import { UsageError } from './usage-error.ts';
 
 export { UsageError } from './usage-error.ts';
 
-/** The exit statuses of every command; a store that is refused has the last one as well (EX_CONFIG of sysexits.h). */
-export const exitStatus = { done: 0, failed: 1, usage: 2, config: 78 } as const;
+/** The exit statuses of every command; the last two are EX_TEMPFAIL and EX_CONFIG of sysexits.h, of a store as well. */
+export const exitStatus = { done: 0, failed: 1, usage: 2, unavailable: 75, config: 78 } as const;
 
 /** A command that did its work and found a no, or that failed and has already said why: exit status 1, nothing more is printed. */
 export class CommandFailedError extends Error {
@@ -30,6 +37,9 @@ interface GlobalOptions {
 function exitStatusOf(error: unknown): number {
   if (error instanceof StoreRefusedError) return error.exitStatus;
   if (error instanceof ConfigError) return exitStatus.config;
+  // Whoever does again what may have been done does it twice.
+  if (error instanceof UnacknowledgedChangeError) return exitStatus.failed;
+  if (error instanceof StoreUnavailableError) return exitStatus.unavailable;
   if (error instanceof UsageError || error instanceof InvalidNameError) return exitStatus.usage;
   return exitStatus.failed;
 }

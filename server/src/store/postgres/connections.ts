@@ -74,8 +74,8 @@ export class PostgresConnections {
       this.#use(await newestOf(this.#hosts.map((host) => this.#ask(host))));
     } catch (error) {
       const errors: unknown[] = error instanceof AggregateError ? error.errors : [error];
-      // One that does not answer may be the primary.
-      throw errors.find((one) => !(one instanceof StoreRefusedError)) ?? errors[0];
+      // One that does not answer may be the primary, and of several standbys one will be.
+      throw errors.find((one) => !(one instanceof StoreRefusedError)) ?? promotionAwaited(errors) ?? errors[0];
     }
   }
 
@@ -303,6 +303,12 @@ async function requireUsable(client: pg.ClientBase, { name }: PostgresHost, time
     );
   if (version >= oldestVersion) return;
   throw new StoreRefusedError('old-server', `database server \`${name}\` is older than PostgreSQL 13`);
+}
+
+function promotionAwaited(errors: readonly unknown[]): StoreUnavailableError | undefined {
+  const areStandbys = errors.every((error) => error instanceof StoreRefusedError && error.reason === 'standby');
+  if (errors.length < 2 || !areStandbys) return undefined;
+  return new StoreUnavailableError('every database server is a standby: none takes changes now');
 }
 
 /** Of two that say so, the primary is the one promoted later. Throws the `AggregateError` of all when none is. */

@@ -81,6 +81,8 @@ function unreachable(error: Error): StoreUnavailableError {
 }
 
 const refusedAtStart = /^(28|3D|42501|0A)/;
+/** Of TLS: what the database says of the certificate of this server. */
+const notTrusted = /^ERR_SSL_.*_ALERT_/;
 /** Of TLS: a certificate that does not prove that this is the database. */
 const untrusted = /^(ERR_TLS|ERR_SSL|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|CERT_|EPROTO)/;
 
@@ -94,6 +96,10 @@ export function refusalOf(error: unknown, where: string): unknown {
     });
   }
   const code = error instanceof Error && 'code' in error ? String(error.code) : '';
+  if (notTrusted.test(code)) {
+    const message = `database ${where} does not trust the certificate of this server (${code}): check \`store.postgres.certificate\``;
+    return new StoreRefusedError('log-in', message, { cause: error });
+  }
   if (untrusted.test(code)) {
     const message = `the certificate of database ${where} is not trusted (${code}): check \`store.postgres.ca\``;
     return new StoreRefusedError('log-in', message, { cause: error });
