@@ -20,7 +20,7 @@ const keepAliveMs = 10_000;
 const patienceMs = 100;
 
 /** A connection beside the pool. */
-export interface SingleConnection {
+interface SingleConnection {
   readonly lineage: Lineage;
   readonly client: pg.Client;
   /** Waits for nothing: a server that is gone would not say that it is over. */
@@ -138,7 +138,7 @@ export class PostgresConnections {
     try {
       this.#use(await newestOf(this.#hosts.map((host) => this.#askAgain(host, signal))));
     } catch {
-      // It is over: there is nobody left to find one for.
+      // The store was closed meanwhile.
     } finally {
       found.abort();
     }
