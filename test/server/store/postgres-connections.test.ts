@@ -70,10 +70,10 @@ postgresTest('a machine that says nothing keeps no other one from being the prim
 
 /** Passes bytes on; while `isSilent`, those of a new connection only until it has logged in. */
 async function startProxy(t: ExecutionContext, { host }: PostgresServer) {
-  const state = { isSilent: false };
-  const [folder = '', port = ''] = host.split(':');
+  const state = { isSilent: false, to: host };
   const sockets = new Set<Socket>();
   const proxy = createServer((client) => {
+    const [folder = '', port = ''] = state.to.split(':');
     const server = connect(`${folder}/.s.PGSQL.${port}`);
     for (const socket of [client, server]) {
       sockets.add(socket);
@@ -101,11 +101,33 @@ postgresTest('a server that says nothing after the log-in is given up like one t
   const server = await startPostgres(t);
   const database = await server.createDatabase();
   const { state, host } = await startProxy(t, server);
-  const connections = await opened(t, server.settings(database, { hosts: [host], connectTimeoutMs: 200 }));
+  const connections = await opened(t, server.settings(database, { hosts: [host], connectTimeoutMs: 1000 }));
   state.isSilent = true;
   await t.throwsAsync(connections.connect());
   await until('it is left', () => connections.host() === undefined);
   state.isSilent = false;
+  await until('it is back', () =>
+    connections.connect().then(
+      (client) => {
+        client.release();
+        return true;
+      },
+      () => false,
+    ),
+  );
+});
+
+postgresTest('an address that leads to a standby all at once is left until it leads to the primary', async (t) => {
+  const server = await startPostgres(t);
+  const database = await server.createDatabase();
+  const standby = await startStandby(t, server);
+  const { state, host } = await startProxy(t, server);
+  const connections = await opened(t, server.settings(database, { hosts: [host] }));
+  state.to = standby.host;
+  const { name, message } = await t.throwsAsync(connections.connect());
+  t.deepEqual([name, message], ['StoreUnavailableError', 'the database is not reachable']);
+  await until('it is left', () => connections.host() === undefined);
+  state.to = server.host;
   await until('it is back', () => connections.host() === host);
   (await connections.connect()).release();
 });

@@ -96,8 +96,10 @@ export class PostgresConnections {
       return await pool.connect();
     } catch (error) {
       if (isOutOfConnections(error) && narrow(pool, this.#settings.poolSize)) return await pool.connect();
-      if (isConnectionLost(error)) this.suspect();
-      throw error;
+      if (!isConnectionLost(error) && !(error instanceof StoreRefusedError)) throw error;
+      this.suspect();
+      // Of a host that was the primary when it was found.
+      throw error instanceof StoreRefusedError ? notReachable(error) : error;
     }
   }
 
@@ -126,9 +128,7 @@ export class PostgresConnections {
     if (this.#closing.signal.aborted) throw new StoreUnavailableError('the store is closed');
     if (this.#current !== undefined) return this.#current;
     const reason = translateError(this.#why);
-    throw reason instanceof StoreUnavailableError
-      ? reason
-      : new StoreUnavailableError('the database is not reachable', { cause: this.#why });
+    throw reason instanceof StoreUnavailableError ? reason : notReachable(this.#why);
   }
 
   /** Each host is asked at its own pace: one that says nothing keeps no other one from being asked again. */
@@ -303,6 +303,10 @@ async function requireUsable(client: pg.ClientBase, { name }: PostgresHost, time
     );
   if (version >= oldestVersion) return;
   throw new StoreRefusedError('old-server', `database server \`${name}\` is older than PostgreSQL 13`);
+}
+
+function notReachable(cause: unknown): StoreUnavailableError {
+  return new StoreUnavailableError('the database is not reachable', { cause });
 }
 
 function promotionAwaited(errors: readonly unknown[]): StoreUnavailableError | undefined {
