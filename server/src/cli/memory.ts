@@ -7,14 +7,14 @@ export interface Memory {
   readonly of: 'this machine' | 'its control group';
 }
 
-export interface MemoryNeed {
+interface MemoryNeed {
   readonly workers: number;
   /** What each of them holds once it answers. */
   readonly bytesEach: number;
 }
 
 /** What is wrong, and what to do. */
-export interface MemoryProblem {
+interface MemoryProblem {
   readonly found: string;
   readonly advice: string;
 }
@@ -38,7 +38,7 @@ export function memoryHere(): Memory {
 }
 
 /**
- * Whether memory will do. Each worker has a snapshot of its own, and holds the old one and the new one while everything is loaded anew: what
+ * Whether memory will do. Each worker has a snapshot of its own, and holds the old one and the new one while everything is loaded again: what
  * they hold otherwise may be half of the memory. Undefined when it is.
  */
 export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory): MemoryProblem | undefined {
@@ -49,7 +49,7 @@ export function memoryProblem({ workers, bytesEach }: MemoryNeed, memory: Memory
   const found = `${who} ${inWords(needed)} of memory, more than half of the ${inWords(memory.bytes)} of ${memory.of}`;
   const fitting = Math.floor(half / bytesEach);
   const fewer = workers > 1 && fitting >= 1 ? `run ${fitting} or fewer (\`workers\`), or ` : '';
-  const advice = `${fewer}give it ${inWords(2 * needed)}: while everything is loaded anew a process holds it twice`;
+  const advice = `${fewer}give it ${inWords(2 * needed)}: while everything is loaded again a process holds it twice`;
   return { found, advice };
 }
 
