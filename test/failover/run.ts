@@ -1,21 +1,22 @@
 import { parseArgs } from 'node:util';
-import { faultsAfter, loseOnce, startFailover, startFailoverLoad, startPair } from '#support/failover';
+import { type Cluster, faultsAfter, loseOnce, startFailover, startFailoverLoad, startPair } from '#support/failover';
+import { hasPatroni, noPatroni, startPatroni } from '#support/patroni';
 import { noPostgres, postgresPrograms } from '#support/postgres';
-import { wholeFile } from '#support/start-server';
+import { type Ending, wholeFile } from '#support/start-server';
 
 /* Loses the primary again and again under load, and says what became of what was acknowledged. */
 
-const usage = 'usage: npm run failover -w test -- [--times N]';
+const usage = 'usage: npm run failover -w test -- [--times N] [--patroni]';
 /** After the promotion; the promotion itself is the database's. */
 const boundMs = 2000;
 /** A machine that is busy with other things is slow, and not wrong. */
 const failedMs = 15_000;
 
 /** Answers the exit status. */
-async function run(times: number): Promise<number> {
+async function run(times: number, startCluster: (end: Ending) => Promise<Cluster>): Promise<number> {
   const end = wholeFile();
   try {
-    const world = await startFailover(end, await startPair(end, 'sync'));
+    const world = await startFailover(end, await startCluster(end));
     const load = await startFailoverLoad(world);
     const recoveries: number[] = [];
     for (let loss = 1; loss <= times; loss += 1) {
@@ -57,10 +58,13 @@ function report({ times, recoveries, faults, statuses, told }: Result): number {
   return faults.length === 0 && at(1) <= failedMs && statuses.every((status) => status === 0) ? 0 : 1;
 }
 
-const { values } = parseArgs({ options: { times: { type: 'string', default: '20' } } });
+const { values } = parseArgs({
+  options: { times: { type: 'string', default: '20' }, patroni: { type: 'boolean', default: false } },
+});
 const times = Number(values.times);
 if (!Number.isInteger(times) || times < 1) {
   process.stderr.write(`${usage}\n`);
   process.exitCode = 2;
-} else if (postgresPrograms === undefined) process.stdout.write(`skipped: ${noPostgres}\n`);
-else process.exitCode = await run(times);
+} else if (values.patroni && !hasPatroni) process.stdout.write(`skipped: ${noPatroni}\n`);
+else if (postgresPrograms === undefined) process.stdout.write(`skipped: ${noPostgres}\n`);
+else process.exitCode = await run(times, values.patroni ? startPatroni : (end) => startPair(end, 'sync'));

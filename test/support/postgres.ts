@@ -22,7 +22,7 @@ function findPrograms(): string | undefined {
 }
 
 /** A server refuses to run as root: as another user then. */
-function unprivileged(): { readonly uid?: number; readonly gid?: number } {
+export function unprivileged(): { readonly uid?: number; readonly gid?: number } {
   if (process.getuid?.() !== 0) return {};
   const idOf = (option: string) => Number(execFileSync('id', [option, 'nobody'], { encoding: 'utf8' }));
   return { uid: idOf('-u'), gid: idOf('-g') };

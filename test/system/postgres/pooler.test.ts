@@ -4,7 +4,7 @@ import { hasPgbouncer, noPgbouncer, startPgbouncer } from '#support/pgbouncer';
 import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
 import { wholeFile } from '#support/start-server';
 import { until } from '#support/until';
-import { storeSuite } from './store-suite.ts';
+import { storeSuite } from '../../server/store/store-suite.ts';
 
 /* A store behind a pooler that gives each transaction another connection. */
 
