@@ -94,7 +94,7 @@ for (const [name, args, status, stderr] of [
   [
     'a configuration that is not there',
     ['keys', 'list', '--config', '/none.yaml'],
-    1,
+    78,
     /^signet: configuration `\/none\.yaml` .*\n$/,
   ],
   ['help', ['token', 'get', '--help'], 0, /^$/],

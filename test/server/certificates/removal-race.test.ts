@@ -378,7 +378,7 @@ const madeAnew: Readonly<Record<keyof typeof kinds, readonly ('media' | 'prov')[
 
 // How text is compared makes no difference here.
 for (const [index, store] of storeKinds.slice(0, 2).entries()) {
-  const rounds = index === 0 ? mostRounds : mostRounds / 4;
+  const rounds = index === 0 ? mostRounds : mostRounds / 10;
   for (const [name, kind] of Object.entries(kinds)) {
     test.serial(
       `none of ${rounds * asked} is given once the removal is acknowledged: ${name}, ${store.name}`,

@@ -181,6 +181,14 @@ test('the store that was replaced is kept as it was, and can be put back', async
   await again.close();
 });
 
+test('a name that a killed restore left behind is not in the way, and what it holds stays', async (t) => {
+  const { file, backup, store } = await dayAfterBackup(t);
+  await store.close();
+  writeFileSync(`${file}.replaced-2`, 'of before');
+  t.is((await restoreStore(file, backup, by)).replaced, `${file}.replaced-2.1`);
+  t.is(readFileSync(`${file}.replaced-2`, 'utf8'), 'of before');
+});
+
 test('private halves that were sealed since the backup live on, those of compromised keys do not', async (t) => {
   const folder = temporaryFolder(t);
   const [file, backup] = [join(folder, 'signet.db'), join(folder, 'backup')];

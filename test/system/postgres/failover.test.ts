@@ -98,7 +98,7 @@ postgresTest('changes are lost without synchronous replication: it is noticed, a
   await until('changes are taken', async () => (await addRole('kept')).status === 201);
   await until('both say so', async () => (await Promise.all(both.map(state))).every(({ diverged }) => diverged));
   for (const serving of both) {
-    t.true(serving.errors().includes('store-diverged: '));
+    await until('it is noticed', () => serving.errors().includes('store-diverged: '));
     t.is((await state(serving))['code'], 200, 'it goes on');
   }
   t.is((await player('/oauth2/token', token)).status, 200);

@@ -152,7 +152,7 @@ function replace(
     const { epoch, kept } = begin(database, digest, { old, witness }, options);
     const position = readPosition(database);
     syncFile(fresh);
-    const replaced = `${storeFile}.replaced-${epoch}`;
+    const replaced = freeName(`${storeFile}.replaced-${epoch}`);
     // Parts of a store that cannot be read, or whose file is gone, would be read into the new one. One that can be read is whole in its file.
     for (const suffix of old === undefined ? ['-wal', '-shm', '-journal'] : []) {
       if (existsSync(`${storeFile}${suffix}`)) renameSync(`${storeFile}${suffix}`, `${replaced}${suffix}`);
@@ -166,6 +166,14 @@ function replace(
     return { digest, epoch, ...(wasThere && { replaced }), ...(kept !== undefined && { kept }) };
   } finally {
     database.close();
+  }
+}
+
+/** A restore that was killed may have left the name behind; what it holds is kept. */
+function freeName(name: string): string {
+  for (let attempt = 0; ; attempt += 1) {
+    const found = attempt === 0 ? name : `${name}.${attempt}`;
+    if (lstatSync(found, { throwIfNoEntry: false }) === undefined) return found;
   }
 }
 
