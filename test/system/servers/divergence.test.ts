@@ -74,7 +74,7 @@ async function apply(
 
 /** Changes the policies of `catalog`. */
 function allowReading(t: ExecutionContext, world: DevWorld, data: 'data' | 'other', resource: string): Promise<void> {
-  const policies = readFileSync(new URL('../../policies/catalog.yaml', import.meta.url), 'utf8');
+  const policies = readFileSync(new URL('../../../policies/catalog.yaml', import.meta.url), 'utf8');
   const more = `policies:\n  more:\n    - { action: read, resource: ${resource}, role: reader }`;
   return apply(t, world, data, ['catalog', policies.replace('policies:', more)]);
 }
