@@ -167,6 +167,8 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
       connect_address: `127.0.0.1:${port}`,
       data_dir: data,
       bin_dir: postgresPrograms,
+      basebackup: [{ checkpoint: 'fast' }, 'no-sync'],
+      pgpass: join(folder, `${name}.pgpass`),
       authentication: { superuser: account, replication: account, rewind: account },
       parameters,
       pg_hba: ['local all all trust', 'host all all 127.0.0.1/32 trust', 'host replication all 127.0.0.1/32 trust'],
