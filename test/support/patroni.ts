@@ -5,6 +5,7 @@ import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import pg from 'pg';
+import { z } from 'zod';
 import type { Cluster } from './failover.ts';
 import { postgresPrograms, unprivileged } from './postgres.ts';
 import type { Ending } from './start-server.ts';
@@ -27,6 +28,7 @@ const ttl = 20;
 interface Node {
   readonly name: string;
   readonly port: number;
+  readonly api: number;
   readonly data: string;
   start(): void;
   /** Ends Patroni and PostgreSQL with everything that they run, at once. */
@@ -70,14 +72,15 @@ export async function startPatroni(t: Ending): Promise<Cluster> {
   const requirePrimary = (among: readonly Node[]) => until('there is a primary', () => primaryOf(among), 180_000);
   const query = async <Row extends pg.QueryResultRow>(text: string): Promise<Row[]> =>
     (await queryAt(await requirePrimary(nodes), database, text)) as Row[];
-  const repair = async (): Promise<void> => {
-    const isSynchronous = `select 1 from pg_stat_replication where state = 'streaming' and sync_state = 'sync'`;
-    await until(
-      'the standby is synchronous',
-      async () => (await queryAt(await requirePrimary(nodes), 'postgres', isSynchronous).catch(() => [])).length > 0,
+  const repair = (): Promise<unknown> =>
+    until(
+      'the standby is one that may take over',
+      async () => {
+        const asked = await Promise.all(nodes.map(({ api }) => membersAt(api)));
+        return asked.some((members) => members.some(({ role }) => role === 'sync_standby'));
+      },
       180_000,
     );
-  };
   await queryAt(
     await requirePrimary(nodes),
     'postgres',
@@ -182,6 +185,7 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
   return {
     name,
     port,
+    api,
     data,
     start: () => {
       if (!isRunning()) child = run([file]);
@@ -198,6 +202,18 @@ function nodeIn({ folder, name, etcd, port, api }: NodePlace, run: (args: readon
       if (memory !== undefined) spawnSync('ipcrm', ['-m', memory], { stdio: 'ignore' });
     },
   };
+}
+
+const cluster = z.object({ members: z.array(z.object({ role: z.string() })) });
+
+/** What Patroni says of the nodes; nothing while it does not answer. */
+async function membersAt(api: number): Promise<z.infer<typeof cluster>['members']> {
+  try {
+    const answer = await fetch(`http://127.0.0.1:${api}/cluster`, { signal: AbortSignal.timeout(2000) });
+    return cluster.parse(await answer.json()).members;
+  } catch {
+    return [];
+  }
 }
 
 /** The process, and the shared memory that it has. */
