@@ -121,7 +121,7 @@ test('numbers that were further than those of the store: what is revoked from th
   t.true(revocations.has(lastSerial));
 });
 
-test('a list that was made before another history was read is made anew, and holds what is lost', async (t) => {
+test('a list that was made before another history was read is made again, and holds what is lost', async (t) => {
   const { clock, kept, issuer, certificates, revocations, become } = await openWorld(t);
   let turns = 0;
   const crls = createCrlPublisher({
