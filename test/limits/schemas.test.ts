@@ -18,7 +18,13 @@ const samplesOf: Readonly<Record<string, Samples>> = {
     'crl.distributionPoints.*': (_, length) => crlAddress(length),
     'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
   },
-  'server/src/config/config-schema.ts distributionPoint': { '': (_, length) => crlAddress(length) },
+  'server/src/config/options/certificate-options.ts distributionPoint': { '': (_, length) => crlAddress(length) },
+  'server/src/config/options/certificate-options.ts crlSchema': {
+    'distributionPoints.*': (_, length) => crlAddress(length),
+  },
+  'server/src/config/options/instance-options.ts instancesSchema': {
+    'jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
+  },
   'updater/src/config/config.ts configSchema': {
     baseUrl: () => 'https://localhost:4443/v1',
     'domains.*': (index) => `domain-${index}`,

@@ -2,7 +2,7 @@ import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError } from 'commander';
-import { distributionPoint } from '../config/config-schema.ts';
+import { distributionPoint } from '../config/options/certificate-options.ts';
 import { initialise } from './initialise.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
 import { action, print, UsageError } from './run.ts';

@@ -21,30 +21,88 @@ const milliseconds = z.int().min(1).max(600_000);
 /** How much is logged, from least to most, and `silent`. */
 const logLevels = ['fatal', 'error', 'warn', 'info', 'debug', 'silent'] as const;
 
+/** What an option says of itself: its meaning, a value that somebody could want, the first version that has it. */
+const about = (since: '0.1' | '0.2', example: unknown, description: string, absent?: string) => ({
+  description,
+  examples: [example],
+  since,
+  ...(absent !== undefined && { absent }),
+});
+
 const settings = z.strictObject({
-  baseUrl: z.url({ protocol: /^https$/, error: 'not an https URL' }),
-  caBundle: path,
-  certificate: path,
-  key: path,
-  serverIdentity: z.string().min(1).optional(),
-  policyDir: path,
+  baseUrl: z
+    .url({ protocol: /^https$/, error: 'not an https URL' })
+    .meta(about('0.1', 'https://signet.example:4443/v1', 'Address of the server, as its own `baseUrl` has it.')),
+  caBundle: path.meta(about('0.1', 'ca/bundle.pem', 'PEM certificates of the only authorities that are trusted.')),
+  certificate: path.meta(
+    about('0.1', 'identities/catalog.updater.cert.pem', 'PEM client certificate, followed by those up to the root.'),
+  ),
+  key: path.meta(about('0.1', 'identities/catalog.updater.key.pem', 'PEM private key of `certificate`.')),
+  serverIdentity: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(
+      about(
+        '0.2',
+        'spiffe://prod.example/ns/default/sa/sys.auth.server',
+        'Who the server must be by its certificate: a service, a whole SPIFFE id, or `host-name` for a public certificate.',
+        '`sys.auth.server`',
+      ),
+    ),
+  policyDir: path.meta(
+    about(
+      '0.1',
+      'policy',
+      'Folder for the bundles, which services watch; made when missing. Only this user may write to it.',
+    ),
+  ),
   domains: z
     .array(domainName)
     .min(1)
-    .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' }),
-  issuer: z.string().min(1).optional(),
-  /** The server is a genuine Athenz server. */
-  athenzBundles: z.boolean().optional(),
-  /** The form in which bundles are asked for and kept; that of an Athenz server where the server is one. */
-  bundleForm: z.enum(['rfc7515', 'athenz']).optional(),
+    .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' })
+    .meta(about('0.1', ['catalog', 'media'], 'Domains whose bundles are kept fresh.')),
+  issuer: z
+    .string()
+    .min(1)
+    .optional()
+    .meta(
+      about(
+        '0.1',
+        'https://signet.example',
+        '`iss` of the tokens that services on this host accept.',
+        'what the metadata document of the server says',
+      ),
+    ),
+  athenzBundles: z
+    .boolean()
+    .optional()
+    .meta(about('0.2', true, 'Whether the server is a genuine Athenz server.', 'false')),
+  bundleForm: z
+    .enum(['rfc7515', 'athenz'])
+    .optional()
+    .meta(
+      about(
+        '0.2',
+        'athenz',
+        'The form in which bundles are asked for and kept: `athenz` for hosts with engines of Athenz.',
+        '`athenz` with `athenzBundles`, else `rfc7515`',
+      ),
+    ),
   maxBundleBytes: z
     .int()
     .min(1024)
     .max(maxBundleBytes)
-    .default(8 << 20),
-  connectTimeoutMs: milliseconds.default(30_000),
-  readTimeoutMs: milliseconds.default(30_000),
-  logLevel: z.enum(logLevels).default('info'),
+    .default(8 << 20)
+    .meta(about('0.1', 33_554_432, 'The largest bundle that is taken.')),
+  connectTimeoutMs: milliseconds
+    .default(30_000)
+    .meta(about('0.1', 5000, 'How long connecting to the server may take.')),
+  readTimeoutMs: milliseconds.default(30_000).meta(about('0.1', 10_000, 'How long the server may send nothing.')),
+  logLevel: z
+    .enum(logLevels)
+    .default('info')
+    .meta(about('0.1', 'warn', 'The least severe records that are written.')),
 });
 
 /** Every option of the updater. */

@@ -1,0 +1,65 @@
+import { z } from 'zod';
+import { about, day, seconds } from './about.ts';
+
+export const tokensSchema = z.strictObject({
+  defaultExpirySeconds: seconds(1, 30 * day)
+    .default(7200)
+    .meta(about('0.1', 3600, 'Life of an access token where the request says nothing.')),
+  maxExpirySeconds: seconds(1, 30 * day)
+    .optional()
+    .meta(
+      about(
+        '0.1',
+        14_400,
+        'The longest life of an access token. One that is set here holds whatever the limits of domains and roles say.',
+        { absent: 'two hours, or up to 30 days where a limit of the domain or of the role says so' },
+      ),
+    ),
+  bound: z
+    .boolean()
+    .default(true)
+    .meta(about('0.1', false, "Whether tokens carry the thumbprint of the caller's certificate (RFC 8705).")),
+  idTokens: z
+    .boolean()
+    .default(true)
+    .meta(about('0.1', false, 'Whether ID tokens are issued.')),
+});
+
+const quota = (most: number, example: number, what: string) =>
+  z
+    .int()
+    .min(1)
+    .default(most)
+    .meta(about('0.1', example, `At most how many ${what} a domain may have.`));
+
+export const managementSchema = z.strictObject({
+  enabled: z
+    .boolean()
+    .default(true)
+    .meta(about('0.1', false, 'Whether the management API is served, under `/management/v1`.')),
+  alone: z
+    .boolean()
+    .default(false)
+    .meta(about('0.1', true, 'Serve nothing but the management API and the health endpoints.')),
+  quotas: z
+    .strictObject({
+      roles: quota(10_000, 1000, 'roles'),
+      members: quota(100_000, 10_000, 'members of roles and groups together'),
+      groups: quota(10_000, 1000, 'groups'),
+      policies: quota(2000, 200, 'policies'),
+      assertions: quota(20_000, 5000, 'assertions'),
+      services: quota(10_000, 500, 'services'),
+      keys: quota(10_000, 1000, 'public keys of services'),
+    })
+    .prefault({})
+    .meta({ description: 'Quotas of domains that have none of their own.' }),
+});
+
+export const accessChecksSchema = z.strictObject({
+  restricted: z
+    .boolean()
+    .default(false)
+    .meta(
+      about('0.1', true, 'Ask about another principal only with `access_check` on `<domain>:principal.<principal>`.'),
+    ),
+});
