@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { userInfo } from 'node:os';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import { loadConfig } from '../config/config.ts';
@@ -12,6 +11,7 @@ import { parseReason } from '../management/require-reason.ts';
 import { openStore } from '../store/open.ts';
 import { describeFailure } from './describe-failure.ts';
 import { documentRulesOf } from './document-rules.ts';
+import { localActor } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
 import { escapeControls } from './terminal-text.ts';
 
@@ -56,7 +56,7 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
   const store = await openStore(config.store);
   try {
     const context = {
-      actor: `local:${localUser()}`,
+      actor: localActor(),
       ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
     };
     const rules = documentRulesOf(options, config);
@@ -68,15 +68,6 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
     report(summary, options.json === true);
   } finally {
     await store.close();
-  }
-}
-
-/** The name of who runs the command; its number where the system has no name for it, as in many containers. */
-function localUser(): string {
-  try {
-    return userInfo().username;
-  } catch {
-    return String(process.getuid?.() ?? 'unknown');
   }
 }
 

@@ -1,4 +1,3 @@
-import { userInfo } from 'node:os';
 import { epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
 import { loadConfig } from '../config/config.ts';
@@ -9,6 +8,7 @@ import { type RevocationReason, revocationReasons } from '../model/certificate-s
 import type { Store } from '../model/store.ts';
 import { openStore } from '../store/open.ts';
 import { revokeSshCommand } from './certificate-ssh.ts';
+import { localActor } from './local-user.ts';
 import { action, configPathOf, print } from './run.ts';
 
 interface CertificateOptions {
@@ -89,7 +89,7 @@ async function showCertificate(serial: string, options: CertificateOptions, comm
 }
 
 async function revokeCertificate(serial: string, options: CertificateOptions, command: Command): Promise<void> {
-  const by = `local:${userInfo().username}`;
+  const by = localActor();
   const revocation = { reason: options.reason, at: epochSeconds(systemClock), by };
   const record = await withStore(command, async (certificates, store) => {
     await store.change({ actor: by, reason: options.reason }, (transaction) =>

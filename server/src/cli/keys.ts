@@ -9,12 +9,11 @@ import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Store } from '../model/store.ts';
 import { athenzConfCommand } from './athenz-conf.ts';
 import { lifeOf, withStore } from './key-store.ts';
+import { localActor } from './local-user.ts';
 import { publishedKeysCommand } from './published-keys.ts';
 import { action, print, warn } from './run.ts';
 import { resealCommand, sealCommand } from './seal-keys.ts';
 import { UsageError } from './usage-error.ts';
-
-const actor = 'signet keys';
 
 interface RotateOptions {
   readonly purpose?: KeyPurpose;
@@ -99,7 +98,7 @@ async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
 async function rotate(store: Store, config: ServerConfig, options: RotateOptions) {
   const { purpose, now: isNow = false, sealingKeyLost: givesUpLost } = options;
   const privateKeys = privateKeysOf(config, store, { givesUpLost });
-  const deps = { store: signingKeyStore(store, actor), privateKeys, clock: systemClock };
+  const deps = { store: signingKeyStore(store, localActor()), privateKeys, clock: systemClock };
   const delayMs = config.keys.prepublishSeconds * 1000;
   const signing: { kid: string; purpose: KeyPurpose; signsFrom: string }[] = [];
   for (const each of purpose === undefined ? keyPurposes : [purpose]) {
@@ -112,7 +111,7 @@ async function rotate(store: Store, config: ServerConfig, options: RotateOptions
 
 async function withdraw(store: Store, config: ServerConfig, kid: string): Promise<void> {
   const deps = {
-    store: signingKeyStore(store, actor, 'key compromised'),
+    store: signingKeyStore(store, localActor(), 'key compromised'),
     privateKeys: privateKeysOf(config, store),
     clock: systemClock,
     life: lifeOf(config),

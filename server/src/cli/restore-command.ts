@@ -5,7 +5,7 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { type BackupProof, readSealKey, restore as restoreBackup, sealKeyName } from '../store/maintenance.ts';
-import { localUser } from './local-user.ts';
+import { localActor } from './local-user.ts';
 import { action, configPathOf, print, warn } from './run.ts';
 
 interface RestoreOptions {
@@ -33,7 +33,7 @@ function parseDigest(text: string): string {
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
   const { store, dataDir, keysDir } = loadConfig(configPathOf(command), processEnvironment());
   const context = {
-    actor: `local:${localUser()}`,
+    actor: localActor(),
     ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
   };
   const proof: BackupProof =

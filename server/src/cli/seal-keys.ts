@@ -7,6 +7,7 @@ import { resealKeys, sealKeyFiles } from '../keys/seal-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Store } from '../model/store.ts';
 import { lifeOf, withStore } from './key-store.ts';
+import { localActor } from './local-user.ts';
 import { action, CommandFailedError, print, warn } from './run.ts';
 import { UsageError } from './usage-error.ts';
 
@@ -46,7 +47,7 @@ export function resealCommand(): Command {
 function depsOf(store: Store, config: ServerConfig, reason: string) {
   const sealing = sealingOf(config);
   if (sealing === undefined) throw new UsageError('keys.sealingKeyFile is not configured');
-  const keys = signingKeyStore(store, 'signet keys', reason);
+  const keys = signingKeyStore(store, localActor(), reason);
   return { store: keys, sealing, clock: systemClock, life: lifeOf(config) };
 }
 

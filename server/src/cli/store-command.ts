@@ -8,7 +8,7 @@ import { sqliteFileOf } from '../config/store-place.ts';
 import { parseReason } from '../management/require-reason.ts';
 import { acceptLoss, check as checkStore, readSealKey, type StoreCheck, sealKeyName } from '../store/maintenance.ts';
 import { openStore } from '../store/open.ts';
-import { localUser } from './local-user.ts';
+import { localActor } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 import { copyCommand } from './store-copy.ts';
 import { migrateCommand, statusCommand } from './store-status.ts';
@@ -45,7 +45,7 @@ export function storeCommand(): Command {
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
         const { store: place } = loadConfig(configPathOf(command), processEnvironment());
         const file = sqliteFileOf(place, 'what a database has lost is accepted with `signet store new-epoch`');
-        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        const context = { actor: localActor(), reason: parseReason(options.reason) };
         print(await acceptLoss(file, { clock: systemClock, context }), options.json);
       }),
     );
@@ -58,7 +58,7 @@ export function storeCommand(): Command {
       action(async (options: { reason: string; json?: boolean }, command: Command) => {
         const { store: place } = loadConfig(configPathOf(command), processEnvironment());
         sqliteFileOf(place, 'servers on a database go by the clock of the database');
-        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        const context = { actor: localActor(), reason: parseReason(options.reason) };
         const store = await openStore(place, { acceptsClock: true });
         try {
           await store.change(context, (change) => change.acceptClock());
@@ -82,7 +82,7 @@ function newEpochCommand(): Command {
     .action(
       action(async (options: { reason: string; above?: number; json?: boolean }, command: Command) => {
         const config = loadConfig(configPathOf(command), processEnvironment());
-        const context = { actor: `local:${localUser()}`, reason: parseReason(options.reason) };
+        const context = { actor: localActor(), reason: parseReason(options.reason) };
         const store = await openStore(config.store);
         try {
           const epoch = await store.change(context, (change) => change.newEpoch(options.above));

@@ -23,7 +23,8 @@ function launchStatus(snapshot: Snapshot, provider: PrincipalName, resource: str
 
 /**
  * Whether a provider may launch instances at all (`launch` on `sys.auth:instance`) and of this service (`launch` on
- * `<domain>:service.<service>`). `now` in milliseconds. Throws `ForbiddenError`.
+ * `<domain>:service.<service>`). `now` in milliseconds. Throws `ForbiddenError`, which says what the provider needs: the names are those
+ * of the request, the rule is public, and a DENY reads like an ALLOW that is missing.
  */
 export function authorizeLaunch(
   snapshot: Snapshot,
@@ -31,12 +32,14 @@ export function authorizeLaunch(
   tenant: { readonly domain: DomainName; readonly service: ServiceName },
   now: number,
 ): void {
-  if (launchStatus(snapshot, provider, 'sys.auth:instance', now) !== 'allowed') {
-    throw new ForbiddenError(`provider \`${provider}\` is not authorized to launch instances`);
-  }
-  if (launchStatus(snapshot, provider, `${tenant.domain}:service.${tenant.service}`, now) !== 'allowed') {
-    const instances = `\`${tenant.domain}.${tenant.service}\` instances`;
-    throw new ForbiddenError(`provider \`${provider}\` is not authorized to launch ${instances}`);
+  const { domain, service } = tenant;
+  for (const [resource, instances] of [
+    ['sys.auth:instance', 'instances'],
+    [`${domain}:service.${service}`, `\`${domain}.${service}\` instances`],
+  ] as const) {
+    if (launchStatus(snapshot, provider, resource, now) === 'allowed') continue;
+    const refused = `provider \`${provider}\` is not authorized to launch ${instances}`;
+    throw new ForbiddenError(`${refused}: it needs \`launch\` on \`${resource}\``);
   }
 }
 

@@ -28,8 +28,10 @@ const authorized = (system: readonly string[], own: readonly string[] | undefine
 };
 const any = 'allow launch instance providers';
 const service = 'allow launch service.player providers';
-const notAny = 'provider `cloud.provider` is not authorized to launch instances';
-const notThis = 'provider `cloud.provider` is not authorized to launch `media.player` instances';
+const notAny =
+  'provider `cloud.provider` is not authorized to launch instances: it needs `launch` on `sys.auth:instance`';
+const notThis =
+  'provider `cloud.provider` is not authorized to launch `media.player` instances: it needs `launch` on `media:service.player`';
 const launches: [note: string, system: readonly string[], own: readonly string[] | undefined, expected: string][] = [
   ['by both domains', [any], [service], 'authorized'],
   ['by neither', [], [], notAny],

@@ -124,7 +124,11 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   [
     'a provider that may not launch by then',
     { later: snapshotOf({ ...media, rules: [] }) },
-    [asked, intended, 'provider `sys.cloud` is not authorized to launch `media.player` instances'],
+    [
+      asked,
+      intended,
+      'provider `sys.cloud` is not authorized to launch `media.player` instances: it needs `launch` on `media:service.player`',
+    ],
   ],
   [
     'a provider without an endpoint by then',
@@ -146,12 +150,14 @@ const cases: readonly (readonly [note: string, ask: Ask, outcome: readonly strin
   [
     'a provider that may launch nothing',
     { snapshot: snapshotOf(media, { ...system, rules: [] }) },
-    ['provider `sys.cloud` is not authorized to launch instances'],
+    ['provider `sys.cloud` is not authorized to launch instances: it needs `launch` on `sys.auth:instance`'],
   ],
   [
     'a provider that may not launch this',
     { snapshot: snapshotOf({ ...media, rules: [] }) },
-    ['provider `sys.cloud` is not authorized to launch `media.player` instances'],
+    [
+      'provider `sys.cloud` is not authorized to launch `media.player` instances: it needs `launch` on `media:service.player`',
+    ],
   ],
   [
     'a host name that it may vouch for',

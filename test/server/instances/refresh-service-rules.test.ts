@@ -227,12 +227,20 @@ const registrations: readonly (readonly [note: string, sketch: Partial<DepsSketc
   [
     'one that may not be launched by then',
     { later: snapshotOf({ domain: { rules: [] } }) },
-    [asked, intended, 'provider `sys.cloud` is not authorized to launch `media.player` instances'],
+    [
+      asked,
+      intended,
+      'provider `sys.cloud` is not authorized to launch `media.player` instances: it needs `launch` on `media:service.player`',
+    ],
   ],
   [
     'one that is not recorded, and may not be launched by then',
     { later: snapshotOf({ domain: { rules: [] } }), attested: { recorded: false } },
-    [asked, intended, 'provider `sys.cloud` is not authorized to launch `media.player` instances'],
+    [
+      asked,
+      intended,
+      'provider `sys.cloud` is not authorized to launch `media.player` instances: it needs `launch` on `media:service.player`',
+    ],
   ],
   [
     'one whose provider is gone by then',
