@@ -13,6 +13,8 @@ const calls = /^(?:rename|link|symlink|fsync|fdatasync)(?:Sync)?$/;
 const others: Readonly<Record<string, string>> = {
   'client/src/identity/identity-files.ts': 'a link that says which version of an identity counts',
   'server/src/dev/sample-instances.ts': 'a link to the files of an identity',
+  'server/src/full-backup/archive.ts': 'a file that a stream wrote',
+  'server/src/full-backup/full-backup.ts': 'a folder that is complete',
   'server/src/store/sqlite/backup.ts': 'a file that SQLite wrote',
   'server/src/store/sqlite/restore.ts': 'files that SQLite wrote',
   'server/src/store/sqlite/written-file.ts': 'a file that SQLite wrote',

@@ -37,6 +37,7 @@ const rooms = [
   'store',
   'store-watch.ts',
   'store-history.ts',
+  'full-backup',
   'refused-credentials.ts',
   'peers.ts',
   'work-process',

@@ -1,21 +1,60 @@
 import { join, resolve } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { loadConfig } from '../config/config.ts';
+import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import type { ArchiveLock } from '../full-backup/archive.ts';
+import { makeFullBackup } from '../full-backup/full-backup.ts';
 import { backUp, ensureSealKey, sealKeyName } from '../store/maintenance.ts';
-import { action, configPathOf, print } from './run.ts';
+import { readPassphrase } from './passphrase-file.ts';
+import { action, configPathOf, print, UsageError } from './run.ts';
 
-/** `signet backup`: a copy of the store, also while it is served. */
+interface BackupOptions {
+  readonly all?: boolean;
+  readonly passphraseFile?: string;
+  readonly recipient?: readonly string[];
+  readonly json?: boolean;
+}
+
+/** `signet backup`: a copy of the store, or of everything that a server needs, also while it is served. */
 export function backupCommand(): Command {
   return new Command('backup')
     .description('copy the store into a new file, as of one instant, while servers go on; keys are files of their own')
     .argument('<file>', 'the new file')
+    .option('--all', 'with configuration, keys, certificates and documents, encrypted in the format of age')
+    .option('--passphrase-file <file>', 'encrypt for whoever knows the passphrase in this file')
+    .option('--recipient <key...>', 'encrypt for the holders of these public keys of age (age1…)')
     .option('--json', 'print JSON')
     .action(
-      action(async (file: string, options: { json?: boolean }, command: Command) => {
-        const { store, keysDir } = loadConfig(configPathOf(command), processEnvironment());
-        const sealKey = ensureSealKey(join(keysDir, sealKeyName));
-        print({ file: resolve(file), digest: await backUp(store, resolve(file), sealKey) }, options.json);
+      action(async (file: string, options: BackupOptions, command: Command) => {
+        const config = loadConfig(configPathOf(command), processEnvironment());
+        const made =
+          options.all === true
+            ? backUpAll(config, resolve(file), options)
+            : backUpStore(config, resolve(file), options);
+        print(await made, options.json);
       }),
     );
+}
+
+async function backUpStore({ store, keysDir }: ServerConfig, file: string, options: BackupOptions) {
+  if (options.passphraseFile !== undefined || options.recipient !== undefined) {
+    throw new UsageError('a backup of the store alone is not encrypted: add `--all`');
+  }
+  const sealKey = ensureSealKey(join(keysDir, sealKeyName));
+  return { file, digest: await backUp(store, file, sealKey) };
+}
+
+async function backUpAll(config: ServerConfig, file: string, options: BackupOptions) {
+  const made = await makeFullBackup(config, file, lockOf(options), systemClock);
+  return { file, ...made, files: made.files.length };
+}
+
+function lockOf({ passphraseFile, recipient }: BackupOptions): ArchiveLock {
+  if ((passphraseFile === undefined) === (recipient === undefined)) {
+    throw new UsageError(
+      'a complete backup holds every key: encrypt it with either `--passphrase-file` or `--recipient`',
+    );
+  }
+  return recipient === undefined ? { passphrase: readPassphrase(passphraseFile ?? '') } : { recipients: recipient };
 }

@@ -3,12 +3,20 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import type { ArchiveKey } from '../full-backup/archive.ts';
+import { unpackFullBackup } from '../full-backup/full-backup.ts';
 import { parseReason } from '../management/require-reason.ts';
+import type { ChangeContext } from '../model/records.ts';
 import { type BackupProof, readSealKey, restore as restoreBackup, sealKeyName } from '../store/maintenance.ts';
 import { localActor } from './local-user.ts';
-import { action, configPathOf, print, warn } from './run.ts';
+import { refuseSwappablePlace } from './own-folder.ts';
+import { readPassphrase, readSecretFile } from './passphrase-file.ts';
+import { action, configPathOf, print, UsageError, warn } from './run.ts';
 
 interface RestoreOptions {
+  readonly into?: string;
+  readonly passphraseFile?: string;
+  readonly identity?: string;
   readonly digest?: string;
   readonly reason?: string;
   readonly json?: boolean;
@@ -20,9 +28,19 @@ export function restoreCommand(): Command {
     .description('put a backup in the place of the store, under a new epoch; stop the servers first')
     .argument('<file>', 'what `signet backup` wrote')
     .option('--digest <hex>', 'what `signet backup` printed, for a backup that was sealed elsewhere', parseDigest)
+    .option(
+      '--into <folder>',
+      'unpack a complete backup (`signet backup --all`) into a new folder instead: a server of its own',
+    )
+    .option('--passphrase-file <file>', 'with the passphrase of a complete backup')
+    .option('--identity <file>', 'with the secret key of age that opens a complete backup; needs `--digest`')
     .option('--reason <text>', 'why, for the audit log')
     .option('--json', 'print JSON')
-    .action(action(restore));
+    .action(
+      action((file: string, options: RestoreOptions, command: Command) =>
+        options.into === undefined ? restore(file, options, command) : unpack(file, options.into, options),
+      ),
+    );
 }
 
 function parseDigest(text: string): string {
@@ -30,12 +48,16 @@ function parseDigest(text: string): string {
   return text;
 }
 
+function contextOf({ reason }: RestoreOptions): ChangeContext {
+  return { actor: localActor(), ...(reason !== undefined && { reason: parseReason(reason) }) };
+}
+
 async function restore(file: string, options: RestoreOptions, command: Command): Promise<void> {
+  if (options.passphraseFile !== undefined || options.identity !== undefined) {
+    throw new UsageError('a complete backup is unpacked with `--into`');
+  }
   const { store, dataDir, keysDir } = loadConfig(configPathOf(command), processEnvironment());
-  const context = {
-    actor: localActor(),
-    ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
-  };
+  const context = contextOf(options);
   const proof: BackupProof =
     options.digest === undefined ? { sealKey: readSealKey(join(keysDir, sealKeyName)) } : { digest: options.digest };
   const restored = await restoreBackup(store, resolve(file), { clock: systemClock, context, proof, dataDir });
@@ -46,4 +68,28 @@ async function restore(file: string, options: RestoreOptions, command: Command):
   if (restored.replaced !== undefined && lost.length > 0) {
     warn(`of the store that was replaced this was not kept: ${lost.join(', ')}`);
   }
+}
+
+async function unpack(file: string, into: string, options: RestoreOptions): Promise<void> {
+  refuseSwappablePlace(resolve(into));
+  const given = { key: keyOf(options), clock: systemClock, context: contextOf(options) };
+  const { storeBackup, ...unpacked } = await unpackFullBackup(resolve(file), into, given);
+  const next =
+    storeBackup === undefined
+      ? `signet serve --config ${unpacked.config}`
+      : `signet restore ${storeBackup} --config ${unpacked.config}`;
+  print({ ...unpacked, ...(storeBackup !== undefined && { storeBackup }), next }, options.json);
+}
+
+/** Whoever knows the public key can make an archive for it: the digest says that it is ours. */
+function keyOf({ passphraseFile, identity, digest }: RestoreOptions): ArchiveKey {
+  if ((passphraseFile === undefined) === (identity === undefined)) {
+    throw new UsageError('a complete backup is opened with either `--passphrase-file` or `--identity`');
+  }
+  if (passphraseFile !== undefined) return { passphrase: readPassphrase(passphraseFile), digest };
+  if (digest === undefined) {
+    throw new UsageError('`--identity` needs `--digest`: anybody can encrypt for its public key');
+  }
+  const lines = readSecretFile(identity ?? '').split(/\r?\n/);
+  return { identities: lines.filter((line) => line !== '' && !line.startsWith('#')), digest };
 }

@@ -29,8 +29,11 @@ export function about(
 export const day = 86_400;
 export const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 
+/** The options that name a file or folder. */
+export const pathOptions: z.core.$ZodRegistry<{ readonly isPath: true }> = z.registry<{ readonly isPath: true }>();
+
 /** A file or folder, relative to the file that names it. */
-export const pathSchema = z.string().min(1);
+export const pathSchema = z.string().min(1).register(pathOptions, { isPath: true });
 
 /** An address that others use: `https`, no user, no query and no fragment (RFC 8414 §2 for the issuer). */
 export const httpsAddress = z.string().refine((text) => {

@@ -1,0 +1,143 @@
+import { createHash, type Hash } from 'node:crypto';
+import { createReadStream, createWriteStream, existsSync, linkSync, rmSync } from 'node:fs';
+import { dirname } from 'node:path';
+import { Readable, Transform, Writable } from 'node:stream';
+import { pipeline } from 'node:stream/promises';
+import type { ReadableStream } from 'node:stream/web';
+import { syncDirectorySync } from '@signet/policy-engine/internal/files';
+import { Decrypter, Encrypter } from 'age-encryption';
+import { create, extract } from 'tar';
+import { ConflictError } from '../errors.ts';
+
+/* A complete backup is a compressed tar archive in a file of age (age-encryption.org/v1): without Signet, `age -d FILE | tar xz` reads it. */
+
+/** Whom an archive is encrypted for: those who know a passphrase, or the holders of the keys of recipients (`age1…`). */
+export type ArchiveLock = { readonly passphrase: string } | { readonly recipients: readonly string[] };
+
+/** What opens one: the passphrase, or identities of age (`AGE-SECRET-KEY-1…`) with the digest of the file. */
+export type ArchiveKey =
+  | { readonly passphrase: string; readonly digest?: string | undefined }
+  | { readonly identities: readonly string[]; readonly digest: string };
+
+/** An archive that is not what it should be, or that the key does not open. */
+export class ArchiveError extends Error {
+  override readonly name = 'ArchiveError';
+}
+
+/**
+ * Writes what is in `folder` into a new file (mode 0600), which appears whole or not at all, and answers its SHA-256 digest in hexadecimal.
+ * Throws `ConflictError` when the file exists, `ArchiveError` for a recipient that is none.
+ */
+export async function writeArchive(target: string, folder: string, lock: ArchiveLock): Promise<string> {
+  const encrypter = encrypterFor(lock);
+  if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
+  const partial = `${target}.partial-${process.pid}`;
+  try {
+    const packed = create({ cwd: folder, gzip: true, portable: true, strict: true }, ['.']);
+    const encrypted = await encrypter.encrypt(webStream(Readable.from(packed)));
+    const digest = createHash('sha256');
+    const file = createWriteStream(partial, { flags: 'wx', mode: 0o600, flush: true });
+    await pipeline(nodeStream(encrypted), hashing(digest), file);
+    // A link refuses what a rename would overwrite.
+    linkSync(partial, target);
+    syncDirectorySync(dirname(target));
+    return digest.digest('hex');
+  } finally {
+    rmSync(partial, { force: true });
+  }
+}
+
+/**
+ * Unpacks an archive into an empty folder of this user: regular files (mode 0600) and folders, nothing else. Throws `ArchiveError` when the key
+ * does not open it, it was cut off or changed, or its digest is another one; what is in the folder is then not to be used.
+ */
+export async function readArchive(file: string, folder: string, key: ArchiveKey): Promise<void> {
+  const digest = createHash('sha256');
+  try {
+    const decrypter = decrypterFor(key);
+    const encrypted = createReadStream(file).pipe(hashing(digest));
+    const packed = await decrypter.decrypt(webStream(encrypted));
+    await pipeline(nodeStream(packed), unpackingInto(folder));
+  } catch (error) {
+    throw new ArchiveError(`\`${file}\` cannot be read: ${reasonOf(error)}`, { cause: error });
+  }
+  const found = digest.digest('hex');
+  if (key.digest !== undefined && key.digest.toLowerCase() !== found) {
+    throw new ArchiveError(`\`${file}\` has another digest: \`${found}\``);
+  }
+}
+
+/** Takes an archive and unpacks it. It fails for what no archive that we write holds, links above all. */
+function unpackingInto(folder: string): Writable {
+  let foreign: string | undefined;
+  const filter = (path: string, entry: { readonly type?: string } | object): boolean => {
+    const type = 'type' in entry ? entry.type : undefined;
+    if (type !== 'File' && type !== 'OldFile' && type !== 'Directory') foreign ??= path;
+    return foreign === undefined;
+  };
+  const unpack = extract({ cwd: folder, strict: true, fmode: 0o600, dmode: 0o700, processUmask: 0o077, filter });
+  const sink = new Writable({
+    write: (chunk: Buffer, _, done) => {
+      if (unpack.write(chunk)) done();
+      else unpack.once('drain', () => done());
+    },
+    final: (done) => {
+      const refusal = () => new ArchiveError(`it holds \`${foreign}\`, which is neither a file nor a folder`);
+      unpack.once('close', () => done(foreign === undefined ? undefined : refusal()));
+      unpack.end();
+    },
+  });
+  unpack.on('error', (error) => sink.destroy(error instanceof Error ? error : undefined));
+  return sink;
+}
+
+function encrypterFor(lock: ArchiveLock): Encrypter {
+  const encrypter = new Encrypter();
+  if ('passphrase' in lock) encrypter.setPassphrase(lock.passphrase);
+  else for (const recipient of lock.recipients) addTo(() => encrypter.addRecipient(recipient), 'recipient');
+  return encrypter;
+}
+
+function decrypterFor(key: ArchiveKey): Decrypter {
+  const decrypter = new Decrypter();
+  if ('passphrase' in key) decrypter.addPassphrase(key.passphrase);
+  else for (const identity of key.identities) addTo(() => decrypter.addIdentity(identity), 'identity');
+  return decrypter;
+}
+
+/** What is wrong with a key is not said: an identity is a secret. */
+function addTo(add: () => void, what: string): void {
+  try {
+    add();
+  } catch {
+    throw new ArchiveError(`a key is not a ${what} of age`);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  if (error instanceof ArchiveError) return error.message;
+  const text = error instanceof Error ? error.message : String(error);
+  return /no identity matched|incorrect|passphrase/i.test(text)
+    ? 'the key does not open it'
+    : `it was cut off or changed (${text})`;
+}
+
+function hashing(hash: Hash): Transform {
+  return new Transform({
+    transform: (chunk: Buffer, _, done) => {
+      hash.update(chunk);
+      done(null, chunk);
+    },
+  });
+}
+
+/* The streams of Node and of the Web are the same at run time; their types are declared twice. */
+type AgeStream = Parameters<Encrypter['encrypt']>[0] & object;
+
+function webStream(stream: Readable): Extract<AgeStream, { getReader: unknown }> {
+  return Readable.toWeb(stream) as never;
+}
+
+function nodeStream(stream: unknown): Readable {
+  return Readable.fromWeb(stream as ReadableStream);
+}
