@@ -4,16 +4,15 @@ import { parseDomainName } from '@signet/policy-engine/names';
 import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
-import { createSts } from './cloud/sts.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
 import type { ServerConfig } from './config/config.ts';
 import { privateKeysOf } from './config/private-keys.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
 import { type PrivateKeys, withPrivateKeys } from './keys/private-keys.ts';
-import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './keys/rotate-keys.ts';
 import { signingKeyStore } from './keys/signing-key-store.ts';
 import { createSigningKeys, type SigningKeys } from './keys/signing-keys.ts';
 import type { Logger } from './logger.ts';
+import { makeSigningKeys } from './make-signing-keys.ts';
 import { openDryRuns } from './management/dry-runs.ts';
 import { reservationOf } from './management/name-safeguards.ts';
 import type { Store, StoreCondition } from './model/store.ts';
@@ -23,7 +22,7 @@ import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts
 import type { Snapshot } from './snapshot/snapshot.ts';
 import { certificateLogIn } from './ssh/certificate-log.ts';
 import { openSshAuthorities } from './ssh/open-authorities.ts';
-import { isUnwritable, openStore } from './store/open.ts';
+import { openStore } from './store/open.ts';
 import { endDivergence, logHistory } from './store-history.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
@@ -73,7 +72,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers };
   const identity = await openIdentity({ ...parts, live });
   cleanup.defer(() => identity.close());
-  const cloud = cleanup.adopt(openCloud(config, clock), (opened) => opened?.close());
+  const cloud = cleanup.adopt(await openCloud(config, clock), (opened) => opened?.close());
   const refresh = async (): Promise<void> => {
     await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };
@@ -158,28 +157,6 @@ function openStoreWatch(config: ServerConfig, store: Store, deps: ServerDeps): P
   return watchStore({ store, clock, monotonic, refreshIntervalMs, onCondition });
 }
 
-/**
- * A disk that cannot be written does not keep the server from starting: what it lacks then is told by `/readyz`. Without a standby key only a
- * rotation in a hurry suffers.
- */
-export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
-  try {
-    await ensureSigningKeys(deps);
-  } catch (error) {
-    if (!isUnwritable(error)) throw error;
-    logger.error({ error: String(error) }, 'a signing key is missing and cannot be made');
-    return;
-  }
-  try {
-    await ensureStandbyKeys(deps);
-  } catch (error) {
-    logger.warn(
-      { error: String(error) },
-      'no standby key can be made: verifiers will not know the next key in an emergency',
-    );
-  }
-}
-
 /** The first signing keys are made where there are none. */
 async function openPrivateKeys(
   config: ServerConfig,
@@ -241,10 +218,14 @@ function openRefusedCredentials(store: Store, logger: Logger): RefusedCredential
   return countRefusedCredentials({ store, actor: 'signet serve', onError });
 }
 
-/** Without a configured region there is no cloud to ask. */
-function openCloud({ cloud }: ServerConfig, clock: Clock): { cache: CredentialsCache; close(): void } | undefined {
+/** Without a configured region there is no cloud to ask, and nothing of its SDK is loaded. */
+async function openCloud(
+  { cloud }: ServerConfig,
+  clock: Clock,
+): Promise<{ cache: CredentialsCache; close(): void } | undefined> {
   const { region, endpoint, timeoutMs } = cloud.aws;
   if (region === undefined) return undefined;
+  const { createSts } = await import('./cloud/sts.ts');
   const sts = createSts({ region, timeoutMs, ...(endpoint !== undefined && { endpoint }) });
   return { cache: new CredentialsCache(sts.assumeRole, clock), close: sts.close };
 }

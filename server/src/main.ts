@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs';
-import { describeError } from './cli/run.ts';
 import { createProgram, runProgram } from './program.ts';
 
 /** The version of this package: one place says it. */
@@ -23,6 +22,7 @@ try {
   const argv = process.argv.slice(2);
   process.exitCode = await runProgram(await createProgram(packageVersion(), argv), argv);
 } catch (error) {
+  const { describeError } = await import('./cli/run.ts');
   process.stderr.write(`signet: ${describeError(error)}\n`);
   process.exitCode = 1;
 }

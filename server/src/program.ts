@@ -1,45 +1,136 @@
 import { Command, CommanderError } from 'commander';
-import { exitStatus } from './cli/run.ts';
+import { exitStatus } from './cli/exit-status.ts';
 
-/** Every command of `signet`, in the order of the help text. Each is loaded when it is asked for: a token needs no database. */
-const commands: ReadonlyMap<string, () => Promise<Command>> = new Map([
-  ['init', async () => (await import('./cli/init.ts')).initCommand()],
-  ['serve', async () => (await import('./cli/serve.ts')).serveCommand()],
-  ['dev', async () => (await import('./dev/dev-command.ts')).devCommand()],
-  ['plan', async () => (await import('./cli/plan.ts')).planCommand()],
-  ['apply', async () => (await import('./cli/apply.ts')).applyCommand()],
-  ['domain', async () => (await import('./cli/manage/domain.ts')).domainCommand()],
-  ['role', async () => (await import('./cli/manage/member-list-commands.ts')).roleCommand()],
-  ['group', async () => (await import('./cli/manage/member-list-commands.ts')).groupCommand()],
-  ['policy', async () => (await import('./cli/manage/policy.ts')).policyCommand()],
-  ['service', async () => (await import('./cli/manage/service.ts')).serviceCommand()],
-  ['search', async () => (await import('./cli/manage/search-command.ts')).searchCommand()],
-  ['reviews', async () => (await import('./cli/manage/search-command.ts')).reviewsCommand()],
-  ['export', async () => (await import('./cli/export.ts')).exportCommand()],
-  ['import', async () => (await import('./cli/import-command.ts')).importCommand()],
-  ['test', async () => (await import('./cli/test.ts')).testCommand()],
-  ['token', async () => (await import('./cli/token.ts')).tokenCommand()],
-  ['access', async () => (await import('./cli/access-command.ts')).accessCommand()],
-  ['identity', async () => (await import('./cli/identity.ts')).identityCommand()],
-  ['certificate', async () => (await import('./cli/certificate.ts')).certificateCommand()],
-  ['instance', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
-  ['ca', async () => (await import('./cli/ca.ts')).caCommand()],
-  ['aws', async () => (await import('./cli/aws.ts')).awsCommand()],
-  ['fetch', async () => (await import('./cli/fetch.ts')).fetchCommand()],
-  ['roles', async () => (await import('./cli/roles.ts')).rolesCommand()],
-  ['cert', async () => (await import('./cli/cert.ts')).certCommand()],
-  ['audit', async () => (await import('./cli/audit.ts')).auditCommand()],
-  ['keys', async () => (await import('./cli/keys.ts')).keysCommand()],
-  ['backup', async () => (await import('./cli/backup-command.ts')).backupCommand()],
-  ['restore', async () => (await import('./cli/restore-command.ts')).restoreCommand()],
-  ['store', async () => (await import('./cli/store-command.ts')).storeCommand()],
-  ['config', async () => (await import('./cli/config-command.ts')).configCommand()],
-  ['openapi', async () => (await import('./cli/openapi.ts')).openApiCommand()],
-  ['doctor', async () => (await import('./cli/doctor.ts')).doctorCommand()],
-  ['completion', async () => (await import('./cli/completion.ts')).completionCommand(() => createProgram('', []))],
-]);
+/**
+ * Every command of `signet`, in the order of the help text, and what that says of it. Each is loaded when it is asked for: `--version`, the help
+ * text and the report of a word that is none load no command, and a token needs no database.
+ */
+const commands: readonly (readonly [name: string, about: string, load: () => Promise<Command>])[] = [
+  [
+    'init',
+    'make authority, server certificate, keys, store and signet.yaml in a new folder',
+    async () => (await import('./cli/init.ts')).initCommand(),
+  ],
+  [
+    'serve',
+    'run the token server until SIGINT or SIGTERM',
+    async () => (await import('./cli/serve.ts')).serveCommand(),
+  ],
+  [
+    'dev',
+    'run token server, updater and example provider with sample data, until Ctrl-C',
+    async () => (await import('./dev/dev-command.ts')).devCommand(),
+  ],
+  [
+    'plan',
+    'say what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
+    async () => (await import('./cli/plan.ts')).planCommand(),
+  ],
+  [
+    'apply',
+    'load the documents of a folder into the store, in one transaction',
+    async () => (await import('./cli/apply.ts')).applyCommand(),
+  ],
+  [
+    'domain',
+    'domains: the owners of everything else',
+    async () => (await import('./cli/manage/domain.ts')).domainCommand(),
+  ],
+  [
+    'role',
+    'roles: who may be given what policies say',
+    async () => (await import('./cli/manage/member-list-commands.ts')).roleCommand(),
+  ],
+  [
+    'group',
+    'groups: principals that roles take as one member',
+    async () => (await import('./cli/manage/member-list-commands.ts')).groupCommand(),
+  ],
+  ['policy', 'policies: what roles may do', async () => (await import('./cli/manage/policy.ts')).policyCommand()],
+  [
+    'service',
+    'services: the programs that have an identity',
+    async () => (await import('./cli/manage/service.ts')).serviceCommand(),
+  ],
+  [
+    'search',
+    'find where a principal is a member, or which assertions name a resource or action',
+    async () => (await import('./cli/manage/search-command.ts')).searchCommand(),
+  ],
+  [
+    'reviews',
+    'list the members whose review is due, the oldest first',
+    async () => (await import('./cli/manage/search-command.ts')).reviewsCommand(),
+  ],
+  [
+    'export',
+    'write the domains of the store as documents; applied again they change nothing',
+    async () => (await import('./cli/export.ts')).exportCommand(),
+  ],
+  [
+    'import',
+    'write what another system says as documents for `signet plan`',
+    async () => (await import('./cli/import-command.ts')).importCommand(),
+  ],
+  [
+    'test',
+    'run the cases of a folder against its documents',
+    async () => (await import('./cli/test.ts')).testCommand(),
+  ],
+  ['token', 'get, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
+  ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
+  [
+    'identity',
+    'get and keep the certificate of an instance',
+    async () => (await import('./cli/identity.ts')).identityCommand(),
+  ],
+  [
+    'certificate',
+    'certificates that were issued',
+    async () => (await import('./cli/certificate.ts')).certificateCommand(),
+  ],
+  ['instance', 'instances of services', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
+  ['ca', 'the root of your own authority, offline', async () => (await import('./cli/ca.ts')).caCommand()],
+  ['aws', 'temporary credentials for AWS', async () => (await import('./cli/aws.ts')).awsCommand()],
+  [
+    'fetch',
+    'call a protected service with a token; exit status 1 unless it answers 2xx',
+    async () => (await import('./cli/fetch.ts')).fetchCommand(),
+  ],
+  ['roles', 'roles that principals have', async () => (await import('./cli/roles.ts')).rolesCommand()],
+  ['cert', 'get certificates', async () => (await import('./cli/cert.ts')).certCommand()],
+  ['audit', 'who changed what, when and why', async () => (await import('./cli/audit.ts')).auditCommand()],
+  ['keys', 'the keys that sign tokens and bundles', async () => (await import('./cli/keys.ts')).keysCommand()],
+  [
+    'backup',
+    'copy the store into a new file, as of one instant, while servers go on; keys are files of their own',
+    async () => (await import('./cli/backup-command.ts')).backupCommand(),
+  ],
+  [
+    'restore',
+    'put a backup in the place of the store, under a new epoch; stop the servers first',
+    async () => (await import('./cli/restore-command.ts')).restoreCommand(),
+  ],
+  ['store', 'the store of the server', async () => (await import('./cli/store-command.ts')).storeCommand()],
+  ['config', 'the configuration of the server', async () => (await import('./cli/config-command.ts')).configCommand()],
+  [
+    'openapi',
+    'print the OpenAPI 3.1 document of the token server and the management API',
+    async () => (await import('./cli/openapi.ts')).openApiCommand(),
+  ],
+  [
+    'doctor',
+    'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
+    async () => (await import('./cli/doctor.ts')).doctorCommand(),
+  ],
+  [
+    'completion',
+    'print a completion script: `source <(signet completion bash)`',
+    async () => (await import('./cli/completion.ts')).completionCommand(wholeProgram),
+  ],
+];
 
-/** The command line: what it takes, and nothing of what it does. Holds the commands that `argv` may mean, or all of them. */
+/** The command line: what it takes, and nothing of what it does. Loads the commands that `argv` may mean; of the others it knows the name. */
 export async function createProgram(version: string, argv: readonly string[]): Promise<Command> {
   const program = new Command('signet')
     .description('Machine identity and authorization: token server and its tools')
@@ -47,13 +138,21 @@ export async function createProgram(version: string, argv: readonly string[]): P
     .option('--config <file>', 'configuration file (default: SIGNET_CONFIG, else .signet/signet.yaml)')
     .exitOverride()
     .configureOutput({ outputError: (text, write) => write(text.replace(/^error: /, 'signet: ')) });
-  const meant = [...commands].filter(([name]) => argv.includes(name));
-  for (const [, load] of meant.length > 0 ? meant : commands) {
-    const command = await load();
+  for (const [name, about, load] of commands) {
+    const command = argv.includes(name) ? await load() : new Command(name).description(about);
     inherit(command, program);
     program.addCommand(command);
   }
-  return program;
+  // Of a command that is not loaded nobody knows what it takes: the list says so of none.
+  return program.configureHelp({ subcommandTerm: (command) => command.name() });
+}
+
+/** The command line with every command loaded: what describes all of it starts from here. */
+export function wholeProgram(): Promise<Command> {
+  return createProgram(
+    '',
+    commands.map(([name]) => name),
+  );
 }
 
 /** A command made apart from its program has none of its settings. */

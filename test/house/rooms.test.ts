@@ -38,6 +38,7 @@ const rooms = [
   'store-watch.ts',
   'store-history.ts',
   'full-backup',
+  'make-signing-keys.ts',
   'refused-credentials.ts',
   'peers.ts',
   'work-process',

@@ -1,6 +1,6 @@
 import { globSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { exitStatus as exitStatusOfSignet } from '@signet/server/cli/run';
+import { exitStatus as exitStatusOfSignet } from '@signet/server/cli/exit-status';
 import { StoreRefusedError } from '@signet/server/errors';
 import { exitStatus as exitStatusOfUpdater } from '@signet/updater/exit-status';
 import test from 'ava';

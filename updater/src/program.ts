@@ -1,16 +1,27 @@
 import { Command, CommanderError } from 'commander';
-import { check } from './commands/check.ts';
-import { type CommandContext, type CommandOptions, type ProcessContext, runCommand } from './commands/context.ts';
-import { once } from './commands/once.ts';
-import { run } from './commands/run.ts';
-import { status } from './commands/status.ts';
+import type { CommandContext, CommandOptions, ProcessContext } from './commands/context.ts';
 import { type ExitStatus, exitStatus } from './exit-status.ts';
 
-const commands: readonly [name: string, about: string, act: (context: CommandContext) => Promise<ExitStatus>][] = [
-  ['run', 'keep the bundles fresh: a run at once, then one a minute, until SIGTERM; SIGHUP and SIGUSR1 run now', run],
-  ['once', 'one run, then end', once],
-  ['check', 'check configuration, certificate, policy directory and the bundles on disk, without the server', check],
-  ['status', 'say how fresh each domain is, without the server', status],
+type Act = (context: CommandContext) => Promise<ExitStatus>;
+
+/** Each is loaded when it is run: the help text needs none. */
+const commands: readonly [name: string, about: string, load: () => Promise<Act>][] = [
+  [
+    'run',
+    'keep the bundles fresh: a run at once, then one a minute, until SIGTERM; SIGHUP and SIGUSR1 run now',
+    async () => (await import('./commands/run.ts')).run,
+  ],
+  ['once', 'one run, then end', async () => (await import('./commands/once.ts')).once],
+  [
+    'check',
+    'check configuration, certificate, policy directory and the bundles on disk, without the server',
+    async () => (await import('./commands/check.ts')).check,
+  ],
+  [
+    'status',
+    'say how fresh each domain is, without the server',
+    async () => (await import('./commands/status.ts')).status,
+  ],
 ];
 
 const exitStatuses = `
@@ -24,14 +35,15 @@ export async function runProgram(args: readonly string[], around: ProcessContext
     .description('Keeps the signed policy of this host fresh.')
     .addHelpText('after', exitStatuses)
     .exitOverride();
-  for (const [name, about, act] of commands) {
+  for (const [name, about, load] of commands) {
     program
       .command(name)
       .description(about)
       .option('-c, --config <file>', 'configuration (default: SIGNET_UPDATER_CONFIG, else .signet/updater.yaml)')
       .option('--json', 'answer as JSON')
       .action(async (options: CommandOptions) => {
-        result = await runCommand(act, options, around);
+        const { runCommand } = await import('./commands/context.ts');
+        result = await runCommand(await load(), options, around);
       });
   }
   try {

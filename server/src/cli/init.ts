@@ -1,10 +1,11 @@
 import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { distributionPoint } from '../config/options/certificate-options.ts';
 import { initialise } from './initialise.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
+import { parsePort } from './parse-port.ts';
 import { action, print, UsageError } from './run.ts';
 
 interface Options {
@@ -73,11 +74,4 @@ function refuseOpenPlace(folder: string): void {
   for (const path of [folder, ...['ca', 'data', 'identities'].map((name) => join(folder, name))]) {
     refuseOthersFolder(path, 'choose another one');
   }
-}
-
-/** A port from 0 to 65535. */
-export function parsePort(text: string): number {
-  const port = Number(text);
-  if (!/^\d{1,5}$/.test(text) || port > 65_535) throw new InvalidArgumentError('must be a port from 0 to 65535');
-  return port;
 }

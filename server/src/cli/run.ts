@@ -1,6 +1,6 @@
 import { InvalidNameError } from '@signet/policy-engine/names';
 import type { Command } from 'commander';
-import { ConfigError } from '../config/config.ts';
+import { ConfigError } from '../config/config-error.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';
 import {
   DomainError,
@@ -10,14 +10,12 @@ import {
   StoreUnavailableError,
   UnacknowledgedChangeError,
 } from '../errors.ts';
+import { exitStatus } from './exit-status.ts';
 import { refuseOthersFolder } from './own-folder.ts';
 import { escapeControls, escapeControlsOfLines } from './terminal-text.ts';
 import { UsageError } from './usage-error.ts';
 
 export { UsageError } from './usage-error.ts';
-
-/** The exit statuses of every command; the last two are EX_TEMPFAIL and EX_CONFIG of sysexits.h, of a store as well. */
-export const exitStatus = { done: 0, failed: 1, usage: 2, unavailable: 75, config: 78 } as const;
 
 /** A command that did its work and found a no, or that failed and has already said why: exit status 1, nothing more is printed. */
 export class CommandFailedError extends Error {

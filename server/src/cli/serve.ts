@@ -1,14 +1,14 @@
 import cluster from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { createServer, type RunningServer } from '../compose.ts';
+import type { RunningServer } from '../compose.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
-import { parsePort } from './init.ts';
 import { keepServerCertificate } from './keep-server-certificate.ts';
 import { warnOfMemory } from './memory.ts';
 import { warnOfOpenFiles } from './open-files.ts';
+import { parsePort } from './parse-port.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
@@ -75,6 +75,8 @@ interface Serving {
 
 async function serve({ config, logger, signal, json, load }: Serving): Promise<void> {
   const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
+  // Not needed by the process that only watches over its workers.
+  const { createServer } = await import('../compose.ts');
   const server = await createServer(config, { logger, clock: systemClock, ...(peers !== undefined && { peers }) });
   peers?.answerWith(server.refresh);
   const onHangUp = () => checkAgain(load, server.reload, logger);

@@ -1,11 +1,11 @@
 import cluster, { type Worker } from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { z } from 'zod';
-import { makeSigningKeys } from '../compose.ts';
 import type { ServerConfig } from '../config/config.ts';
 import { privateKeysOf } from '../config/private-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
 import type { Logger } from '../logger.ts';
+import { makeSigningKeys } from '../make-signing-keys.ts';
 import { openStore } from '../store/open.ts';
 import { createPeerRelay } from './worker-peers.ts';
 

@@ -3,6 +3,7 @@ import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
 import { type ProfileRules, profiles } from '../profile.ts';
+import { ConfigError } from './config-error.ts';
 import { type ConfigValues, configSchema, optionPaths } from './config-schema.ts';
 import { type Environment, environmentName, readEnvironment } from './env.ts';
 import { nearestName } from './nearest-name.ts';
@@ -37,17 +38,6 @@ export interface ServerConfig
   readonly store: StorePlace & Pick<ConfigValues['store'], 'onDivergence'>;
   readonly keysDir: string;
   readonly provenance: ReadonlyMap<string, Provenance>;
-}
-
-/** A configuration that cannot be used. `problems` has one line for each thing that is wrong with it. */
-export class ConfigError extends Error {
-  override readonly name = 'ConfigError';
-  readonly problems: readonly string[];
-
-  constructor(file: string, problems: readonly string[]) {
-    super(`configuration \`${file}\` cannot be used: ${problems.join('; ')}`);
-    this.problems = problems;
-  }
 }
 
 /**

@@ -2,7 +2,8 @@ import { keysInFiles, keysInStore, type PrivateKeys } from '../keys/private-keys
 import type { SigningKeyStore } from '../keys/rotate-keys.ts';
 import { createSealing, type Sealing } from '../keys/sealing.ts';
 import { readSealingKey } from '../keys/sealing-key.ts';
-import { ConfigError, type ServerConfig } from './config.ts';
+import type { ServerConfig } from './config.ts';
+import { ConfigError } from './config-error.ts';
 
 /** The sealing keys that are configured, if there are any. Throws `ConfigError`. */
 export function sealingOf({ keys, file }: Pick<ServerConfig, 'keys' | 'file'>): Sealing | undefined {

@@ -2,7 +2,7 @@ import { systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import { Command } from 'commander';
 import type { DevState } from '../cli/dev-state.ts';
-import { parsePort } from '../cli/init.ts';
+import { parsePort } from '../cli/parse-port.ts';
 import { action, describeError, print } from '../cli/run.ts';
 import { stopSignal } from '../cli/stop-signal.ts';
 import { type Environment, processEnvironment } from '../config/env.ts';

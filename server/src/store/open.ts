@@ -1,6 +1,6 @@
 import type { StorePlace } from '../config/store-place.ts';
 import type { Store } from '../model/store.ts';
-import { openPostgresStore, type PostgresStoreOptions } from './postgres/open-postgres.ts';
+import type { PostgresStoreOptions } from './postgres/open-postgres.ts';
 import { openSqliteStore, type SqliteStoreOptions } from './sqlite/open-sqlite.ts';
 import { isUnwritable } from './sqlite/sqlite-errors.ts';
 
@@ -9,8 +9,10 @@ import { isUnwritable } from './sqlite/sqlite-errors.ts';
 type StoreOptions = SqliteStoreOptions & PostgresStoreOptions;
 
 /** Opens the store, and makes it where there is none. Throws `StoreRefusedError` and `StoreUnavailableError`. */
-export function openStore(place: StorePlace, options: StoreOptions = {}): Promise<Store> {
-  return place.kind === 'sqlite' ? openSqliteStore(place.file, options) : openPostgresStore(place, options);
+export async function openStore(place: StorePlace, options: StoreOptions = {}): Promise<Store> {
+  if (place.kind === 'sqlite') return openSqliteStore(place.file, options);
+  const { openPostgresStore } = await import('./postgres/open-postgres.ts');
+  return openPostgresStore(place, options);
 }
 
 export { isUnwritable };

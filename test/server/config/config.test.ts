@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { addressesOf, ConfigError, explainConfig, loadConfig } from '@signet/server/config/config';
+import { addressesOf, explainConfig, loadConfig } from '@signet/server/config/config';
+import { ConfigError } from '@signet/server/config/config-error';
 import { optionPaths } from '@signet/server/config/config-schema';
 import { environmentName } from '@signet/server/config/env';
 import { nearestName } from '@signet/server/config/nearest-name';

@@ -1,6 +1,6 @@
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { ConfigError } from '@signet/server/config/config';
+import { ConfigError } from '@signet/server/config/config-error';
 import { sealingOf } from '@signet/server/config/private-keys';
 import { readSealingKey } from '@signet/server/keys/sealing-key';
 import test from 'ava';

@@ -5,7 +5,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { secureClientOptions } from '@signet/policy-engine/http';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
-import { Agent, request as send } from 'undici';
+import type { Agent } from 'undici';
 import { z } from 'zod';
 import { isOfPredecessor } from '../../access/known-identity.ts';
 import { strangerOf } from '../../budgets/client-addresses.ts';
@@ -203,8 +203,8 @@ function issueTimeIn({ raw }: PeerCertificate): number {
   }
 }
 
-function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, provider: Called): Agent {
-  return new Agent({
+function agentOptions(deps: CallOutDeps, target: Target, identity: CallOutIdentity, provider: Called): Agent.Options {
+  return {
     connect: {
       ca: identity.roots,
       cert: identity.certificate,
@@ -221,7 +221,7 @@ function agentFor(deps: CallOutDeps, target: Target, identity: CallOutIdentity, 
     },
     pipelining: 0,
     maxHeaderSize: 16_384,
-  });
+  };
 }
 
 async function exchange(deps: CallOutDeps, called: Called, request: AttestationRequest): Promise<string> {
@@ -231,7 +231,9 @@ async function exchange(deps: CallOutDeps, called: Called, request: AttestationR
   let agent: Agent | undefined;
   try {
     const target = await within(signal, locate(deps, url, provider));
-    agent = agentFor(deps, target, await within(signal, deps.identity()), called);
+    // Loaded when the first provider is called: most servers call none.
+    const { Agent, request: send } = await import('undici');
+    agent = new Agent(agentOptions(deps, target, await within(signal, deps.identity()), called));
     const operation = request.operation === 'register' ? 'instance' : 'refresh';
     const answer = await send(`${url.origin}${url.pathname.replace(/\/$/, '')}/${operation}`, {
       method: 'POST',

@@ -1,0 +1,25 @@
+import { ensureSigningKeys, ensureStandbyKeys, type RotateKeysDeps } from './keys/rotate-keys.ts';
+import type { Logger } from './logger.ts';
+import { isUnwritable } from './store/open.ts';
+
+/**
+ * A disk that cannot be written does not keep the server from starting: what it lacks then is told by `/readyz`. Without a standby key only a
+ * rotation in a hurry suffers.
+ */
+export async function makeSigningKeys(deps: RotateKeysDeps, logger: Logger): Promise<void> {
+  try {
+    await ensureSigningKeys(deps);
+  } catch (error) {
+    if (!isUnwritable(error)) throw error;
+    logger.error({ error: String(error) }, 'a signing key is missing and cannot be made');
+    return;
+  }
+  try {
+    await ensureStandbyKeys(deps);
+  } catch (error) {
+    logger.warn(
+      { error: String(error) },
+      'no standby key can be made: verifiers will not know the next key in an emergency',
+    );
+  }
+}
