@@ -1,5 +1,8 @@
 import { globSync, readFileSync } from 'node:fs';
+import { dirname } from 'node:path';
 import test from 'ava';
+import { findOldNode } from '#support/old-node';
+import { runProgram } from '#support/run-program';
 
 const top = new URL('../..', import.meta.url).pathname;
 const read = (file: string) => readFileSync(`${top}${file}`, 'utf8');
@@ -49,3 +52,20 @@ for (const room of rooms.filter((name) => manifestOf(name).exports !== undefined
     else t.deepEqual(entries, [['./*', { '@signet/source': './src/*.ts' }]]);
   });
 }
+
+test('`npm ci` with an older Node says nothing of engines: the Node that it brings runs everything', async (t) => {
+  const old = await findOldNode();
+  const npm =
+    old === undefined ? undefined : await runProgram(`${dirname(old)}/npm`, ['--version']).catch(() => undefined);
+  if (old === undefined || npm?.status !== 0) {
+    t.log('skipped: there is no older Node with npm on this machine');
+    return t.pass();
+  }
+  // As a person runs it: an npm that runs this test has put its own settings into the environment.
+  const own = Object.entries(process.env).filter(([name]) => !name.startsWith('npm_'));
+  const env = { ...Object.fromEntries(own), PATH: `${dirname(old)}:/usr/bin:/bin` };
+  const options = ['ci', '--dry-run', '--offline', '--ignore-scripts'];
+  const { status, stderr } = await runProgram(`${dirname(old)}/npm`, options, { cwd: top, env });
+  t.is(status, 0, stderr);
+  t.notRegex(stderr, /EBADENGINE|warn/i);
+});
