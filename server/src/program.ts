@@ -112,7 +112,16 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     async () => (await import('./cli/restore-command.ts')).restoreCommand(),
   ],
   ['store', 'the store of the server', async () => (await import('./cli/store-command.ts')).storeCommand()],
-  ['config', 'the configuration of the server', async () => (await import('./cli/config-command.ts')).configCommand()],
+  [
+    'config',
+    'the configuration of the server',
+    async () => (await import('./cli/config/config-command.ts')).configCommand(),
+  ],
+  [
+    'schema',
+    'print the JSON Schema (draft 2020-12) of signet.yaml, updater.yaml, domain documents or policy tests',
+    async () => (await import('./cli/config/schema-command.ts')).schemaCommand(),
+  ],
   [
     'openapi',
     'print the OpenAPI 3.1 document of the token server and the management API',

@@ -3,7 +3,8 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
 import { z } from 'zod';
-import { limitCases, type Samples } from './schema-limits.ts';
+import { limitCases } from './schema-limits.ts';
+import { samplesOf } from './schema-samples.ts';
 
 /*
  * Every bound of every schema that a source file exports, exactly kept and exceeded by one: of a configuration, of a body, of a
@@ -11,34 +12,6 @@ import { limitCases, type Samples } from './schema-limits.ts';
  */
 
 const top = fileURLToPath(new URL('../..', import.meta.url));
-
-/** What the values of a schema look like where any text does not do, by its file and name. */
-const samplesOf: Readonly<Record<string, Samples>> = {
-  'server/src/config/config-schema.ts configSchema': {
-    'crl.distributionPoints.*': (_, length) => crlAddress(length),
-    'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
-  },
-  'server/src/config/options/certificate-options.ts distributionPoint': { '': (_, length) => crlAddress(length) },
-  'server/src/config/options/certificate-options.ts crlSchema': {
-    'distributionPoints.*': (_, length) => crlAddress(length),
-  },
-  'server/src/config/options/instance-options.ts instancesSchema': {
-    'jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
-  },
-  'updater/src/config/config.ts configSchema': {
-    baseUrl: () => 'https://localhost:4443/v1',
-    'domains.*': (index) => `domain-${index}`,
-  },
-  'example-provider/src/config.ts configSchema': {
-    domain: () => 'catalog',
-    'server.baseUrl': () => 'https://localhost:4443/v1',
-    'attestation.machines.*.secretSha256': () => 'a'.repeat(64),
-  },
-};
-
-function crlAddress(length = 0): string {
-  return 'http://pki.example/{issuer}'.padEnd(length, 'x');
-}
 
 /** How many bounds a file has at least: a walk that finds nothing proves nothing. */
 const minCases: Readonly<Record<string, number>> = {

@@ -28,9 +28,8 @@ const exitStatuses = `
 Exit status: 0 everything fresh, 1 stale or refused by the server, 2 usage, configuration or unsafe directory,
 3 no trusted connection to the server, 4 storage, 5 bad, expired or older bundle, 6 another updater has the directory.`;
 
-/** Runs the command line and answers the exit status. `args` are the words after the program's name. */
-export async function runProgram(args: readonly string[], around: ProcessContext): Promise<ExitStatus> {
-  let result: ExitStatus = exitStatus.ok;
+/** The command line: what it takes. `run` does what a command is for. */
+export function createProgram(run: (load: () => Promise<Act>, options: CommandOptions) => Promise<void>): Command {
   const program = new Command('signet-updater')
     .description('Keeps the signed policy of this host fresh.')
     .addHelpText('after', exitStatuses)
@@ -41,11 +40,18 @@ export async function runProgram(args: readonly string[], around: ProcessContext
       .description(about)
       .option('-c, --config <file>', 'configuration (default: SIGNET_UPDATER_CONFIG, else .signet/updater.yaml)')
       .option('--json', 'answer as JSON')
-      .action(async (options: CommandOptions) => {
-        const { runCommand } = await import('./commands/context.ts');
-        result = await runCommand(await load(), options, around);
-      });
+      .action((options: CommandOptions) => run(load, options));
   }
+  return program;
+}
+
+/** Runs the command line and answers the exit status. `args` are the words after the program's name. */
+export async function runProgram(args: readonly string[], around: ProcessContext): Promise<ExitStatus> {
+  let result: ExitStatus = exitStatus.ok;
+  const program = createProgram(async (load, options) => {
+    const { runCommand } = await import('./commands/context.ts');
+    result = await runCommand(await load(), options, around);
+  });
   try {
     await program.parseAsync(args, { from: 'user' });
   } catch (error) {

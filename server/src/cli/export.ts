@@ -8,6 +8,7 @@ import { documentOf, exportDomain } from '../management/export-domain.ts';
 import type { DomainRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { openStore } from '../store/open.ts';
+import { schemaHeader, writeSchemas } from './config/schema-files.ts';
 import { action, configPathOf, print, printRaw } from './run.ts';
 import { outputFolder, refuseExisting, writeOutput } from './written-output.ts';
 
@@ -57,9 +58,13 @@ async function documentsOf(store: Store, only: string | undefined): Promise<read
 /** Answers the files. */
 async function writeDocuments(name: string, domains: readonly DomainRecord[], force: boolean): Promise<string[]> {
   const folder = outputFolder(name);
-  const files = domains.map((domain) => ({ file: join(folder, `${domain.name}.yaml`), text: exportDomain(domain) }));
+  const files = domains.map((domain) => ({
+    file: join(folder, `${domain.name}.yaml`),
+    text: `${schemaHeader('domain')}${exportDomain(domain)}`,
+  }));
   // Before the first one is written.
   for (const { file } of force ? [] : files) refuseExisting(file);
+  await writeSchemas(folder, { names: ['domain', 'policy-tests'], force });
   for (const { file, text } of files) await writeOutput(file, text, { force });
   return files.map(({ file }) => file);
 }

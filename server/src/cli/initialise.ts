@@ -23,6 +23,7 @@ import {
 } from '../x509/certificate-authority.ts';
 import { type ConstrainedNames, networkConstraint } from '../x509/name-constraints.ts';
 import { isDnsName } from '../x509/naming.ts';
+import { schemaHeader, writeSchemas } from './config/schema-files.ts';
 import { UsageError } from './run.ts';
 
 interface InitialiseOptions {
@@ -81,6 +82,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
     await writePair(at('identities', name), await makeIdentity(name, intermediate, options, clock));
   }
   await makeStore(folder, options, clock);
+  await writeSchemas(folder);
   // Last: a folder without it is not complete.
   const config = at('signet.yaml');
   await replaceFile(config, configText(options), { mode: 0o600 });
@@ -88,7 +90,7 @@ export async function initialise(options: InitialiseOptions, clock: Clock): Prom
 }
 
 function refuseToOverwrite(folder: string): void {
-  for (const name of ['signet.yaml', 'ca', 'data', 'server.cert.pem', 'server.key.pem', sealingKeyName]) {
+  for (const name of ['signet.yaml', 'ca', 'data', 'schemas', 'server.cert.pem', 'server.key.pem', sealingKeyName]) {
     const path = join(folder, name);
     const isEmptyFolder = (name === 'ca' || name === 'data') && existsSync(path) && readdirSync(path).length === 0;
     if (existsSync(path) && !isEmptyFolder) throw new UsageError(`\`${path}\` exists: nothing is overwritten`);
@@ -195,5 +197,5 @@ function configText({ sealedKeys = false, host, port, trustDomain, distributionP
     crl: { roots: [`ca/${rootList}`], ...(distributionPoints !== undefined && { distributionPoints }) },
     ssh: { hostAuthority: 'ca/ssh-host.key.pem', userAuthority: 'ca/ssh-user.key.pem' },
   };
-  return `# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;
+  return `${schemaHeader('config')}# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;
 }

@@ -7,6 +7,7 @@ import { UsageError } from '../cli/run.ts';
 export interface WorldPaths {
   readonly folder: string;
   readonly config: string;
+  readonly schemas: string;
   readonly dataDir: string;
   readonly ca: string;
   readonly caBundle: string;
@@ -32,6 +33,7 @@ export function worldPaths(folder: string): WorldPaths {
   return {
     folder: at(),
     config: at('signet.yaml'),
+    schemas: at('schemas'),
     dataDir: at('data'),
     ca: at('ca'),
     caBundle: at('ca', 'bundle.pem'),

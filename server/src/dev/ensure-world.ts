@@ -40,8 +40,8 @@ interface EnsureWorldDeps {
 export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: DevState['identities'] }> {
   const { paths, port, clock } = deps;
   if (!existsSync(paths.config)) {
-    const { ca, dataDir, identities, serverCertificate, serverKey, complete } = paths;
-    for (const half of [ca, dataDir, identities, serverCertificate, serverKey, complete]) {
+    const { schemas, ca, dataDir, identities, serverCertificate, serverKey, complete } = paths;
+    for (const half of [schemas, ca, dataDir, identities, serverCertificate, serverKey, complete]) {
       rmSync(half, { recursive: true, force: true });
     }
     const hosts = { host: '127.0.0.1', port, hosts: [] };

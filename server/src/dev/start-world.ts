@@ -1,6 +1,7 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import { z } from 'zod';
+import { writeSchemas } from '../cli/config/schema-files.ts';
 import type { DevState } from '../cli/dev-state.ts';
 import type { Environment } from '../config/env.ts';
 import { type Child, type ChildSpec, startChild } from './child.ts';
@@ -63,6 +64,7 @@ export async function startTokenServer(deps: StartWorldDeps, children: Child[]):
 export async function startHost(deps: StartWorldDeps, server: StartedServer, children: Child[]): Promise<DevState> {
   const { paths, programs } = deps;
   const { baseUrl } = server;
+  await writeSchemas(paths.folder, { force: true });
   await replaceFile(paths.updaterConfig, updaterConfig(deps, baseUrl), { mode: 0o600 });
   await replaceFile(paths.providerConfig, providerConfig(deps, baseUrl), { mode: 0o600 });
   const updater = start(deps, children, {

@@ -1,5 +1,6 @@
 import { relative } from 'node:path';
 import { stringify } from 'yaml';
+import { schemaHeader } from '../cli/config/schema-files.ts';
 import type { DevState } from '../cli/dev-state.ts';
 import type { WorldPaths } from './data-folder.ts';
 import { attestationSettings } from './machines.ts';
@@ -14,14 +15,15 @@ interface ConfigDeps {
 /** The updater of the provider's host, in YAML. */
 export function updaterConfig({ paths, identities, domains }: ConfigDeps, baseUrl: string): string {
   const { certificate, key } = filesOf(paths, identities, 'catalog.updater');
-  return stringify({
+  const values = {
     baseUrl,
     caBundle: relative(paths.folder, paths.caBundle),
     certificate,
     key,
     policyDir: relative(paths.folder, paths.policyDir),
     domains,
-  });
+  };
+  return `${schemaHeader('updater')}${stringify(values)}`;
 }
 
 /** The example provider, in YAML. */

@@ -1,0 +1,29 @@
+import type { Samples } from './schema-limits.ts';
+
+/** What the values of a schema look like where any text does not do, by its file and name. */
+export const samplesOf: Readonly<Record<string, Samples>> = {
+  'server/src/config/config-schema.ts configSchema': {
+    'crl.distributionPoints.*': (_, length) => crlAddress(length),
+    'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
+  },
+  'server/src/config/options/certificate-options.ts distributionPoint': { '': (_, length) => crlAddress(length) },
+  'server/src/config/options/certificate-options.ts crlSchema': {
+    'distributionPoints.*': (_, length) => crlAddress(length),
+  },
+  'server/src/config/options/instance-options.ts instancesSchema': {
+    'jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
+  },
+  'updater/src/config/config.ts configSchema': {
+    baseUrl: () => 'https://localhost:4443/v1',
+    'domains.*': (index) => `domain-${index}`,
+  },
+  'example-provider/src/config.ts configSchema': {
+    domain: () => 'catalog',
+    'server.baseUrl': () => 'https://localhost:4443/v1',
+    'attestation.machines.*.secretSha256': () => 'a'.repeat(64),
+  },
+};
+
+function crlAddress(length = 0): string {
+  return 'http://pki.example/{issuer}'.padEnd(length, 'x');
+}

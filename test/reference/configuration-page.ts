@@ -1,0 +1,79 @@
+import { describeOptions, type OptionDescription, type OptionSchema } from '@signet/server/cli/config/describe-options';
+
+/** `docs/reference/configuration.md`: every option of the server and of the updater. */
+export function configurationPage(config: OptionSchema, updater: OptionSchema): string {
+  return `# Configuration
+
+Every option, made of the schemas by \`npm run reference\`. \`signet config explain OPTION\` prints the same of one
+option, \`signet config check\` what is in force and whether it can work.
+
+A configuration is one YAML file. Paths are relative to the folder of that file. An unknown option is an error. An
+environment variable goes before the file, a flag of the command before both; an empty variable of the server is not
+set. \`[]\` stands for an item of a list.
+
+Editors complete and check the files by their [JSON Schemas](#json-schemas).
+
+## signet.yaml
+
+The server reads \`--config\`, else \`SIGNET_CONFIG\`, else \`.signet/signet.yaml\`.
+
+${sections(config)}
+## updater.yaml
+
+The updater reads \`--config\`, else \`SIGNET_UPDATER_CONFIG\`, else \`.signet/updater.yaml\`. \`HTTPS_PROXY\` and
+\`NO_PROXY\` count as well.
+
+${sections(updater)}
+## JSON Schemas
+
+\`signet schema config\`, \`updater\`, \`domain\` and \`policy-tests\` print the JSON Schema (draft 2020-12) of each kind of
+file. Where Signet writes a file it writes its schema into a folder \`schemas\` beside it, and names it in the first line:
+
+\`\`\`yaml
+# yaml-language-server: $schema=schemas/config.schema.json
+\`\`\`
+
+Editors with a YAML language server read that line; nothing is fetched. A schema accepts whatever the program accepts.
+It does not know rules between options and references between documents: \`signet config check\` and \`signet plan\`
+do.
+`;
+}
+
+function sections(schema: OptionSchema): string {
+  return describeOptions(schema)
+    .map((option) => (option.isSection ? section(option) : entry(option)))
+    .join('\n');
+}
+
+function section({ option, meaning }: OptionDescription): string {
+  return `### Section \`${option}\`\n\n${wrapped(meaning)}\n`;
+}
+
+function entry(description: OptionDescription): string {
+  const { option, meaning, type, unit, environment, since, example } = description;
+  const lines = [
+    `Type: ${type}${unit === undefined ? '' : ` (${unit})`}`,
+    defaultLine(description),
+    ...(example === undefined ? [] : [`Example: \`${example}\``]),
+    ...(environment === undefined ? [] : [`Environment: \`${environment}\``]),
+    ...(since === undefined ? [] : [`Since: ${since}`]),
+  ];
+  const heading = option.includes('.') ? '####' : '###';
+  return `${heading} \`${option}\`\n\n${wrapped(meaning)}\n\n${lines.map((line) => `- ${line}\n`).join('')}`;
+}
+
+function defaultLine({ default: value, absent, isRequired }: OptionDescription): string {
+  if (isRequired) return 'Required';
+  return `Default: ${value === undefined ? (absent ?? 'none') : `\`${value}\``}`;
+}
+
+/** Lines of at most 120 characters. */
+function wrapped(text: string): string {
+  const lines: string[] = [];
+  for (const word of text.split(' ')) {
+    const line = lines.at(-1);
+    if (line === undefined || line.length + word.length >= 120) lines.push(word);
+    else lines[lines.length - 1] = `${line} ${word}`;
+  }
+  return lines.join('\n');
+}
