@@ -5,6 +5,7 @@ import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
+import { openScheduledRotation } from './compose-rotation.ts';
 import type { ServerConfig } from './config/config.ts';
 import { privateKeysOf } from './config/private-keys.ts';
 import { type HttpServerDeps, startHttpServer } from './http/server.ts';
@@ -64,9 +65,8 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const live = cleanup.adopt(await openSnapshot(config, store, privateKeys, { logger, clock }), (opened) =>
     opened.close(),
   );
-  const overruns = reportOverruns(() => live.current(), logger);
-  cleanup.defer(() => overruns.close());
   const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock });
+  cleanup.defer(startBesides(config, { store, privateKeys, live, storeWatch, clock, logger }));
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
   const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers };
@@ -89,8 +89,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     nameReservationMs: reservationOf(config),
     pagingSecret: await store.pagingSecret(),
   };
-  const refused = openRefusedCredentials(store, logger);
-  cleanup.defer(() => refused.close());
+  const refused = cleanup.adopt(openRefusedCredentials(store, logger), (opened) => opened.close());
   const http = await startHttpServer({
     management: config.management.enabled ? management : undefined,
     config,
@@ -119,6 +118,17 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
     reload: () => watch.reloadNow(),
     refresh,
     close: () => running.disposeAsync(),
+  };
+}
+
+/** What goes on beside the requests; answers what ends it. */
+function startBesides(config: ServerConfig, parts: Parameters<typeof openScheduledRotation>[1]): () => Promise<void> {
+  const { live, logger } = parts;
+  const overruns = reportOverruns(() => live.current(), logger);
+  const rotation = openScheduledRotation(config, parts);
+  return () => {
+    overruns.close();
+    return rotation.close();
   };
 }
 

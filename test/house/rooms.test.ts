@@ -47,6 +47,7 @@ const rooms = [
   'tls-files.ts',
   'http',
   'compose-identity.ts',
+  'compose-rotation.ts',
   'compose.ts',
   'cli',
   'dev',

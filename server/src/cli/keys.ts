@@ -1,11 +1,13 @@
 import { type Clock, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { Command, Option } from 'commander';
+import { rotationScheduleOf } from '../compose-rotation.ts';
 import type { ServerConfig } from '../config/config.ts';
 import { privateKeysOf } from '../config/private-keys.ts';
-import { isStandby, keyStates } from '../keys/key-life.ts';
+import { isStandby, keyStates, latestKey, rotationDueAt } from '../keys/key-life.ts';
 import { keyPurposes, rotateKey, type Successor, withdrawKey } from '../keys/rotate-keys.ts';
 import { signingKeyStore } from '../keys/signing-key-store.ts';
+import type { SigningKeyRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
 import { athenzConfCommand } from './athenz-conf.ts';
 import { lifeOf, withStore } from './key-store.ts';
@@ -84,6 +86,11 @@ async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
   const records = await store.signingKeys();
   const sealed = await store.sealedKeys();
   const states = keyStates(records, clock.now(), lifeOf(config));
+  const schedule = rotationScheduleOf(config);
+  const replacedAt = (record: SigningKeyRecord) =>
+    schedule === undefined || latestKey(records, record.purpose) !== record
+      ? null
+      : formatTimestamp(rotationDueAt(records, record.purpose, schedule));
   return records.map((record) => ({
     kid: record.kid,
     purpose: record.purpose,
@@ -91,6 +98,7 @@ async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
     created: formatTimestamp(record.createdAt),
     signsFrom: isStandby(record) ? null : formatTimestamp(record.activateAt),
     compromised: record.compromisedAt === undefined ? null : formatTimestamp(record.compromisedAt),
+    ...(schedule !== undefined && { rotationDue: replacedAt(record) }),
     ...(sealed.size > 0 && { sealingKey: sealed.get(record.kid)?.sealingKey ?? null }),
   }));
 }

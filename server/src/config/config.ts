@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { LineCounter, parseDocument } from 'yaml';
 import type { z } from 'zod';
+import { keySkewMs } from '../keys/key-life.ts';
 import { type ProfileRules, profiles } from '../profile.ts';
 import { ConfigError } from './config-error.ts';
 import { type ConfigValues, configSchema, optionPaths } from './config-schema.ts';
@@ -145,6 +146,7 @@ function contradictions(values: ConfigValues): string[] {
       `keys.prepublishSeconds must be at least ${least}: keys.maxAgeSeconds, one snapshot refresh and 300 s`,
     );
   }
+  problems.push(...rotationContradictions(values));
   if (values.keys.sealingKeyFile === undefined) {
     if (values.keys.storage === 'store') problems.push('keys.storage `store` needs keys.sealingKeyFile');
     if (values.keys.previousSealingKeyFiles.length > 0) {
@@ -162,6 +164,27 @@ function contradictions(values: ConfigValues): string[] {
     ...listenContradictions(values),
     ...storeContradictions(values),
     ...identityContradictions(values),
+  ];
+}
+
+function rotationContradictions(values: ConfigValues): string[] {
+  const { rotateEverySeconds, prepublishSeconds, storage } = values.keys;
+  if (rotateEverySeconds === undefined) return [];
+  // Then a key that was replaced is withdrawn before the next one is ordered: four keys of a purpose are published at most.
+  const longest = Math.max(tokenSettings(values).longestExpirySeconds, values.bundles.lifetimeSeconds);
+  const least = prepublishSeconds + longest + keySkewMs / 1000;
+  return [
+    ...(rotateEverySeconds < least
+      ? [
+          `keys.rotateEverySeconds must be at least ${least}: keys.prepublishSeconds, the longest life of a token or bundle ` +
+            '(tokens.maxExpirySeconds, 30 days where it is not set; bundles.lifetimeSeconds) and 300 s',
+        ]
+      : []),
+    ...(values.store.kind === 'postgres' && storage === 'files'
+      ? [
+          'keys.rotateEverySeconds with store.kind `postgres` needs keys.storage `store`: other servers would lack the file',
+        ]
+      : []),
   ];
 }
 

@@ -86,7 +86,30 @@ export function publishedKeys(records: readonly SigningKeyRecord[], now: number,
     .map((record) => ({ ...record.publicJwk, purpose: record.purpose }));
 }
 
-/** When the answer of the functions above changes next, by time alone; Infinity when it never does. */
+/** How often keys are replaced by schedule, in milliseconds. */
+export interface RotationSchedule {
+  /** How long each key signs. */
+  readonly everyMs: number;
+  /** How long before its turn the next key gets its time. */
+  readonly delayMs: number;
+}
+
+/** The key of a purpose that signs, or that has been given its time, whichever comes last. */
+export function latestKey(records: readonly SigningKeyRecord[], purpose: KeyPurpose): SigningKeyRecord | undefined {
+  return usable(records, purpose).find((record) => !isStandby(record));
+}
+
+/** When the next rotation of a purpose has to be ordered, so that no key signs for longer than the schedule says; Infinity where none signs. */
+export function rotationDueAt(
+  records: readonly SigningKeyRecord[],
+  purpose: KeyPurpose,
+  { everyMs, delayMs }: RotationSchedule,
+): number {
+  const last = latestKey(records, purpose);
+  return last === undefined ? Number.POSITIVE_INFINITY : last.activateAt + everyMs - delayMs;
+}
+
+/** When the states and the published keys change next, by time alone; Infinity when they never do. */
 export function nextKeyChange(records: readonly SigningKeyRecord[], now: number, life: SignatureLife): number {
   const moments = records
     .filter((record) => !isStandby(record))

@@ -3,7 +3,16 @@ import type { KeyPurpose } from '@signet/policy-engine/wire';
 import { ConflictError, NotFoundError, StoreReadOnlyError } from '../errors.ts';
 import type { SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { StoreTransaction } from '../model/store.ts';
-import { isStandby, keyStates, type SignatureLife, signingOrder, standbyTime, waitingKeys } from './key-life.ts';
+import {
+  isStandby,
+  keyStates,
+  type RotationSchedule,
+  rotationDueAt,
+  type SignatureLife,
+  signingOrder,
+  standbyTime,
+  waitingKeys,
+} from './key-life.ts';
 import { newSigningKey } from './new-signing-key.ts';
 import type { PrivateKeys } from './private-keys.ts';
 
@@ -143,28 +152,72 @@ function isHere(privateKeys: PrivateKeys, record: SigningKeyRecord): boolean {
   }
 }
 
-/**
- * Has the standby key of a purpose sign from `delayMs` on, and makes another one. With `isNow` the key that verifiers have known longest
- * signs at once, be it one whose turn was yet to come.
- */
-export async function rotateKey(
+interface RotationTiming {
+  readonly delayMs: number;
+  readonly isNow: boolean;
+}
+
+/** A rotation that is not in the store yet. */
+interface PreparedRotation {
+  readonly successor: Successor;
+  readonly made: readonly MadeKey[];
+  /** Throws `ConflictError` when the keys were changed meanwhile. */
+  record(transaction: SigningKeyTransaction): Promise<void>;
+}
+
+async function prepareRotation(
   deps: RotateKeysDeps,
   purpose: KeyPurpose,
-  { delayMs, isNow }: { readonly delayMs: number; readonly isNow: boolean },
-): Promise<Successor> {
+  { delayMs, isNow }: RotationTiming,
+): Promise<PreparedRotation> {
   await deps.privateKeys.load();
   const waiting = candidates(deps, await deps.store.signingKeys(), purpose);
   const known = waiting.find((record) => isNow || isStandby(record));
   const at = deps.clock.now() + (isNow ? 0 : delayMs);
   const spare = await makeKey(deps, purpose, standbyTime);
   const made = known === undefined ? await makeKey(deps, purpose, at) : undefined;
-  await changeWith(deps, [spare, made], async (transaction) => {
-    if (made !== undefined) await add(transaction, made);
-    if (known !== undefined && !(await transaction.activateSigningKey(known.kid, at))) throw lostRace();
-    await add(transaction, spare);
-  });
   const { record } = made ?? { record: known ?? spare.record };
-  return { ...record, activateAt: at };
+  return {
+    successor: { ...record, activateAt: at },
+    made: made === undefined ? [spare] : [spare, made],
+    async record(transaction) {
+      if (made !== undefined) await add(transaction, made);
+      if (known !== undefined && !(await transaction.activateSigningKey(known.kid, at))) throw lostRace();
+      await add(transaction, spare);
+    },
+  };
+}
+
+/**
+ * Has the standby key of a purpose sign from `delayMs` on, and makes another one. With `isNow` the key that verifiers have known longest
+ * signs at once, be it one whose turn was yet to come.
+ */
+export async function rotateKey(deps: RotateKeysDeps, purpose: KeyPurpose, timing: RotationTiming): Promise<Successor> {
+  const rotation = await prepareRotation(deps, purpose, timing);
+  await changeWith(deps, rotation.made, (transaction) => rotation.record(transaction));
+  return rotation.successor;
+}
+
+/**
+ * The same in order where the schedule says that it is due; else undefined. That is asked again in the transaction: of servers that find it
+ * due at once, one rotates.
+ */
+export async function rotateKeyWhenDue(
+  deps: RotateKeysDeps,
+  purpose: KeyPurpose,
+  schedule: RotationSchedule,
+): Promise<Successor | undefined> {
+  const isDue = (records: readonly SigningKeyRecord[]) => rotationDueAt(records, purpose, schedule) <= deps.clock.now();
+  if (!isDue(await deps.store.signingKeys())) return undefined;
+  const rotation = await prepareRotation(deps, purpose, { delayMs: schedule.delayMs, isNow: false });
+  const isDone = await changeWith(deps, rotation.made, async (transaction) => {
+    if (!isDue(await transaction.signingKeys())) return false;
+    await rotation.record(transaction);
+    return true;
+  });
+  if (isDone) return rotation.successor;
+  for (const { record } of rotation.made) await deps.privateKeys.discard(record.kid);
+  return undefined;
 }
 
 function lostRace(): ConflictError {

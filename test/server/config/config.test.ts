@@ -147,6 +147,21 @@ const refused: readonly (readonly [name: string, text: string, problems: readonl
     ['keys.prepublishSeconds must be at least 902: keys.maxAgeSeconds, one snapshot refresh and 300 s'],
   ],
   [
+    'keys that are replaced before their predecessors are withdrawn',
+    `${tls}keys: { rotateEverySeconds: 2595899 }\n`,
+    [
+      'keys.rotateEverySeconds must be at least 2595900: keys.prepublishSeconds, the longest life of a token or bundle ' +
+        '(tokens.maxExpirySeconds, 30 days where it is not set; bundles.lifetimeSeconds) and 300 s',
+    ],
+  ],
+  [
+    'keys that are made by one server and that others would lack',
+    `${tls}store: { kind: postgres, postgres: { hosts: [db] } }\nkeys: { rotateEverySeconds: 2595900 }\n`,
+    [
+      'keys.rotateEverySeconds with store.kind `postgres` needs keys.storage `store`: other servers would lack the file',
+    ],
+  ],
+  [
     'sealed keys without a sealing key',
     `${tls}keys: { storage: store, previousSealingKeyFiles: [old.key] }\n`,
     ['keys.storage `store` needs keys.sealingKeyFile', 'keys.previousSealingKeyFiles needs keys.sealingKeyFile'],

@@ -137,6 +137,13 @@ export const keysSchema = z.strictObject({
   prepublishSeconds: seconds(0, 30 * day)
     .default(3600)
     .meta(about('0.1', 7200, 'How long a new key is published before it signs.')),
+  rotateEverySeconds: seconds(day, 3650 * day)
+    .optional()
+    .meta(
+      about('0.2', 90 * day, 'How long a key signs before the servers replace it by themselves.', {
+        absent: 'keys are rotated by hand',
+      }),
+    ),
   storage: z
     .enum(['files', 'store'])
     .default('files')
