@@ -47,6 +47,23 @@ export interface ServiceCertificateQuery {
   readonly signal?: AbortSignal;
 }
 
+/** A request of an operator for a certificate of somebody else. */
+export interface PrincipalCertificateQuery {
+  /** `user.<name>`, or a service `domain.service`. */
+  readonly principal: string;
+  /** Asked-for life in seconds; without it the server's default (7 days). The server lowers it to what is allowed. */
+  readonly expiresIn?: number;
+  /** A PKCS #10 request in PEM over a key of theirs; its CN is the principal. Without it a key is made. */
+  readonly csr?: string;
+  readonly signal?: AbortSignal;
+}
+
+/** A certificate for a principal, its key where one was made, and what the server trusts. */
+export interface PrincipalCertificate extends RoleCertificate {
+  /** The certificates of the issuers up to the roots, PEM. */
+  readonly issuers: string;
+}
+
 /** Certificates for what the caller is, and for the roles that it holds. */
 export class Certificates {
   readonly #http: Http;
@@ -69,6 +86,23 @@ export class Certificates {
     const answer = await this.#post(path, { csr: made?.request ?? query.csr, expiryTime: life(query) }, query.signal);
     const issued = readIssued(stringMember(answer, 'token'));
     return made === undefined ? issued : { ...issued, key: made.key };
+  }
+
+  /**
+   * `POST /principal/{principal}/certificate`: a certificate for a person or a service. Throws `refused` with 403 unless the caller may
+   * `issue_certificate` on `sys.auth:principal.<principal>`.
+   */
+  async issue(query: PrincipalCertificateQuery): Promise<PrincipalCertificate> {
+    const principal = parseArguments(() => parsePrincipalName(query.principal, 'principal'));
+    const names: RequestedNames = { commonName: principal, uris: [], dnsNames: [] };
+    const made = query.csr === undefined ? await makeKeyAndRequest(names) : undefined;
+    const body = { csr: made?.request ?? query.csr, expiryTime: life(query) };
+    const answer = await this.#post(['principal', principal, 'certificate'], body, query.signal);
+    const issued = readIssued(stringMember(answer, 'certificate'));
+    const issuers = stringMember(answer, 'caCertBundle');
+    if (made === undefined) return { ...issued, issuers };
+    requireOwn(issued.certificate, principal, made.key);
+    return { ...issued, issuers, key: made.key };
   }
 
   /**
@@ -106,6 +140,13 @@ function altNamesOf(certificate: string): Pick<RequestedNames, 'uris' | 'dnsName
   const names = (new X509Certificate(certificate).subjectAltName ?? '').split(', ');
   const of = (kind: string) => names.flatMap((name) => (name.startsWith(kind) ? [name.slice(kind.length)] : []));
   return { uris: of('URI:'), dnsNames: of('DNS:') };
+}
+
+/** Throws `response-malformed` unless the certificate names the principal and holds the key. */
+function requireOwn(certificate: string, principal: string, key: string): void {
+  const leaf = new X509Certificate(certificate);
+  if (commonName(leaf.subject) === principal && leaf.checkPrivateKey(createPrivateKey(key))) return;
+  throw malformed('its certificate is not the one that was asked for');
 }
 
 function readIssued(certificate: string): IssuedCertificate {

@@ -5,6 +5,8 @@ export type { BundleAnswer, BundleOptions, Bundles } from './bundles.ts';
 export type {
   Certificates,
   IssuedCertificate,
+  PrincipalCertificate,
+  PrincipalCertificateQuery,
   RoleCertificate,
   RoleCertificateQuery,
   ServiceCertificateQuery,

@@ -19,6 +19,7 @@ import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-
 import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
 import type { Peers } from './peers.ts';
+import type { IssueIdentityDeps } from './people/issue-identity.ts';
 import type { ProfileRules } from './profile.ts';
 import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
@@ -152,6 +153,7 @@ async function identityRoutes(
       joinTokenSeconds: lifetimeSeconds,
       joinTokenProvider: parsePrincipalName(provider),
     },
+    people: { ...common, store, limits: peopleLimitsOf(config) },
     clock,
     crlMaxAgeSeconds: config.crl.maxAgeSeconds,
     crls: createCrlPublisher({
@@ -215,6 +217,14 @@ function limitsOf({ certificates }: ServerConfig): InstanceDeps['limits'] {
     serviceMaxSeconds: certificates.serviceMaxExpirySeconds,
     roleDefaultSeconds: certificates.roleExpirySeconds,
     roleMaxSeconds: certificates.roleMaxExpirySeconds,
+  };
+}
+
+function peopleLimitsOf({ people, certificates }: ServerConfig): IssueIdentityDeps['limits'] {
+  return {
+    userDefaultSeconds: people.expirySeconds,
+    userMaxSeconds: people.maxExpirySeconds,
+    serviceMaxSeconds: certificates.serviceMaxExpirySeconds,
   };
 }
 

@@ -43,6 +43,7 @@ const rooms = [
   'peers.ts',
   'work-process',
   'management',
+  'people',
   'impact-process.ts',
   'tls-files.ts',
   'http',

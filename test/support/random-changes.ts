@@ -221,6 +221,12 @@ const methods = {
     change.sealSigningKey(any.of('k1', 'k2', 'k3'), { sealingKey: any.of('one', 'two'), text: any.of('a', 'b') }),
   activateSigningKey: (any, change) => change.activateSigningKey(any.of('k1', 'k2', 'k3'), any.now),
   markKeyCompromised: (any, change) => change.markKeyCompromised(any.of('k1', 'k2', 'k3'), any.now),
+  recordCertificate: async (any, change) => {
+    const principal = parsePrincipalName('user.anna');
+    const record = { serial: any.otherSerial, fingerprint: 'f', principal, details: { kind: 'user' } };
+    // One that was revoked before is not recorded.
+    await change.recordCertificate(record).catch(() => undefined);
+  },
   revokeCertificate: (any, change) => change.revokeCertificate(any.otherSerial, revocation),
   revokeInstance: (_any, change) => change.revokeInstance(instance, revocation),
   removeInstance: (_any, change) => change.removeInstance(instance, revocation),

@@ -36,6 +36,7 @@ const authorities = {
   delete: { objects: ['instance'] },
   revoke: { objects: ['ssh'] },
   access_check: { objects: ['principal'] },
+  issue_certificate: { objects: ['principal'] },
 } satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
 
 /**

@@ -12,6 +12,7 @@ import { processEnvironment } from '../config/env.ts';
 import { followConfigFolder } from './connection.ts';
 import { readDevState } from './dev-state.ts';
 import { readAttestation } from './identity/attestation-option.ts';
+import { issueCommand } from './identity/issue.ts';
 import { runShell } from './identity/run-shell.ts';
 import { showIdentity } from './identity/status.ts';
 import { action, CommandFailedError, print, UsageError } from './run.ts';
@@ -40,7 +41,7 @@ interface IdentityOptions {
   readonly json?: boolean;
 }
 
-/** `signet identity`: gets the certificate of an instance and keeps it. */
+/** `signet identity`: gets the certificate of an instance and keeps it, and has those of people made. */
 export function identityCommand(): Command {
   const run = instanceOptions(new Command('run'))
     .description(
@@ -59,10 +60,11 @@ export function identityCommand(): Command {
     .option('--json', 'print JSON')
     .action(action(showIdentity));
   return new Command('identity')
-    .description('get and keep the certificate of an instance')
+    .description('get and keep the certificate of an instance, or have one made for a person')
     .addCommand(run)
     .addCommand(once)
-    .addCommand(status);
+    .addCommand(status)
+    .addCommand(issueCommand());
 }
 
 function instanceOptions(command: Command): Command {

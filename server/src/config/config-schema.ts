@@ -11,6 +11,7 @@ import {
   shutdownSchema,
   timeoutsSchema,
 } from './options/listener-options.ts';
+import { peopleSchema } from './options/people-options.ts';
 import { bundlesSchema, keysSchema, snapshotSchema, storeSchema } from './options/store-options.ts';
 
 const says = (description: string) => ({ description });
@@ -60,6 +61,7 @@ export const configSchema = z
     certificates: certificatesSchema.prefault({}).meta(says('X.509 certificates that the server issues.')),
     crl: crlSchema.prefault({}).meta(says('Revocation lists.')),
     instances: instancesSchema.prefault({}).meta(says('Registration of instances, and who attests them.')),
+    people: peopleSchema.prefault({}).meta(says('Certificates of people.')),
     snapshot: snapshotSchema.prefault({}).meta(says('The view of the store from which a process answers.')),
     bundles: bundlesSchema.prefault({}).meta(says('Signed policy bundles.')),
     keys: keysSchema.prefault({}).meta(says('Keys that sign tokens and bundles.')),

@@ -61,6 +61,20 @@ export interface RecordingConditions {
   readonly decide: (source: SnapshotSource) => Promise<unknown>;
 }
 
+/** A certificate that was signed for a principal, on the word of somebody else or of a token: what the store keeps of it. */
+export interface RecordedCertificate {
+  readonly serial: string;
+  /** SHA-256 of the certificate in DER, base64url. */
+  readonly fingerprint: string;
+  readonly principal: PrincipalName;
+  /** The serial number of the certificate that asked; one that is revoked by then gives nothing. */
+  readonly presented?: string | undefined;
+  /** The token that asked, by its digest: it counts once. `expires` in seconds since the epoch. */
+  readonly token?: { readonly digest: string; readonly expires: number } | undefined;
+  /** What the audit record says beside the serial number. */
+  readonly details: Readonly<Record<string, unknown>>;
+}
+
 /**
  * What the issuing of certificates keeps. A certificate is signed only after its intent is on disk, so there is none without a row.
  * Every method throws `StoreUnavailableError` when the store cannot be written or read.
@@ -124,5 +138,5 @@ export interface RevokedCertificate {
   readonly reason: RevocationReason;
 }
 
-/** What a certificate is for: an instance of a service, a service itself, or a role of a principal. */
-export type CertificateKind = 'instance' | 'service' | 'role';
+/** What a certificate is for: an instance of a service, a service itself, a role of a principal, or a person. */
+export type CertificateKind = 'instance' | 'service' | 'role' | 'user';

@@ -166,6 +166,7 @@ export type AuditAction =
   | 'activate-signing-key'
   | 'seal-signing-key'
   | 'mark-key-compromised'
+  | 'issue-certificate'
   | 'revoke-certificate'
   | 'revoke-instance'
   | 'delete-instance'
@@ -185,7 +186,7 @@ export interface AuditRecord extends ChangeContext {
   readonly action: AuditAction;
   /**
    * The domain, the id of a signing key, the serial number of a certificate, an instance (`provider/domain/service/id`), a service
-   * (`domain:service.name`), a role, `credentials`, or `store`.
+   * (`domain:service.name`), a role, a principal that was given a certificate, `credentials`, or `store`.
    */
   readonly subject: string;
   /** The policy version of the domain after the change. */

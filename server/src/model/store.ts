@@ -1,5 +1,5 @@
 import type { DomainName, KeyId, PolicyName, ServiceName } from '@signet/policy-engine/names';
-import type { CertificateStore, Revocation } from './certificate-store.ts';
+import type { CertificateStore, RecordedCertificate, Revocation } from './certificate-store.ts';
 import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
@@ -134,6 +134,11 @@ export interface StoreTransaction extends StoreReader {
   activateSigningKey(kid: string, at: number): Promise<boolean>;
   /** False when there is no such key. A key stays compromised; the first time is kept. Its sealed private half is removed. */
   markKeyCompromised(kid: string, at: number): Promise<boolean>;
+  /**
+   * Records that a certificate was signed, with an audit record; the last step before it is handed out. Throws `ForbiddenError` when it or
+   * the one that asked was revoked meanwhile, or the token has counted before.
+   */
+  recordCertificate(certificate: RecordedCertificate): Promise<void>;
   /** Revokes a certificate; false when there is none, or it was revoked before. */
   revokeCertificate(serial: string, revocation: Revocation): Promise<boolean>;
   /** Ends the lineage of an instance and revokes what it holds; its record stays. False when there was no lineage to end. */

@@ -26,6 +26,7 @@ const kinds = new Map<string, CertificateKind>([
   ['instance', 'instance'],
   ['service', 'service'],
   ['role', 'role'],
+  ['user', 'user'],
 ]);
 
 const reasons = new Map<string, RevocationReason>(

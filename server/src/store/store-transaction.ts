@@ -1,7 +1,7 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import type { Revocation } from '../model/certificate-store.ts';
+import type { RecordedCertificate, Revocation } from '../model/certificate-store.ts';
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
@@ -20,6 +20,7 @@ import { type InstanceEnd, removeInstance, revokeInstance } from './end-instance
 import { beginDomain, endDomain, followNames, type NamesContext } from './end-names.ts';
 import { claimDnsForm } from './names.ts';
 import { leaveEpoch } from './new-epoch.ts';
+import { recordCertificate } from './record-certificate.ts';
 import { insertSigningKey, readSealedKeys, readSigningKeys } from './signing-key-rows.ts';
 import { readLiveSshCertificates } from './ssh-certificate-rows.ts';
 import { KyselyStoreReader } from './store-reader.ts';
@@ -141,6 +142,14 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     const after = JSON.stringify({ compromisedAt: at });
     await this.#audit({ action: 'mark-key-compromised', subject: kid, before: JSON.stringify({}), after });
     return true;
+  }
+
+  async recordCertificate(certificate: RecordedCertificate): Promise<void> {
+    const { serial, principal, details } = certificate;
+    await recordCertificate(this.#db, certificate);
+    this.#noted = true;
+    const after = JSON.stringify({ serial, ...details });
+    await this.#audit({ action: 'issue-certificate', subject: principal, after });
   }
 
   async revokeCertificate(serial: string, revocation: Revocation): Promise<boolean> {

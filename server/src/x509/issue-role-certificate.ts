@@ -1,3 +1,4 @@
+import { epochSeconds } from '@signet/policy-engine/clock';
 import {
   type DomainName,
   InvalidNameError,
@@ -79,6 +80,17 @@ function holderOf(
   };
 }
 
+/** INVARIANT: what a person gets ends with the certificate that an operator or a login gave to that person. */
+async function personLimitOf(
+  { certificates, clock }: Pick<RoleCertificateDeps, 'certificates' | 'clock'>,
+  principal: PrincipalName,
+  { presented }: RoleCertificateInput,
+): Promise<number | undefined> {
+  if (presented === undefined || splitPrincipal(principal)?.domain !== 'user') return undefined;
+  const row = await certificates.find(presented.serial);
+  return row?.kind === 'user' ? Math.max(1, row.notAfter - epochSeconds(clock)) : undefined;
+}
+
 /**
  * `POST /domain/{domainName}/role/{roleName}/token` and `POST /rolecert` (docs/reference/certificates.md#role-certificates): a client
  * certificate that names a role which the principal holds. Throws `InvalidRequestError`, `UnknownDomainError`, `NoGrantedRolesError`,
@@ -94,6 +106,7 @@ export async function issueRoleCertificate(
   const subject = { domain: asked.domain, role: asked.name, principal };
   const names = grantRoleNames(request, subject, deps.rules, holderOf(deps, principal, input));
   const { role, domainLimit } = heldRole(deps, deps.snapshot(), principal, asked);
+  const personLimit = await personLimitOf(deps, principal, input);
   const signed = await signOrder(deps, {
     kind: 'role',
     names,
@@ -101,7 +114,7 @@ export async function issueRoleCertificate(
     usage: 'client',
     requestedSeconds: input.requestedSeconds,
     defaultSeconds: deps.limits.roleDefaultSeconds,
-    maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds],
+    maxSeconds: [deps.limits.roleMaxSeconds, domainLimit, role.certExpirySeconds, personLimit],
     holder: principal,
   });
   const conditions = decidedAgain(deps, { principal, certificate: input.presented }, (snapshot) =>

@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { refreshSchema, registerSchema } from '../../instances/instance-request.ts';
 import { bodySchema as sshRevocation } from '../../ssh/revoke-ssh.ts';
 import { requestSchema as sshRequest } from '../../ssh/ssh-csr.ts';
+import { requestSchema as principalRequest } from '../routes/identity/issue-identity.ts';
 import { requestSchema as roleRequest } from '../routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../routes/identity/service-refresh.ts';
 import { names } from './names.ts';
@@ -187,6 +188,17 @@ export function identityOperations(base: string, hasServiceTokens: boolean): rea
       body: roleRequest,
       answers: { 200: { says: 'the certificate', schema: roleCertificateShape } },
       failures,
+    },
+    {
+      id: 'PrincipalCertificate',
+      method: 'post',
+      path: `${base}/principal/{principal}/certificate`,
+      tag,
+      summary: 'A certificate for a person or a service that an operator asks for',
+      inPath: { principal: names.ProviderName.meta({ description: '`user.<name>`, or a service `domain.service`' }) },
+      body: principalRequest,
+      answers: { 200: { says: 'its identity', schema: identityShape } },
+      failures: [403, 409, 503],
     },
     ...authorityOperations(base, tag),
   ];

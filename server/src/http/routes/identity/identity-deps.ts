@@ -3,6 +3,7 @@ import type { RegisterTokenDeps } from '../../../instances/create-register-token
 import type { InstanceDeps } from '../../../instances/instance-deps.ts';
 import { parseProviderName } from '../../../instances/instance-request.ts';
 import type { InstanceKey } from '../../../model/instance-store.ts';
+import type { IssueIdentityDeps } from '../../../people/issue-identity.ts';
 import type { RoleCertificateDeps } from '../../../x509/issue-role-certificate.ts';
 import type { RouteContext } from '../../context.ts';
 import type { RevocationListDeps } from './authority-certificates.ts';
@@ -13,6 +14,7 @@ export interface IdentityRouteDeps extends RevocationListDeps {
   readonly instances: InstanceDeps;
   readonly roles: RoleCertificateDeps;
   readonly registerTokens: RegisterTokenDeps;
+  readonly people: IssueIdentityDeps;
   /** What `expiryTime` counts. */
   readonly expiryTimeSeconds: number;
   readonly beside: BesideIdentity;

@@ -5,6 +5,7 @@ import { type RequestState, requirePrincipal } from '../../context.ts';
 import { authorityCertificatesRoute, type RevocationListDeps, revocationListRoute } from './authority-certificates.ts';
 import type { IdentityRouteDeps } from './identity-deps.ts';
 import { deleteInstanceRoute, refreshInstanceRoute, registerTokenRoute } from './instance-routes.ts';
+import { issueIdentityRoute } from './issue-identity.ts';
 import { registerInstanceRoute } from './register.ts';
 import { roleCertificateRoute, roleTokenRoute } from './role-certificate.ts';
 import { refreshServiceRoute } from './service-refresh.ts';
@@ -21,6 +22,7 @@ export function mountIdentityRoutes(router: Router<RequestState>, deps: Identity
   router.get(`${instance}/token`, registerTokenRoute(deps));
   router.post(`${base}/domain/:domainName/role/:roleName/token`, body, roleTokenRoute(deps));
   router.post(`${base}/rolecert`, body, roleCertificateRoute(deps));
+  router.post(`${base}/principal/:principal/certificate`, body, issueIdentityRoute(deps));
   mountAuthorityRoutes(router, base, deps, (ctx, next) => {
     requirePrincipal(ctx);
     return next();
@@ -41,6 +43,7 @@ export function mountAuthorityRoutes(
 
 /** Whether requests to a path carry certificate requests. */
 export function carriesRequests(basePath: string): (path: string) => boolean {
-  const grammar = /^\/(?:instance(?:\/|$)|rolecert$|sshcert$|domain\/[^/]+\/role\/[^/]+\/token$)/;
+  const grammar =
+    /^\/(?:instance(?:\/|$)|rolecert$|sshcert$|domain\/[^/]+\/role\/[^/]+\/token$|principal\/[^/]+\/certificate$)/;
   return (path) => path.startsWith(basePath) && grammar.test(path.slice(basePath.length));
 }

@@ -1,0 +1,41 @@
+import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import type { Kysely } from 'kysely';
+import { ForbiddenError } from '../errors.ts';
+import type { RecordedCertificate } from '../model/certificate-store.ts';
+import type { Schema } from './database-schema.ts';
+
+/** Records a certificate as issued and spends the token that asked for it. Throws `ForbiddenError`, before anything is changed that counts. */
+export async function recordCertificate(db: Kysely<Schema>, certificate: RecordedCertificate): Promise<void> {
+  const { serial, fingerprint, presented, token, principal } = certificate;
+  if (presented !== undefined) await requireNotRevoked(db, presented);
+  if (token !== undefined) await spendToken(db, token, { serial, principal });
+  const { numUpdatedRows } = await db
+    .updateTable('certificates')
+    .set({ state: 'issued', fingerprint })
+    .where('serial', '=', serial)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  if (numUpdatedRows !== 1n) throw new ForbiddenError('the certificate was revoked while it was made');
+}
+
+async function requireNotRevoked(db: Kysely<Schema>, serial: string): Promise<void> {
+  const revoked = db.selectFrom('certificates').select('serial').where('serial', '=', serial);
+  if ((await revoked.where('revoked_at', 'is not', null).executeTakeFirst()) === undefined) return;
+  throw new ForbiddenError('the certificate that asked was revoked');
+}
+
+/** Logins share the table of tokens that count once: there the certificate that a token gave stands in the place of an instance. */
+async function spendToken(
+  db: Kysely<Schema>,
+  { digest, expires }: NonNullable<RecordedCertificate['token']>,
+  { serial, principal }: { readonly serial: string; readonly principal: PrincipalName },
+): Promise<void> {
+  const parts = splitPrincipal(principal);
+  if (parts === undefined) throw new Error('a group is given no certificate');
+  const { numInsertedOrUpdatedRows: inserted } = await db
+    .insertInto('attestation_tokens')
+    .values({ digest, provider: 'login', ...parts, instance_id: serial, expires })
+    .onConflict((conflict) => conflict.doNothing())
+    .executeTakeFirstOrThrow();
+  if (inserted !== 1n) throw new ForbiddenError('the ID token was used before');
+}
