@@ -5,6 +5,7 @@ import Database from 'better-sqlite3';
 /* How each step of the schema is revoked, the newest first. */
 
 const undo = [
+  ['019-bundle-readers', 'alter table domains drop column bundle_readers;'],
   [
     '018-reviews-in-order',
     `drop index members_by_review_in_order;

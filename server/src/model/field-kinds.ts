@@ -1,5 +1,11 @@
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
-import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
+import {
+  type DomainName,
+  type PrincipalName,
+  parseDomainName,
+  parsePrincipalName,
+  splitPrincipal,
+} from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { InvalidRequestError } from '../errors.ts';
 import type { Field } from './fields.ts';
@@ -35,6 +41,27 @@ export function plain<C extends string, Value extends string | number>(
 export function domain<C extends string>(column: C, sample: string): Field<C, string, DomainName, string> {
   const parse = (text: string) => parseDomainName(text);
   return { column, schema: z.string(), sample, parse, show: same, toCell: same, fromCell: parse };
+}
+
+/** Services, whether there are such or not: at least one, as none is said by leaving the field out. Kept in order, each once. */
+export function services<C extends string>(column: C, max: number, sample: string[]) {
+  const schema = z
+    .array(z.string())
+    .min(1, 'must name a service: leave it out for none')
+    .max(max, `must have at most ${max} names`);
+  const parse = (names: readonly string[]): readonly PrincipalName[] => [...new Set(names.map(parseService))].sort();
+  const show = (names: readonly PrincipalName[]): string[] => [...names];
+  const toCell = (names: readonly PrincipalName[]): string => names.join(' ');
+  return { column, schema, sample, parse, show, toCell, fromCell: (cell: string) => parse(cell.split(' ')) };
+}
+
+function parseService(text: string): PrincipalName {
+  const name = text.includes('.') ? parsePrincipalName(text) : undefined;
+  const domain = name && splitPrincipal(name)?.domain;
+  if (name === undefined || domain === undefined || domain === 'user' || domain.startsWith('user.')) {
+    throw new InvalidRequestError('must be names of services such as `films.api`');
+  }
+  return name;
 }
 
 /** A moment to the millisecond. */

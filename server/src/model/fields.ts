@@ -1,12 +1,13 @@
 import type { z } from 'zod';
+import { isEqual } from './equal.ts';
 
 /* A field of a record is described once: what documents and bodies may say of it, what the record holds, and the cell of its table.
    Types of records and tables, schemas, reading, writing and comparing follow from the description. All casts that takes are here. */
 
-type Primitive = string | number | boolean;
+type Content = string | number | boolean | readonly string[];
 type Cell = string | number;
 
-export interface Field<Column extends string, Wire, Value extends Primitive, C extends Cell> {
+export interface Field<Column extends string, Wire, Value extends Content, C extends Cell> {
   readonly column: Column;
   readonly schema: z.ZodType<Wire>;
   /** What is not the default, for tests. */
@@ -21,10 +22,10 @@ export interface Field<Column extends string, Wire, Value extends Primitive, C e
 }
 
 /** The fields of one kind of record, in the order in which they are shown. */
-export type Fields = Readonly<Record<string, Field<string, unknown, Primitive, Cell>>>;
+export type Fields = Readonly<Record<string, Field<string, unknown, Content, Cell>>>;
 
 type WithDefault<F extends Fields> = {
-  [K in keyof F]: F[K] extends { readonly default: Primitive } ? K : never;
+  [K in keyof F]: F[K] extends { readonly default: Content } ? K : never;
 }[keyof F];
 
 /** As records hold them. */
@@ -60,7 +61,7 @@ function collect<In, Out>(
 /** The cells of a row. */
 export function rowOf<F extends Fields>(fields: F, record: Partial<Values<F>>): Columns<F> {
   const cells = Object.entries<Fields[string]>(fields).map(([name, field]) => {
-    const value = (record as Of<Primitive>)[name] ?? field.default;
+    const value = (record as Of<Content>)[name] ?? field.default;
     return [field.column, value === undefined ? null : field.toCell(value)] as const;
   });
   return Object.fromEntries(cells) as Columns<F>;
@@ -83,7 +84,7 @@ export function defaultsOf<F extends Fields>(fields: F): Values<F> {
 export function parseFields<F extends Fields>(
   fields: F,
   wires: Wires<F>,
-  read: (name: string, parse: () => Primitive) => Primitive | undefined,
+  read: (name: string, parse: () => Content) => Content | undefined,
 ): Values<F> {
   return collect(fields, wires, (wire, field, name) =>
     wire === undefined ? field.default : read(name, () => field.parse(wire)),
@@ -97,7 +98,7 @@ export function fieldsOf<F extends Fields>(fields: F, record: Values<F>): Values
 
 /** As the API shows them. */
 export function viewOf<F extends Fields>(fields: F, record: Values<F>): Wires<F> {
-  return collect(fields, record, (value: Primitive | undefined, field) =>
+  return collect(fields, record, (value: Content | undefined, field) =>
     value === undefined ? undefined : field.show(value),
   ) as Wires<F>;
 }
@@ -115,7 +116,7 @@ export function withFields<F extends Fields, R extends Values<F>>(fields: F, rec
 }
 
 export function isSame<F extends Fields>(fields: F, one: Values<F>, other: Values<F>): boolean {
-  for (const name in fields) if ((one as Of<Primitive>)[name] !== (other as Of<Primitive>)[name]) return false;
+  for (const name in fields) if (!isEqual((one as Of<Content>)[name], (other as Of<Content>)[name])) return false;
   return true;
 }
 

@@ -1,5 +1,5 @@
 import { z } from 'zod';
-import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, time } from './field-kinds.ts';
+import { descriptionSchema, domain, flag, httpsUrl, plain, secondsSchema, services, time } from './field-kinds.ts';
 
 export const awsAccountSchema = z.string().regex(/^\d{12}$/, 'must be 12 digits');
 
@@ -11,6 +11,8 @@ export const recordFields = {
     enabled: flag('enabled', true),
     /** Whether every change of the domain has to say why. */
     requireReason: flag('require_reason', false),
+    /** Services whose hosts keep the bundle of this domain, where their updaters ask for that (decision 058). No permission. */
+    bundleReaders: services('bundle_readers', 100, ['films.api', 'media.updater']),
   },
   /** Upper bounds; where a domain has none, only the server's own ceiling counts. */
   limits: {

@@ -30,6 +30,7 @@ export function compileDomain(model: DomainModel, grants: CompiledGrants): Domai
     policies: grants.policies,
     policy: grants.policy,
     ...(grants.foreignPolicy !== undefined && { foreignPolicy: grants.foreignPolicy }),
+    ...(model.bundleReaders !== undefined && { bundleReaders: model.bundleReaders }),
     limits: model.limits,
     accounts: model.accounts,
     assumable: assumableRoles(model, grants.policies),

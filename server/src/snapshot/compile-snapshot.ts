@@ -9,6 +9,7 @@ import {
   type StoreState,
 } from '../model/snapshot-source.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
+import { changeBundleDomains } from './bundle-domains.ts';
 import { compileDomain, compileGrantsInSteps } from './compile-domain.ts';
 import { changeMembers, compileMembersInSteps } from './compile-members.ts';
 import type { DomainMembers } from './domain-members.ts';
@@ -124,6 +125,7 @@ export class SnapshotBuilder {
       domain: (name: DomainName) => domains.get(name),
       domains,
       members,
+      bundleDomains: changeBundleDomains(previous, this.#domains),
       disabledDomains: changedNames(previous?.disabledDomains, this.#disabled),
       outdatedDomains: changedNames(previous?.outdatedDomains, this.#outdated),
       signingKeys,

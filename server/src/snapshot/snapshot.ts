@@ -39,6 +39,8 @@ export interface DomainSnapshot {
   readonly policy: DomainPolicy;
   /** Assertions about resources of other domains, with full names; absent when there are none (facts of `assume_role`). */
   readonly foreignPolicy?: DomainPolicy;
+  /** Absent when it names none. */
+  readonly bundleReaders?: readonly PrincipalName[];
   readonly limits: DomainLimits;
   readonly accounts: DomainAccounts;
   /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
@@ -60,6 +62,8 @@ export interface Snapshot {
   readonly domains: ReadonlyMap<DomainName, DomainSnapshot>;
   /** Who is in the roles and groups of each of them. */
   readonly members: ReadonlyMap<DomainName, DomainMembers>;
+  /** By service, the domains that name it as a reader of their bundles, sorted. */
+  readonly bundleDomains: ReadonlyMap<PrincipalName, readonly DomainName[]>;
   /** Disabled domains: their services cannot authenticate. */
   readonly disabledDomains: ReadonlySet<DomainName>;
   /** Domains whose last change cannot be used: what they were before is in force, or they are missing. */

@@ -19,6 +19,7 @@ import { lingeringAnswer } from '@signet/server/http/lingering-answer';
 import { bodyLimits } from '@signet/server/http/management/index';
 import { answerOutcome, pageRequestOf } from '@signet/server/http/management/request';
 import { parseParameters } from '@signet/server/http/parameters';
+import { bundleDomainsRoute } from '@signet/server/http/routes/bundle-domains';
 import { contextClasses } from '@signet/server/impact/contexts';
 import { type AttestationRequest, ProviderFailedError } from '@signet/server/instances/attestation/attestation';
 import { createCallOut, readBounded } from '@signet/server/instances/attestation/call-out';
@@ -165,6 +166,16 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/cli/identity/run-shell.ts', 'maxOutputBytes', async (size) => {
     const { output } = await runShell(`head -c ${size} /dev/zero | tr '\\0' x`, { environment: {}, timeoutMs: 60_000 });
     return output.length === size;
+  }),
+  maximum('server/src/http/routes/bundle-domains.ts', 'maxBundleDomains', (count) => {
+    const named = Array.from({ length: count }, (_, index) => parseDomainName(`d${index}`));
+    const reader = parsePrincipalName('media.boss');
+    const answered = { ...Object(context('')), set: () => undefined, res: { setHeader: () => undefined } };
+    bundleDomainsRoute(() => ({ bundleDomains: new Map([[reader, named]]) }) as never)(
+      answered as never,
+      async () => undefined,
+    );
+    return JSON.parse(Object(answered).body).complete === true;
   }),
   maximum('server/src/http/app.ts', 'maxHeaderLines', async (lines, t) => {
     const server = await startServer(t);

@@ -67,6 +67,7 @@ test('a domain with more policy than a bundle may hold is refused by name', asyn
       domain: () => undefined,
       domains: new Map(),
       members: new Map(),
+      bundleDomains: new Map(),
       disabledDomains: new Set(),
       outdatedDomains: new Set(),
       signingKeys: [],

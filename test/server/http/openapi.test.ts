@@ -285,6 +285,7 @@ test('what the server answers is what the document says', async (t) => {
     [boss, '/domain/described/policy/signed'],
     [boss, '/domain/described/policy/signed', { method: 'POST', headers: json, body: '{}' }],
     [boss, '/domain/nothing/policy/signed'],
+    [boss, '/bundle-domains'],
     [boss, '/domain/described/service/api/publickey/0'],
     [boss, '/domain/described/role/reader/creds'],
     [boss, '/instance', { method: 'POST', headers: json, body: '{}' }],

@@ -63,6 +63,11 @@ test('limits, quotas and the cloud account of a domain', async (t) => {
     limits: { tokenExpirySeconds: 60 },
     accounts: { aws: '012345678901' },
   });
+  const update = ['domain', 'update', 'bounds', ...reason];
+  const named = await as('boss', ...update, '--bundle-readers', 'media.player', 'Films.API');
+  t.like(named, { description: 'new', bundleReaders: ['films.api', 'media.player'] });
+  t.deepEqual(await as('boss', ...update, '--description', 'newer'), { ...Object(named), description: 'newer' });
+  t.false('bundleReaders' in Object(await as('boss', ...update, '--no-bundle-readers')));
 });
 
 test('members, reviews, versions of policies, searches and the changes of each', async (t) => {

@@ -43,7 +43,11 @@ function randomDomain(name: string, random: (below: number) => number, now: numb
   for (const group of ['g', 'h']) if (random(5) > 0) groups[group] = membersFrom(principals, random, now);
   const rules = [`allow read thing p`, `allow assume_role ${name}:role.q p`, `allow assume_role b:role.r q`];
   const sketch: DomainSketch = { roles, groups, rules: rules.filter(() => random(3) > 0), services: ['x', 'y'] };
-  return domainContent(name, { ...sketch, enabled: random(12) > 0 });
+  const bundleReaders = principals
+    .filter((each) => !each.startsWith('user') && random(4) === 0)
+    .map((principal) => parsePrincipalName(principal));
+  const content = domainContent(name, { ...sketch, enabled: random(12) > 0 });
+  return bundleReaders.length === 0 ? content : { ...content, bundleReaders };
 }
 
 /** Changes the members of one list of the domain and leaves the rest: what most changes are. */
@@ -85,6 +89,7 @@ function plain(snapshot: Snapshot, now: number) {
   return {
     state: [snapshot.epoch, snapshot.counter],
     disabled: [...snapshot.disabledDomains].sort(),
+    readers: sortedMap(snapshot.bundleDomains),
     domains: sortedMap(snapshot.domains).map(([, domain]) => plainDomain(domain)),
     members: sortedMap(snapshot.members).map(([name, members]) => [name, plainMembers(members)]),
     granted: sortedMap(snapshot.domains).flatMap(([, domain]) =>

@@ -65,6 +65,7 @@ function snapshotOf(...domains: DomainSnapshot[]): Snapshot {
     domain: (name) => byName.get(name),
     domains: byName,
     members: new Map([...byName.keys()].map((name) => [name, members])),
+    bundleDomains: new Map(),
     disabledDomains: new Set(),
     outdatedDomains: new Set(),
     signingKeys: [],

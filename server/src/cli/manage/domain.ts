@@ -18,13 +18,19 @@ import { addDomainBounds } from './domain-bounds.ts';
 import { manageTagged } from './management-client.ts';
 
 type DomainFields = Wires<typeof recordFields.domain>;
-type UpdateOptions = WriteOptions & DomainFields;
+/** `false`: none, which bodies say by leaving them out. */
+type GivenFields = Omit<DomainFields, 'bundleReaders'> & { readonly bundleReaders?: string[] | false };
+type UpdateOptions = WriteOptions & GivenFields;
 type CreateOptions = UpdateOptions & { readonly admin: readonly string[] };
 
 /** The options of its fields; `enabled` has commands of its own. */
 const fieldOptions: Readonly<Record<Exclude<keyof DomainFields, 'enabled'>, readonly [flags: string, says: string]>> = {
   description: ['--description <text>', 'what it is'],
   requireReason: ['--require-reason', 'every change has to say why'],
+  bundleReaders: [
+    '--bundle-readers <services...>',
+    'whose hosts keep its policy bundle, where their updaters ask for that',
+  ],
 };
 
 /** `signet domain …`. */
@@ -47,6 +53,7 @@ export function domainCommand(): Command {
     .addCommand(
       withFields(writer('update', 'change what a domain says of itself; what is not given stays').argument('<domain>'))
         .option('--no-require-reason', 'no change has to say why')
+        .option('--no-bundle-readers', 'no host keeps its policy bundle by itself')
         .action(action((domain: string, o: UpdateOptions) => update(domain, o, o))),
     )
     .addCommand(
@@ -82,7 +89,7 @@ function withFields(command: Command): Command {
 }
 
 /** The fields among the options that were given. */
-function fieldsIn(options: DomainFields): Record<string, unknown> {
+function fieldsIn(options: GivenFields): Record<string, unknown> {
   return given(Object.fromEntries(Object.entries(options).filter(([name]) => name in recordFields.domain)));
 }
 
@@ -92,10 +99,11 @@ async function create(domain: string, options: CreateOptions): Promise<void> {
 }
 
 /** What is not given goes back as it was, unless somebody was faster. */
-async function update(domain: string, changed: DomainFields, options: WriteOptions): Promise<void> {
+async function update(domain: string, changed: GivenFields, options: WriteOptions): Promise<void> {
   const path = ['domains', domain];
   const { body: now, tag } = await manageTagged(options, { method: 'GET', path });
-  const body = { ...fieldsSchema.parse(now), ...fieldsIn(changed) };
+  const none = changed.bundleReaders === false && { bundleReaders: undefined };
+  const body = { ...fieldsSchema.parse(now), ...fieldsIn(changed), ...none };
   await write(options, { method: 'PUT', path, body, ifMatch: tag });
 }
 

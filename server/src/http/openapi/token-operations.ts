@@ -89,6 +89,13 @@ export function tokenOperations(base: string): readonly Operation[] {
   ];
 }
 
+/** `complete`: whether there are no others. */
+const bundleDomainsShape = z.strictObject({
+  reader: names.EntityName,
+  complete: z.boolean(),
+  domains: z.array(names.DomainName),
+});
+
 /** What is given of a domain: its signed policy, the keys of its services, and credentials of its cloud account. */
 export function domainOperations(base: string): readonly Operation[] {
   const tag = 'tokens';
@@ -116,6 +123,18 @@ export function domainOperations(base: string): readonly Operation[] {
       body: bundleRequest,
       answers: signed(athenzBundleShape, 'sometimes'),
       failures: bundleFailures,
+    },
+    {
+      id: 'BundleDomains',
+      method: 'get',
+      path: `${base}/bundle-domains`,
+      tag,
+      summary: 'The domains that name the caller in `bundleReaders`, whose bundles its host keeps',
+      answers: {
+        200: { says: 'the first 10,000 of them by name', schema: bundleDomainsShape, headers: { ETag: 'always' } },
+        304: { says: 'the caller has it', headers: { ETag: 'always' } },
+      },
+      failures: [403],
     },
     {
       id: 'PublicKeyEntry',

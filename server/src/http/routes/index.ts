@@ -7,6 +7,7 @@ import type { RequestState } from '../context.ts';
 import { accessRoute, roleAccessRoute, roleCheckRoute } from './access-route.ts';
 import { accessTokenRoute } from './access-token.ts';
 import { athenzMetadata, mountAthenzRoutes } from './athenz/index.ts';
+import { bundleDomainsRoute } from './bundle-domains.ts';
 import { cloudCredentialsRoute } from './cloud-credentials.ts';
 import { healthRoute, readinessRoute } from './health.ts';
 import { mountIdentityRoutes } from './identity/index.ts';
@@ -56,6 +57,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
   router.get(`${base}/access/:action`, accessRoute(access));
   router.get(`${base}/access/:action/:resource`, accessRoute(access));
   router.post(`${base}/domain/:domainName/policy/signed`, readJson(bodyBytes), postPolicyBundleRoute(bundles));
+  router.get(`${base}/bundle-domains`, bundleDomainsRoute(bundles.snapshot));
   router.get(`${base}/domain/:domainName/role/:roleName/creds`, cloudCredentialsRoute(deps.cloud));
   router.post(`${base}/sshcert`, readJson(bodyBytes), sshCertificateRoute(deps.ssh));
   router.post(`${base}/sshcert/revoke`, readJson(bodyBytes), sshRevokeRoute(deps.ssh));

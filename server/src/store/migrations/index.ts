@@ -17,6 +17,7 @@ import { mergeMembers } from './014-members.ts';
 import { keepRevocationLists } from './016-revocation-lists.ts';
 import { addSealedKeys } from './017-sealed-keys.ts';
 import { orderReviews, reviewsInOrder } from './018-reviews-in-order.ts';
+import { addBundleReaders } from './019-bundle-readers.ts';
 
 /** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
 export const migrations: Readonly<Record<string, Migration>> = {
@@ -37,6 +38,7 @@ export const migrations: Readonly<Record<string, Migration>> = {
   '016-revocation-lists': { up: keepRevocationLists },
   '017-sealed-keys': { up: addSealedKeys },
   '018-reviews-in-order': { up: orderReviews },
+  '019-bundle-readers': { up: addBundleReaders },
 };
 
 /**
