@@ -81,7 +81,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
   [
     'identity',
-    'get and keep the certificate of an instance',
+    'get and keep the certificate of an instance, or have one made for a person',
     async () => (await import('./cli/identity.ts')).identityCommand(),
   ],
   [
