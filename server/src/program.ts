@@ -8,7 +8,7 @@ import { exitStatus } from './cli/exit-status.ts';
 const commands: readonly (readonly [name: string, about: string, load: () => Promise<Command>])[] = [
   [
     'init',
-    'make authority, server certificate, keys, store and signet.yaml in a new folder',
+    'make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder',
     async () => (await import('./cli/init.ts')).initCommand(),
   ],
   [

@@ -6,7 +6,7 @@ import { processEnvironment } from '../config/env.ts';
 import type { ArchiveLock } from '../full-backup/archive.ts';
 import { makeFullBackup } from '../full-backup/full-backup.ts';
 import { backUp, ensureSealKey, sealKeyName } from '../store/maintenance.ts';
-import { readPassphrase } from './passphrase-file.ts';
+import { readPassphrase } from './passphrase.ts';
 import { action, configPathOf, print, UsageError } from './run.ts';
 
 interface BackupOptions {

@@ -8,11 +8,13 @@ import { buildCrl, crlBackdateSeconds, crlToPem, nextCrlNumber } from '../x509/c
 import { crlFromFile, entriesOf, isCrlOf, type ReadCrl, readCrl } from '../x509/crl-reader.ts';
 import type { Issuer } from '../x509/issuer.ts';
 import { issuerFromPem } from '../x509/issuer-files.ts';
+import { openPrivateKey } from './passphrase.ts';
 import { action, print, UsageError } from './run.ts';
 
 interface RootListOptions {
   readonly certificate: string;
   readonly key: string;
+  readonly passphraseFile?: string;
   readonly out: string;
   readonly revoke: readonly string[];
   readonly reason: RevocationReason;
@@ -26,6 +28,7 @@ export function caCommand(): Command {
     .description('make or renew the revocation list of a root; its key is read here and nowhere else')
     .requiredOption('--certificate <file>', 'certificate of the root, PEM')
     .requiredOption('--key <file>', 'private key of the root, PEM')
+    .option('--passphrase-file <file>', 'passphrase of the key (default: asked for on a terminal)')
     .requiredOption('--out <file>', 'where the list is, PEM; what it has revoked stays revoked')
     .option('--revoke <what...>', 'certificates to revoke: files in PEM, or serial numbers in hexadecimal', [])
     .addOption(new Option('--reason <reason>', 'why').choices(revocationReasons).default('unspecified'))
@@ -45,7 +48,8 @@ function parseDays(text: string): number {
 }
 
 async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {
-  const root = issuerFromPem(readFileSync(options.certificate, 'utf8'), readFileSync(options.key, 'utf8'));
+  const key = await openPrivateKey(options.key, readFileSync(options.key, 'utf8'), options.passphraseFile);
+  const root = issuerFromPem(readFileSync(options.certificate, 'utf8'), key);
   const before = existsSync(options.out) ? ownList(options.out, root) : undefined;
   const known = before === undefined ? [] : entriesOf(before);
   const now = epochSeconds(clock);

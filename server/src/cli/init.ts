@@ -1,33 +1,53 @@
+import { hostname } from 'node:os';
 import { join, resolve } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
+import { processEnvironment } from '../config/env.ts';
 import { distributionPoint } from '../config/options/certificate-options.ts';
-import { initialise } from './initialise.ts';
+import { isLoopback } from '../config/store-place.ts';
+import { addressOctets } from '../ip-address.ts';
+import { isDnsName } from '../x509/naming.ts';
+import { ask, askHidden, canAsk } from './ask.ts';
+import { parseAdministrator, usualAdministrator } from './init/administrator.ts';
+import { addressOf } from './init/base-url.ts';
+import { commandName } from './init/command-name.ts';
+import { describeInitialised, nextSteps } from './init/next-steps.ts';
+import { type Initialised, initialise } from './initialise.ts';
+import { localActor } from './local-user.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
 import { parsePort } from './parse-port.ts';
+import { checkPassphrase, readPassphrase } from './passphrase.ts';
 import { action, print, UsageError } from './run.ts';
 
 interface Options {
   readonly host: string;
   readonly port: number;
+  readonly baseUrl?: string;
   readonly hostName: readonly string[];
+  readonly operator?: string;
   readonly identity: readonly string[];
   readonly trustDomain: string;
   readonly nameConstraints?: true | readonly string[];
   readonly crlUrl?: readonly string[];
+  readonly rootPassphraseFile?: string;
   readonly sealedKeys?: boolean;
   readonly json?: boolean;
 }
 
-/** `signet init DIR`: everything that a token server needs, in a folder of its own. */
+/** `signet init DIR`: everything that a token server needs, in a folder of its own, and its first administrator. */
 export function initCommand(): Command {
   return new Command('init')
-    .description('make authority, server certificate, keys, store and signet.yaml in a new folder')
+    .description('make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder')
     .argument('<folder>', 'where to make them (mode 0700); nothing is overwritten')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
     .option('--port <number>', 'port to listen on, 0 for a free one', parsePort, 4443)
+    .option('--base-url <url>', 'what clients call (default: https://<first --host-name>:<port>/v1, else localhost)')
     .option('--host-name <name...>', 'further names and addresses of the server certificate', [])
+    .option(
+      '--operator <name>',
+      `the first administrator: a user, as user.jane, or a service of sys.auth (default: ${usualAdministrator})`,
+    )
     .option('--identity <service...>', 'also make a client certificate for `domain.service`', [])
     .option('--trust-domain <name>', 'host of the SPIFFE ids', 'signet.local')
     .option(
@@ -35,31 +55,72 @@ export function initCommand(): Command {
       'the authority may certify only names of the trust domain, of the server, and these (DNS names, networks)',
     )
     .option('--crl-url <address...>', 'where certificates say that their revocation list is, with {issuer}')
+    .option('--root-passphrase-file <file>', 'encrypt the private key of the root with the passphrase in this file')
     .option(
       '--sealed-keys',
       'seal the signing keys in the store, with `sealing.key`, instead of writing files for them',
     )
-    .option('--json', 'print JSON')
-    .action(
-      action(async (folder: string, options: Options) => {
-        refuseOpenPlace(resolve(folder));
-        const made = await initialise(
-          {
-            folder,
-            host: options.host,
-            port: options.port,
-            hosts: options.hostName,
-            trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
-            nameConstraints: options.nameConstraints === true ? [] : options.nameConstraints,
-            distributionPoints: options.crlUrl?.map(checkCrlUrl),
-            sealedKeys: options.sealedKeys,
-            identities: options.identity.map((name) => parsePrincipalName(name, 'identity')),
-          },
-          systemClock,
-        );
-        print(made, options.json);
-      }),
-    );
+    .option('--json', 'print JSON, and ask nothing')
+    .action(action(init));
+}
+
+async function init(folder: string, options: Options): Promise<void> {
+  refuseOpenPlace(resolve(folder));
+  const made = await initialise(
+    {
+      folder,
+      host: options.host,
+      port: options.port,
+      hosts: options.hostName.map(checkHostName),
+      trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
+      nameConstraints: options.nameConstraints === true ? [] : options.nameConstraints,
+      distributionPoints: options.crlUrl?.map(checkCrlUrl),
+      sealedKeys: options.sealedKeys,
+      identities: options.identity.map((name) => parsePrincipalName(name, '--identity')),
+      actor: localActor(),
+      ...(await whatIsMissing(options)),
+    },
+    systemClock,
+  );
+  report(made, options.json === true);
+}
+
+/** What the options leave open is asked for on a terminal; elsewhere it has its default, or is missed. */
+async function whatIsMissing(options: Options) {
+  const { host, port, hostName, operator, rootPassphraseFile } = options;
+  const asks = options.json !== true && canAsk();
+  const name = operator ?? (asks ? await ask('Name of the first administrator', usualAdministrator) : undefined);
+  const isOpen = !isLoopback(host) && options.baseUrl === undefined && hostName.length === 0 && port !== 0;
+  const baseUrl = isOpen && asks ? await ask('What clients call', addressOf(hostname(), port)) : options.baseUrl;
+  const rootPassphrase =
+    rootPassphraseFile !== undefined
+      ? readPassphrase(rootPassphraseFile)
+      : asks
+        ? await askNewPassphrase('Passphrase for the private key of the root (empty: it is not encrypted): ')
+        : undefined;
+  return { administrator: parseAdministrator(name ?? usualAdministrator), baseUrl, rootPassphrase };
+}
+
+async function askNewPassphrase(question: string): Promise<string | undefined> {
+  const first = await askHidden(question);
+  if (first === undefined || first === '') return undefined;
+  const passphrase = checkPassphrase(first);
+  if ((await askHidden('The same again: ')) === passphrase) return passphrase;
+  throw new UsageError('the two passphrases differ: nothing was made');
+}
+
+function report(made: Initialised, json: boolean): void {
+  const script = process.argv[1] ?? 'signet';
+  const signet = commandName({ script, cwd: process.cwd(), path: processEnvironment()['PATH'] ?? '' });
+  if (json) print({ ...made, next: nextSteps(made, signet).flatMap(({ commands }) => commands) }, true);
+  else print(describeInitialised(made, signet), false);
+}
+
+/** A name of one label is one of a local network. Throws `UsageError`. */
+function checkHostName(text: string): string {
+  if (addressOctets(text) !== undefined || isDnsName(text) || /^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$/i.test(text))
+    return text;
+  throw new UsageError(`--host-name must be a DNS name or an address, got \`${text}\``);
 }
 
 function checkCrlUrl(text: string): string {
@@ -71,7 +132,7 @@ function checkCrlUrl(text: string): string {
 /** What is made here is the authority of everybody: no one else may have a hand in it. */
 function refuseOpenPlace(folder: string): void {
   refuseSwappablePlace(folder);
-  for (const path of [folder, ...['ca', 'data', 'identities'].map((name) => join(folder, name))]) {
+  for (const path of [folder, ...['ca', 'data', 'identities', 'policies'].map((name) => join(folder, name))]) {
     refuseOthersFolder(path, 'choose another one');
   }
 }

@@ -5,13 +5,17 @@ import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import type { ArchiveKey } from '../full-backup/archive.ts';
 import { unpackFullBackup } from '../full-backup/full-backup.ts';
+import { readOwnFile } from '../keys/own-file.ts';
 import { parseReason } from '../management/require-reason.ts';
 import type { ChangeContext } from '../model/records.ts';
 import { type BackupProof, readSealKey, restore as restoreBackup, sealKeyName } from '../store/maintenance.ts';
 import { localActor } from './local-user.ts';
 import { refuseSwappablePlace } from './own-folder.ts';
-import { readPassphrase, readSecretFile } from './passphrase-file.ts';
+import { readPassphrase } from './passphrase.ts';
 import { action, configPathOf, print, UsageError, warn } from './run.ts';
+
+/** More than a file of `age-keygen` holds. */
+const identityBytes = 4096;
 
 interface RestoreOptions {
   readonly into?: string;
@@ -90,6 +94,8 @@ function keyOf({ passphraseFile, identity, digest }: RestoreOptions): ArchiveKey
   if (digest === undefined) {
     throw new UsageError('`--identity` needs `--digest`: anybody can encrypt for its public key');
   }
-  const lines = readSecretFile(identity ?? '').split(/\r?\n/);
+  const lines = readOwnFile(identity ?? '', identityBytes)
+    .toString('utf8')
+    .split(/\r?\n/);
   return { identities: lines.filter((line) => line !== '' && !line.startsWith('#')), digest };
 }

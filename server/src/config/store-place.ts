@@ -49,7 +49,8 @@ function hostAt(name: string, host: string, port: string | undefined, isLocal: b
   return number >= 1 && number <= 65_535 ? { name, host, port: number, isLocal } : undefined;
 }
 
-function isLoopback(host: string): boolean {
+/** Whether a name or an address (without brackets) is that of the own machine. */
+export function isLoopback(host: string): boolean {
   return host === 'localhost' || host === '::1' || /^127\.\d+\.\d+\.\d+$/.test(host);
 }
 

@@ -46,7 +46,7 @@ export async function ensureWorld(deps: EnsureWorldDeps): Promise<{ identities: 
     }
     const hosts = { host: '127.0.0.1', port, hosts: [] };
     const sshHosts = [sampleHost];
-    await initialise({ folder: paths.folder, ...hosts, trustDomain, sshHosts, identities: [] }, clock);
+    await initialise({ folder: paths.folder, ...hosts, trustDomain, sshHosts, identities: [], ...context }, clock);
     // One person's world: what is public elsewhere is private here.
     for (const name of readdirSync(paths.ca)) chmodSync(join(paths.ca, name), 0o600);
   }

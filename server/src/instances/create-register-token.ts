@@ -57,5 +57,6 @@ function requireRight(
 ): void {
   const resource = `${domain}:service.${service}`;
   if (checkAccess(snapshot, { principal, action, resource }, clock.now()).granted) return;
-  throw new ForbiddenError(`principal \`${principal}\` may not register instances of \`${domain}.${service}\``);
+  const refused = `principal \`${principal}\` may not register instances of \`${domain}.${service}\``;
+  throw new ForbiddenError(`${refused}: it needs \`${action}\` on \`${resource}\``);
 }

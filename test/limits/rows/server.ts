@@ -10,7 +10,6 @@ import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName
 import { compileConditions } from '@signet/policy-engine/policy';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { runShell } from '@signet/server/cli/identity/run-shell';
-import { readPassphrase } from '@signet/server/cli/passphrase-file';
 import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
 import { roleSession } from '@signet/server/cloud/role-session';
 import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
@@ -329,11 +328,6 @@ export const serverRows: readonly Row[] = [
   maximum('server/src/management/documents/conditions.ts', 'maxSets', (length) => {
     const sets = Array.from({ length }, () => ({ instances: 'a' }));
     return arePlainConditions(sets) && conditionsSchema.safeParse(sets).success;
-  }),
-  minimum('server/src/cli/passphrase-file.ts', 'shortestPassphrase', (length, t) => {
-    const file = join(temporaryFolder(t), 'passphrase');
-    writeFileSync(file, `${'p'.repeat(length)}\n`, { mode: 0o600 });
-    return readPassphrase(file);
   }),
   elsewhere(
     'server/src/cli/import-command.ts',

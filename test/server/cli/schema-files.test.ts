@@ -26,7 +26,10 @@ function schemaOf(file: string): string {
 test('`signet init` names the schema of what it writes, and writes it', async (t) => {
   const folder = join(temporaryFolder(t), 'world');
   const trustDomain = parseDomainName('signet.test');
-  await initialise({ folder, host: '127.0.0.1', port: 0, hosts: [], trustDomain, identities: [] }, systemClock);
+  await initialise(
+    { folder, host: '127.0.0.1', port: 0, hosts: [], trustDomain, identities: [], actor: 'test' },
+    systemClock,
+  );
   t.is(schemaOf(join(folder, 'signet.yaml')), readSchema('config'));
   for (const name of schemaNames) {
     t.is(readFileSync(join(folder, 'schemas', `${name}.schema.json`), 'utf8'), readSchema(name));

@@ -27,7 +27,7 @@ async function world(t: ExecutionContext, daysAgo: number) {
   const hosts = { host: '127.0.0.1', port: 0, hosts: ['signet.example.com'] };
   const trustDomain = parseDomainName('signet.test');
   const made = new FakeClock(systemClock.now() - daysAgo * day);
-  await initialise({ folder, ...hosts, trustDomain, identities: [] }, made);
+  await initialise({ folder, ...hosts, trustDomain, identities: [], actor: 'test' }, made);
   const at = (...parts: string[]) => join(folder, ...parts);
   const log: { level: string; msg: string }[] = [];
   const keep = async (flags: Record<string, unknown> = {}) => {

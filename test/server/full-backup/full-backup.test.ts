@@ -43,6 +43,7 @@ async function installed(t: ExecutionContext) {
       hosts: [],
       trustDomain: parseDomainName('signet.test') as DomainName,
       identities: [],
+      actor: 'test',
     },
     clock,
   );

@@ -288,7 +288,8 @@ for (const [caller, key, later, expected] of deletions) {
   });
 }
 
-const mayNotRegister = (who: string) => `principal \`${who}\` may not register instances of \`media.player\``;
+const mayNotRegister = (who: string) =>
+  `principal \`${who}\` may not register instances of \`media.player\`: it needs \`update\` on \`media:service.player\``;
 const tokens: readonly (readonly [caller: string, provider: string, later: World | undefined, outcome: string])[] = [
   ['media.operator', 'sys.cloud', undefined, 'given'],
   ['media.guest', 'sys.cloud', undefined, mayNotRegister('media.guest')],

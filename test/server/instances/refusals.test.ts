@@ -172,7 +172,8 @@ test('tokens are given to who may register instances only', async (t) => {
   const path = '/instance/sys.auth.server/media/player/r-3/token';
   t.deepEqual((await (await world.identity('media.player'))(path)).body, {
     code: 403,
-    message: 'principal `media.player` may not register instances of `media.player`',
+    message:
+      'principal `media.player` may not register instances of `media.player`: it needs `update` on `media:service.player`',
   });
   const admin = await world.identity('media.admin');
   t.deepEqual((await admin('/instance/prov.cloud/media/player/r-3/token')).body, {

@@ -1,0 +1,32 @@
+import { closeSync, fstatSync, openSync, readSync } from 'node:fs';
+
+/**
+ * At most so many bytes of a file that holds a secret: of this user or of root, and readable by nobody else. Throws for another one; the
+ * message holds nothing of its content. What is looked at is what is read, whatever is put under that name meanwhile. Links are followed:
+ * secrets are often mounted as such.
+ */
+export function readOwnFile(file: string, bytes: number): Buffer {
+  const descriptor = open(file);
+  try {
+    const stats = fstatSync(descriptor);
+    if (!stats.isFile()) throw new Error(`\`${file}\` is not a regular file`);
+    // Windows knows neither owners nor modes of this kind.
+    if (process.getuid !== undefined) {
+      if (stats.uid !== process.getuid() && stats.uid !== 0) throw new Error(`\`${file}\` belongs to another user`);
+      if ((stats.mode & 0o077) !== 0) throw new Error(`\`${file}\` can be read by others: its mode must be 0600`);
+    }
+    const content = Buffer.alloc(bytes);
+    return content.subarray(0, readSync(descriptor, content, 0, bytes, 0));
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function open(file: string): number {
+  try {
+    return openSync(file, 'r');
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new Error(`\`${file}\` cannot be read (${code})`);
+  }
+}
