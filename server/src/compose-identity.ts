@@ -12,12 +12,13 @@ import type { AttestationProvider } from './instances/attestation/attestation.ts
 import { createCallOut } from './instances/attestation/call-out.ts';
 import { joinTokenProvider } from './instances/attestation/join-token.ts';
 import { openJwtProvider } from './instances/attestation/jwt-keys.ts';
-import { providerFinder } from './instances/find-provider.ts';
+import { observedProvider, providerFinder } from './instances/find-provider.ts';
 import { foreignRefreshAlarm } from './instances/foreign-refresh.ts';
 import type { InstanceDeps } from './instances/instance-deps.ts';
 import { addressesOfThisMachine, reservedAddresses } from './instances/reserved-addresses.ts';
 import type { Logger } from './logger.ts';
 import type { Store } from './model/store.ts';
+import type { Observer } from './observer.ts';
 import type { Peers } from './peers.ts';
 import type { IssueIdentityDeps } from './people/issue-identity.ts';
 import type { ProfileRules } from './profile.ts';
@@ -42,6 +43,8 @@ interface IdentityParts extends DecideAgainDeps {
   /** Absent: instances get no SSH certificates. */
   readonly ssh?: IssueSshDeps | undefined;
   readonly peers?: Peers;
+  /** Told of attestations. */
+  readonly observer?: Pick<Observer, 'attested'> | undefined;
   /** Who looks at the store, and notices when it has another history than before; absent: nobody, and it has one. */
   readonly live?: Pick<LiveSnapshot, 'onLook' | 'onOtherHistory'>;
 }
@@ -229,18 +232,19 @@ function peopleLimitsOf({ people, certificates }: ServerConfig): IssueIdentityDe
 }
 
 async function findProviders(
-  { config, store, clock }: IdentityParts,
+  { config, store, clock, observer }: IdentityParts,
   own: Parameters<typeof createOwnIdentity>[0],
   issuers: Issuers,
   revocations: LiveRevocations,
 ): Promise<InstanceDeps['findProvider']> {
   const builtIn = new Map<PrincipalName, AttestationProvider>();
+  const observed = observedProvider(observer);
   const { trimsJoinTokens } = config.profile;
   const join = joinTokenProvider({ instances: store.instances, clock, trimsJoinTokens });
-  builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), join);
+  builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), observed('join-token', join));
   for (const issuer of config.instances.jwtIssuers) {
     const jwt = await openJwtProvider(issuer, { clock, instances: store.instances });
-    builtIn.set(parsePrincipalName(issuer.provider), jwt);
+    builtIn.set(parsePrincipalName(issuer.provider), observed('jwt', jwt));
   }
   const identity = createOwnIdentity(own);
   const callOut = createCallOut({
@@ -252,5 +256,5 @@ async function findProviders(
     isShared: addressList(config.budgets.sharedAddresses),
     isOwnName: (name) => name.endsWith(`.${config.certificates.dnsSuffix}`),
   });
-  return providerFinder(builtIn, callOut);
+  return providerFinder(builtIn, callOut, observed);
 }

@@ -5,6 +5,7 @@ import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
+import { openMetrics, type TellMetrics } from './compose-metrics.ts';
 import { openScheduledRotation } from './compose-rotation.ts';
 import type { ServerConfig } from './config/config.ts';
 import { privateKeysOf } from './config/private-keys.ts';
@@ -17,6 +18,7 @@ import { makeSigningKeys } from './make-signing-keys.ts';
 import { openDryRuns } from './management/dry-runs.ts';
 import { reservationOf } from './management/name-safeguards.ts';
 import type { Store, StoreCondition } from './model/store.ts';
+import type { Observer } from './observer.ts';
 import { noPeers, type Peers } from './peers.ts';
 import { countRefusedCredentials, type RefusedCredentials } from './refused-credentials.ts';
 import { type LiveSnapshot, openLiveSnapshot } from './snapshot/live-snapshot.ts';
@@ -29,6 +31,8 @@ import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
 import { withoutDnsNames } from './x509/naming.ts';
 
+type ManagementDeps = NonNullable<HttpServerDeps['management']>;
+
 interface ServerDeps {
   readonly logger: Logger;
   readonly clock?: Clock;
@@ -38,6 +42,8 @@ interface ServerDeps {
   readonly store?: Store;
   /** The other processes of this server; none by default. */
   readonly peers?: Peers;
+  /** Who gives out what this process counts; by default it does so itself, where the configuration says. */
+  readonly tellMetrics?: TellMetrics | undefined;
 }
 
 /** A token server that answers. */
@@ -46,6 +52,8 @@ export interface RunningServer {
   readonly issuer: string;
   /** Where revocation lists are given over plain HTTP; absent when that is not configured. */
   readonly crlUrl?: string | undefined;
+  /** Where its metrics are; absent when that is not configured, and when another process gives them out. */
+  readonly metricsUrl?: string | undefined;
   /** Reloads the TLS files, as it also does by itself when they change. */
   reload(): void;
   /** Looks at the store now instead of at the next refresh. */
@@ -59,17 +67,20 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const { logger, clock = systemClock, peers = noPeers } = deps;
   await using cleanup = new AsyncDisposableStack();
   const started = { isSo: false };
-  const store = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (opened) => opened.close());
+  const opened = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (own) => own.close());
+  const metrics = cleanup.adopt(await openMetrics(config, logger, deps.tellMetrics), (open) => open?.close());
+  const observer = metrics?.observer;
+  const store = metrics?.measured(opened) ?? opened;
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const privateKeys = await openPrivateKeys(config, store, { logger, clock });
-  const live = cleanup.adopt(await openSnapshot(config, store, privateKeys, { logger, clock }), (opened) =>
-    opened.close(),
+  const live = cleanup.adopt(await openSnapshot(config, store, privateKeys, { logger, clock, observer }), (one) =>
+    one.close(),
   );
-  const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock });
+  const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock, observer });
   cleanup.defer(startBesides(config, { store, privateKeys, live, storeWatch, clock, logger }));
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
-  const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers };
+  const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers, observer };
   const identity = await openIdentity({ ...parts, live });
   cleanup.defer(() => identity.close());
   const cloud = cleanup.adopt(await openCloud(config, clock), (opened) => opened?.close());
@@ -78,23 +89,16 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   };
   // What cannot be read now is read at the next look, which says so.
   store.watch(() => void refresh().catch(() => undefined));
-  const management = {
-    store,
-    ...decideAgain,
-    refresh: () => live.refresh(),
-    changed: () => Promise.all([refresh(), peers.refresh()]),
-    clock,
-    dryRuns: cleanup.adopt(openDryRuns({ place: config.store, logger }), (dryRuns) => dryRuns.close()),
-    quotas: config.management.quotas,
-    nameReservationMs: reservationOf(config),
-    pagingSecret: await store.pagingSecret(),
-  };
-  const refused = cleanup.adopt(openRefusedCredentials(store, logger), (opened) => opened.close());
+  const dryRuns = cleanup.adopt(openDryRuns({ place: config.store, logger }), (open) => open.close());
+  const changed = () => Promise.all([refresh(), peers.refresh()]);
+  const management = await managementDeps(config, { store, clock, live, dryRuns, changed });
+  const refused = cleanup.adopt(openRefusedCredentials(store, logger), (open) => open.close());
   const http = await startHttpServer({
     management: config.management.enabled ? management : undefined,
     config,
     clock,
     logger,
+    observer,
     keys,
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
@@ -111,10 +115,13 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   cleanup.defer(() => http.close());
   const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
+  const { certificateExpiry } = http;
+  const metricsUrl = await metrics?.giveOut({ store, live, clock, identity: identity.routes, certificateExpiry });
   const running = cleanup.move();
   started.isSo = true;
   return {
     ...serving(http, config, logger),
+    metricsUrl,
     reload: () => watch.reloadNow(),
     refresh,
     close: () => running.disposeAsync(),
@@ -129,6 +136,22 @@ function startBesides(config: ServerConfig, parts: Parameters<typeof openSchedul
   return () => {
     overruns.close();
     return rotation.close();
+  };
+}
+
+interface ManagementParts extends Pick<ManagementDeps, 'store' | 'clock' | 'dryRuns' | 'changed'> {
+  readonly live: LiveSnapshot;
+}
+
+async function managementDeps(config: ServerConfig, { live, ...parts }: ManagementParts): Promise<ManagementDeps> {
+  return {
+    ...parts,
+    snapshot: () => live.current(),
+    snapshotAt: live.at,
+    refresh: () => live.refresh(),
+    quotas: config.management.quotas,
+    nameReservationMs: reservationOf(config),
+    pagingSecret: await parts.store.pagingSecret(),
   };
 }
 
@@ -178,17 +201,25 @@ async function openPrivateKeys(
   return privateKeys;
 }
 
+/** Who is told of what happens, and when. */
+interface Watching {
+  readonly logger: Logger;
+  readonly clock: Clock;
+  readonly observer: Observer | undefined;
+}
+
 async function openSnapshot(
   config: ServerConfig,
   store: Store,
   privateKeys: PrivateKeys,
-  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+  { logger, clock, observer }: Watching,
 ): Promise<LiveSnapshot> {
   const onKeyError = (error: unknown) => logger.error({ error: String(error) }, 'sealed signing keys cannot be read');
   const live = await openLiveSnapshot({
     store: withPrivateKeys(store, privateKeys, onKeyError),
     clock,
     refreshIntervalMs: config.snapshot.refreshIntervalMs,
+    onRefresh: observer?.snapshotRefreshed,
     onError: (error) => logger.error({ error: String(error) }, 'store cannot be read, answering from the snapshot'),
     ...(config.store.onDivergence === 'new-epoch' && { whileDiverged: endDivergence({ store, logger }) }),
   });
@@ -207,12 +238,13 @@ function openKeys(
   config: ServerConfig,
   privateKeys: PrivateKeys,
   snapshot: () => Snapshot,
-  { logger, clock }: { readonly logger: Logger; readonly clock: Clock },
+  { logger, clock, observer }: Watching,
 ): SigningKeys {
   return createSigningKeys({
     records: () => snapshot().signingKeys,
     privateKeys,
     clock,
+    onSigned: observer?.signed,
     life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'private key cannot be read'),
     onMissing: (kids) => {

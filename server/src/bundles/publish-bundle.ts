@@ -22,6 +22,8 @@ interface PublishBundleDeps {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
+  /** Told of each signature. */
+  readonly onSigned?: (() => void) | undefined;
   /** How signatures of one domain follow each other. Default: one a second. */
   readonly pace?: Pace;
 }
@@ -161,7 +163,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     if (known !== undefined) return known;
     const made = sign();
     signed.set(cacheKey, made, { size: 2000 + 200 * assertionCount(domain) });
-    made.catch(() => signed.delete(cacheKey));
+    made.then(deps.onSigned, () => signed.delete(cacheKey));
     return made;
   }
 

@@ -2,6 +2,7 @@ import cluster from 'node:cluster';
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
 import type { RunningServer } from '../compose.ts';
+import { giveOutMetrics } from '../compose-metrics.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
@@ -12,6 +13,7 @@ import { parsePort } from './parse-port.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
+import { collectReadings, workerReadings } from './worker-readings.ts';
 import { prepareStore, runWorkers } from './workers.ts';
 
 interface Options {
@@ -42,7 +44,12 @@ export function serveCommand(): Command {
         if (!cluster.isWorker) cleanup.use(await keepServerCertificate(config, logger));
         if (config.workers > 1 && cluster.isPrimary) {
           await prepareStore(config, logger);
-          const workers = await runWorkers(config.workers, logger, signal);
+          const readings = collectReadings(logger);
+          const metrics = cleanup.adopt(await giveOutMetrics({ config, logger, read: readings.read }), (open) =>
+            open?.close(),
+          );
+          const join = metrics === undefined ? undefined : readings.join;
+          const workers = await runWorkers(config.workers, logger, signal, join);
           announce(workers, options.json);
           warnOfMemory({ workers: config.workers, bytesEach: workers.residentBytes }, logger);
           await workers.ended;
@@ -75,9 +82,15 @@ interface Serving {
 
 async function serve({ config, logger, signal, json, load }: Serving): Promise<void> {
   const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
+  const readings = cluster.isWorker ? workerReadings(workerChannel) : undefined;
   // Not needed by the process that only watches over its workers.
   const { createServer } = await import('../compose.ts');
-  const server = await createServer(config, { logger, clock: systemClock, ...(peers !== undefined && { peers }) });
+  const server = await createServer(config, {
+    logger,
+    clock: systemClock,
+    ...(peers !== undefined && { peers }),
+    tellMetrics: readings?.answerWith,
+  });
   peers?.answerWith(server.refresh);
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
@@ -92,16 +105,19 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   process.off('SIGHUP', onHangUp);
   logger.info('stopping');
   await server.close();
+  await readings?.tellLast();
   if (cluster.isWorker) process.disconnect?.();
 }
 
 function peersOfThisWorker(): WorkerPeers {
-  return workerPeers({
-    // A message that cannot be sent has nobody to read it: the parent ended, and this process does with it.
-    send: (message) => process.connected && process.send?.(message, undefined, {}, () => undefined),
-    on: (event, listener) => process.on(event, listener),
-  });
+  return workerPeers(workerChannel);
 }
+
+const workerChannel = {
+  // A message that cannot be sent has nobody to read it: the parent ended, and this process does with it.
+  send: (message: unknown) => process.connected && process.send?.(message, undefined, {}, () => undefined),
+  on: (event: 'message', listener: (message: unknown) => void) => process.on(event, listener),
+};
 
 /** SIGHUP: certificates are reloaded; the configuration is only checked, its changes count from the next start. */
 function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger): void {

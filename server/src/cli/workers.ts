@@ -43,8 +43,13 @@ export async function prepareStore(config: ServerConfig, logger: Logger): Promis
   }
 }
 
-/** Runs this same command line in `count` processes that share the port; fulfilled when all answer. Throws when the first one ends before. */
-export async function runWorkers(count: number, logger: Logger, signal: AbortSignal): Promise<RunningWorkers> {
+/** Runs this same command line in `count` processes that share the port; fulfilled when all answer. `onStart` is told of each, also of those that replace others. Throws when the first one ends before. */
+export async function runWorkers(
+  count: number,
+  logger: Logger,
+  signal: AbortSignal,
+  onStart?: (worker: Worker) => void,
+): Promise<RunningWorkers> {
   const alive = new Set<Worker>();
   const relay = createPeerRelay();
   const ended = Promise.withResolvers<void>();
@@ -55,6 +60,7 @@ export async function runWorkers(count: number, logger: Logger, signal: AbortSig
     const since = performance.now();
     alive.add(worker);
     relay.join(worker);
+    onStart?.(worker);
     worker.on('exit', (code) => {
       alive.delete(worker);
       if (!signal.aborted && started) {

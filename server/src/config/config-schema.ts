@@ -11,6 +11,7 @@ import {
   shutdownSchema,
   timeoutsSchema,
 } from './options/listener-options.ts';
+import { metricsSchema } from './options/metrics-options.ts';
 import { peopleSchema } from './options/people-options.ts';
 import { bundlesSchema, keysSchema, snapshotSchema, storeSchema } from './options/store-options.ts';
 
@@ -72,6 +73,7 @@ export const configSchema = z
     limits: limitsSchema.prefault({}).meta(says('Sizes and counts above which a request is refused.')),
     budgets: budgetsSchema.prefault({}).meta(says('How much of a process callers may take.')),
     timeouts: timeoutsSchema.prefault({}).meta(says('How long clients may take.')),
+    metrics: metricsSchema.prefault({}).meta(says('Metrics for operators.')),
     shutdown: shutdownSchema.prefault({}).meta(says('How a server stops.')),
     log: logSchema.prefault({}).meta(says('What is logged.')),
   })

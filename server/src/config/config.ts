@@ -196,10 +196,13 @@ function suffixContradictions({ certificates, profile }: ConfigValues): string[]
   return ['certificates.dnsSuffixes must hold none that is below certificates.dnsSuffix'];
 }
 
-function listenContradictions({ listen, workers, crl }: ConfigValues): string[] {
-  if (!listen.reusePort) return [];
+function listenContradictions({ listen, workers, crl, metrics }: ConfigValues): string[] {
+  const { port, socket } = metrics.listen;
+  const both = port !== undefined && socket !== undefined ? ['metrics.listen must have either port or socket'] : [];
+  if (!listen.reusePort) return both;
   const ports = [listen.port, ...(crl.listen.port === undefined ? [] : [crl.listen.port])];
   return [
+    ...both,
     ...(workers > 1 ? ['listen.reusePort is for processes of their own: set workers to 1'] : []),
     ...(ports.includes(0) ? ['listen.reusePort needs ports that are not 0'] : []),
   ];
@@ -265,6 +268,7 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
       ...(values.ssh.hostAuthority !== undefined && { hostAuthority: at(values.ssh.hostAuthority) }),
       ...(values.ssh.userAuthority !== undefined && { userAuthority: at(values.ssh.userAuthority) }),
     },
+    metrics: { listen: withSocket(values.metrics.listen, at) },
     file,
     store: storePlace(values, dataDir, at),
     keysDir: resolve(dataDir, 'keys'),
@@ -318,6 +322,12 @@ function certificateSettings(values: ConfigValues, at: (path: string) => string)
       key: at(issuer.key),
     })),
   };
+}
+
+type MetricsValues = ConfigValues['metrics']['listen'];
+
+function withSocket(listen: MetricsValues, at: (path: string) => string): MetricsValues {
+  return listen.socket === undefined ? listen : { ...listen, socket: at(listen.socket) };
 }
 
 type JwtIssuerValues = ConfigValues['instances']['jwtIssuers'][number];

@@ -3,6 +3,7 @@ import Router from '@koa/router';
 import Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import type { Observer } from '../observer.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
@@ -32,6 +33,10 @@ interface AppDeps extends AuthenticationDeps {
   readonly routes: (router: Router<RequestState>) => void;
   /** Told of every credential that is refused. */
   readonly onRefused: (reason: string) => void;
+  /** Told of every answer; absent: nobody counts. */
+  readonly observer?: Pick<Observer, 'answered' | 'tokenRefused'> | undefined;
+  /** Whether a connection was answered and closed before its request was read. */
+  readonly isAnswered: (socket: Socket) => boolean;
   /** Whether a request of this path to this host is meant for this server. */
   readonly isOwnHost: (host: string, path: string) => boolean;
   /** Where the client of a connection is. */
@@ -90,8 +95,28 @@ function requestBoundary(deps: AppDeps): Middleware {
     }
     // Not before: slashes of the path may have been merged.
     if (ctx.path === deps.tokenPath) ctx.set('Pragma', 'no-cache');
-    logRequest(deps, ctx, performance.now() - started);
+    const milliseconds = performance.now() - started;
+    logRequest(deps, ctx, milliseconds);
+    if (deps.observer !== undefined) observe(deps, deps.observer, ctx, milliseconds / 1000);
   };
+}
+
+/** INVARIANT: each request is counted once: those that are answered below HTTP are counted there. */
+function observe(
+  { isAnswered }: AppDeps,
+  observer: Pick<Observer, 'answered'>,
+  ctx: AppContext,
+  seconds: number,
+): void {
+  const { socket } = ctx.req;
+  if (!socket.writable && isAnswered(socket)) return;
+  const route: unknown = ctx['_matchedRoute'];
+  observer.answered(
+    typeof route === 'string' ? route : undefined,
+    ctx.method,
+    socket.writable ? ctx.status : 0,
+    seconds,
+  );
 }
 
 function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void {
@@ -119,6 +144,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   if (error instanceof UnauthenticatedError) deps.budget?.unauthenticated(ctx);
   if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.logDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
+  if (ctx.path === deps.tokenPath) deps.observer?.tokenRefused(answer.oauthError);
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Request-Id', ctx.state.requestId);

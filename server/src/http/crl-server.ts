@@ -8,6 +8,7 @@ import type { Snapshot } from '../snapshot/snapshot.ts';
 import { createApp } from './app.ts';
 import type { ConnectionFailures } from './connection-failures.ts';
 import { listen } from './listen.ts';
+import type { RawAnswers } from './raw-answers.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { mountAuthorityRoutes } from './routes/identity/index.ts';
 import { slowConnections } from './slow-connections.ts';
@@ -20,6 +21,7 @@ interface CrlServerDeps {
   readonly snapshot: () => Snapshot;
   readonly identity: Pick<IdentityRouteDeps, 'crls' | 'crlMaxAgeSeconds' | 'clock' | 'instances'>;
   readonly failures: Pick<ConnectionFailures, 'count'>;
+  readonly answers: RawAnswers;
   readonly idPrefix: string;
 }
 
@@ -38,11 +40,12 @@ const strangersAtOnce = 512;
  * authorities, which are signed, and nothing else. Not the list of SSH certificates, which is not.
  */
 export async function startCrlServer(deps: CrlServerDeps, addresses: Addresses, port: number): Promise<CrlServer> {
-  const { config, failures } = deps;
+  const { config, failures, answers } = deps;
   const { requestMs, keepAliveMs, drainMs } = config.timeouts;
   const server = createServer(httpOptions({ requestMs, keepAliveMs, headerBytes: config.limits.headerBytes }));
   server.maxConnections = strangersAtOnce;
-  answerNoRequests(server, { onFailure: (stage, reason) => failures.count(`plain ${stage}: ${reason}`) });
+  const onFailure = (stage: string, reason: string) => failures.count(`plain ${stage}: ${reason}`);
+  answerNoRequests(server, { onFailure, onAnswered: answers.add });
   server.on('drop', () => failures.count('plain accept: too many connections'));
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);
@@ -55,7 +58,10 @@ export async function startCrlServer(deps: CrlServerDeps, addresses: Addresses, 
   };
 }
 
-function appFor({ config, clock, logger, snapshot, identity, idPrefix }: CrlServerDeps, { basePath }: Addresses) {
+function appFor(
+  { config, clock, logger, snapshot, identity, idPrefix, answers }: CrlServerDeps,
+  { basePath }: Addresses,
+) {
   return createApp({
     profile: config.profile,
     snapshot,
@@ -79,6 +85,9 @@ function appFor({ config, clock, logger, snapshot, identity, idPrefix }: CrlServ
     addressOf: ({ remoteAddress }: Socket) => remoteAddress ?? '',
     budget: undefined,
     onRefused: () => undefined,
+    isAnswered: answers.has,
+    // No tokens are given here.
+    observer: answers.observer && { answered: answers.observer.answered, tokenRefused: () => undefined },
     idPrefix,
   });
 }

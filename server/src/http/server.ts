@@ -2,12 +2,13 @@ import { randomBytes, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import type { Clock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
-import { createBundlePublisher } from '../bundles/publish-bundle.ts';
+import { type BundlePublisher, createBundlePublisher } from '../bundles/publish-bundle.ts';
 import type { GetCredentialsDeps } from '../cloud/get-credentials.ts';
 import { type Addresses, addressesOf, hostOf, type ServerConfig } from '../config/config.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import type { Logger } from '../logger.ts';
 import { tokenKey } from '../oauth/service-token.ts';
+import type { Observer } from '../observer.ts';
 import type { IsRevoked } from '../principal.ts';
 import type { ServerTokens } from '../principal-token.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -23,6 +24,7 @@ import type { ManagementRouteDeps } from './management/management-deps.ts';
 import { type OpenBudgets, openBudgets } from './open-budgets.ts';
 import { openApiDocument } from './openapi/document.ts';
 import { principalTokenUses } from './principal-token-use.ts';
+import { type RawAnswers, rawAnswers } from './raw-answers.ts';
 import type { AccessDeps } from './routes/access-route.ts';
 import type { ReadinessDeps } from './routes/health.ts';
 import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
@@ -52,6 +54,8 @@ export interface HttpServerDeps {
   /** The operations on certificates; absent when no issuer is configured. */
   readonly identity?: Omit<IdentityRouteDeps, 'basePath' | 'beside'> | undefined;
   readonly ssh: RouteDeps['ssh'];
+  /** Told of answers and signatures; absent: nobody counts. */
+  readonly observer?: Observer | undefined;
   /** The management API; absent when it is disabled. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
   /** Sessions of cloud roles; absent when no cloud is configured. */
@@ -63,6 +67,8 @@ interface HttpServer {
   readonly addresses: Addresses;
   /** Where revocation lists are given over plain HTTP; absent when nobody wants that. */
   readonly crlUrl?: string | undefined;
+  /** When the server's own certificate expires, in milliseconds since the epoch. */
+  certificateExpiry(): number;
   /** Reloads the TLS files. Throws, and goes on with the old ones, when they cannot be used. */
   reloadTls(): void;
   /** Says so in `/readyz` and in every answer, stops accepting after the delay, and cuts what is left after the drain time. */
@@ -73,6 +79,7 @@ interface HttpServer {
 export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer> {
   const { config, logger } = deps;
   const failures = countConnectionFailures(logger);
+  const answers = rawAnswers(deps.observer);
   const intermediates = () => intermediatesOf(deps);
   const server = createTlsServer({
     files: config.tls,
@@ -81,6 +88,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
     requestMs: config.timeouts.requestMs,
     keepAliveMs: config.timeouts.keepAliveMs,
     onFailure: (stage, reason) => failures.count(`${stage}: ${reason}`),
+    onAnswered: answers.add,
   });
   const trust = openClientTrust(config.tls.clientCa, intermediates);
   server.on('drop', () => failures.count('accept: too many connections'));
@@ -92,7 +100,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.on('secureConnection', trust.met);
   const addresses = addressesOf(config, await listen(server, config.listen));
   let own = ownCertificate(config, addresses);
-  const state = { isStopping: () => graceful.isClosing, own: () => own, budgets };
+  const state = { isStopping: () => graceful.isClosing, own: () => own, budgets, answers };
   const descriptors = watchDescriptors(() => failures.count('accept: no file descriptor left'));
   const onRefused = (reason: string) => {
     deps.onRefused(reason);
@@ -101,13 +109,14 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   server.on('request', appFor({ ...deps, onRefused }, addresses, trust, state).callback());
   // Without a listener an error of the listening socket would end the process.
   server.on('error', (error) => failures.count(`accept: ${'code' in error ? String(error.code) : 'unknown'}`));
-  const crls = await openCrlServer({ ...deps, failures }, addresses).catch((error: unknown) => {
+  const crls = await openCrlServer({ ...deps, failures, answers }, addresses).catch((error: unknown) => {
     server.close();
     throw error;
   });
   return {
     addresses,
     crlUrl: crls?.url,
+    certificateExpiry: () => own.life.notAfter,
     reloadTls() {
       reloadTls(server, config.tls, intermediates());
       trust.reload();
@@ -125,7 +134,10 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
 }
 
 /** Those who check certificates may have none themselves. */
-async function openCrlServer(deps: HttpServerDeps & { readonly failures: ConnectionFailures }, addresses: Addresses) {
+async function openCrlServer(
+  deps: HttpServerDeps & { readonly failures: ConnectionFailures; readonly answers: RawAnswers },
+  addresses: Addresses,
+) {
   const { identity } = deps;
   const { port } = deps.config.crl.listen;
   if (identity === undefined || port === undefined) return undefined;
@@ -154,6 +166,7 @@ function intermediatesOf({ identity }: HttpServerDeps): string {
 type ServerState = Pick<ReadinessDeps, 'isStopping'> & {
   readonly own: () => OwnCertificate;
   readonly budgets: OpenBudgets;
+  readonly answers: RawAnswers;
 };
 
 /** What instances get beside their certificates. */
@@ -185,8 +198,25 @@ function tokenDeps(deps: HttpServerDeps, { issuer }: Addresses): RouteDeps['toke
   };
 }
 
+function readinessDeps(deps: HttpServerDeps, { isStopping, own }: ServerState): ReadinessDeps {
+  const { clock, keys, snapshot, snapshotStatus, storeWatch, identity } = deps;
+  const certificate = () => own().life;
+  return { clock, keys, snapshot, snapshotStatus, storeWatch, isStopping, certificate, crls: identity?.crls };
+}
+
+function publisherOf({ snapshot, keys, clock, config, observer }: HttpServerDeps): BundlePublisher {
+  const { lifetimeSeconds } = config.bundles;
+  return createBundlePublisher({
+    snapshot,
+    keys,
+    clock,
+    lifetimeSeconds,
+    onSigned: observer && (() => observer.signed('bundle')),
+  });
+}
+
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
-  const { config, clock, keys, snapshot } = deps;
+  const { config, clock, snapshot } = deps;
   const open = openPaths(addresses, config);
   const probes = probePaths(addresses);
   const routeDeps: RouteDeps = {
@@ -201,21 +231,12 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     },
     bundles: {
       snapshot,
-      publisher: createBundlePublisher({ snapshot, keys, clock, lifetimeSeconds: config.bundles.lifetimeSeconds }),
+      publisher: publisherOf(deps),
       profile: config.profile,
       maxAgeSeconds: config.bundles.maxAgeSeconds,
     },
     identity: deps.identity && { ...deps.identity, ...besideOf(deps, addresses), basePath: addresses.basePath },
-    readiness: {
-      clock,
-      keys,
-      snapshotStatus: deps.snapshotStatus,
-      storeWatch: deps.storeWatch,
-      snapshot,
-      isStopping: state.isStopping,
-      certificate: () => state.own().life,
-      crls: deps.identity?.crls,
-    },
+    readiness: readinessDeps(deps, state),
     ssh: deps.ssh,
     cloud: deps.cloud && { snapshot, clock, ...deps.cloud },
   };
@@ -252,6 +273,8 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     addressOf: state.budgets.connections.addressOf,
     budget: state.budgets.rulesFor(addresses),
     onRefused: deps.onRefused,
+    observer: deps.observer,
+    isAnswered: state.answers.has,
     idPrefix: randomBytes(6).toString('base64url'),
   });
 }

@@ -22,6 +22,8 @@ interface TlsServerOptions {
   readonly keepAliveMs: number;
   /** Told of handshakes that fail and requests that cannot be parsed. */
   readonly onFailure: (stage: 'handshake' | 'request', reason: string) => void;
+  /** Told of answers to what never becomes a request of the application; the method where it is known. */
+  readonly onAnswered?: ((socket: Duplex, status: number, method?: string) => void) | undefined;
 }
 
 /* INVARIANT: a chain ends at a root of `clientCa`: without `allowPartialTrustChain`, one that is beside them only fills a gap. */
@@ -87,7 +89,10 @@ export function httpOptions({
 }
 
 /** Answers what never becomes a request of the application. */
-export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOptions, 'onFailure'>): void {
+export function answerNoRequests(
+  server: HttpServer,
+  options: Pick<TlsServerOptions, 'onFailure' | 'onAnswered'>,
+): void {
   server.maxHeadersCount = 0;
   // Node tells of a failed handshake a second time, as of a bad request.
   const ofHandshakes = new WeakSet<Error>();
@@ -95,14 +100,16 @@ export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOpti
     if (ofHandshakes.has(error)) return;
     const code = 'code' in error ? String(error.code) : 'unknown';
     options.onFailure('request', code);
-    answerUnparsable(code, socket, 'rawPacket' in error ? String(error.rawPacket) : '');
+    const status = answerUnparsable(code, socket, 'rawPacket' in error ? String(error.rawPacket) : '');
+    if (status !== undefined) options.onAnswered?.(socket, status);
   });
   server.prependListener('tlsClientError', (error: Error, socket: Duplex) => {
     ofHandshakes.add(error);
     options.onFailure('handshake', 'code' in error ? String(error.code) : 'unknown');
     socket.destroy();
   });
-  server.on('checkExpectation', (_request: IncomingMessage, response: ServerResponse) => {
+  server.on('checkExpectation', (request: IncomingMessage, response: ServerResponse) => {
+    options.onAnswered?.(request.socket, 417, request.method);
     const body = resourceError(417, 'the expectation cannot be met');
     const length = Buffer.byteLength(body);
     response
@@ -115,6 +122,7 @@ export function answerNoRequests(server: HttpServer, options: Pick<TlsServerOpti
       .end(body);
   });
   server.on('connect', (_request: IncomingMessage, socket: Duplex) => {
+    options.onAnswered?.(socket, 405, 'CONNECT');
     writeRaw(socket, 405, 'Method Not Allowed', 'the method is not allowed at this path');
   });
 }
@@ -129,18 +137,24 @@ export function reloadTls(server: Server, files: TlsFiles, intermediates: string
 /** The first line of a request of HTTP/1.1, whatever its method. */
 const requestLine = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+ \S+ HTTP\/1\.[01]\r?\n/;
 
-function answerUnparsable(code: string, socket: Duplex, received: string): void {
+/** Answers the status that was sent; undefined when nobody can be answered. */
+function answerUnparsable(code: string, socket: Duplex, received: string): number | undefined {
   if (!socket.writable || code === 'ECONNRESET') {
     socket.destroy();
-  } else if (code === 'HPE_HEADER_OVERFLOW') {
-    writeRaw(socket, 431, 'Request Header Fields Too Large', 'the headers are too large');
-  } else if (code === 'ERR_HTTP_REQUEST_TIMEOUT') {
-    writeRaw(socket, 408, 'Request Timeout', 'the request took too long');
-  } else if (code === 'HPE_INVALID_METHOD' && requestLine.test(received)) {
-    writeRaw(socket, 501, 'Not Implemented', 'the method is not known');
-  } else {
-    writeRaw(socket, 400, 'Bad Request', 'the request is not HTTP');
+    return undefined;
   }
+  const [status, phrase, message] = refusalOf(code, received);
+  writeRaw(socket, status, phrase, message);
+  return status;
+}
+
+function refusalOf(code: string, received: string): readonly [status: number, phrase: string, message: string] {
+  if (code === 'HPE_HEADER_OVERFLOW') return [431, 'Request Header Fields Too Large', 'the headers are too large'];
+  if (code === 'ERR_HTTP_REQUEST_TIMEOUT') return [408, 'Request Timeout', 'the request took too long'];
+  if (code === 'HPE_INVALID_METHOD' && requestLine.test(received)) {
+    return [501, 'Not Implemented', 'the method is not known'];
+  }
+  return [400, 'Bad Request', 'the request is not HTTP'];
 }
 
 function resourceError(code: number, message: string): string {

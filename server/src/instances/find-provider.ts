@@ -1,4 +1,6 @@
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { ForbiddenError } from '../errors.ts';
+import type { AttestationMethod, Observer } from '../observer.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
 import type { CallOut } from './attestation/call-out.ts';
 import type { FindProvider } from './instance-deps.ts';
@@ -7,6 +9,7 @@ import type { FindProvider } from './instance-deps.ts';
 export function providerFinder(
   builtIn: ReadonlyMap<PrincipalName, AttestationProvider>,
   callOut: CallOut,
+  observed: ObservedProvider = (_, provider) => provider,
 ): FindProvider {
   return (snapshot, name) => {
     const known = builtIn.get(name);
@@ -14,6 +17,27 @@ export function providerFinder(
     const parts = splitPrincipal(name);
     const service = parts && snapshot.domain(parts.domain)?.services.get(parts.service);
     if (service?.enabled !== true || service.endpoint === undefined) return undefined;
-    return callOut.provider(name, service.endpoint, service.credentialsFrom);
+    return observed('call-out', callOut.provider(name, service.endpoint, service.credentialsFrom));
+  };
+}
+
+/** How an attestation is told to whoever counts: with its method, once it has ended. */
+type ObservedProvider = (method: AttestationMethod, provider: AttestationProvider) => AttestationProvider;
+
+export function observedProvider(observer: Pick<Observer, 'attested'> | undefined): ObservedProvider {
+  return (method, provider) => {
+    if (observer === undefined) return provider;
+    return {
+      attest: async (request) => {
+        try {
+          const attested = await provider.attest(request);
+          observer.attested(method, 'granted');
+          return attested;
+        } catch (error) {
+          observer.attested(method, error instanceof ForbiddenError ? 'refused' : 'failed');
+          throw error;
+        }
+      },
+    };
   };
 }

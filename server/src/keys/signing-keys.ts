@@ -44,6 +44,8 @@ interface SigningKeysDeps {
   readonly life: SignatureLife;
   /** Told when a private half that is needed cannot be read. */
   readonly onError?: (error: unknown, kid: string) => void;
+  /** Told of each token that is signed. */
+  readonly onSigned?: ((kind: 'access' | 'id') => void) | undefined;
   /** Told when other keys are missing than before; at last that none is. */
   readonly onMissing?: (kids: readonly string[]) => void;
 }
@@ -98,8 +100,8 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
     return {
       token,
       bundle,
-      accessToken: token && tokenSigner(token, 'at+jwt'),
-      idToken: token && tokenSigner(token, 'JWT'),
+      accessToken: token && observed(tokenSigner(token, 'at+jwt'), 'access', deps),
+      idToken: token && observed(tokenSigner(token, 'JWT'), 'id', deps),
       published: publishedKeys(records, now, deps.life),
       missing,
     };
@@ -130,6 +132,21 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
       const key = current()[purpose];
       if (key === undefined) throw new NoSigningKeyError(purpose);
       return key;
+    },
+  };
+}
+
+function observed(
+  signer: TokenSigner,
+  kind: 'access' | 'id',
+  { onSigned }: Pick<SigningKeysDeps, 'onSigned'>,
+): TokenSigner {
+  if (onSigned === undefined) return signer;
+  return {
+    sign(claims) {
+      const text = signer.sign(claims);
+      onSigned(kind);
+      return text;
     },
   };
 }

@@ -1,5 +1,5 @@
 import type { DomainName, KeyId, PolicyName, ServiceName } from '@signet/policy-engine/names';
-import type { CertificateStore, RecordedCertificate, Revocation } from './certificate-store.ts';
+import type { CertificateStore, RecordedCertificate, Revocation, RevocationReason } from './certificate-store.ts';
 import type { DomainChange } from './domain-change.ts';
 import type { InstanceKey, InstanceStore } from './instance-store.ts';
 import type {
@@ -216,9 +216,20 @@ export interface Store extends SnapshotSource {
   newestRecord(): Promise<NewestRecord | undefined>;
   /** When this process last wrote to the store. */
   lastWritten(): Moment | undefined;
+  /** Has `listener` told of the certificates that this process has revoked, once that is recorded. */
+  onRevoked(listener: (reason: RevocationReason, count: number) => void): void;
+  /** The connections to a database that is reached over the network. */
+  connections(): PoolUse | undefined;
   /** Has `listener` called when something may have changed, where the database can tell: sooner than the next look at `state`. */
   watch(listener: () => void): void;
   close(): Promise<void>;
+}
+
+/** Connections of a pool, and those who wait for one. */
+export interface PoolUse {
+  readonly idle: number;
+  readonly busy: number;
+  readonly waiting: number;
 }
 
 /** What a look at the whole chain found. */

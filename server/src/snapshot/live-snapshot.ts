@@ -29,6 +29,8 @@ interface SnapshotStatus {
   readonly refreshedAt: number;
   /** Why the snapshot may be behind; absent when it is not. */
   readonly error?: string;
+  /** Whether the last look at the store succeeded. */
+  readonly isStoreReadable: boolean;
   /** From when another history was noticed until a later epoch begins. */
   readonly divergence?: Divergence;
 }
@@ -62,6 +64,8 @@ interface LiveSnapshotDeps {
   readonly refreshIntervalMs: number;
   /** Told of every failure to refresh, and of every domain that cannot be used. */
   readonly onError?: (error: unknown) => void;
+  /** Told how long each look at the store took, and whether the snapshot is up to date then. */
+  readonly onRefresh?: ((seconds: number, isDone: boolean) => void) | undefined;
   /** Called after each look at the store for as long as a divergence lasts; the next look waits for it. */
   readonly whileDiverged?: (divergence: Divergence) => Promise<void>;
 }
@@ -167,6 +171,7 @@ class PollingSnapshot implements LiveSnapshot {
     return {
       counter: this.#current.counter,
       refreshedAt: this.#refreshedAt,
+      isStoreReadable: this.#storeError === undefined,
       ...(error !== undefined && { error }),
       ...(this.#divergence !== undefined && { divergence: this.#divergence }),
     };
@@ -200,9 +205,11 @@ class PollingSnapshot implements LiveSnapshot {
   }
 
   async #refreshOnce(): Promise<void> {
+    const started = performance.now();
     try {
       const before = this.#current;
       const newer = await this.#load();
+      this.#deps.onRefresh?.((performance.now() - started) / 1000, true);
       this.#refreshedAt = this.#deps.clock.now();
       this.#storeError = undefined;
       if (newer === undefined) return;
@@ -210,6 +217,7 @@ class PollingSnapshot implements LiveSnapshot {
       this.#followHistory(before, newer);
     } catch (error) {
       this.#storeError = error instanceof Error ? error.message : 'the store cannot be read';
+      this.#deps.onRefresh?.((performance.now() - started) / 1000, false);
       this.#deps.onError?.(error);
       throw error;
     }

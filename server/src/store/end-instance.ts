@@ -5,8 +5,10 @@ import type { AuditRecord } from '../model/records.ts';
 import { instanceColumns, revokeRows, toInstance, whereInstance } from './certificate-rows.ts';
 import type { Schema } from './database-schema.ts';
 
-/** What the audit log says of the end of an instance. */
-export type InstanceEnd = Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>;
+/** What the audit log says of the end of an instance, and how many certificates were revoked with it. */
+export interface InstanceEnd extends Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'> {
+  readonly certificates: number;
+}
 
 /**
  * Ends the lineage of an instance and revokes every certificate of it that has not expired; the row stays. Undefined, and nothing is
@@ -69,10 +71,11 @@ function endOf(
   action: InstanceEnd['action'],
   key: InstanceKey,
   record: InstanceRecord | undefined,
-  after: Readonly<Record<string, unknown>>,
+  after: Readonly<Record<string, unknown>> & { readonly certificates: readonly string[] },
 ): InstanceEnd {
   const subject = `${key.provider}/${key.domain}/${key.service}/${key.instanceId}`;
-  return { action, subject, after: JSON.stringify(after), ...(record && { before: stateOf(record) }) };
+  const { length: certificates } = after.certificates;
+  return { action, subject, certificates, after: JSON.stringify(after), ...(record && { before: stateOf(record) }) };
 }
 
 function stateOf({

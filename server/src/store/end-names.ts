@@ -1,5 +1,5 @@
 import { type Kysely, type Selectable, sql } from 'kysely';
-import type { Revocation } from '../model/certificate-store.ts';
+import type { Revocation, RevocationReason } from '../model/certificate-store.ts';
 import type { DomainChange } from '../model/domain-change.ts';
 import type { AuditRecord } from '../model/records.ts';
 import { revokeRows } from './certificate-rows.ts';
@@ -15,6 +15,8 @@ export interface NamesContext {
   /** Who deletes. */
   readonly actor: string;
   audit(record: Pick<AuditRecord, 'action' | 'subject' | 'before' | 'after'>): Promise<void>;
+  /** Told how many certificates are revoked. */
+  revoked(reason: RevocationReason, count: number): void;
 }
 
 /** Ends the services and roles that a change took away, and notes which of the new services have a name that was used before. */
@@ -102,7 +104,7 @@ async function endRole(context: NamesContext, role: string): Promise<void> {
 type Condition = ReturnType<typeof sql<boolean>>;
 
 /** Revokes every certificate of these that has not expired; answers how many. */
-async function revokeAll({ db, now, actor }: NamesContext, conditions: readonly Condition[]): Promise<number> {
+async function revokeAll({ db, now, actor, revoked }: NamesContext, conditions: readonly Condition[]): Promise<number> {
   const revocation: Revocation = { reason: 'cessation-of-operation', at: Math.floor(now / 1000), by: actor };
   const serials = new Set<Selectable<CertificatesTable>['serial']>();
   for (const condition of conditions) {
@@ -115,6 +117,7 @@ async function revokeAll({ db, now, actor }: NamesContext, conditions: readonly 
       .execute();
     for (const { serial } of rows) serials.add(serial);
   }
-  await revokeRows(db, [...serials], revocation);
+  const asked = await revokeRows(db, [...serials], revocation);
+  revoked(revocation.reason, serials.size + asked.length);
   return serials.size;
 }

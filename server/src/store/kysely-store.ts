@@ -2,7 +2,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
 import { DomainError } from '../errors.ts';
-import type { CertificateStore } from '../model/certificate-store.ts';
+import type { CertificateStore, RevocationReason } from '../model/certificate-store.ts';
 import type { InstanceStore } from '../model/instance-store.ts';
 import type { AuditRecord, ChangeContext, DomainRecord, SealedKey, SigningKeyRecord } from '../model/records.ts';
 import type { DueReview, DueReviewQuery } from '../model/reviews.ts';
@@ -13,6 +13,7 @@ import type {
   Knows,
   Moment,
   NewestRecord,
+  PoolUse,
   Store,
   StoreChanges,
   StoreCondition,
@@ -45,6 +46,7 @@ export class KyselyStore implements Store {
   readonly instances: InstanceStore;
   readonly #database: StoreDatabase;
   readonly #clock: Clock;
+  readonly #onRevoked: ((reason: RevocationReason, count: number) => void)[] = [];
   /** Of changes. */
   readonly #turns = new FairTurns();
 
@@ -124,15 +126,20 @@ export class KyselyStore implements Store {
     return this.#guard(() => this.#turns.run(laneOf(context.actor), () => this.#transact(context, work)));
   }
 
-  #transact<Result>(context: ChangeContext, work: (transaction: StoreTransaction) => Promise<Result>): Promise<Result> {
-    return this.#database.transactAlone(async (transaction) => {
+  async #transact<Result>(
+    context: ChangeContext,
+    work: (transaction: StoreTransaction) => Promise<Result>,
+  ): Promise<Result> {
+    const { result, revoked } = await this.#database.transactAlone(async (transaction) => {
       const meta = await transaction.selectFrom('meta').selectAll().where('id', '=', 1).executeTakeFirstOrThrow();
       const state = await readState(transaction);
       const changes = new KyselyStoreTransaction(transaction, context, this.#clock.now(), { ...meta, ...state });
       const result = await work(changes);
       if (await changes.finish()) await this.#database.noteChange?.(transaction);
-      return result;
+      return { result, revoked: changes.revoked };
     });
+    for (const [reason, count] of revoked) for (const listener of this.#onRevoked) listener(reason, count);
+    return result;
   }
 
   condition(): StoreCondition {
@@ -149,6 +156,14 @@ export class KyselyStore implements Store {
 
   lastWritten(): Moment | undefined {
     return this.#database.lastWritten();
+  }
+
+  onRevoked(listener: (reason: RevocationReason, count: number) => void): void {
+    this.#onRevoked.push(listener);
+  }
+
+  connections(): PoolUse | undefined {
+    return this.#database.connections?.();
   }
 
   watch(listener: () => void): void {

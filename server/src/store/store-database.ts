@@ -1,5 +1,5 @@
 import type { Kysely } from 'kysely';
-import type { Moment, NewestRecord, StoreCondition, StoreState } from '../model/store.ts';
+import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '../model/store.ts';
 import type { Schema } from './database-schema.ts';
 
 /**
@@ -28,6 +28,8 @@ export interface StoreDatabase {
   noteChange?(db: Kysely<Schema>): Promise<void>;
   /** Has `listener` called when something may have changed, sooner than whoever asks from time to time finds out. */
   watch?(listener: () => void): void;
+  /** Those in use, those that are not, and who waits for one, where there are any. */
+  connections?(): PoolUse | undefined;
   condition(): StoreCondition;
   /** Writes something that means nothing, to see whether anything can be written. */
   tryWriting(): Promise<StoreCondition>;

@@ -1,7 +1,7 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DomainName, parseDomainName, servicePrincipal } from '@signet/policy-engine/names';
 import type { Kysely } from 'kysely';
-import type { RecordedCertificate, Revocation } from '../model/certificate-store.ts';
+import type { RecordedCertificate, Revocation, RevocationReason } from '../model/certificate-store.ts';
 import { type DomainChange, isEmpty } from '../model/domain-change.ts';
 import { emptyDomain } from '../model/empty-domain.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
@@ -43,6 +43,8 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   #touched: Touched[] | undefined;
   /** Whether there are audit records of what changed nothing. */
   #noted = false;
+  /** How many certificates were revoked, by reason. */
+  readonly revoked = new Map<RevocationReason, number>();
 
   constructor(
     db: Kysely<Schema>,
@@ -157,6 +159,7 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
     if (revoked === undefined) return false;
     this.#touch([]);
     const { kind, subject, holder, not_after: notAfter, asked } = revoked;
+    this.#countRevoked(revocation.reason, 1 + asked.length);
     const before = JSON.stringify({ kind, subject, holder, notAfter });
     const after = JSON.stringify({
       at: revocation.at,
@@ -168,11 +171,11 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   async revokeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean> {
-    return this.#ended(await revokeInstance(this.#db, key, revocation));
+    return this.#ended(revocation, await revokeInstance(this.#db, key, revocation));
   }
 
   async removeInstance(key: InstanceKey, revocation: Revocation): Promise<boolean> {
-    return this.#ended(await removeInstance(this.#db, key, revocation));
+    return this.#ended(revocation, await removeInstance(this.#db, key, revocation));
   }
 
   async recordForeignRefresh(key: InstanceKey, presented: string): Promise<void> {
@@ -225,14 +228,26 @@ export class KyselyStoreTransaction extends KyselyStoreReader implements StoreTr
   }
 
   #names(): NamesContext {
-    return { db: this.#db, now: this.#now, actor: this.#context.actor, audit: (record) => this.#audit(record) };
+    return {
+      db: this.#db,
+      now: this.#now,
+      actor: this.#context.actor,
+      audit: (record) => this.#audit(record),
+      revoked: (reason, count) => this.#countRevoked(reason, count),
+    };
   }
 
-  async #ended(end: InstanceEnd | undefined): Promise<boolean> {
+  async #ended({ reason }: Revocation, end: InstanceEnd | undefined): Promise<boolean> {
     if (end === undefined) return false;
     this.#touch([]);
-    await this.#audit(end);
+    const { certificates, ...record } = end;
+    this.#countRevoked(reason, certificates);
+    await this.#audit(record);
     return true;
+  }
+
+  #countRevoked(reason: RevocationReason, count: number): void {
+    if (count > 0) this.revoked.set(reason, (this.revoked.get(reason) ?? 0) + count);
   }
 
   /** Writes the counters and the feed. The last statements of a transaction; false when there is nothing to write. */

@@ -46,6 +46,8 @@ export interface CrlPublisher {
   renew(): Promise<void>;
   /** How much of its life the oldest list in use has left, between 0 and 1: an alarm belongs at one half. */
   freshness(): number;
+  /** When the first of the lists in use expires, in seconds since the epoch; undefined before there is one. */
+  expiry(): number | undefined;
 }
 
 /** Lists of roots live for years: of those only the last month counts. */
@@ -151,6 +153,7 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
       throw error;
     });
   const rootLists = rootListsOf(deps.issuers);
+  const inUse = () => issuersIn(deps.issuers.current()).flatMap(({ id }) => known.get(id) ?? []);
   return {
     current: async (id) => {
       const set = deps.issuers.current();
@@ -166,11 +169,15 @@ export function createCrlPublisher(deps: CrlPublisherDeps): CrlPublisher {
     },
     freshness: () => {
       const now = epochSeconds(deps.clock);
-      const inUse = issuersIn(deps.issuers.current()).flatMap(({ id }) => known.get(id) ?? []);
-      const left = inUse.map((entry) => (entry.nextUpdate - now) / deps.lifetimeSeconds);
+      const left = inUse().map((entry) => (entry.nextUpdate - now) / deps.lifetimeSeconds);
       return Math.max(0, Math.min(1, ...left, ...rootLists().map((list) => rootFreshness(list, now))));
     },
+    expiry: () => firstEnd([...inUse(), ...rootLists()]),
   };
+}
+
+function firstEnd(lists: readonly GivenCrl[]): number | undefined {
+  return lists.length === 0 ? undefined : Math.min(...lists.map(({ nextUpdate }) => nextUpdate));
 }
 
 /** The same number may be that of another revocation in a list that was made before the store had another history. */

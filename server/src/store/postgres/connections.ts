@@ -6,6 +6,7 @@ import pg from 'pg';
 import { z } from 'zod';
 import { type PostgresHost, type PostgresSettings, parseHost } from '../../config/store-place.ts';
 import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
+import type { PoolUse } from '../../model/store.ts';
 import { isConnectionLost, isOutOfConnections, translateError } from './postgres-errors.ts';
 import { numbersAsNumbers } from './value-types.ts';
 
@@ -87,6 +88,12 @@ export class PostgresConnections {
   /** Told when there is a primary again, or another one. */
   onRecovered(listener: () => void): void {
     this.#recovered.push(listener);
+  }
+
+  /** What the pool is doing; nothing while there is no primary. */
+  use(): PoolUse {
+    const { totalCount = 0, idleCount = 0, waitingCount = 0 } = this.#current?.pool ?? {};
+    return { idle: idleCount, busy: totalCount - idleCount, waiting: waitingCount };
   }
 
   /** A connection to the primary. Throws `StoreUnavailableError`, and what the driver throws. */

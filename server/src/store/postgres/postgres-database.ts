@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { CompiledQuery, Kysely, sql } from 'kysely';
 import { StoreReadOnlyError } from '../../errors.ts';
-import type { Moment, NewestRecord, StoreCondition, StoreState } from '../../model/store.ts';
+import type { Moment, NewestRecord, PoolUse, StoreCondition, StoreState } from '../../model/store.ts';
 import { headOfChanges } from '../change-rows.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
@@ -59,6 +59,10 @@ export class PostgresStoreDatabase implements StoreDatabase {
 
   async reader(): Promise<Kysely<Schema>> {
     return this.#reader;
+  }
+
+  connections(): PoolUse {
+    return this.#deps.connections.use();
   }
 
   view<Result>(work: (db: Kysely<Schema>) => Promise<Result>): Promise<Result> {

@@ -1,0 +1,126 @@
+import type { Worker } from 'node:cluster';
+import { z } from 'zod';
+import type { Logger } from '../logger.ts';
+import { addUp, lasting, type Reading, readingsSchema } from '../metrics/readings.ts';
+
+/* The parent of several processes gives out the metrics of all. It asks each worker; one that does not answer in time is counted as it was when it
+   last did, and what a worker had counted is kept when it ends. */
+
+/** To a worker: say what you have counted. */
+const readMetrics = z.object({ kind: z.literal('read-metrics') });
+/** From a worker. */
+const metricsRead = z.object({ kind: z.literal('metrics-read'), readings: readingsSchema });
+
+/** How long a worker is waited for, in milliseconds: scrapers give up after ten seconds. */
+const answerMs = 2000;
+
+/** The part of `process` that a worker talks through. */
+interface WorkerChannel {
+  readonly send: (message: unknown) => void;
+  readonly on: (event: 'message', listener: (message: unknown) => void) => unknown;
+}
+
+/** What a worker tells its parent. */
+interface OwnReadings {
+  /** Says how this process reads its metrics. */
+  answerWith(read: () => Promise<readonly object[]>): void;
+  /** Tells once more what was counted: this process ends. */
+  tellLast(): Promise<void>;
+}
+
+export function workerReadings(channel: WorkerChannel): OwnReadings {
+  let read: (() => Promise<readonly object[]>) | undefined;
+  const tell = async (): Promise<void> => {
+    if (read !== undefined) channel.send({ kind: 'metrics-read', readings: await read() });
+  };
+  channel.on('message', (message) => {
+    if (readMetrics.safeParse(message).success) void tell().catch(() => undefined);
+  });
+  return {
+    answerWith: (reader) => {
+      read = reader;
+    },
+    tellLast: () => tell().catch(() => undefined),
+  };
+}
+
+/** The part of a worker that its parent talks to. */
+type WorkerEnd = Pick<Worker, 'send' | 'on' | 'isConnected'>;
+
+interface Known {
+  readings: readonly Reading[];
+  /** Fulfilled with the answer to the question under way; a worker that is busy is not asked a second time. */
+  asked: PromiseWithResolvers<void> | undefined;
+}
+
+/** The metrics of all workers. */
+interface WorkerReadings {
+  join(worker: WorkerEnd): void;
+  /** Those of each process that counts, those that ended together as one. Never waits longer than the deadline. */
+  read(): Promise<readonly (readonly Reading[])[]>;
+}
+
+export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number = answerMs): WorkerReadings {
+  const workers = new Map<WorkerEnd, Known>();
+  let ended: Promise<readonly Reading[]> = Promise.resolve([]);
+  let reading: Promise<readonly (readonly Reading[])[]> | undefined;
+  const ask = async ([worker, known]: [WorkerEnd, Known]): Promise<readonly Reading[]> => {
+    if (known.asked === undefined && worker.isConnected()) {
+      known.asked = Promise.withResolvers();
+      worker.send({ kind: 'read-metrics' });
+    }
+    if (known.asked === undefined) return lasting(known.readings);
+    const { promise, resolve } = Promise.withResolvers<void>();
+    const timer = setTimeout(resolve, timeoutMs);
+    await Promise.race([known.asked.promise, promise]);
+    clearTimeout(timer);
+    return known.asked === undefined ? known.readings : lasting(known.readings);
+  };
+  const readAll = async (): Promise<readonly (readonly Reading[])[]> => {
+    const asked = [...workers];
+    const readings = await Promise.all(asked.map(ask));
+    const silent = asked.filter(([, known]) => known.asked !== undefined).length;
+    if (silent > 0) logger.warn({ silent }, 'processes did not say their metrics in time');
+    // Of those that ended meanwhile only once.
+    const alive = readings.filter((_, index) => workers.has(asked[index]?.[0] as WorkerEnd));
+    return [...alive, await ended, [workersGauge(workers.size - silent, silent)]];
+  };
+  return {
+    join(worker) {
+      const known: Known = { readings: [], asked: undefined };
+      workers.set(worker, known);
+      worker.on('message', (message: unknown) => {
+        const answer = metricsRead.safeParse(message);
+        if (!answer.success) return;
+        known.readings = answer.data.readings;
+        known.asked?.resolve();
+        known.asked = undefined;
+      });
+      worker.on('exit', () => {
+        workers.delete(worker);
+        ended = ended.then((sum) => addUp(sum, known.readings));
+        known.asked?.resolve();
+        known.asked = undefined;
+      });
+    },
+    read() {
+      reading ??= readAll().finally(() => {
+        reading = undefined;
+      });
+      return reading;
+    },
+  };
+}
+
+function workersGauge(answering: number, silent: number): Reading {
+  return {
+    name: 'signet_workers',
+    help: 'Processes that share the port, by whether they said their metrics in time.',
+    type: 'gauge',
+    aggregator: 'sum',
+    values: [
+      { value: answering, labels: { state: 'answering' } },
+      { value: silent, labels: { state: 'silent' } },
+    ],
+  };
+}

@@ -1,0 +1,137 @@
+import type { Clock } from '@signet/policy-engine/clock';
+import type { ServerConfig } from './config/config.ts';
+import { metricsListenerOf } from './config/metrics-listener.ts';
+import { startMetricsServer } from './http/metrics-server.ts';
+import { signingOrder } from './keys/key-life.ts';
+import type { Logger } from './logger.ts';
+import type { ServerMetrics } from './metrics/server-metrics.ts';
+import type { Store } from './model/store.ts';
+import { type AroundStore, observedStore } from './observed-store.ts';
+import type { ServerState } from './observer.ts';
+import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
+import type { CrlPublisher } from './x509/crl-publisher.ts';
+import type { Issuers } from './x509/issuers.ts';
+
+/** Takes what a process counts, in place of a listener of its own. */
+export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
+
+/** What a server counts, and where it is given out. */
+interface OpenMetrics {
+  readonly observer: ServerMetrics['observer'];
+  /** The same store, measured. */
+  measured(store: Store): Store;
+  /** From now on whoever asks is answered. Answers where; undefined where another process does that. Throws what listening throws. */
+  giveOut(parts: StateParts): Promise<string | undefined>;
+  close(): Promise<void>;
+}
+
+/** Undefined where the configuration asks for no metrics. The library is loaded only where it is used. */
+export async function openMetrics(
+  config: ServerConfig,
+  logger: Logger,
+  tell: TellMetrics | undefined,
+): Promise<OpenMetrics | undefined> {
+  if (metricsListenerOf(config) === undefined) return undefined;
+  const { createServerMetrics } = await import('./metrics/server-metrics.ts');
+  const { observer, follow, read } = createServerMetrics();
+  let server: MetricsOutlet | undefined;
+  return {
+    observer,
+    measured: (store) => observedStore(store, observer, measuring(observer)),
+    async giveOut(parts) {
+      follow(() => stateOfServer(parts));
+      if (tell === undefined) server = await giveOutMetrics({ config, logger, read: async () => [await read()] });
+      else tell(read);
+      return server?.url;
+    },
+    close: async () => server?.close(),
+  };
+}
+
+function measuring(observer: ServerMetrics['observer']): AroundStore {
+  return async (operation, work) => {
+    const started = performance.now();
+    try {
+      return await work();
+    } finally {
+      observer.storeUsed(operation, (performance.now() - started) / 1000);
+    }
+  };
+}
+
+/** The parts of a server that its gauges look at. */
+interface StateParts {
+  readonly store: Pick<Store, 'condition' | 'connections'>;
+  readonly live: Pick<LiveSnapshot, 'current' | 'status'>;
+  readonly clock: Clock;
+  /** Absent: no certificates are issued. */
+  readonly identity?:
+    | {
+        readonly instances: { readonly issuers: Pick<Issuers, 'current'> };
+        readonly crls: Pick<CrlPublisher, 'expiry'>;
+      }
+    | undefined;
+  readonly certificateExpiry: () => number;
+}
+
+/** What the gauges show. Asks neither the store nor a file. */
+export function stateOfServer({ store, live, clock, ...parts }: StateParts): ServerState {
+  const now = clock.now();
+  const { counter, refreshedAt, isStoreReadable, divergence } = live.status();
+  const snapshot = live.current();
+  return {
+    now,
+    snapshot: { counter, refreshedAt, domains: snapshot.domains.size },
+    store: {
+      isUp: isStoreReadable,
+      isWritable: isStoreReadable && store.condition() === 'writable',
+      isDiverged: divergence !== undefined,
+    },
+    connections: store.connections(),
+    keys: (['token', 'bundle'] as const).flatMap((purpose) => {
+      const [record] = signingOrder(snapshot.signingKeys, purpose, now);
+      return record === undefined ? [] : [{ purpose, activeSince: record.activateAt }];
+    }),
+    certificates: certificatesOf(parts, now),
+  };
+}
+
+function certificatesOf(
+  { identity, certificateExpiry }: Pick<StateParts, 'identity' | 'certificateExpiry'>,
+  now: number,
+): ServerState['certificates'] {
+  // The one that signs: the last of the active ones that are still valid stands in where none is.
+  const active = identity?.instances.issuers.current().active ?? [];
+  const signing = active.find(({ notBefore, notAfter }) => notBefore * 1000 <= now && now <= notAfter * 1000);
+  const issuer = signing ?? active[0];
+  const list = identity?.crls.expiry();
+  return [
+    { which: 'server', notAfter: certificateExpiry() },
+    ...(issuer === undefined ? [] : [{ which: 'issuer' as const, notAfter: issuer.notAfter * 1000 }]),
+    ...(list === undefined ? [] : [{ which: 'crl' as const, notAfter: list * 1000 }]),
+  ];
+}
+
+interface GiveOutDeps {
+  readonly config: ServerConfig;
+  readonly logger: Logger;
+  /** Those of each process. */
+  readonly read: () => Promise<readonly (readonly { readonly name: string }[])[]>;
+}
+
+/** What answers scrapers. */
+type MetricsOutlet = Awaited<ReturnType<typeof startMetricsServer>>;
+
+/** Gives out the metrics of one process or several where the configuration says. Throws what listening throws. */
+export async function giveOutMetrics(deps: GiveOutDeps): Promise<MetricsOutlet | undefined> {
+  const at = metricsListenerOf(deps.config);
+  if (at === undefined) return undefined;
+  const { exposition } = await import('./metrics/readings.ts');
+  const { config, logger, read } = deps;
+  const server = await startMetricsServer(
+    { config, logger, read: async (format) => exposition(await read(), format) },
+    at,
+  );
+  logger.info({ metricsUrl: server.url }, 'metrics are given out');
+  return server;
+}

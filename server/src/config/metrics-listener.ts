@@ -1,0 +1,13 @@
+import type { ConfigValues } from './config-schema.ts';
+
+/** Where the metrics are given out. */
+export type MetricsListener =
+  | { readonly kind: 'port'; readonly host: string; readonly port: number }
+  | { readonly kind: 'socket'; readonly path: string };
+
+/** Undefined where nobody wants metrics: then nothing is counted. */
+export function metricsListenerOf({ metrics }: Pick<ConfigValues, 'metrics'>): MetricsListener | undefined {
+  const { host, port, socket } = metrics.listen;
+  if (socket !== undefined) return { kind: 'socket', path: socket };
+  return port === undefined ? undefined : { kind: 'port', host, port };
+}

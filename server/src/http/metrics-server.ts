@@ -1,0 +1,157 @@
+import { chmodSync, lstatSync, unlinkSync } from 'node:fs';
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
+import { connect } from 'node:net';
+import { TLSSocket } from 'node:tls';
+import { gracefulServer } from '@signet/policy-engine/http';
+import type { ServerConfig } from '../config/config.ts';
+import type { MetricsListener } from '../config/metrics-listener.ts';
+import type { Logger } from '../logger.ts';
+import { watchTlsFiles } from '../tls-files.ts';
+import { countConnectionFailures } from './connection-failures.ts';
+import { listen } from './listen.ts';
+import { slowConnections } from './slow-connections.ts';
+import { answerNoRequests, createTlsServer, httpOptions, reloadTls } from './tls-server.ts';
+
+/** The two formats that scrapers ask for. */
+type MetricsFormat = 'text' | 'openmetrics';
+
+/** Everything that is measured, as text. */
+type ReadMetrics = (format: MetricsFormat) => Promise<{ readonly contentType: string; readonly text: string }>;
+
+interface MetricsServerDeps {
+  readonly config: Pick<ServerConfig, 'tls' | 'timeouts' | 'limits'>;
+  readonly logger: Logger;
+  readonly read: ReadMetrics;
+}
+
+interface MetricsServer {
+  /** Where scrapers ask: an address, or the path of a socket. */
+  readonly url: string;
+  close(): Promise<void>;
+}
+
+/** More scrapers than anybody runs. */
+const scrapersAtOnce = 32;
+
+/**
+ * `GET /metrics`, and nothing else. Plain HTTP on a socket of this machine or its loopback interface; anywhere else TLS with the server's own
+ * certificate, for callers with a certificate that chains to `tls.clientCa`. Throws what listening throws.
+ */
+export async function startMetricsServer(deps: MetricsServerDeps, at: MetricsListener): Promise<MetricsServer> {
+  const { config, logger } = deps;
+  const isPlain = at.kind === 'socket' || isLoopback(at.host);
+  const failures = countConnectionFailures(logger);
+  const options = { ...config.timeouts, headerBytes: config.limits.headerBytes };
+  const onFailure = (stage: string, reason: string) => failures.count(`metrics ${stage}: ${reason}`);
+  const server: Server = isPlain
+    ? createServer(httpOptions(options))
+    : createTlsServer({ files: config.tls, intermediates: () => '', ...options, onFailure });
+  if (isPlain) answerNoRequests(server, { onFailure });
+  server.maxConnections = scrapersAtOnce;
+  const graceful = gracefulServer(server);
+  slowConnections(deps).watch(server);
+  server.on('request', (request, response) => void answer(deps, request, response));
+  const url = await listenAt(server, at, isPlain);
+  server.on('error', (error) => failures.count(`metrics accept: ${'code' in error ? String(error.code) : 'unknown'}`));
+  const files = [config.tls.certificate, config.tls.key, config.tls.clientCa];
+  const reload = () => reloadTls(server as Parameters<typeof reloadTls>[0], config.tls, '');
+  const watch = isPlain ? undefined : watchTlsFiles({ files, reload, logger });
+  return {
+    url,
+    close: async () => {
+      await watch?.close();
+      await graceful.close({ delayMs: 0, deadlineMs: config.timeouts.drainMs });
+      failures.close();
+    },
+  };
+}
+
+/** By name, as the configuration has it: whatever else a name leads to, it asks for certificates. */
+export function isLoopback(host: string): boolean {
+  return /^(localhost|127\.\d{1,3}\.\d{1,3}\.\d{1,3}|::1)$/.test(host);
+}
+
+async function listenAt(server: Server, at: MetricsListener, isPlain: boolean): Promise<string> {
+  if (at.kind === 'socket') {
+    await removeStaleSocket(at.path);
+    const { promise, resolve, reject } = Promise.withResolvers<void>();
+    server.once('error', reject);
+    server.listen({ path: at.path }, () => {
+      server.off('error', reject);
+      resolve();
+    });
+    await promise;
+    // For the group of whoever scrapes.
+    chmodSync(at.path, 0o660);
+    return at.path;
+  }
+  const port = await listen(server, { host: at.host, port: at.port, reusePort: false });
+  const host = at.host.includes(':') ? `[${at.host}]` : at.host;
+  return `${isPlain ? 'http' : 'https'}://${host}:${port}/metrics`;
+}
+
+/** A socket that a process before this one has left behind; one on which somebody answers stays, and listening fails. */
+async function removeStaleSocket(path: string): Promise<void> {
+  if (lstatSync(path, { throwIfNoEntry: false })?.isSocket() !== true) return;
+  const { promise, resolve } = Promise.withResolvers<boolean>();
+  const probe = connect({ path });
+  probe.once('connect', () => resolve(false));
+  probe.once('error', (error) => resolve('code' in error && error.code === 'ECONNREFUSED'));
+  const isStale = await promise;
+  probe.destroy();
+  if (isStale) unlinkSync(path);
+}
+
+async function answer(deps: MetricsServerDeps, request: IncomingMessage, response: ServerResponse): Promise<void> {
+  const refusal = refusalOf(request);
+  if (refusal !== undefined) return refuse(response, refusal);
+  try {
+    const { contentType, text } = await deps.read(formatOf(request.headers.accept));
+    response.writeHead(200, {
+      'Content-Type': contentType,
+      'Content-Length': Buffer.byteLength(text),
+      'Cache-Control': 'no-store',
+    });
+    response.end(request.method === 'HEAD' ? undefined : text);
+  } catch (error) {
+    deps.logger.error({ error: String(error) }, 'metrics cannot be read');
+    refuse(response, [500, 'the metrics cannot be read']);
+  }
+}
+
+type Refusal = readonly [status: number, message: string];
+
+function refusalOf({ socket, method, url, headers }: IncomingMessage): Refusal | undefined {
+  if (socket instanceof TLSSocket && !socket.authorized)
+    return [401, 'a client certificate of this system is required'];
+  if (url?.split('?')[0] !== '/metrics') return [404, 'there is nothing at this path, use /metrics'];
+  if (method !== 'GET' && method !== 'HEAD') return [405, 'the method is not allowed at this path'];
+  const hasBody = headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) > 0;
+  return hasBody ? [413, 'the body is too large'] : undefined;
+}
+
+function refuse(response: ServerResponse, [status, message]: Refusal): void {
+  const body = JSON.stringify({ code: status, message });
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+    'Cache-Control': 'no-store',
+    ...(status === 405 && { Allow: 'GET, HEAD' }),
+    // Whatever comes after the headers is not read.
+    Connection: 'close',
+  });
+  response.end(body);
+}
+
+/** What an `Accept` header prefers (RFC 9110 §12.5.1); the older format when it names neither. */
+export function formatOf(accept = ''): MetricsFormat {
+  let [text, openmetrics] = [0, 0];
+  for (const range of accept.split(',')) {
+    const [type = '', ...parameters] = range.split(';').map((part) => part.trim().toLowerCase());
+    const weight = parameters.find((parameter) => parameter.startsWith('q='))?.slice(2);
+    const quality = weight === undefined ? 1 : Number(weight);
+    if (type === 'application/openmetrics-text') openmetrics = Math.max(openmetrics, quality);
+    if (type === 'text/plain' || type === 'text/*' || type === '*/*') text = Math.max(text, quality);
+  }
+  return openmetrics > 0 && openmetrics >= text ? 'openmetrics' : 'text';
+}

@@ -1,0 +1,97 @@
+import { Gauge, type Registry } from 'prom-client';
+import type { ServerState } from '../observer.ts';
+
+/** How the values of several processes of one server become one. */
+type Together = 'sum' | 'min' | 'max';
+
+interface GaugeOptions<Label extends string> {
+  readonly name: string;
+  readonly help: string;
+  readonly together: Together;
+  readonly label?: Label;
+  readonly values: (state: ServerState) => readonly (readonly [value: number, label?: string])[];
+}
+
+const seconds = (milliseconds: number) => milliseconds / 1000;
+
+/** INVARIANT: of several processes the one that is worst off is shown: the oldest snapshot, a store that one of them does not reach. */
+const gauges: readonly GaugeOptions<string>[] = [
+  {
+    name: 'signet_snapshot_position',
+    help: 'The change counter of the store up to which the snapshot goes.',
+    together: 'min',
+    values: ({ snapshot }) => [[snapshot.counter]],
+  },
+  {
+    name: 'signet_snapshot_age_seconds',
+    help: 'How long ago the snapshot was last seen to be what the store says.',
+    together: 'max',
+    values: ({ now, snapshot }) => [[seconds(Math.max(0, now - snapshot.refreshedAt))]],
+  },
+  {
+    name: 'signet_snapshot_domains',
+    help: 'Domains in the snapshot.',
+    together: 'min',
+    values: ({ snapshot }) => [[snapshot.domains]],
+  },
+  {
+    name: 'signet_store_up',
+    help: 'Whether the last look at the store succeeded.',
+    together: 'min',
+    values: ({ store }) => [[Number(store.isUp)]],
+  },
+  {
+    name: 'signet_store_writable',
+    help: 'Whether changes can be written, as far as the last attempt tells.',
+    together: 'min',
+    values: ({ store }) => [[Number(store.isWritable)]],
+  },
+  {
+    name: 'signet_store_diverged',
+    help: 'Whether the store has another history than this server knew.',
+    together: 'max',
+    values: ({ store }) => [[Number(store.isDiverged)]],
+  },
+  {
+    name: 'signet_store_pool_connections',
+    help: 'Connections to the database, and those who wait for one.',
+    together: 'sum',
+    label: 'state',
+    values: ({ connections }) => (connections === undefined ? [] : Object.entries(connections).map(([s, n]) => [n, s])),
+  },
+  {
+    name: 'signet_key_active_age_seconds',
+    help: 'How long the key that signs now has signed, by purpose.',
+    together: 'max',
+    label: 'purpose',
+    values: ({ now, keys }) => keys.map(({ purpose, activeSince }) => [seconds(now - activeSince), purpose]),
+  },
+  {
+    name: 'signet_certificate_expiry_timestamp_seconds',
+    help: 'When the certificate of the server, that of its signing issuer and the first of its revocation lists expire.',
+    together: 'min',
+    label: 'which',
+    values: ({ certificates }) => certificates.map(({ which, notAfter }) => [seconds(notAfter), which]),
+  },
+];
+
+/** Gauges of what a server is, read when they are asked for. */
+export function addStateGauges(registry: Registry, state: () => ServerState): void {
+  for (const { name, help, together, label, values } of gauges) {
+    const gauge = new Gauge<string>({
+      name,
+      help,
+      aggregator: together,
+      labelNames: label === undefined ? [] : [label],
+      registers: [registry],
+      collect() {
+        // A key or a list that is there no longer leaves no series behind.
+        gauge.reset();
+        for (const [value, of] of values(state())) {
+          if (label === undefined || of === undefined) gauge.set(value);
+          else gauge.set({ [label]: of }, value);
+        }
+      },
+    });
+  }
+}

@@ -1,0 +1,90 @@
+import { LRUCache } from 'lru-cache';
+import type { CertificateStore } from './model/certificate-store.ts';
+import type { InstanceStore } from './model/instance-store.ts';
+import type { Store } from './model/store.ts';
+import { certificateKinds, type Observer, type StoreOperation } from './observer.ts';
+
+/** What runs around each use of the store. */
+export type AroundStore = <Result>(operation: StoreOperation, work: () => Promise<Result>) => Promise<Result>;
+
+type StoreObserver = Pick<Observer, 'certificateIssued' | 'certificatesRevoked'>;
+
+/** What each method of a store is for. Those that are missing ask no database. */
+const operations: Readonly<Partial<Record<keyof Store, StoreOperation>>> = {
+  state: 'look',
+  newestRecord: 'look',
+  tryWriting: 'look',
+  changesSince: 'load',
+  everything: 'load',
+  view: 'read',
+  domain: 'read',
+  domainNames: 'read',
+  signingKeys: 'read',
+  sealedKeys: 'read',
+  dueReviews: 'read',
+  audit: 'read',
+  auditPage: 'read',
+  verifyAudit: 'read',
+  memberCount: 'read',
+  pagingSecret: 'read',
+  change: 'change',
+};
+
+/** More than are ever made at once: a certificate that is never confirmed is forgotten. */
+const intendedAtOnce = 10_000;
+
+/** The same store; `around` runs what it is asked for, and the observer is told what was recorded in it. */
+export function observedStore(store: Store, observer: StoreObserver | undefined, around: AroundStore): Store {
+  const { certificates, instances } = store;
+  store.onRevoked((reason, count) => observer?.certificatesRevoked(reason, count));
+  const kinds = new LRUCache<string, string>({ max: intendedAtOnce });
+  const issued = (serial: string): void => {
+    const kind = certificateKinds.find((each) => each === kinds.get(serial));
+    kinds.delete(serial);
+    if (kind !== undefined) observer?.certificateIssued(kind);
+  };
+  const intend: CertificateStore['intend'] = async (row, at) => {
+    await certificates.intend(row, at);
+    kinds.set(row.serial, row.kind);
+  };
+  const confirm: CertificateStore['confirm'] = async (serial, fingerprint, conditions) => {
+    await certificates.confirm(serial, fingerprint, conditions);
+    issued(serial);
+  };
+  const register: InstanceStore['register'] = async (key, given, details, conditions) => {
+    await instances.register(key, given, details, conditions);
+    issued(given.serial);
+  };
+  const rotate: InstanceStore['rotate'] = async (key, presented, given, conditions) => {
+    const rotation = await instances.rotate(key, presented, given, conditions);
+    if (rotation === 'moved') issued(given.serial);
+    return rotation;
+  };
+  return observed(store, around, (name) => operations[name as keyof Store], {
+    certificates: observed(certificates, around, () => 'certificates', { intend, confirm }),
+    instances: observed(instances, around, () => 'instances', { register, rotate }),
+  });
+}
+
+/** The same object with some methods `instead` of its own, and each that has an operation run by `around`. */
+function observed<Target extends object>(
+  target: Target,
+  around: AroundStore,
+  operationOf: (name: PropertyKey) => StoreOperation | undefined,
+  instead: Partial<Target>,
+): Target {
+  const methods = new Map<PropertyKey, unknown>();
+  return new Proxy(target, {
+    get(_, name) {
+      const known = methods.get(name);
+      if (known !== undefined) return known;
+      const value: unknown = Reflect.get(instead, name) ?? Reflect.get(target, name, target);
+      if (typeof value !== 'function') return value;
+      const operation = operationOf(name);
+      const bound = value.bind(target);
+      const method = operation === undefined ? bound : (...args: unknown[]) => around(operation, () => bound(...args));
+      methods.set(name, method);
+      return method;
+    },
+  });
+}

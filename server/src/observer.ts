@@ -1,0 +1,59 @@
+import type { KeyPurpose } from '@signet/policy-engine/wire';
+import type { RevocationReason } from './model/certificate-store.ts';
+import type { PoolUse } from './model/store.ts';
+
+/** What is signed: the two kinds of tokens, and bundles. */
+type SignedKind = 'access' | 'id' | 'bundle';
+
+export const certificateKinds = ['instance', 'service', 'role', 'ssh-host', 'ssh-user'] as const;
+
+type IssuedKind = (typeof certificateKinds)[number];
+
+/** How an instance proves what it is: a join token, the token of a foreign issuer, or the word of its provider, who is called. */
+export const attestationMethods = ['join-token', 'jwt', 'call-out'] as const;
+
+export type AttestationMethod = (typeof attestationMethods)[number];
+
+/** `refused`: the instance is not what it says. `failed`: nobody could say. */
+export const attestationOutcomes = ['granted', 'refused', 'failed'] as const;
+
+type AttestationOutcome = (typeof attestationOutcomes)[number];
+
+/** What the store is asked for: whether something changed, what did, what an operation needs, a change; or it keeps certificates, instances. */
+export const storeOperations = ['look', 'load', 'read', 'change', 'certificates', 'instances'] as const;
+
+export type StoreOperation = (typeof storeOperations)[number];
+
+/**
+ * Told of what a server does, by those who do it; they know nothing of who counts. INVARIANT: no argument holds what a caller sent, but a method
+ * of HTTP: everything else is from a set that the server closes.
+ */
+export interface Observer {
+  /**
+   * `route` is the pattern that matched; absent where none did, or none was looked for. `status` 0: the caller was gone before the answer. `seconds`
+   * are absent where nobody knows when it began.
+   */
+  answered(route: string | undefined, method: string | undefined, status: number, seconds?: number): void;
+  /** A request for a token was answered with this error (RFC 6749 §5.2). */
+  tokenRefused(error: string): void;
+  signed(kind: SignedKind): void;
+  /** Recorded as issued. */
+  certificateIssued(kind: IssuedKind): void;
+  /** Recorded as revoked. */
+  certificatesRevoked(reason: RevocationReason, count: number): void;
+  attested(method: AttestationMethod, outcome: AttestationOutcome): void;
+  snapshotRefreshed(seconds: number, isDone: boolean): void;
+  storeUsed(operation: StoreOperation, seconds: number): void;
+}
+
+/** What a server is at one moment. Times in milliseconds since the epoch. */
+export interface ServerState {
+  readonly now: number;
+  readonly snapshot: { readonly counter: number; readonly refreshedAt: number; readonly domains: number };
+  readonly store: { readonly isUp: boolean; readonly isWritable: boolean; readonly isDiverged: boolean };
+  /** Of a database that is reached over the network. */
+  readonly connections?: PoolUse | undefined;
+  /** Since when the key that signs now has signed. */
+  readonly keys: readonly { readonly purpose: KeyPurpose; readonly activeSince: number }[];
+  readonly certificates: readonly { readonly which: 'server' | 'issuer' | 'crl'; readonly notAfter: number }[];
+}
