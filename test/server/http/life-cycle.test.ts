@@ -72,8 +72,23 @@ test('a role that is removed is gone at the next refresh, and a broken store doe
   await until('the server says that the store is gone', async () =>
     (await operator('^/readyz')).text.includes('"unreadable"'),
   );
-  t.is((await call('^/readyz')).status, 200);
+  const ready = await call('^/readyz');
+  t.deepEqual([ready.status, ready.body], [200, { status: 'ready', degraded: true }]);
+  const forWrites = await call('^/readyz?for=writes');
+  t.deepEqual([forWrites.status, forWrites.body], [503, { status: 'store' }]);
+  t.is((await call('^/healthz')).status, 200);
   t.is((await call('/oauth2/token', ask)).status, 200);
+});
+
+test('a probe asks for reads or for writes', async (t) => {
+  const server = await startServer(t);
+  const probe = caller(t, server);
+  for (const path of ['^/readyz', '^/readyz?for=writes', '/readyz?for=writes', '^/readyz?cache=0']) {
+    const { status, body } = await probe(path);
+    t.deepEqual([status, body], [200, { status: 'ready' }], path);
+  }
+  const other = await probe('^/readyz?for=reads');
+  t.deepEqual([other.status, other.body], [400, { code: 400, message: 'for: must be `writes`' }]);
 });
 
 /** A request whose body comes in two parts. */

@@ -13,8 +13,9 @@ const aliveShape = z.strictObject({ status: z.literal('alive') });
 const storeState = z.strictObject({ epoch: z.int(), counter: z.int(), head: text });
 const freshness = z.enum(['fresh', 'late', 'ended']);
 export const readinessShape = z.looseObject({
-  status: z.enum(['ready', 'stopping', 'no-signing-key', 'certificate-expired', 'clock']),
-  degraded: z.literal('clock').optional(),
+  status: z.enum(['ready', 'stopping', 'no-signing-key', 'certificate-expired', 'clock', 'store']),
+  degraded: z.literal(true).optional(),
+  clock: z.enum(['degraded', 'wrong']).optional(),
   snapshot: z.strictObject({ counter: z.int(), ageMs: z.number() }).optional(),
   store: z.enum(['readable', 'unreadable', 'read-only']).optional(),
   diverged: z.strictObject({ known: storeState, found: storeState }).optional(),
@@ -59,6 +60,7 @@ export function serverOperations({ addresses }: Pick<Served, 'addresses'>): read
       ...common,
       id: 'Readiness',
       summary: 'Whether the server can do its work, and how fresh what it works with is',
+      query: { for: { says: 'what the caller would send: `writes` need the store', schema: z.literal('writes') } },
       answers: { 200: { says: 'it can', schema: readinessShape }, 503: { says: 'it cannot', schema: readinessShape } },
     }),
     ...atEach(openApiPaths(addresses), {

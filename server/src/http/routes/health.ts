@@ -1,5 +1,6 @@
 import type { RouterMiddleware } from '@koa/router';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
+import { InvalidRequestError } from '../../errors.ts';
 import type { SigningKeys } from '../../keys/signing-keys.ts';
 import { isOperator, systemDomain } from '../../management/rights.ts';
 import type { Divergence } from '../../snapshot/live-snapshot.ts';
@@ -8,6 +9,7 @@ import { shownState } from '../../store-history.ts';
 import type { StoreWatch } from '../../store-watch.ts';
 import type { CrlPublisher } from '../../x509/crl-publisher.ts';
 import { answerJson, type RequestState, type RouteContext } from '../context.ts';
+import { parseParameters } from '../parameters.ts';
 
 export interface ReadinessDeps {
   readonly clock: Clock;
@@ -51,14 +53,27 @@ function revocationLists(crls: Pick<CrlPublisher, 'freshness'>): { readonly stat
 const alarmBelow = 0.45;
 
 /** Why requests belong to another server; `ready` when they do not. */
-type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock';
+type Readiness = 'ready' | 'stopping' | 'no-signing-key' | 'certificate-expired' | 'clock' | 'store';
 
-function readinessOf(deps: ReadinessDeps, certificate: string): Readiness {
+function readinessOf(deps: ReadinessDeps, certificate: string, isForWrites: boolean): Readiness {
   const { token, bundle } = deps.keys.current();
   if (deps.isStopping()) return 'stopping';
   if (token === undefined || bundle === undefined) return 'no-signing-key';
   if (certificate === 'ended') return 'certificate-expired';
-  return deps.storeWatch.clock() === 'wrong' ? 'clock' : 'ready';
+  if (deps.storeWatch.clock() === 'wrong') return 'clock';
+  return isForWrites && storeOf(deps) !== 'readable' ? 'store' : 'ready';
+}
+
+/** It answers, and not everything: changes wait for the store, or one of two clocks is wrong. */
+function isDegraded(deps: ReadinessDeps): boolean {
+  return storeOf(deps) !== 'readable' || deps.storeWatch.clock() !== 'fit';
+}
+
+/** Whether the probe is one of a balancer that sends changes. Throws `InvalidRequestError`. */
+function asksForWrites({ querystring }: RouteContext): boolean {
+  const purpose = querystring === '' ? undefined : parseParameters(querystring, 'query').get('for');
+  if (purpose === undefined || purpose === 'writes') return purpose === 'writes';
+  throw new InvalidRequestError('for: must be `writes`');
 }
 
 function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'unreadable' | 'read-only' {
@@ -70,14 +85,15 @@ function storeOf({ snapshotStatus, storeWatch }: ReadinessDeps): 'readable' | 'u
 /**
  * `GET /readyz`: whether this server can do its work: 200, or 503 while it stops, without a key to sign tokens or bundles with, with a
  * certificate of its own that has expired, and with a clock that is wrong. With a store that cannot be read or written it goes on answering
- * from the snapshot: still 200. Anyone is told the status; an operator (`view_domain` on `sys.auth`) is told the state behind it.
+ * from the snapshot: still 200, and `degraded`; for whoever asks `?for=writes` it is 503 then. Anyone is told the status; an operator (`view_domain` on `sys.auth`) is told the state behind it.
  */
 export function readinessRoute(deps: ReadinessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     const certificate = ownCertificate(deps);
-    const status = readinessOf(deps, certificate.status);
+    const status = readinessOf(deps, certificate.status, asksForWrites(ctx));
     ctx.status = status === 'ready' ? 200 : 503;
-    answerJson(ctx, JSON.stringify({ status, ...(isForOperator(deps, ctx) && stateOf(deps, certificate)) }));
+    const told = { status, ...(status === 'ready' && isDegraded(deps) && { degraded: true }) };
+    answerJson(ctx, JSON.stringify({ ...told, ...(isForOperator(deps, ctx) && stateOf(deps, certificate)) }));
   };
 }
 
@@ -88,15 +104,16 @@ function isForOperator({ snapshot, clock }: ReadinessDeps, ctx: RouteContext): b
 }
 
 /**
- * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `degraded: "clock"`: the newest record of the store is more than 60 seconds
- * later than the own clock; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
+ * The age of the snapshot; `store: "unreadable"` or `"read-only"`; `clock: "degraded"`: the newest record of the store is more than 60 seconds
+ * later than the own clock, `"wrong"`: so is what this server wrote itself; `diverged`: the store has another history than this process knew; `revocationLists`: how much of its life the oldest list has left: `fresh`, `late`, or `ended`; `certificate` the
  * same of the server's own.
  */
 function stateOf(deps: ReadinessDeps, certificate: ReturnType<typeof ownCertificate>) {
   const { counter, refreshedAt, divergence } = deps.snapshotStatus();
   const { token, bundle, missing } = deps.keys.current();
+  const clock = deps.storeWatch.clock();
   return {
-    ...(deps.storeWatch.clock() !== 'fit' && { degraded: 'clock' }),
+    ...(clock !== 'fit' && { clock }),
     snapshot: { counter, ageMs: Math.max(0, deps.clock.now() - refreshedAt) },
     store: storeOf(deps),
     ...(divergence !== undefined && {
