@@ -32,8 +32,11 @@ test('reads a file, paths relative to it, names lower-cased, the rest by default
       connectTimeoutMs: 30_000,
       readTimeoutMs: 30_000,
       logLevel: 'info',
+      metrics: {},
     },
   );
+  writeFileSync(file, stringify({ ...good, metrics: { textfile: 'out/signet.prom' } }));
+  t.deepEqual(loadConfig(file, {}).metrics, { textfile: join(folder, 'out/signet.prom') });
 });
 
 test('the environment goes before the file', (t) => {

@@ -24,6 +24,8 @@ interface RunDeps {
   readonly bundleForm: BundleForm;
   /** For the status file. */
   readonly server: string;
+  /** Writes the metrics of a run; absent: nobody wants them. */
+  readonly writeMetrics?: ((status: Status, now: number) => Promise<void>) | undefined;
 }
 
 /** What one run over all domains found. */
@@ -55,6 +57,7 @@ export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunR
   await noteProblem(problems, () => deps.state.save());
   const status = await buildStatus(deps, outcomes);
   await noteProblem(problems, () => writeStatus(directory, status));
+  await noteProblem(problems, async () => deps.writeMetrics?.(status, clock.now()));
   const own = problems.length > 0 || keys.problem instanceof UpdaterError ? exitStatus.storage : exitStatus.ok;
   const ofKeys = keys.problem?.code === 'keys-replaced' ? exitStatus.rejected : exitStatus.ok;
   return {

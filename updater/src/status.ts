@@ -5,9 +5,21 @@ import { fileNames, type PolicyDirectory } from './files/policy-directory.ts';
 import { isSuccess, type Outcome } from './outcome.ts';
 
 const timestamp = z.string();
+/** The kinds of outcomes. */
+export const outcomeKinds = [
+  'updated',
+  'unchanged',
+  'rejected',
+  'refused',
+  'unreachable',
+  'not-stored',
+  'unsafe',
+  'postponed',
+] as const;
+
 const domainSchema = z.object({
   /** Kind of the last outcome. */
-  outcome: z.enum(['updated', 'unchanged', 'rejected', 'refused', 'unreachable', 'not-stored', 'unsafe', 'postponed']),
+  outcome: z.enum(outcomeKinds),
   lastAttempt: timestamp,
   lastSuccess: timestamp.optional(),
   /** Failed attempts since the last success. */

@@ -5,6 +5,7 @@ import { UpdaterError } from './errors.ts';
 import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
 import { lockDirectory } from './files/lock.ts';
 import { PolicyDirectory } from './files/policy-directory.ts';
+import { metricsFile } from './metrics.ts';
 import { type RunReport, runOnce } from './run-once.ts';
 import { State } from './state.ts';
 import { TrustedKeys } from './trusted-keys.ts';
@@ -76,7 +77,10 @@ export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater>
     const state = await State.load(directory, bundleForm);
     const { domains, issuer, maxBundleBytes, athenzBundles = false, baseUrl: server } = config;
     const keys = await TrustedKeys.load({ client, directory, clock, issuer, isAthenz: athenzBundles });
-    const deps = { client, keys, state, directory, clock, domains, maxBundleBytes, athenzBundles, bundleForm, server };
+    const { textfile } = config.metrics;
+    const writeMetrics = textfile === undefined ? undefined : metricsFile(textfile);
+    const bounds = { maxBundleBytes, athenzBundles, bundleForm };
+    const deps = { client, keys, state, directory, clock, domains, server, writeMetrics, ...bounds };
     const close = async () => {
       await client.close();
       await lock[Symbol.asyncDispose]();

@@ -103,6 +103,22 @@ const settings = z.strictObject({
     .enum(logLevels)
     .default('info')
     .meta(about('0.1', 'warn', 'The least severe records that are written.')),
+  metrics: z
+    .strictObject({
+      textfile: path
+        .regex(/\.prom$/, 'must end in `.prom`')
+        .optional()
+        .meta(
+          about(
+            '0.2',
+            '/var/lib/node_exporter/signet.prom',
+            'A file for the textfile collector of node_exporter, written after each run; its name ends in `.prom`.',
+            { absent: 'none is written' },
+          ),
+        ),
+    })
+    .prefault({})
+    .meta({ description: 'Metrics for operators.' }),
 });
 
 /** Every option of the updater. */
@@ -171,13 +187,14 @@ export function loadConfig(file: string, env: Environment): UpdaterConfig {
     throw problem(`configuration \`${file}\`: ${problems.join('; ')}`);
   }
   const folder = dirname(file);
-  const { caBundle, certificate, key, policyDir } = result.data;
+  const { caBundle, certificate, key, policyDir, metrics } = result.data;
   return {
     ...result.data,
     caBundle: resolve(folder, caBundle),
     certificate: resolve(folder, certificate),
     key: resolve(folder, key),
     policyDir: resolve(folder, policyDir),
+    metrics: metrics.textfile === undefined ? {} : { textfile: resolve(folder, metrics.textfile) },
     ...proxySettings(env),
   };
 }
