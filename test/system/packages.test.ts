@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import test from 'ava';
+import test, { type ExecutionContext } from 'ava';
 import { repository, startDevWorld } from '#support/dev-world';
 import { findOldNode } from '#support/old-node';
 import { runProgram } from '#support/run-program';
@@ -9,6 +10,21 @@ import { temporaryFolder } from '#support/temp';
 /* What is shipped: the packed packages in a project of plain JavaScript, with nothing but Node. */
 
 const packages = ['policy-engine', 'client', 'updater', 'server', 'example-provider'] as const;
+
+const both = ['@signet/client', '@signet/policy-engine'];
+/** The packages of ours in each. */
+const carriedBy: Readonly<Record<(typeof packages)[number], readonly string[]>> = {
+  'policy-engine': [],
+  client: ['@signet/policy-engine'],
+  updater: both,
+  server: both,
+  'example-provider': both,
+};
+
+const tarballs = mkdtempSync(join(tmpdir(), 'signet-test-'));
+const packing = await runProgram(process.execPath, [join(repository, 'deploy', 'release', 'pack.ts'), tarballs]);
+
+test.after.always(() => rmSync(tarballs, { recursive: true }));
 
 const decideInMemory = `
 import { PolicyEngine } from '@signet/policy-engine';
@@ -26,30 +42,38 @@ try {
   console.log(error instanceof SignetClientError, error.code);
 }`;
 
-test('the packed packages work in a scratch project', async (t) => {
-  t.timeout(180_000);
-  const folder = temporaryFolder(t);
-  const tarballs = join(folder, 'tarballs');
+/** A project in which the packages are installed, and a way to run a program in it. Nobody answers for our names there. */
+async function install(t: ExecutionContext, folder: string, tarballs: readonly string[]) {
   const project = join(folder, 'project');
-  for (const path of [tarballs, project]) mkdirSync(path);
-  const workspaces = packages.flatMap((name) => ['-w', name]);
-  const pack = ['pack', '--silent', '--pack-destination', tarballs, ...workspaces];
-  const packed = await runProgram('npm', pack, { cwd: repository });
-  t.is(packed.status, 0, packed.stderr);
-  t.is(readdirSync(tarballs).length, packages.length);
-
+  mkdirSync(project, { recursive: true });
   writeFileSync(join(project, 'package.json'), '{ "name": "scratch", "private": true, "type": "module" }\n');
-  const files = readdirSync(tarballs).map((name) => join(tarballs, name));
+  writeFileSync(join(project, '.npmrc'), '@signet:registry=https://127.0.0.1:9/\nfetch-retries=0\n');
   const options = ['--prefer-offline', '--no-audit', '--no-fund', '--silent'];
-  const installed = await runProgram('npm', ['install', ...options, ...files], { cwd: project });
+  const installed = await runProgram('npm', ['install', ...options, ...tarballs], { cwd: project });
   t.is(installed.status, 0, installed.stderr);
-
   const run = (name: string, text: string) => {
     writeFileSync(join(project, name), text);
     return runProgram(process.execPath, [name], { cwd: project });
   };
-  t.deepEqual(await run('decide.js', decideInMemory), { status: 0, stdout: 'ALLOW\nDENY_NO_MATCH\n', stderr: '' });
-  t.deepEqual(await run('connect.js', failToConnect), { status: 0, stdout: 'true invalid-identity\n', stderr: '' });
+  return { project, run };
+}
+
+test('the packed packages work in a scratch project, and fetch nothing by a name of ours', async (t) => {
+  t.timeout(180_000);
+  const folder = temporaryFolder(t);
+  t.is(packing.status, 0, packing.stderr);
+  const files = (pattern: RegExp) =>
+    readdirSync(tarballs)
+      .filter((name) => pattern.test(name))
+      .map((name) => join(tarballs, name));
+
+  const embedding = await install(t, join(folder, 'embedding'), files(/client|policy-engine/));
+  const allowed = { status: 0, stdout: 'ALLOW\nDENY_NO_MATCH\n', stderr: '' };
+  t.deepEqual(await embedding.run('decide.js', decideInMemory), allowed);
+  const failed = { status: 0, stdout: 'true invalid-identity\n', stderr: '' };
+  t.deepEqual(await embedding.run('connect.js', failToConnect), failed);
+
+  const { project, run } = await install(t, join(folder, 'programs'), files(/server|updater|example-provider/));
 
   // programs have no inside for others
   for (const inside of ['@signet/server/compose', '@signet/updater/updater', '@signet/example-provider/app']) {
@@ -82,17 +106,16 @@ test('the packed packages work in a scratch project', async (t) => {
 });
 
 for (const name of packages) {
-  test(`${name} ships what is built and nothing else`, async (t) => {
-    const { stdout } = await runProgram('npm', ['pack', '--dry-run', '--json', '--ignore-scripts', '-w', name], {
-      cwd: repository,
-    });
-    const [listing] = Object.values<{ files: { path: string }[] }>(JSON.parse(stdout));
-    const odd = listing?.files.filter(
-      ({ path }) => !/^(dist|bin|policies)\/|^(package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/.test(path),
-    );
-    t.deepEqual(odd, []);
+  test(`${name} ships what is built, the packages of ours that it needs, and nothing else`, async (t) => {
+    const tarball = readdirSync(tarballs).find((file) => new RegExp(`^signet-${name}-\\d`).test(file));
+    const { stdout } = await runProgram('tar', ['-tzf', join(tarballs, tarball ?? '')]);
+    const paths = stdout.trim().split('\n');
+    const carried = paths.flatMap((path) => /^package\/node_modules\/(@?[^/]+(?:\/[^/]+)?)\//.exec(path)?.[1] ?? []);
+    t.deepEqual([...new Set(carried)].toSorted(), carriedBy[name]);
+    const own =
+      /^package\/(node_modules\/@signet\/[\w-]+\/)?((dist|bin|policies)\/.+|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/;
     t.deepEqual(
-      listing?.files.filter(({ path }) => /\.map$|tsbuildinfo/.test(path)),
+      paths.filter((path) => !own.test(path) || /\.map$|tsbuildinfo/.test(path)),
       [],
     );
   });

@@ -218,12 +218,18 @@ test('README shows the block that a first `npm start` prints', (t) => {
     caBundle: `${data}/ca/bundle.pem`,
     identities: { 'media.player': player },
   };
-  const block = announcement(state, { data, working: repository }, true).split('\n').slice(3).join('\n').trim();
+  const block = announcement(state, { data, working: repository, program: 'npx signet' }, true)
+    .split('\n')
+    .slice(3)
+    .join('\n')
+    .trim();
   t.true(readFileSync(`${repository}/README.md`, 'utf8').includes(block), block);
 });
 
 test('the block of commands that is printed works as it stands, in a shell in the repository', async (t) => {
-  const block = announcement(world.state, { data: world.folder, working: repository }, true).split('\n').slice(2);
+  const block = announcement(world.state, { data: world.folder, working: repository, program: 'npx signet' }, true)
+    .split('\n')
+    .slice(2);
   const script = block
     .map((line) => (line.startsWith('#') || line === '' ? line : `${line}; echo "exit $?"`))
     .join('\n');

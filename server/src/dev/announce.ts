@@ -7,19 +7,21 @@ interface Step {
   readonly command: string;
 }
 
-interface AnnouncementFolders {
+interface AnnouncementPlaces {
   /** Where everything of this world is. */
   readonly data: string;
   /** Where the commands are typed. */
   readonly working: string;
+  /** How `signet` is called there. */
+  readonly program: string;
 }
 
 /**
  * The block of commands that work, as they stand, in another terminal in the same folder. `attested`: whether the example provider may
  * vouch for machines here.
  */
-export function announcement(state: DevState, folders: AnnouncementFolders, attested: boolean): string {
-  const steps = stepsFor(state, folders, attested);
+export function announcement(state: DevState, places: AnnouncementPlaces, attested: boolean): string {
+  const steps = stepsFor(state, places, attested);
   const lines = steps.flatMap(({ about, command }) => [`# ${about}`, command, '']);
   const heading = [
     `Signet is running: token server ${state.baseUrl}, example provider ${state.providerUrl}`,
@@ -28,8 +30,9 @@ export function announcement(state: DevState, folders: AnnouncementFolders, atte
   return [...heading, '', ...lines].join('\n');
 }
 
-function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boolean): Step[] {
-  const { data: dataFolder, working } = folders;
+function stepsFor(state: DevState, places: AnnouncementPlaces, attested: boolean): Step[] {
+  const { data: dataFolder, working } = places;
+  const signet = places.program;
   const short = (path: string) => quote(shorter(path, working));
   const data = short(dataFolder) === '.signet' ? '' : ` --data ${short(dataFolder)}`;
   const config = data === '' ? '' : ` --config ${short(`${dataFolder}/signet.yaml`)}`;
@@ -41,7 +44,7 @@ function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boole
   return [
     {
       about: 'an access token for media.player in the domain catalog, with this command',
-      command: `npx signet token get${data} --as media.player --domain catalog`,
+      command: `${signet} token get${data} --as media.player --domain catalog`,
     },
     {
       about: 'the same with curl',
@@ -49,7 +52,7 @@ function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boole
     },
     {
       about: 'what is in it, and whether its signature holds',
-      command: `TOKEN=$(npx signet token get${data} --as media.player --domain catalog)\nnpx signet token inspect${data} "$TOKEN"`,
+      command: `TOKEN=$(${signet} token get${data} --as media.player --domain catalog)\n${signet} token inspect${data} "$TOKEN"`,
     },
     {
       about: 'the provider lets a reader read: 200',
@@ -61,25 +64,25 @@ function stepsFor(state: DevState, folders: AnnouncementFolders, attested: boole
     },
     {
       about: 'a service without a role gets no token: exit status 1',
-      command: `npx signet token get${data} --as media.guest --domain catalog`,
+      command: `${signet} token get${data} --as media.guest --domain catalog`,
     },
     {
       about: 'the token server answers access checks too',
-      command: `npx signet access check${data} --as media.player read catalog:movie\nnpx signet access check${data} --as media.player write catalog:movie`,
+      command: `${signet} access check${data} --as media.player read catalog:movie\n${signet} access check${data} --as media.player write catalog:movie`,
     },
-    ...(attested ? [attestationStep(short(dataFolder), data)] : []),
-    { about: 'the keys that sign', command: `npx signet keys list${config}` },
-    { about: 'change policies/, then', command: `npx signet apply${config} policies` },
+    ...(attested ? [attestationStep(signet, short(dataFolder), data)] : []),
+    { about: 'the keys that sign', command: `${signet} keys list${config}` },
+    { about: 'change policies/, then', command: `${signet} apply${config} policies` },
   ];
 }
 
 /** The way of a new machine to its certificate, and what the provider was asked on that way. */
-function attestationStep(folder: string, data: string): Step {
+function attestationStep(signet: string, folder: string, data: string): Step {
   const own = `${folder}/machines/${machineIds.spare}`;
   const who = `--name ${attestedService} --instance-id ${machineIds.spare} --provider ${attestingProvider}`;
   return {
     about: 'a machine shows its secret; the token server asks the provider about it, and issues a certificate',
-    command: `npx signet identity once${data} ${who} --attestation ${own}.secret --dir ${own}\ngrep 'machine confirmed' ${folder}/logs/example-provider.log`,
+    command: `${signet} identity once${data} ${who} --attestation ${own}.secret --dir ${own}\ngrep 'machine confirmed' ${folder}/logs/example-provider.log`,
   };
 }
 
@@ -89,6 +92,6 @@ function shorter(path: string, folder: string): string {
 }
 
 /** For a POSIX shell. */
-function quote(text: string): string {
+export function quote(text: string): string {
   return /^[\w./:@%+=-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 }

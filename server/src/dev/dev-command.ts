@@ -15,7 +15,7 @@ import { sampleInstances } from './identities.ts';
 import { keepBootstrap } from './keep-bootstrap.ts';
 import { attestedService, attestingProvider } from './machines.ts';
 import { parentWatch } from './parent-watch.ts';
-import { findPrograms } from './programs.ts';
+import { findPrograms, programFor } from './programs.ts';
 import { joinTokenSample, registerSamples, type SampleInstancesDeps } from './sample-instances.ts';
 import { StoppedError, startHost, startTokenServer } from './start-world.ts';
 
@@ -111,8 +111,9 @@ function withoutProxy(environment: Environment): Environment {
 }
 
 function announce(state: DevState, paths: WorldPaths, options: DevOptions, attested: boolean): void {
+  const working = process.cwd();
   if (options.json === true) print(state, true);
-  else print(announcement(state, { data: paths.folder, working: process.cwd() }, attested), false);
+  else print(announcement(state, { data: paths.folder, working, program: programFor(working) }, attested), false);
 }
 
 /** A program that ends although nobody asked is said; the others go on, as they would on their own machines. */

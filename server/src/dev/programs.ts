@@ -1,6 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { quote } from './announce.ts';
 
 const packageFolder = fileURLToPath(new URL('../..', import.meta.url));
 
@@ -23,13 +24,24 @@ export function findPrograms(): Programs {
   };
 }
 
+/**
+ * How a person in the folder calls `signet`. Only in a checkout does `npx` find it: elsewhere it would fetch what others publish under that name,
+ * so the program is named that runs now.
+ */
+export function programFor(working: string, running: string = process.argv[1] ?? 'signet'): string {
+  const checkout = join(packageFolder, '..');
+  const isInside = existsSync(join(packageFolder, 'src')) && !relative(checkout, working).startsWith('..');
+  return isInside ? 'npx signet' : quote(running);
+}
+
 function scriptOf(packageName: string, program: string): string {
   let manifest: string;
   try {
     manifest = fileURLToPath(import.meta.resolve(`${packageName}/package.json`));
     readFileSync(manifest);
   } catch (cause) {
-    throw new Error(`\`signet dev\` runs ${program}: install ${packageName} beside @signet/server`, { cause });
+    const what = `the package of ${program} of the same release beside that of signet`;
+    throw new Error(`\`signet dev\` runs ${program}: install ${what}`, { cause });
   }
   return join(dirname(manifest), 'bin', `${program}.js`);
 }
