@@ -12,6 +12,7 @@ import { warnOfOpenFiles } from './open-files.ts';
 import { parsePort } from './parse-port.ts';
 import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
+import { tellSystemd } from './tell-systemd.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
 import { collectReadings, workerReadings } from './worker-readings.ts';
 import { prepareStore, runWorkers } from './workers.ts';
@@ -51,6 +52,7 @@ export function serveCommand(): Command {
           const join = metrics === undefined ? undefined : readings.join;
           const workers = await runWorkers(config.workers, logger, signal, join);
           announce(workers, options.json);
+          await tellSystemd(processEnvironment(), logger);
           warnOfMemory({ workers: config.workers, bytesEach: workers.residentBytes }, logger);
           await workers.ended;
           return;
@@ -99,6 +101,7 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   if (cluster.isWorker) process.send?.({ baseUrl, crlUrl, residentBytes });
   else {
     announce({ baseUrl, crlUrl }, json);
+    await tellSystemd(processEnvironment(), logger);
     warnOfMemory({ workers: 1, bytesEach: residentBytes }, logger);
   }
   await aborted(signal);

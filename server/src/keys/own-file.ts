@@ -13,13 +13,22 @@ export function readOwnFile(file: string, bytes: number): Buffer {
     // Windows knows neither owners nor modes of this kind.
     if (process.getuid !== undefined) {
       if (stats.uid !== process.getuid() && stats.uid !== 0) throw new Error(`\`${file}\` belongs to another user`);
-      if ((stats.mode & 0o077) !== 0) throw new Error(`\`${file}\` can be read by others: its mode must be 0600`);
+      if (isOpenToOthers(stats, process.getuid()))
+        throw new Error(`\`${file}\` can be read by others: its mode must be 0600`);
     }
     const content = Buffer.alloc(bytes);
     return content.subarray(0, readSync(descriptor, content, 0, bytes, 0));
   } finally {
     closeSync(descriptor);
   }
+}
+
+/**
+ * Whether others than root and the user `self` may read or change a file. systemd (`LoadCredential=`) and Kubernetes (`fsGroup`) hand a secret to
+ * somebody who is not root as a file of root, mode 0440: root has chosen who is in its group, or on its list.
+ */
+export function isOpenToOthers({ uid, mode }: { readonly uid: number; readonly mode: number }, self: number): boolean {
+  return (mode & (uid === 0 && self !== 0 ? 0o037 : 0o077)) !== 0;
 }
 
 function open(file: string): number {

@@ -2,6 +2,7 @@ import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { ConfigError } from '@signet/server/config/config-error';
 import { sealingOf } from '@signet/server/config/private-keys';
+import { isOpenToOthers } from '@signet/server/keys/own-file';
 import { readSealingKey } from '@signet/server/keys/sealing-key';
 import test from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -65,6 +66,19 @@ test('a sealing key that others may read, and what is no file', (t) => {
   }
   mkdirSync(join(folder, 'folder'));
   t.throws(() => readSealingKey(join(folder, 'folder')), { message: /is not a regular file$/ });
+});
+
+test('of a file of root, which others than root are handed, its group may read; of any other file nobody else', (t) => {
+  const open = (uid: number, mode: number, self: number) => isOpenToOthers({ uid, mode: 0o100000 | mode }, self);
+  for (const mode of [0o400, 0o440, 0o600, 0o640]) t.false(open(0, mode, 1000), mode.toString(8));
+  for (const mode of [0o444, 0o460, 0o450, 0o404, 0o441, 0o660]) t.true(open(0, mode, 1000), mode.toString(8));
+  for (const [uid, self] of [
+    [0, 0],
+    [1000, 1000],
+  ] as const) {
+    for (const mode of [0o400, 0o600]) t.false(open(uid, mode, self), mode.toString(8));
+    for (const mode of [0o440, 0o640, 0o604, 0o620]) t.true(open(uid, mode, self), mode.toString(8));
+  }
 });
 
 test('the configuration names the option whose file does not fit', (t) => {

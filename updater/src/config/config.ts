@@ -113,7 +113,7 @@ const settings = z.strictObject({
             '0.2',
             '/var/lib/node_exporter/signet.prom',
             'A file for the textfile collector of node_exporter, written after each run; its name ends in `.prom`.',
-            { absent: 'none is written' },
+            'none is written',
           ),
         ),
     })
