@@ -31,7 +31,10 @@ export function doctorCommand(): Command {
       'check certificate, chain, server, clock, keys and policy, and say what to do; exit status 1 on a failure',
     )
     .option('--policy-dir <folder>', 'policy of this host (default: that of `npm start`)')
-    .option('--server', 'check what the server of the configuration runs on instead: its database and the memory')
+    .option(
+      '--server',
+      'check the server of the configuration instead: its database, the memory, its address, the key of its root',
+    )
     .option('--json', 'print JSON')
     .action(
       action(async (options: DoctorOptions, command: Command) => {

@@ -19,6 +19,8 @@ const pki = await createPki();
 const player = await pki.identity('media.player', 30);
 const guest = await pki.identity('media.guest', 30);
 const stranger = await createPki();
+const serverOnly = await pki.odd({ subject: 'CN=media.player', usages: ['1.3.6.1.5.5.7.3.1'] });
+const useless = await pki.odd({ subject: 'CN=media.player', usages: 'none' });
 
 /** `check state`, and whether there is advice. */
 const brief = (findings: readonly Finding[]) =>
@@ -47,6 +49,9 @@ const identities: readonly (readonly [
     now,
     ['certificate ok', 'identity ok', 'chain warning, advised'],
   ],
+  ['for servers alone', serverOnly, now, ['certificate failed, advised', 'identity ok', 'chain ok']],
+  ['of no stated use', useless, now, ['certificate failed, advised', 'identity ok', 'chain ok']],
+  ['that was never made', { certificate: '', key: '' }, now, ['certificate failed, advised']],
   ['that is not a certificate', { certificate: 'x' }, now, ['certificate failed, advised']],
 ];
 
@@ -55,6 +60,15 @@ for (const [name, change, at, expected] of identities) {
     t.deepEqual(brief(checkCertificate({ ...good, ...change }, at)), expected);
   });
 }
+
+test('a host that never registered, and a certificate for servers, are told apart', (t) => {
+  const found = (change: Partial<typeof good>) => checkCertificate({ ...good, ...change }, now)[0]?.found;
+  t.is(
+    found({ certificate: '' }),
+    'none can be read: this host was never registered, or its files are of another user',
+  );
+  t.is(found(serverOnly), 'CN=media.player has no client usage');
+});
 
 for (const [bits, state] of [
   [2048, 'identity warning, advised'],

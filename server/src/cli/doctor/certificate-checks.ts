@@ -10,10 +10,23 @@ export interface IdentityTexts {
 
 const renew = 'run `signet identity once --force`, or whatever gets certificates on this host';
 
+const register =
+  'get a join token (`signet instance token <domain.service> <id>`), and run `signet identity once` with it here';
+
 /** What the files of an identity say by themselves. Texts that cannot be read are findings as well. */
 export function checkCertificate(texts: IdentityTexts, now: number): readonly Finding[] {
   const chain = certificatesOf(texts.certificate);
   const [leaf, ...issuers] = chain;
+  if (texts.certificate === '') {
+    return [
+      {
+        check: 'certificate',
+        state: 'failed',
+        found: 'none can be read: this host was never registered, or its files are of another user',
+        advice: register,
+      },
+    ];
+  }
   if (leaf === undefined) {
     return [{ check: 'certificate', state: 'failed', found: 'the file holds no PEM certificate', advice: renew }];
   }
@@ -31,6 +44,8 @@ function certificatesOf(pem: string): X509Certificate[] {
   });
 }
 
+const clientAuth = '1.3.6.1.5.5.7.3.2';
+
 function lifeOf(leaf: X509Certificate, now: number): Finding {
   const [from, to] = [leaf.validFromDate.getTime(), leaf.validToDate.getTime()];
   const name = leaf.subject.replaceAll('\n', ', ');
@@ -40,6 +55,10 @@ function lifeOf(leaf: X509Certificate, now: number): Finding {
     return { check, state: 'failed', found: `${name} is not valid before ${spanOf(from - now)} from now`, advice };
   }
   if (now >= to) return { check, state: 'failed', found: `${name} ended ${spanOf(now - to)} ago`, advice: renew };
+  if (leaf.keyUsage?.includes(clientAuth) !== true) {
+    const advice = 'get one with the extended key usage clientAuth: the server accepts no other from a client';
+    return { check, state: 'failed', found: `${name} has no client usage`, advice };
+  }
   const found = `${name} is valid for ${spanOf(to - now)}`;
   return endsSoon(from, to, now) ? { check, state: 'warning', found, advice: renew } : { check, state: 'ok', found };
 }

@@ -13,7 +13,9 @@ export interface Finding {
     | 'schema'
     | 'connections'
     | 'standbys'
-    | 'memory';
+    | 'memory'
+    | 'address'
+    | 'root key';
   readonly state: 'ok' | 'warning' | 'failed';
   readonly found: string;
   readonly advice?: string;

@@ -5,12 +5,13 @@ import { inspectPostgres } from '../../store/postgres/inspect.ts';
 import { estimatedBytes, memoryHere, memoryProblem } from '../memory.ts';
 import { checkDatabase } from './database-checks.ts';
 import type { Finding } from './finding.ts';
+import { checkAddresses, checkRootKey } from './setup-checks.ts';
 
-/** What a server of this configuration runs on: its database, and the memory of this machine. Nothing is changed. */
+/** What a server of this configuration runs on, its database and the memory of this machine, and what is left of its setup. Nothing is changed. */
 export async function checkHost(config: ServerConfig): Promise<readonly Finding[]> {
   const { store } = config;
   const findings = store.kind === 'postgres' ? await checkPostgres(store, config.workers) : [];
-  return [...findings, await checkMemory(config)];
+  return [...findings, await checkMemory(config), checkAddresses(config), checkRootKey(config)];
 }
 
 async function checkPostgres(
