@@ -185,6 +185,11 @@ test('names and addresses that cannot be meant are refused before anything is ma
     [['--name-constraints', 'not a name'], /`not a name` is neither a DNS name nor a network/],
     [['--host-name', 'not a name'], /--host-name must be a DNS name or an address, got `not a name`/],
     [['--host', '0.0.0.0'], /listens for other machines: say by which address/],
+    [['--root', 'root.pem'], /--root, --issuer-cert and --issuer-key belong together/],
+    [
+      ['--root', 'a', '--issuer-cert', 'b', '--issuer-key', 'c', '--name-constraints'],
+      /are for an authority that is made/,
+    ],
     [['--operator', 'films.api'], /--operator must be a user/],
     [['--crl-url', 'http://pki.example/crl'], /must hold `\{issuer\}` once/],
     [['--crl-url', 'ldap://pki.example/{issuer}'], /must be an http or https address/],

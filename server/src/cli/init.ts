@@ -12,13 +12,14 @@ import { ask, askHidden, canAsk } from './ask.ts';
 import { parseAdministrator, usualAdministrator } from './init/administrator.ts';
 import { addressOf } from './init/base-url.ts';
 import { commandName } from './init/command-name.ts';
+import { type AuthorityFiles, readAuthority } from './init/given-authority.ts';
 import { describeInitialised, nextSteps } from './init/next-steps.ts';
 import { type Initialised, initialise } from './initialise.ts';
 import { localActor } from './local-user.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
 import { parsePort } from './parse-port.ts';
 import { checkPassphrase, readPassphrase } from './passphrase.ts';
-import { action, print, UsageError } from './run.ts';
+import { action, print, UsageError, warn } from './run.ts';
 
 interface Options {
   readonly host: string;
@@ -30,6 +31,9 @@ interface Options {
   readonly trustDomain: string;
   readonly nameConstraints?: true | readonly string[];
   readonly crlUrl?: readonly string[];
+  readonly root?: string;
+  readonly issuerCert?: string;
+  readonly issuerKey?: string;
   readonly rootPassphraseFile?: string;
   readonly sealedKeys?: boolean;
   readonly json?: boolean;
@@ -55,6 +59,12 @@ export function initCommand(): Command {
       'the authority may certify only names of the trust domain, of the server, and these (DNS names, networks)',
     )
     .option('--crl-url <address...>', 'where certificates say that their revocation list is, with {issuer}')
+    .option('--root <file>', 'certificate of a root that is there already: make no authority')
+    .option('--issuer-cert <file>', 'certificate of an issuing authority below it, and those between them')
+    .option(
+      '--issuer-key <file>',
+      'the private key of that issuing authority (mode 0600); the key of the root stays away',
+    )
     .option('--root-passphrase-file <file>', 'encrypt the private key of the root with the passphrase in this file')
     .option(
       '--sealed-keys',
@@ -66,6 +76,8 @@ export function initCommand(): Command {
 
 async function init(folder: string, options: Options): Promise<void> {
   refuseOpenPlace(resolve(folder));
+  const files = authorityFiles(options);
+  const distributionPoints = options.crlUrl?.map(checkCrlUrl);
   const made = await initialise(
     {
       folder,
@@ -74,7 +86,8 @@ async function init(folder: string, options: Options): Promise<void> {
       hosts: options.hostName.map(checkHostName),
       trustDomain: parseDomainName(options.trustDomain, 'trust domain'),
       nameConstraints: options.nameConstraints === true ? [] : options.nameConstraints,
-      distributionPoints: options.crlUrl?.map(checkCrlUrl),
+      distributionPoints,
+      authority: files && readAuthority(files, distributionPoints, systemClock),
       sealedKeys: options.sealedKeys,
       identities: options.identity.map((name) => parsePrincipalName(name, '--identity')),
       actor: localActor(),
@@ -82,7 +95,25 @@ async function init(folder: string, options: Options): Promise<void> {
     },
     systemClock,
   );
+  if (files !== undefined) warn(othersBelow);
   report(made, options.json === true);
+}
+
+const othersBelow =
+  'each authority below this root can certify any name, that of an administrator too, and this server believes it: ' +
+  'choose a root below which nobody else issues';
+
+/** The options of an authority that is there already; undefined without them. Throws `UsageError` when they are not complete, or contradict others. */
+function authorityFiles(options: Options): AuthorityFiles | undefined {
+  const { root, issuerCert, issuerKey, nameConstraints, rootPassphraseFile } = options;
+  if (root === undefined && issuerCert === undefined && issuerKey === undefined) return undefined;
+  if (root === undefined || issuerCert === undefined || issuerKey === undefined) {
+    throw new UsageError('--root, --issuer-cert and --issuer-key belong together');
+  }
+  if (nameConstraints !== undefined || rootPassphraseFile !== undefined) {
+    throw new UsageError('--name-constraints and --root-passphrase-file are for an authority that is made here');
+  }
+  return { root, issuerCert, issuerKey };
 }
 
 /** What the options leave open is asked for on a terminal; elsewhere it has its default, or is missed. */
@@ -95,7 +126,7 @@ async function whatIsMissing(options: Options) {
   const rootPassphrase =
     rootPassphraseFile !== undefined
       ? readPassphrase(rootPassphraseFile)
-      : asks
+      : asks && options.root === undefined
         ? await askNewPassphrase('Passphrase for the private key of the root (empty: it is not encrypted): ')
         : undefined;
   return { administrator: parseAdministrator(name ?? usualAdministrator), baseUrl, rootPassphrase };

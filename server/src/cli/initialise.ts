@@ -24,7 +24,8 @@ import {
 } from './init/authority.ts';
 import { baseUrlOf } from './init/base-url.ts';
 import { clientText, configText } from './init/config-text.ts';
-import { firstNames, issueFirst } from './init/issue.ts';
+import { type GivenAuthority, isPermitted, placeAuthority, requirePermitted } from './init/given-authority.ts';
+import { firstNames, hostName, issueFirst } from './init/issue.ts';
 import { openNewFolder, sealingKeyName } from './init/new-folder.ts';
 
 export interface InitialiseOptions extends AuthorityOptions {
@@ -39,6 +40,8 @@ export interface InitialiseOptions extends AuthorityOptions {
   readonly sshHosts?: readonly string[] | undefined;
   /** Whether signing keys are sealed in the store, with a key in a file of its own. */
   readonly sealedKeys?: boolean | undefined;
+  /** An authority that is there already; absent: a new one is made. */
+  readonly authority?: GivenAuthority | undefined;
   /** Services to make client certificates for, below `identities/`. */
   readonly identities: readonly PrincipalName[];
   /** Who administers the server, by `policies/sys.auth.yaml`; absent: nobody, the store stays empty. */
@@ -73,21 +76,38 @@ export interface Initialised {
  * Throws `UsageError` when one of the files exists, or the options cannot be meant.
  */
 export async function initialise(options: InitialiseOptions, clock: Clock): Promise<Initialised> {
-  const baseUrl = baseUrlOf({ ...options, hostNames: options.hosts });
-  const known = baseUrl === undefined ? [] : [hostOf(baseUrl)];
-  const all = ['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host), ...known, ...options.hosts];
-  const plan: Plan = { options, baseUrl, hosts: [...new Set(all)], clock };
+  const plan = planOf(options, clock);
   const names = permittedNames(options, plan.hosts);
-  for (const name of [...options.identities, ...(options.administrator === undefined ? [] : [options.administrator])])
-    firstNames({ name, hosts: [] }, options.trustDomain, false);
   const folder = openNewFolder(resolve(options.folder));
   try {
-    const authority = await makeAuthority(options, names, { at: folder.at, clock });
+    const { authority: given } = options;
+    const placed = { at: folder.at, clock };
+    const authority = await (given ? placeAuthority(given, folder.at) : makeAuthority(options, names, placed));
     return await fillFolder(folder.at, authority, plan);
   } catch (error) {
     folder.undo();
     throw error;
   }
+}
+
+/** What follows from the options. Of the names of this machine an authority with constraints gives those that it may. Throws `UsageError`. */
+function planOf(options: InitialiseOptions, clock: Clock): Plan {
+  const { authority, administrator, trustDomain } = options;
+  const baseUrl = baseUrlOf({ ...options, hostNames: options.hosts });
+  const asked = [...(baseUrl === undefined ? [] : [hostOf(baseUrl)]), ...options.hosts];
+  const usual = ['localhost', '127.0.0.1', '::1', ...wildcardFree(options.host)];
+  const own = usual.filter((host) => authority === undefined || isPermitted(authority, hostName(host)));
+  const hosts = [...new Set([...own, ...asked])];
+  const others = [...options.identities, ...(administrator === undefined ? [] : [administrator])];
+  const certificates = [
+    {
+      commonName: serverPrincipal,
+      altNames: firstNames({ name: serverPrincipal, hosts }, trustDomain, true),
+    },
+    ...others.map((name) => ({ commonName: name, altNames: firstNames({ name, hosts: [] }, trustDomain, true) })),
+  ];
+  if (authority !== undefined) requirePermitted(authority, certificates);
+  return { options, baseUrl, hosts, clock };
 }
 
 /** What is to be made. */

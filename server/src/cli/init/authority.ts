@@ -33,7 +33,7 @@ export interface PlacedAuthority {
 }
 
 /** A path in the folder of the new server. */
-type At = (...parts: readonly string[]) => string;
+export type At = (...parts: readonly string[]) => string;
 
 /** What the intermediate is constrained to; undefined for one without constraints. Throws `UsageError`. */
 export function permittedNames(

@@ -78,11 +78,11 @@ export function firstNames(
   const { domain, service } = parts;
   const own = hosts.length === 0 && isConstrained ? [`${service}.${domain}.${trustDomain}`] : hosts;
   const rules = { trustDomain, dnsSuffix: trustDomain, forms: signetForms };
-  return [
-    { kind: 'uri', value: serviceSpiffeId(rules, domain, service) },
-    ...own.map((host): IssuedAltName => {
-      const octets = addressOctets(host);
-      return octets === undefined ? { kind: 'dns', value: host } : { kind: 'ip', value: octets };
-    }),
-  ];
+  return [{ kind: 'uri', value: serviceSpiffeId(rules, domain, service) }, ...own.map(hostName)];
+}
+
+/** A name or an address as certificates hold it. */
+export function hostName(host: string): IssuedAltName {
+  const octets = addressOctets(host);
+  return octets === undefined ? { kind: 'dns', value: host } : { kind: 'ip', value: octets };
 }
