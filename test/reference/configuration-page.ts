@@ -5,7 +5,7 @@ export function configurationPage(config: OptionSchema, updater: OptionSchema): 
   return `# Configuration
 
 Every option, made of the schemas by \`npm run reference\`. \`signet config explain OPTION\` prints the same of one
-option, \`signet config check\` what is in force and whether it can work.
+option, \`signet config show\` what is in force, and \`signet config check\` says whether it can work.
 
 A configuration is one YAML file. Paths are relative to the folder of that file. An unknown option is an error. An
 environment variable goes before the file, a flag of the command before both; an empty variable of the server is not

@@ -152,7 +152,7 @@ const endings: readonly Ending[] = [
     note: 'an identity that is not there',
     prepare: async (world) => change(world, { key: 'missing.pem' }),
     status: 2,
-    says: /^signet-updater: key cannot be read$/,
+    says: /^signet-updater: key: `[^`]+missing\.pem` cannot be read \(ENOENT\)$/,
   },
   {
     note: 'an unknown setting',

@@ -1,7 +1,7 @@
 import { createClient, type SignetClient, SignetClientError } from '@signet/client';
 import type { Clock } from '@signet/policy-engine/clock';
 import { bundleFormOf, type UpdaterConfig } from './config/config.ts';
-import { UpdaterError } from './errors.ts';
+import { systemCode, UpdaterError } from './errors.ts';
 import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
 import { lockDirectory } from './files/lock.ts';
 import { PolicyDirectory } from './files/policy-directory.ts';
@@ -58,8 +58,16 @@ export function connect(config: UpdaterConfig, clock: Clock): SignetClient {
     });
   } catch (error) {
     if (!(error instanceof SignetClientError)) throw error;
-    throw new UpdaterError('configuration', error.message, { cause: error });
+    throw new UpdaterError('configuration', identityProblem(config, error), { cause: error });
   }
+}
+
+/** The client names the option whose file cannot be used; whoever has to correct it needs the file and the reason too. */
+function identityProblem(config: UpdaterConfig, { message, cause }: SignetClientError): string {
+  const [, option, problem = ''] = /^(certificate|key|caBundle) (.*)$/.exec(message) ?? [];
+  if (option !== 'certificate' && option !== 'key' && option !== 'caBundle') return message;
+  const reason = problem === 'cannot be read' ? ` (${systemCode(cause) ?? 'no text'})` : '';
+  return `${option}: \`${config[option]}\` ${problem}${reason}`;
 }
 
 /**

@@ -12,9 +12,9 @@ import type { Finding } from './doctor/finding.ts';
 import { checkHost } from './doctor/host-checks.ts';
 import { checkPolicy } from './doctor/policy-check.ts';
 import { probeTls } from './doctor/probe-tls.ts';
+import { report } from './doctor/report.ts';
 import { checkServer, checkTlsProbe } from './doctor/server-checks.ts';
-import { action, CommandFailedError, configPathOf, print } from './run.ts';
-import { escapeControls } from './terminal-text.ts';
+import { action, configPathOf } from './run.ts';
 
 interface DoctorOptions extends ConnectionOptions {
   readonly policyDir?: string;
@@ -42,12 +42,6 @@ export function doctorCommand(): Command {
         report(options.server === true ? await checkHost(config()) : await examine(options), options.json);
       }),
     );
-}
-
-function report(findings: readonly Finding[], json: boolean | undefined): void {
-  if (json === true) print({ findings }, true);
-  else for (const finding of findings) print(inWords(finding), false);
-  if (findings.some(({ state }) => state === 'failed')) throw new CommandFailedError();
 }
 
 async function examine(options: DoctorOptions): Promise<readonly Finding[]> {
@@ -98,11 +92,4 @@ function knownPolicyDir({ data }: DoctorOptions): string | undefined {
   } catch {
     return undefined;
   }
-}
-
-const marks = { ok: 'ok      ', warning: 'warning ', failed: 'FAILED  ' } as const;
-
-function inWords({ check, state, found, advice }: Finding): string {
-  const line = `${marks[state]} ${check}: ${escapeControls(found)}`;
-  return advice === undefined ? line : `${line}\n         what to do: ${advice}`;
 }

@@ -6,6 +6,7 @@ import { giveOutMetrics } from '../compose-metrics.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import { createLogger, type Logger } from '../logger.ts';
+import { requireUsableFiles } from './config/configured-files.ts';
 import { keepServerCertificate } from './keep-server-certificate.ts';
 import { warnOfMemory } from './memory.ts';
 import { warnOfOpenFiles } from './open-files.ts';
@@ -42,7 +43,11 @@ export function serveCommand(): Command {
         if (!cluster.isWorker) warnOfOpenFiles(config, logger);
         await using cleanup = new AsyncDisposableStack();
         const { signal } = cleanup.use(stopSignal());
-        if (!cluster.isWorker) cleanup.use(await keepServerCertificate(config, logger));
+        if (!cluster.isWorker) {
+          cleanup.use(await keepServerCertificate(config, logger));
+          // After it: a renewal that was cut short is brought to its end first.
+          requireUsableFiles(config);
+        }
         if (config.workers > 1 && cluster.isPrimary) {
           await prepareStore(config, logger);
           const readings = collectReadings(logger);

@@ -367,7 +367,7 @@ function hostPort(host: string, port: number): string {
   return `${host.includes(':') ? `[${host}]` : host}:${port}`;
 }
 
-/** Every option with the value in force and where it came from, for `signet config check`. */
+/** Every option with the value in force and where it came from, for `signet config show`. */
 export function explainConfig(config: ServerConfig): { option: string; value: unknown; from: Provenance }[] {
   const { store } = config;
   const values: Tree = { ...config, profile: config.profile.name, store: { ...store, postgres: store } };

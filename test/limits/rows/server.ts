@@ -9,6 +9,7 @@ import { parseStrictJson } from '@signet/policy-engine/json';
 import { parseDomainName, parsePathElement, parsePrincipalName, parseServiceName } from '@signet/policy-engine/names';
 import { compileConditions } from '@signet/policy-engine/policy';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
+import { FileReader } from '@signet/server/cli/config/file-reader';
 import { runShell } from '@signet/server/cli/identity/run-shell';
 import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
 import { roleSession } from '@signet/server/cloud/role-session';
@@ -217,6 +218,11 @@ export const serverRows: readonly Row[] = [
     const file = join(temporaryFolder(t), 'sealing.key');
     writeFileSync(file, `${Buffer.alloc(32).toString('base64')}\r\n`.padEnd(size, '\n'), { mode: 0o600 });
     return readSealingKey(file);
+  }),
+  maximum('server/src/cli/config/file-reader.ts', 'maxFileBytes', (size, t) => {
+    const file = join(temporaryFolder(t), 'bundle.pem');
+    writeFileSync(file, Buffer.alloc(size, 'x'));
+    return new FileReader().read({ option: 'tls.clientCa', file }, ({ length }) => length === size) === true;
   }),
   maximum('server/src/http/management/request.ts', 'maxWarnings', (count) => toldWhole(list(count, 'w'))),
   maximum('server/src/http/management/request.ts', 'maxWarningLength', (length) => toldWhole(['w'.repeat(length)])),

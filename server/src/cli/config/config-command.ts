@@ -1,8 +1,10 @@
+import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { explainConfig, loadConfig } from '../../config/config.ts';
+import { explainConfig, loadConfig, type ServerConfig } from '../../config/config.ts';
 import { processEnvironment } from '../../config/env.ts';
-import { sealingOf } from '../../config/private-keys.ts';
+import { report } from '../doctor/report.ts';
 import { action, configPathOf, print } from '../run.ts';
+import { checkConfig } from './check-config.ts';
 import { explainOption } from './explain.ts';
 
 /** `signet config`: what is in force, whether it can be used, and what each option means. */
@@ -10,14 +12,19 @@ export function configCommand(): Command {
   const config = new Command('config').description('the configuration of the server');
   config
     .command('check')
-    .description('check the configuration; print each option in force and where it came from')
+    .description('check options, files, addresses and store, and say what to do; exit status 1 on a failure')
     .option('--json', 'print JSON')
     .action(
-      action((options: { json?: boolean }, command: Command) => {
-        const config = loadConfig(configPathOf(command), processEnvironment());
-        sealingOf(config);
-        print(explainConfig(config), options.json);
-      }),
+      action(async (options: { json?: boolean }, command: Command) =>
+        report(await checkConfig(configOf(command), systemClock.now()), options.json),
+      ),
+    );
+  config
+    .command('show')
+    .description('print each option with the value in force and where it came from')
+    .option('--json', 'print JSON')
+    .action(
+      action((options: { json?: boolean }, command: Command) => print(explainConfig(configOf(command)), options.json)),
     );
   config
     .command('explain')
@@ -31,4 +38,8 @@ export function configCommand(): Command {
       ),
     );
   return config;
+}
+
+function configOf(command: Command): ServerConfig {
+  return loadConfig(configPathOf(command), processEnvironment());
 }

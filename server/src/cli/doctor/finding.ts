@@ -1,21 +1,24 @@
+/** What `signet doctor` looks at. */
+type DoctorCheck =
+  | 'identity'
+  | 'certificate'
+  | 'chain'
+  | 'reachability'
+  | 'server certificate'
+  | 'clock'
+  | 'keys'
+  | 'policy'
+  | 'database'
+  | 'schema'
+  | 'connections'
+  | 'standbys'
+  | 'memory'
+  | 'address'
+  | 'root key';
+
 /** What one check found. `advice` says what to do about it. */
-export interface Finding {
-  readonly check:
-    | 'identity'
-    | 'certificate'
-    | 'chain'
-    | 'reachability'
-    | 'server certificate'
-    | 'clock'
-    | 'keys'
-    | 'policy'
-    | 'database'
-    | 'schema'
-    | 'connections'
-    | 'standbys'
-    | 'memory'
-    | 'address'
-    | 'root key';
+export interface Finding<Check extends string = DoctorCheck> {
+  readonly check: Check;
   readonly state: 'ok' | 'warning' | 'failed';
   readonly found: string;
   readonly advice?: string;

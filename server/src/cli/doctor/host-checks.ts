@@ -14,7 +14,8 @@ export async function checkHost(config: ServerConfig): Promise<readonly Finding[
   return [...findings, await checkMemory(config), checkAddresses(config), checkRootKey(config)];
 }
 
-async function checkPostgres(
+/** What the database says of itself, or why it cannot be asked. */
+export async function checkPostgres(
   settings: Extract<ServerConfig['store'], { kind: 'postgres' }>,
   workers: number,
 ): Promise<readonly Finding[]> {

@@ -37,7 +37,7 @@ export function configText(config: NewConfig): string {
     ...(Object.keys(crl).length > 0 && { crl }),
     ssh: { hostAuthority: 'ca/ssh-host.key.pem', userAuthority: 'ca/ssh-user.key.pem' },
   };
-  return `${schemaHeader('config')}# Options and what is in force: signet config check --config <this file>\n${stringify(values)}`;
+  return `${schemaHeader('config')}# What is in force: signet config show --config <this file>; what an option means: signet config explain\n${stringify(values)}`;
 }
 
 /** What was said of the database; everything else is a default, which later versions may change. */

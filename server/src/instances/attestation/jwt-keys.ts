@@ -27,9 +27,14 @@ interface KeySet {
   readonly find: CompactVerifyGetKey;
 }
 
+/** Finds keys in the text of a JWK set. Throws when it is not one, or holds no key. */
+export function parseKeySet(text: string): CompactVerifyGetKey {
+  return createLocalJWKSet(keySetSchema.parse(JSON.parse(text)));
+}
+
 async function readKeySet(file: string): Promise<KeySet> {
   const text = await readFile(file, 'utf8');
-  return { text, find: createLocalJWKSet(keySetSchema.parse(JSON.parse(text))) };
+  return { text, find: parseKeySet(text) };
 }
 
 /** The keys of a file that issuers rotate; while it cannot be read those known stay. Throws when it cannot be read at first. */

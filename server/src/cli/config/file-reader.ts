@@ -1,0 +1,92 @@
+import { createPrivateKey, type KeyObject, X509Certificate } from 'node:crypto';
+import { closeSync, fstatSync, openSync, readFileSync } from 'node:fs';
+
+/** A file that an option names. */
+export interface NamedFile {
+  readonly option: string;
+  readonly file: string;
+}
+
+/** What is wrong with one, in words that hold nothing of it. */
+export interface FileProblem extends NamedFile {
+  readonly problem: string;
+}
+
+/** What a parser says of a file: `holds no certificate`. Other errors of parsers may quote the file, and are not told. */
+export class ContentError extends Error {
+  override readonly name = 'ContentError';
+}
+
+/** Larger than whatever an option names. */
+const maxFileBytes = 4 * 1024 * 1024;
+
+const reasons: Readonly<Record<string, string>> = {
+  ENOENT: 'it does not exist',
+  ENOTDIR: 'a part of its path is not a folder',
+  EACCES: 'this user may not read it',
+  EPERM: 'this user may not read it',
+  ELOOP: 'its links lead in a circle',
+};
+
+/** Reads files and gathers what is wrong with them. */
+export class FileReader {
+  readonly problems: FileProblem[] = [];
+
+  /** What `parse` makes of a file that is there and not empty; undefined where something is wrong. */
+  read<Value>(named: NamedFile, parse: (bytes: Buffer) => Value): Value | undefined {
+    try {
+      const bytes = readPlainFile(named.file);
+      if (bytes.length === 0) throw new ContentError('is empty');
+      return parse(bytes);
+    } catch (error) {
+      this.complain(named, error instanceof ContentError ? error.message : `cannot be read: ${reasonOf(error)}`);
+      return undefined;
+    }
+  }
+
+  complain({ option, file }: NamedFile, problem: string): void {
+    this.problems.push({ option, file, problem });
+  }
+}
+
+/** Neither a folder nor a pipe, which would be waited for. Links are followed: secrets are often mounted as such. */
+function readPlainFile(file: string): Buffer {
+  const descriptor = openSync(file, 'r');
+  try {
+    const stats = fstatSync(descriptor);
+    if (stats.isDirectory()) throw new ContentError('is a folder');
+    if (!stats.isFile()) throw new ContentError('is not a regular file');
+    if (stats.size > maxFileBytes) throw new ContentError('is larger than 4 MiB');
+    return readFileSync(descriptor);
+  } finally {
+    closeSync(descriptor);
+  }
+}
+
+function reasonOf(error: unknown): string {
+  const code = error instanceof Error && 'code' in error ? String(error.code) : 'it cannot be understood';
+  return reasons[code] ?? code;
+}
+
+/** The certificates of a PEM text, at least one, in their order. Throws `ContentError`. */
+export function certificatesOf(bytes: Buffer): readonly [X509Certificate, ...X509Certificate[]] {
+  const blocks = bytes.toString('latin1').match(/-----BEGIN CERTIFICATE-----[^-]+-----END CERTIFICATE-----/g) ?? [];
+  const [first, ...rest] = blocks.map((block) => {
+    try {
+      return new X509Certificate(block);
+    } catch {
+      throw new ContentError('holds a certificate that cannot be read');
+    }
+  });
+  if (first === undefined) throw new ContentError('holds no certificate in PEM form');
+  return [first, ...rest];
+}
+
+/** Throws `ContentError`. */
+export function privateKeyOf(bytes: Buffer): KeyObject {
+  try {
+    return createPrivateKey(bytes);
+  } catch {
+    throw new ContentError('holds no private key in PEM form without a password');
+  }
+}
