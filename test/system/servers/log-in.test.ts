@@ -127,7 +127,10 @@ postgresTest('a log-in that fails ends the start with 78, and tells no secret', 
   const where = `\`localhost:${port}/store_1\``;
   for (const [changed, message] of [
     [{ passwordFile: at('wrong') }, `database ${where} lets this server not in (SQLSTATE 28P01)`],
-    [{ passwordFile: at('nowhere') }, `a file for database ${where} cannot be read: ENOENT (\`${at('nowhere')}\`)`],
+    [
+      { passwordFile: at('nowhere') },
+      `configuration \`${join(installation.folder, 'other.yaml')}\` cannot be used: store.postgres.passwordFile: \`${at('nowhere')}\` cannot be read: it does not exist`,
+    ],
     [{ database: 'nowhere' }, `database \`localhost:${port}/nowhere\` lets this server not in (SQLSTATE 3D000)`],
     [
       { ca: at('clients.pem') },
