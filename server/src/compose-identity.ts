@@ -5,6 +5,7 @@ import type { Clock } from '@signet/policy-engine/clock';
 import { type PrincipalName, parsePrincipalName, servicePrincipal } from '@signet/policy-engine/names';
 import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { addressList } from './budgets/client-addresses.ts';
+import { loginParts } from './compose-people.ts';
 import type { ServerConfig } from './config/config.ts';
 import type { HttpServerDeps } from './http/server.ts';
 import { parseAddressPolicy } from './instances/attestation/addresses.ts';
@@ -156,6 +157,7 @@ async function identityRoutes(
       joinTokenSeconds: lifetimeSeconds,
       joinTokenProvider: parsePrincipalName(provider),
     },
+    ...(await loginParts(config, { ...common, store })),
     people: { ...common, store, limits: peopleLimitsOf(config) },
     clock,
     crlMaxAgeSeconds: config.crl.maxAgeSeconds,

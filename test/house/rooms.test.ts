@@ -50,6 +50,7 @@ const rooms = [
   'tls-files.ts',
   'metrics',
   'http',
+  'compose-people.ts',
   'compose-identity.ts',
   'compose-rotation.ts',
   'compose-metrics.ts',

@@ -5,7 +5,16 @@ export const samplesOf: Readonly<Record<string, Samples>> = {
   'server/src/config/config-schema.ts configSchema': {
     'crl.distributionPoints.*': (_, length) => crlAddress(length),
     'instances.jwtIssuers.*.subject': (_, length) => (length === 0 ? '' : '{domain}.{service}'),
+    'people.issuers.*.issuer': () => 'https://people.example',
+    'people.issuers.*.subjects.*': (_, length) => personName(length),
+    'people.issuers.*.administrators.*': (_, length) => personName(length),
   },
+  'server/src/config/options/people-options.ts peopleSchema': {
+    'issuers.*.issuer': () => 'https://people.example',
+    'issuers.*.subjects.*': (_, length) => personName(length),
+    'issuers.*.administrators.*': (_, length) => personName(length),
+  },
+  'server/src/http/routes/identity/login.ts requestSchema': { salt: () => 'A'.repeat(43) },
   'server/src/config/options/certificate-options.ts distributionPoint': { '': (_, length) => crlAddress(length) },
   'server/src/config/options/certificate-options.ts crlSchema': {
     'distributionPoints.*': (_, length) => crlAddress(length),
@@ -26,4 +35,8 @@ export const samplesOf: Readonly<Record<string, Samples>> = {
 
 function crlAddress(length = 0): string {
   return 'http://pki.example/{issuer}'.padEnd(length, 'x');
+}
+
+function personName(length = 0): string {
+  return 'user.x'.padEnd(length, 'x');
 }

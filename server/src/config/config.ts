@@ -7,6 +7,7 @@ import { type ProfileRules, profiles } from '../profile.ts';
 import { ConfigError } from './config-error.ts';
 import { type ConfigValues, configSchema, optionPaths } from './config-schema.ts';
 import { type Environment, environmentName, readEnvironment } from './env.ts';
+import { type LoginIssuerValues, loginContradictions } from './login-contradictions.ts';
 import { nearestName } from './nearest-name.ts';
 import type { StorePlace } from './store-place.ts';
 
@@ -234,6 +235,7 @@ function identityContradictions(values: ConfigValues): string[] {
   if (tls.renew && certificates.issuers.length === 0) {
     problems.push('tls.renew needs an issuer in certificates.issuers');
   }
+  problems.push(...loginContradictions(values));
   const providers = [instances.joinTokens.provider, ...instances.jwtIssuers.map(({ provider }) => provider)];
   if (new Set(providers).size < providers.length) problems.push('instances: two providers have the same name');
   return problems;
@@ -253,6 +255,7 @@ function complete(values: ConfigValues, file: string, provenance: ReadonlyMap<st
       ...values.instances,
       jwtIssuers: values.instances.jwtIssuers.map((issuer) => withKeysFile(issuer, at)),
     },
+    people: { ...values.people, issuers: values.people.issuers.map((issuer) => withIssuerFiles(issuer, at)) },
     profile,
     tokens: tokenSettings(values),
     anonymousKeys: values.anonymousKeys ?? profile.anonymousKeys,
@@ -334,6 +337,15 @@ type JwtIssuerValues = ConfigValues['instances']['jwtIssuers'][number];
 
 function withKeysFile(issuer: JwtIssuerValues, at: (path: string) => string): JwtIssuerValues {
   return issuer.keysFile === undefined ? issuer : { ...issuer, keysFile: at(issuer.keysFile) };
+}
+
+function withIssuerFiles(issuer: LoginIssuerValues, at: (path: string) => string): LoginIssuerValues {
+  const { keysFile, ca } = issuer;
+  return {
+    ...issuer,
+    ...(keysFile !== undefined && { keysFile: at(keysFile) }),
+    ...(ca !== undefined && { ca: at(ca) }),
+  };
 }
 
 /** The addresses of a server: `port` is the one it listens on, which a configured port 0 only becomes then. */

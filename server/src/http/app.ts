@@ -177,8 +177,9 @@ function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string |
 function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): string | undefined {
   if (error instanceof MissingCredentialsError) return undefined;
   if (error instanceof UnauthenticatedError) return error.message;
+  if (!(error instanceof ForbiddenError) || !deps.isOptional(ctx.method, ctx.path)) return undefined;
   // Join tokens and attestation data are credentials as well.
-  return error instanceof ForbiddenError && deps.isOptional(ctx.method, ctx.path) ? 'instance not attested' : undefined;
+  return String(ctx['_matchedRoute']).endsWith('/login') ? 'login refused' : 'instance not attested';
 }
 
 /** How long the body of a request to a path may be. */

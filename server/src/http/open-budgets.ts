@@ -10,6 +10,7 @@ import { type BudgetRules, budgetRules } from './budget.ts';
 import { type Connections, watchConnections } from './connections.ts';
 import { isAccessCheck, isManagement } from './management/index.ts';
 import { carriesRequests } from './routes/identity/index.ts';
+import { loginPath } from './routes/identity/login.ts';
 import { probePaths } from './routes/probe-paths.ts';
 
 /** Milliseconds since the process began: time that nobody sets. */
@@ -58,9 +59,13 @@ export function openBudgets(
 /** What a request costs beside being read and answered, as far as its path tells; microseconds. */
 function workOf({ basePath }: Pick<Addresses, 'basePath'>): (method: string, path: string) => number {
   const takesRequest = carriesRequests(basePath);
-  const tokenPath = `${basePath}/oauth2/token`;
+  const fixed = new Map<string, number>([
+    [`${basePath}/oauth2/token`, costs.signature],
+    [loginPath(basePath), costs.certificate + costs.verification],
+  ]);
   return (method, path) => {
-    if (path === tokenPath) return costs.signature;
+    const cost = fixed.get(path);
+    if (cost !== undefined) return cost;
     if (isManagement(path)) {
       if (isAccessCheck(path)) return 0;
       return method === 'GET' || method === 'HEAD' ? costs.read : costs.change;

@@ -30,6 +30,7 @@ import type { ReadinessDeps } from './routes/health.ts';
 import { athenzBeside, nothingBeside } from './routes/identity/beside-identity.ts';
 import type { IdentityRouteDeps } from './routes/identity/identity-deps.ts';
 import { carriesRequests } from './routes/identity/index.ts';
+import { loginPath } from './routes/identity/login.ts';
 import { mountBusyRoutes, mountHealthRoutes, mountOpenApi, mountRoutes, openPaths } from './routes/index.ts';
 import { probePaths } from './routes/probe-paths.ts';
 import type { RouteDeps } from './routes/route-deps.ts';
@@ -169,6 +170,12 @@ type ServerState = Pick<ReadinessDeps, 'isStopping'> & {
   readonly answers: RawAnswers;
 };
 
+/** Instances register and people log in before they have a certificate. */
+function strangersMay({ basePath }: Addresses): (method: string, path: string) => boolean {
+  const login = loginPath(basePath);
+  return (method, path) => path === login || (method === 'POST' && path === `${basePath}/instance`);
+}
+
 /** What instances get beside their certificates. */
 function besideOf(deps: HttpServerDeps, { baseUrl }: Addresses): Pick<IdentityRouteDeps, 'beside'> {
   const { config, keys, clock, snapshot } = deps;
@@ -252,7 +259,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     tellsMore: (path) => probes.has(path),
     // Probes ask by address.
     isOwnHost: (host, path) => state.own().isOwnHost(host) || probes.has(path),
-    isOptional: (method, path) => method === 'POST' && path === `${addresses.basePath}/instance`,
+    isOptional: strangersMay(addresses),
     isRevoked: deps.isRevoked,
     serverTokens: serverTokensOf(deps),
     trust,

@@ -34,7 +34,7 @@ type IdentityParts = { readonly domain: DomainName; readonly service: ServiceNam
 const action = authorityAction('issue_certificate');
 
 /** The names that follow from who it is, and none that policy, a connection or an earlier certificate could add. */
-const noGrants: ServiceGrants = {
+export const noGrants: ServiceGrants = {
   mayUseSuffix: () => false,
   addressFault: () => 'is not for a certificate that somebody else asked for',
   dnsForm: undefined,

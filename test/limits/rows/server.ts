@@ -302,6 +302,12 @@ export const serverRows: readonly Row[] = [
     const message = await refusal(() => provider.attest({ ...attestation, attestationData: 'x'.repeat(length) }));
     return message !== '' && !message.includes('too long');
   }),
+  elsewhere(
+    'server/src/people/bounded-fetch.ts',
+    'maxAnswerBytes',
+    'server/people/issuer-keys.test.ts',
+    'an answer is read up to 256 KiB, over verified https, and no redirect is followed',
+  ),
   maximum('server/src/instances/foreign-refresh.ts', 'maxRemembered', async (count) => {
     let records = 0;
     const change = async () => {

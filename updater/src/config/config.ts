@@ -105,8 +105,9 @@ const settings = z.strictObject({
     .meta(about('0.1', 'warn', 'The least severe records that are written.')),
   metrics: z
     .strictObject({
-      textfile: path
-        .regex(/\.prom$/, 'must end in `.prom`')
+      textfile: z
+        .string()
+        .regex(/.\.prom$/, 'must end in `.prom`')
         .optional()
         .meta(
           about(

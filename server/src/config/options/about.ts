@@ -27,6 +27,7 @@ export function about(
 }
 
 export const day = 86_400;
+export const hostGrammar = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
 export const seconds = (minimum: number, maximum: number) => z.int().min(minimum).max(maximum);
 
 /** The options that name a file or folder. */

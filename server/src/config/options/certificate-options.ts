@@ -1,9 +1,7 @@
 import { maxSuffixLength } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { sshExtensions } from '../../ssh/ssh-profile.ts';
-import { about, day, pathSchema, seconds } from './about.ts';
-
-const hostGrammar = /^[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)*$/;
+import { about, day, hostGrammar, pathSchema, seconds } from './about.ts';
 
 /** Below it every instance has a name, whatever its id. */
 const suffix = z.string().max(maxSuffixLength).regex(hostGrammar, 'must be a lower-case host name');

@@ -1,5 +1,88 @@
 import { z } from 'zod';
-import { about, day, seconds } from './about.ts';
+import { about, day, hostGrammar, httpsAddress, pathSchema, seconds } from './about.ts';
+
+/** A person by the name that a certificate gets; a common name has at most 64 characters. */
+const personName = z
+  .string()
+  .max(64)
+  .regex(/^user\.[a-z0-9_][a-z0-9_-]*$/, 'must be `user.<name>` in lower case');
+
+/** An issuer of ID tokens (OpenID Connect Core §2), and how its people are called here. */
+const loginIssuer = z.strictObject({
+  issuer: httpsAddress.meta(about('0.2', 'https://login.example', '`iss` of its tokens, exactly.')),
+  clientId: z
+    .string()
+    .min(1)
+    .max(256)
+    .meta(
+      about(
+        '0.2',
+        'signet',
+        '`aud` of its tokens: `signet login` as the issuer knows it, a public client with a loopback redirect.',
+      ),
+    ),
+  scopes: z
+    .array(z.string().regex(/^[!#-[\]-~]{1,64}$/))
+    .max(16)
+    .default([])
+    .meta(about('0.2', ['email'], 'Scopes that `signet login` asks for beside `openid`.')),
+  keysFile: pathSchema.optional().meta(
+    about('0.2', 'login-keys.json', 'JWK set with the public keys of the issuer.', {
+      absent: 'as the issuer publishes it at `/.well-known/openid-configuration`',
+    }),
+  ),
+  ca: pathSchema.optional().meta(
+    about('0.2', 'login-ca.pem', 'PEM certificates that the certificate of the issuer must chain to.', {
+      absent: 'what this machine trusts',
+    }),
+  ),
+  subjects: z
+    .record(z.string().regex(/^[!-~]{1,255}$/), personName)
+    .optional()
+    .meta(
+      about('0.2', { '248289761001': 'user.jane' }, 'Names of people by `sub`; this or `claim`.', {
+        absent: '`claim`',
+      }),
+    ),
+  claim: z
+    .string()
+    .regex(/^[!-~]{1,128}$/)
+    .optional()
+    .meta(
+      about(
+        '0.2',
+        'preferred_username',
+        'The claim of the ID token that has the name after `user.`; this or `subjects`.',
+        {
+          absent: '`subjects`',
+        },
+      ),
+    ),
+  prefix: z
+    .string()
+    .regex(/^([a-z0-9_][a-z0-9_-]{0,31})?$/)
+    .default('')
+    .meta(about('0.2', 'staff-', 'Stands before the value of the claim.')),
+  emailDomains: z
+    .array(z.string().max(253).regex(hostGrammar, 'must be a lower-case host name'))
+    .max(64)
+    .default([])
+    .meta(
+      about(
+        '0.2',
+        ['example.com'],
+        'With the claim `email`: the domains whose verified addresses count, `jane.doe@…` as `user.jane_doe`.',
+      ),
+    ),
+  administrators: z
+    .array(personName)
+    .max(1000)
+    .default([])
+    .meta(about('0.2', ['user.jane'], 'The names with roles in `sys.auth` that may log in.')),
+  maxAgeSeconds: seconds(60, 3600)
+    .default(600)
+    .meta(about('0.2', 300, 'Tokens issued longer ago than this are refused.')),
+});
 
 export const peopleSchema = z.strictObject({
   expirySeconds: seconds(60, 398 * day)
@@ -18,6 +101,20 @@ export const peopleSchema = z.strictObject({
         '0.2',
         14 * day,
         'The longest life of a certificate for a person; of one for a service it is `certificates.serviceMaxExpirySeconds`.',
+      ),
+    ),
+  loginExpirySeconds: seconds(60, 43_200)
+    .default(43_200)
+    .meta(about('0.2', 28_800, 'Life of the certificates with which people log in.')),
+  issuers: z
+    .array(loginIssuer)
+    .max(16)
+    .default([])
+    .meta(
+      about(
+        '0.2',
+        [{ issuer: 'https://login.example', clientId: 'signet', subjects: { '248289761001': 'user.jane' } }],
+        'OpenID Connect issuers with which people log in; without any, nobody does.',
       ),
     ),
 });

@@ -3,6 +3,7 @@ import { refreshSchema, registerSchema } from '../../instances/instance-request.
 import { bodySchema as sshRevocation } from '../../ssh/revoke-ssh.ts';
 import { requestSchema as sshRequest } from '../../ssh/ssh-csr.ts';
 import { requestSchema as principalRequest } from '../routes/identity/issue-identity.ts';
+import { loginPath, requestSchema as loginRequest } from '../routes/identity/login.ts';
 import { requestSchema as roleRequest } from '../routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../routes/identity/service-refresh.ts';
 import { names } from './names.ts';
@@ -54,6 +55,9 @@ export const authoritiesShape = z.strictObject({ name: text, certs: text });
 export const sshCertificatesShape = z.strictObject({
   certificates: z.array(z.strictObject({ certificate: text })),
   certificateSigner: text,
+});
+const loginMetadataShape = z.strictObject({
+  issuers: z.array(z.strictObject({ issuer: text, clientId: text, scopes: z.array(text) })),
 });
 const revokedShape = z.strictObject({ revoked: z.int().meta({ minimum: 0 }) });
 
@@ -163,6 +167,36 @@ function instanceOperations(base: string, tag: string, identity: z.ZodType): rea
   ];
 }
 
+/** How people get certificates on the word of an OpenID Connect issuer. */
+function loginOperations(base: string, tag: string): readonly Operation[] {
+  const path = loginPath(base);
+  return [
+    {
+      id: 'LoginMetadata',
+      method: 'get',
+      path,
+      tag,
+      summary: 'The issuers with which people log in',
+      isAttested: true,
+      answers: cached(loginMetadataShape, 'the issuers, each with the client that it knows'),
+      failures: [],
+    },
+    {
+      id: 'Login',
+      method: 'post',
+      path,
+      tag,
+      summary: 'A short certificate for a person who shows an ID token',
+      description:
+        'The nonce of the ID token is made of the key of the request and of `salt` (docs/reference/certificates.md#login), so that the token is worth nothing with another key.',
+      body: loginRequest,
+      isAttested: true,
+      answers: { 200: { says: 'its identity', schema: identityShape } },
+      failures: [403, 409, 503],
+    },
+  ];
+}
+
 /** Certificates of instances, services and roles, of the authorities, and those revoked. */
 export function identityOperations(base: string, hasServiceTokens: boolean): readonly Operation[] {
   const tag = 'certificates';
@@ -200,6 +234,7 @@ export function identityOperations(base: string, hasServiceTokens: boolean): rea
       answers: { 200: { says: 'its identity', schema: identityShape } },
       failures: [403, 409, 503],
     },
+    ...loginOperations(base, tag),
     ...authorityOperations(base, tag),
   ];
 }

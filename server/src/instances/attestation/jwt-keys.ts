@@ -38,7 +38,7 @@ async function readKeySet(file: string): Promise<KeySet> {
 }
 
 /** The keys of a file that issuers rotate; while it cannot be read those known stay. Throws when it cannot be read at first. */
-async function keysOfFile(file: string, clock: Clock): Promise<CompactVerifyGetKey> {
+export async function keysOfFile(file: string, clock: Clock): Promise<CompactVerifyGetKey> {
   let current = await readKeySet(file);
   let readAt = clock.now();
   const readAgain = async (): Promise<boolean> => {

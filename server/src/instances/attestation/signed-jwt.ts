@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
 import { type CompactVerifyGetKey, compactVerify, errors } from 'jose';
-import { ForbiddenError } from '../../errors.ts';
+import { ForbiddenError, ServiceUnavailableError } from '../../errors.ts';
 import type { InstanceStore } from '../../model/instance-store.ts';
 import {
   type AttestationProvider,
@@ -42,7 +42,8 @@ function pathOf(path: string): readonly string[] {
   return path.split(/(?<!\\)\./).map((name) => name.replaceAll('\\.', '.'));
 }
 
-function claimAt(claims: unknown, path: readonly string[]): unknown {
+/** The member of some claims at a path of names; undefined when there is none. */
+export function claimAt(claims: unknown, path: readonly string[]): unknown {
   let value = claims;
   for (const name of path) {
     if (typeof value !== 'object' || value === null || !Object.hasOwn(value, name)) return undefined;
@@ -51,15 +52,16 @@ function claimAt(claims: unknown, path: readonly string[]): unknown {
   return value;
 }
 
-async function signedClaims(text: string, keys: CompactVerifyGetKey): Promise<unknown> {
+async function signedClaims(text: string, keys: CompactVerifyGetKey, field: string): Promise<unknown> {
   try {
     const { payload } = await compactVerify(text, keys, { algorithms });
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(payload));
   } catch (cause) {
+    if (cause instanceof ServiceUnavailableError) throw cause;
     if (cause instanceof errors.JWKSTimeout || (cause instanceof TypeError && cause.message.includes('fetch'))) {
       throw new ProviderFailedError('the keys of the token issuer cannot be had', { cause });
     }
-    throw new ForbiddenError('attestationData is not a valid token of the configured issuer', { cause });
+    throw new ForbiddenError(`${field} is not a valid token of the configured issuer`, { cause });
   }
 }
 
@@ -73,16 +75,32 @@ interface CheckedClaims {
 }
 
 /* RFC 7519 §4.1. */
-function checkClaims(claims: unknown, issuer: JwtIssuer, now: number): CheckedClaims {
+function checkClaims(claims: unknown, issuer: TokenRules, now: number, field: string): CheckedClaims {
   const fault = claimsFault(claims, issuer, now);
   if (fault !== undefined || typeof claims !== 'object' || claims === null) {
-    throw new ForbiddenError(`attestationData is a token with ${fault ?? 'no claims'}`);
+    throw new ForbiddenError(`${field} is a token with ${fault ?? 'no claims'}`);
   }
   const [exp, iat] = [Number(claimAt(claims, ['exp'])), Number(claimAt(claims, ['iat']))];
   return { claims, issuedAt: iat * 1000, end: Math.ceil(Math.min(exp, iat + issuer.maxAgeSeconds)) + toleranceSeconds };
 }
 
-function claimsFault(claims: unknown, issuer: JwtIssuer, now: number): string | undefined {
+/** What every token of an issuer must say. */
+type TokenRules = Pick<JwtIssuer, 'issuer' | 'audience' | 'maxAgeSeconds'>;
+
+/**
+ * The claims of a signed token, once its signature, issuer, audience and age are checked; `field` names it in refusals. Throws
+ * `ForbiddenError`, and `ProviderFailedError` when the keys cannot be had.
+ */
+export async function verifiedClaims(
+  text: string,
+  keys: CompactVerifyGetKey,
+  rules: TokenRules,
+  { now, field }: { readonly now: number; readonly field: string },
+): Promise<CheckedClaims> {
+  return checkClaims(await signedClaims(text, keys, field), rules, now, field);
+}
+
+function claimsFault(claims: unknown, issuer: TokenRules, now: number): string | undefined {
   const [iss, aud, exp, iat, nbf] = ['iss', 'aud', 'exp', 'iat', 'nbf'].map((name) => claimAt(claims, [name]));
   if (iss !== issuer.issuer) return 'another issuer';
   if (aud !== issuer.audience && !(Array.isArray(aud) && aud.includes(issuer.audience))) return 'another audience';
@@ -128,11 +146,11 @@ export function signedJwtProvider({ issuer, keys, clock, instances }: SignedJwtD
     async attest(request) {
       const { attestationData, provider, domain, service, instanceId } = request;
       if (attestationData.length > maxLength) throw new ForbiddenError('attestationData is too long for a token');
-      const { claims, issuedAt, end } = checkClaims(
-        await signedClaims(attestationData, keys),
-        issuer,
-        epochSeconds(clock),
-      );
+      const checked = await verifiedClaims(attestationData, keys, issuer, {
+        now: epochSeconds(clock),
+        field: 'attestationData',
+      });
+      const { claims, issuedAt, end } = checked;
       for (const { name, path, template } of rules) {
         if (claimAt(claims, path) !== fill(template, request)) {
           throw new ForbiddenError(`attestationData is a token whose claim \`${name}\` names something else`);

@@ -4,6 +4,8 @@ import type { InstanceDeps } from '../../../instances/instance-deps.ts';
 import { parseProviderName } from '../../../instances/instance-request.ts';
 import type { InstanceKey } from '../../../model/instance-store.ts';
 import type { IssueIdentityDeps } from '../../../people/issue-identity.ts';
+import type { LogInDeps } from '../../../people/log-in.ts';
+import type { LoginMetadata } from '../../../people/login-metadata.ts';
 import type { RoleCertificateDeps } from '../../../x509/issue-role-certificate.ts';
 import type { RouteContext } from '../../context.ts';
 import type { RevocationListDeps } from './authority-certificates.ts';
@@ -15,6 +17,9 @@ export interface IdentityRouteDeps extends RevocationListDeps {
   readonly roles: RoleCertificateDeps;
   readonly registerTokens: RegisterTokenDeps;
   readonly people: IssueIdentityDeps;
+  readonly login: LogInDeps;
+  /** What `signet login` is told of the issuers. */
+  readonly loginMetadata: LoginMetadata;
   /** What `expiryTime` counts. */
   readonly expiryTimeSeconds: number;
   readonly beside: BesideIdentity;

@@ -6,6 +6,7 @@ import { authorityCertificatesRoute, type RevocationListDeps, revocationListRout
 import type { IdentityRouteDeps } from './identity-deps.ts';
 import { deleteInstanceRoute, refreshInstanceRoute, registerTokenRoute } from './instance-routes.ts';
 import { issueIdentityRoute } from './issue-identity.ts';
+import { loginBytes, loginMetadataRoute, loginPath, loginRoute } from './login.ts';
 import { registerInstanceRoute } from './register.ts';
 import { roleCertificateRoute, roleTokenRoute } from './role-certificate.ts';
 import { refreshServiceRoute } from './service-refresh.ts';
@@ -23,6 +24,8 @@ export function mountIdentityRoutes(router: Router<RequestState>, deps: Identity
   router.post(`${base}/domain/:domainName/role/:roleName/token`, body, roleTokenRoute(deps));
   router.post(`${base}/rolecert`, body, roleCertificateRoute(deps));
   router.post(`${base}/principal/:principal/certificate`, body, issueIdentityRoute(deps));
+  router.get(loginPath(base), loginMetadataRoute(deps));
+  router.post(loginPath(base), readJson(loginBytes), loginRoute(deps));
   mountAuthorityRoutes(router, base, deps, (ctx, next) => {
     requirePrincipal(ctx);
     return next();

@@ -1,0 +1,44 @@
+import { secureClientOptions } from '@signet/policy-engine/http';
+import { Agent, request } from 'undici';
+
+/** What of `fetch` is used here. */
+interface FetchOptions {
+  readonly method?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly body?: string | URLSearchParams | null;
+  readonly signal?: AbortSignal | undefined;
+}
+
+/** As `fetch`, for one answer of an issuer. */
+export type BoundedFetch = (url: string, options?: FetchOptions) => Promise<Response>;
+
+/** More than any key set or token. */
+const maxAnswerBytes = 262_144;
+const timeoutMs = 10_000;
+
+/**
+ * Asks over https only, on a connection of its own, and follows no redirect. The whole answer is bounded, in bytes and in time. `ca`: PEM of
+ * what the other side must chain to; absent: what this machine trusts.
+ */
+export function boundedFetch(ca: string | undefined): BoundedFetch {
+  return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {
+    if (URL.parse(url)?.protocol !== 'https:') throw new TypeError('the address of an issuer must be https');
+    const connect = { ...secureClientOptions, ...(ca !== undefined && { ca }), timeout: timeoutMs };
+    const agent = new Agent({ connect, maxResponseSize: maxAnswerBytes });
+    const deadline = AbortSignal.timeout(timeoutMs);
+    try {
+      const answer = await request(url, {
+        method: method as 'GET' | 'POST',
+        headers: { ...headers },
+        body: body === undefined || body === null ? null : String(body),
+        dispatcher: agent,
+        signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
+      });
+      const bytes = await answer.body.arrayBuffer();
+      const type = [answer.headers['content-type']].flat()[0] ?? '';
+      return new Response(bytes, { status: answer.statusCode, headers: { 'content-type': type } });
+    } finally {
+      void agent.destroy().catch(() => undefined);
+    }
+  };
+}
