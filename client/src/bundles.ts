@@ -1,5 +1,6 @@
-import { parseDomainName } from '@signet/policy-engine/names';
+import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
 import { parseArguments } from './arguments.ts';
+import { booleanMember, decodeObject, malformed, stringMember, stringsMember } from './decode.ts';
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
@@ -25,6 +26,26 @@ export type BundleAnswer =
       readonly etag: string | undefined;
     };
 
+/** Which domains name the caller as a reader of their bundles: `unchanged` when they still are those of the entity tag. */
+export type BundleDomainsAnswer =
+  | { readonly kind: 'unchanged' }
+  | {
+      readonly kind: 'changed';
+      /** Who the caller is to the server. */
+      readonly reader: string;
+      /** Each once. */
+      readonly domains: readonly DomainName[];
+      /** Whether there are no others. */
+      readonly complete: boolean;
+      readonly etag: string | undefined;
+    };
+
+/** More domains in one answer are no answer of a Signet server. */
+const maxDomains = 10_000;
+
+/** Room for so many names of the longest kind. */
+const domainsBytes = 4 << 20;
+
 /** Signed policy of domains. */
 export class Bundles {
   readonly #http: Http;
@@ -38,9 +59,7 @@ export class Bundles {
   /** `GET` (or, for the form `athenz`, `POST`) `/domain/{domainName}/policy/signed`, conditional when `etag` is given (RFC 9110 §13.1.2). */
   async fetch(domain: string, options: BundleOptions = {}): Promise<BundleAnswer> {
     const name = parseArguments(() => parseDomainName(domain, 'domain'));
-    if (options.etag !== undefined && !isEntityTag(options.etag)) {
-      throw new SignetClientError('invalid-argument', 'etag is not an entity tag');
-    }
+    requireEntityTag(options.etag);
     const { form = 'rfc7515' } = options;
     if (form !== 'rfc7515' && form !== 'athenz') throw new SignetClientError('invalid-argument', 'form is not a form');
     const answer = await this.#http.send({
@@ -54,9 +73,44 @@ export class Bundles {
       signal: options.signal,
     });
     if (answer.status === 304) return { kind: 'unchanged' };
-    const etag = answer.headers['etag'];
-    return { kind: 'changed', bytes: answer.body, etag: etag !== undefined && isEntityTag(etag) ? etag : undefined };
+    return { kind: 'changed', bytes: answer.body, etag: entityTagOf(answer.headers) };
   }
+
+  /** `GET /bundle-domains`, conditional when `etag` is given. Every name was parsed; an answer with one that is none is refused. */
+  async domains(options: Pick<BundleOptions, 'etag' | 'signal'> = {}): Promise<BundleDomainsAnswer> {
+    requireEntityTag(options.etag);
+    const answer = await this.#http.send({
+      method: 'GET',
+      path: ['bundle-domains'],
+      headers: { ...(options.etag !== undefined && { 'if-none-match': options.etag }) },
+      maxResponseBytes: domainsBytes,
+      signal: options.signal,
+    });
+    if (answer.status === 304) return { kind: 'unchanged' };
+    const body = decodeObject(answer.body);
+    const [reader, complete] = [stringMember(body, 'reader'), booleanMember(body, 'complete')];
+    const domains = decodeDomains(stringsMember(body, 'domains'));
+    return { kind: 'changed', reader, domains, complete, etag: entityTagOf(answer.headers) };
+  }
+}
+
+function decodeDomains(texts: readonly string[]): readonly DomainName[] {
+  if (texts.length > maxDomains) throw malformed(`\`domains\` must have at most ${maxDomains} names`);
+  try {
+    return [...new Set(texts.map((text) => parseDomainName(text)))];
+  } catch {
+    throw malformed('`domains` must hold names of domains');
+  }
+}
+
+function requireEntityTag(etag: string | undefined): void {
+  if (etag === undefined || isEntityTag(etag)) return;
+  throw new SignetClientError('invalid-argument', 'etag is not an entity tag');
+}
+
+/** The entity tag of an answer, when it has one that can be sent back. */
+function entityTagOf({ etag }: Readonly<Record<string, string | undefined>>): string | undefined {
+  return etag !== undefined && isEntityTag(etag) ? etag : undefined;
 }
 
 /** As Athenz's own updater asks: all policies in force, the signature as r and s. */

@@ -28,6 +28,7 @@ test('reads a file, paths relative to it, names lower-cased, the rest by default
       key: join(folder, 'key.pem'),
       policyDir: join(folder, 'policy'),
       domains: ['catalog', 'media'],
+      maxDomains: 1000,
       maxBundleBytes: 8_388_608,
       connectTimeoutMs: 30_000,
       readTimeoutMs: 30_000,

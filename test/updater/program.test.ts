@@ -76,6 +76,27 @@ test('run says when it is ready, runs again on SIGHUP and SIGUSR1, and ends on S
   t.is(await exited, 0);
 });
 
+test('run takes another configuration into use on SIGHUP, and keeps the one before when it is bad', async (t) => {
+  const world = await presentWorld(t);
+  await world.publish();
+  await world.publish({ domain: 'media' });
+  change(world, { logLevel: 'info' });
+  const { child, errors, exited } = start(t, ['run', '--config', world.configFile, '--json']);
+  await once(createInterface({ input: child.stdout }), 'line');
+  change(world, { domains: ['catalog', 'media'] });
+  child.kill('SIGHUP');
+  await until('the other domain comes', () => world.read('media.pol') !== undefined, deadlineMs);
+  change(world, { domains: ['../..'] });
+  child.kill('SIGHUP');
+  const error = () => JSON.parse(world.read('status.json') ?? '{}').configurationError;
+  await until('the status says what is wrong', () => error() !== undefined, deadlineMs);
+  t.regex(error(), /domains.0: not a domain name/);
+  child.kill('SIGTERM');
+  t.is(await exited, 0);
+  t.regex(errors(), /configuration taken into use/);
+  t.regex(errors(), /not a domain name.*configuration cannot be used, the one before stays in use/);
+});
+
 test('run ends on SIGTERM while the server is silent', async (t) => {
   const world = await presentWorld(t);
   world.answers.set('catalog', () => undefined);
@@ -254,7 +275,10 @@ test('status names keys of the server that are left out', async (t) => {
   const ask = (...options: string[]) => finished(t, 'status', '--config', world.configFile, ...options);
   const { status, stdout } = await ask();
   t.is(status, 0);
-  t.regex(stdout, /^catalog: fresh .*\nkeys: key `odd` is of an unknown type \(`kty`\); it is left out\n$/);
+  t.regex(
+    stdout,
+    /^ok: 1 domain, 1 fresh\ncatalog: fresh .*\nkeys: key `odd` is of an unknown type \(`kty`\); it is left out\n$/,
+  );
   t.deepEqual(JSON.parse((await ask('--json')).stdout).keys.leftOut, ['key `odd` is of an unknown type (`kty`)']);
   world.published.pop();
   await world.runOnce();
@@ -327,6 +351,12 @@ for (const args of [[], ['nonsense'], ['once', '--nonsense'], ['once', '--config
     t.is((await finished(t, ...args)).status, 2);
   });
 }
+
+test('--version says which one it is', async (t) => {
+  const { status, stdout } = await finished(t, '--version');
+  t.is(status, 0);
+  t.regex(stdout, /^\d+\.\d+\.\d+\n$/);
+});
 
 test('--help ends with 0 and lists the exit statuses', async (t) => {
   const { status, stdout } = await finished(t, '--help');

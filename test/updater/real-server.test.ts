@@ -5,6 +5,7 @@ import { dirname, join } from 'node:path';
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
+import { parsePrincipalName } from '@signet/policy-engine/names';
 import { keysInFiles } from '@signet/server/keys/private-keys';
 import { addSigningKey } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
@@ -13,7 +14,8 @@ import { openUpdater } from '@signet/updater/updater';
 import test, { type ExecutionContext } from 'ava';
 import { stringify } from 'yaml';
 import { FakeClock } from '#support/clock';
-import type { DomainSketch } from '#support/domain-sketch';
+import { type DomainSketch, domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { startServer, type TestServer } from '#support/start-server';
 import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
@@ -77,6 +79,37 @@ test('policy travels from the server through the updater to a decision, and so d
   await server.save({ ...catalog, policies: { base: [['DENY', 'reader', 'read', 'movie']] } });
   t.deepEqual(kinds(await updater.run()), { catalog: 'updated', media: 'unchanged' });
   await until('the engine has taken up the change', async () => (await decide('read')) === 'DENY');
+});
+
+test('domains that name the updater of a host come to its engine, and leave it a day after they do so no more', async (t) => {
+  const clock = new FakeClock(systemClock.now());
+  const { server, config, updater } = await realWorld(t, clock);
+  await updater.reconfigure(() => ({ ...config, domains: [], autoDomains: true }));
+  const name = async (sketch: DomainSketch, ...readers: readonly string[]) => {
+    const bundleReaders = readers.map((reader) => parsePrincipalName(reader));
+    const content = { ...domainContent(sketch), ...(readers.length > 0 && { bundleReaders }) };
+    await server.store.change({ actor: 'test' }, (transaction) => saveDomain(transaction, content));
+    await server.running.refresh();
+  };
+  const first = await updater.run();
+  t.deepEqual([kinds(first), first.exitStatus], [{}, 1]);
+  const engine = await PolicyEngine.open({ policyDir: config.policyDir, clock });
+  t.teardown(() => engine.close());
+  const decide = () =>
+    engine.decideRoles({ domain: 'catalog', roles: ['reader'], action: 'read', resource: 'catalog:movie' }).status;
+  const run = async () => {
+    const report = await updater.run();
+    await engine.refresh();
+    return [kinds(report), report.exitStatus, decide()];
+  };
+  await name(catalog, 'catalog.updater');
+  await name(media, 'media.player', 'catalog.updater');
+  t.deepEqual(await run(), [{ catalog: 'updated', media: 'updated' }, 0, 'ALLOW']);
+  await name(catalog, 'media.player');
+  t.deepEqual(await run(), [{ catalog: 'unchanged', media: 'unchanged' }, 0, 'ALLOW']);
+  clock.advance(86_400_000);
+  await server.running.refresh();
+  t.deepEqual(await run(), [{ media: 'updated' }, 0, 'DENY_DOMAIN_NOT_FOUND']);
 });
 
 test('the life of an honest server: renewals, changes, new and lost keys, a clock that is set back', async (t) => {

@@ -20,14 +20,14 @@ for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     setTimeout(() => process.exit(1), endGuard).unref();
   });
 }
-for (const signal of ['SIGHUP', 'SIGUSR1'] as const) {
-  // installed at once: without a listener SIGHUP would end the program and SIGUSR1 open its debugger
-  process.on(signal, () => wakeUps.dispatchEvent(new Event('wake')));
-}
+// installed at once: without a listener SIGHUP would end the program and SIGUSR1 open its debugger
+process.on('SIGHUP', () => wakeUps.dispatchEvent(new Event('reload')));
+process.on('SIGUSR1', () => wakeUps.dispatchEvent(new Event('wake')));
 
 process.exitCode = await runProgram(process.argv.slice(2), {
   print: (line) => void process.stdout.write(`${line}\n`),
   complain: (line) => void process.stderr.write(`signet-updater: ${line}\n`),
   signal: ending.signal,
   onWakeUp: (listener) => wakeUps.addEventListener('wake', listener),
+  onReload: (listener) => wakeUps.addEventListener('reload', listener),
 });

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Command, CommanderError } from 'commander';
 import type { CommandContext, CommandOptions, ProcessContext } from './commands/context.ts';
 import { type ExitStatus, exitStatus } from './exit-status.ts';
@@ -8,7 +9,7 @@ type Act = (context: CommandContext) => Promise<ExitStatus>;
 const commands: readonly [name: string, about: string, load: () => Promise<Act>][] = [
   [
     'run',
-    'keep the bundles fresh: a run at once, then one a minute, until SIGTERM; SIGHUP and SIGUSR1 run now',
+    'keep the bundles fresh: a run at once, then one a minute, until SIGTERM; SIGUSR1 runs now, SIGHUP reloads first',
     async () => (await import('./commands/run.ts')).run,
   ],
   ['once', 'one run, then end', async () => (await import('./commands/once.ts')).once],
@@ -32,6 +33,7 @@ Exit status: 0 everything fresh, 1 stale or refused by the server, 2 usage, conf
 export function createProgram(run: (load: () => Promise<Act>, options: CommandOptions) => Promise<void>): Command {
   const program = new Command('signet-updater')
     .description('Keeps the signed policy of this host fresh.')
+    .version(packageVersion())
     .addHelpText('after', exitStatuses)
     .exitOverride();
   for (const [name, about, load] of commands) {
@@ -59,4 +61,11 @@ export async function runProgram(args: readonly string[], around: ProcessContext
     return error.exitCode === 0 ? exitStatus.ok : exitStatus.usage;
   }
   return result;
+}
+
+/** The version of this package: one place says it. */
+function packageVersion(): string {
+  const manifest: unknown = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const known = typeof manifest === 'object' && manifest !== null && 'version' in manifest;
+  return known ? String(manifest.version) : 'unknown';
 }

@@ -1,4 +1,4 @@
-import type { SignetClient } from '@signet/client';
+import { type SignetClient, SignetClientError } from '@signet/client';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { BundleForm } from './config/config.ts';
@@ -6,6 +6,8 @@ import { UpdaterError } from './errors.ts';
 import { type ExitStatus, exitStatus, statusOfOutcome, worst } from './exit-status.ts';
 import { bundleName, type PolicyDirectory } from './files/policy-directory.ts';
 import type { Outcome } from './outcome.ts';
+import { allDomains, type SelectedDomains } from './selected-domains.ts';
+import type { Selection, SelectionChange } from './selection.ts';
 import type { State } from './state.ts';
 import { domainStatus, readStatus, type Status, unconfiguredDomains, writeStatus } from './status.ts';
 import type { TrustedKeys } from './trusted-keys.ts';
@@ -18,7 +20,12 @@ interface RunDeps {
   readonly state: State;
   readonly directory: PolicyDirectory;
   readonly clock: Clock;
+  /** Those of the configuration. */
   readonly domains: readonly DomainName[];
+  /** Absent: no others. */
+  readonly selection: Selection | undefined;
+  /** Why the configuration on disk is not the one in use. */
+  readonly configurationProblem: string | undefined;
   readonly maxBundleBytes: number;
   readonly athenzBundles: boolean;
   readonly bundleForm: BundleForm;
@@ -31,6 +38,8 @@ interface RunDeps {
 /** What one run over all domains found. */
 export interface RunReport {
   readonly outcomes: ReadonlyMap<DomainName, Outcome>;
+  /** Which domains came and went by themselves. */
+  readonly selected: SelectionChange | undefined;
   /** As it is in the status file. */
   readonly status: Status;
   /** What went wrong beside the domains, e.g. the status file could not be written, or a leftover not removed. */
@@ -44,7 +53,7 @@ export interface RunReport {
 const givenUpAfter = 2;
 
 /**
- * One run: keys, then one domain after the other over one kept-alive connection, then the status file. A domain that fails
+ * One run: keys, which domains, then one domain after the other over one kept-alive connection, then the status file. A domain that fails
  * does not stop the others. Throws `UpdaterError('unsafe-directory')`, and `storage` when the directory cannot be read at all.
  */
 export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunReport> {
@@ -53,6 +62,9 @@ export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunR
   const problems: string[] = [];
   await noteProblem(problems, () => directory.removeLeftovers());
   await keys.refresh(signal);
+  const { selection } = deps;
+  const away = keys.problem instanceof SignetClientError ? keys.problem : undefined;
+  const selected = await selection?.refresh(away, signal);
   const outcomes = await updateAll(deps, signal);
   await noteProblem(problems, () => deps.state.save());
   const status = await buildStatus(deps, outcomes);
@@ -62,11 +74,17 @@ export async function runOnce(deps: RunDeps, signal?: AbortSignal): Promise<RunR
   const ofKeys = keys.problem?.code === 'keys-replaced' ? exitStatus.rejected : exitStatus.ok;
   return {
     outcomes,
+    selected,
     status,
     problems,
-    exitStatus: worst([own, ofKeys, ...[...outcomes.values()].map(statusOfOutcome)]),
-    notBefore: earliestReturn(outcomes, clock.now()),
+    exitStatus: worst([own, ofKeys, ofSelection(selection), ...[...outcomes.values()].map(statusOfOutcome)]),
+    notBefore: earliestReturn([...outcomes.values(), ...(selection?.failure ? [selection.failure] : [])], clock.now()),
   };
+}
+
+function ofSelection(selection: Selection | undefined): ExitStatus {
+  if (selection?.failure !== undefined) return statusOfOutcome(selection.failure);
+  return selection?.facts.problem === undefined ? exitStatus.ok : exitStatus.refused;
 }
 
 async function noteProblem(problems: string[], act: () => Promise<void>): Promise<void> {
@@ -82,21 +100,31 @@ async function updateAll(deps: RunDeps, signal: AbortSignal | undefined): Promis
   const outcomes = new Map<DomainName, Outcome>();
   // without a single key nothing could be verified: what hindered us there is what is to be told
   let verdict = deps.keys.facts.kids.length === 0 && deps.keys.problem ? outcomeOf(deps.keys.problem) : undefined;
+  verdict ??= deps.selection?.failure && postponedBy(deps.selection.failure);
   let unanswered = 0;
-  for (const domain of deps.domains) {
+  for (const domain of domainsOf(deps)) {
     const outcome = verdict ?? (await updateDomain({ ...deps, bundles: deps.client.bundles }, domain, signal));
     outcomes.set(domain, outcome);
     unanswered = outcome.kind === 'unreachable' ? unanswered + 1 : 0;
     if (unanswered >= givenUpAfter || signal?.aborted) verdict = outcome;
-    if (outcome.kind === 'refused' && outcome.retryAfterSeconds !== undefined) {
-      verdict = { kind: 'postponed', message: `the server asked to come back in ${outcome.retryAfterSeconds} seconds` };
-    }
+    verdict ??= postponedBy(outcome);
   }
   return outcomes;
 }
 
-function earliestReturn(outcomes: ReadonlyMap<DomainName, Outcome>, now: number): number | undefined {
-  const delays = [...outcomes.values()].flatMap((outcome) =>
+function domainsOf({ domains, selection }: RunDeps): readonly DomainName[] {
+  const none: SelectedDomains = new Map();
+  return allDomains(domains, selection?.domains ?? none);
+}
+
+/** What the domains after one with this outcome get in place of an answer. */
+function postponedBy(outcome: Outcome): Outcome | undefined {
+  if (outcome.kind !== 'refused' || outcome.retryAfterSeconds === undefined) return undefined;
+  return { kind: 'postponed', message: `the server asked to come back in ${outcome.retryAfterSeconds} seconds` };
+}
+
+function earliestReturn(outcomes: readonly Outcome[], now: number): number | undefined {
+  const delays = outcomes.flatMap((outcome) =>
     outcome.kind === 'refused' && outcome.retryAfterSeconds !== undefined ? [outcome.retryAfterSeconds] : [],
   );
   return delays.length === 0 ? undefined : now + Math.max(...delays) * 1000;
@@ -126,6 +154,21 @@ async function buildStatus(deps: RunDeps, outcomes: ReadonlyMap<DomainName, Outc
         return [domain, domainStatus(onDisk, outcome, now)];
       }),
     ),
-    unconfigured: unconfiguredDomains(names, deps.domains),
+    unconfigured: unconfiguredDomains(names, domainsOf(deps)),
+    ...(deps.selection !== undefined && { selection: selectionStatus(deps.selection) }),
+    ...(deps.configurationProblem !== undefined && { configurationError: deps.configurationProblem }),
+  };
+}
+
+function selectionStatus({ domains, facts }: Selection): NonNullable<Status['selection']> {
+  const { confirmedAt, problem } = facts;
+  const leaving = [...domains].flatMap(([name, since]) =>
+    since === undefined ? [] : [[name, formatTimestamp(since)]],
+  );
+  return {
+    domains: domains.size,
+    ...(confirmedAt !== undefined && { confirmed: formatTimestamp(confirmedAt) }),
+    ...(leaving.length > 0 && { notNamedSince: Object.fromEntries(leaving) }),
+    ...(problem !== undefined && { error: problem }),
   };
 }

@@ -39,7 +39,7 @@ function sha256(bytes: Uint8Array): string {
 /** What the updater remembers over restarts: the floor of each domain, and entity tags. */
 export class State {
   readonly #directory: PolicyDirectory;
-  readonly #form: BundleForm;
+  #form: BundleForm;
   readonly #floors: Map<string, BundleFloor>;
   readonly #tags: Map<string, Tag>;
   #changed = false;
@@ -97,6 +97,11 @@ export class State {
     const form = this.#form;
     this.#tags.set(domain, { etag, sha256: sha256(bytes), ...(form === 'athenz' && { form }) });
     this.#changed = true;
+  }
+
+  /** From now on bundles are asked for in this form. */
+  askIn(form: BundleForm): void {
+    this.#form = form;
   }
 
   /** Writes the file with the next `save`: the directory is another one, which does not hold it. */

@@ -50,6 +50,17 @@ const statusSchema = z.object({
   domains: z.record(z.string(), domainSchema),
   /** Domains that have a bundle on disk and are no longer configured: their files stay. */
   unconfigured: z.array(z.string()),
+  /** With `domains: auto`: how many domains name this host, when that was last confirmed, and which do so no more since when. */
+  selection: z
+    .object({
+      domains: z.int(),
+      confirmed: timestamp.optional(),
+      notNamedSince: z.record(z.string(), timestamp).optional(),
+      error: z.string().optional(),
+    })
+    .optional(),
+  /** Why the configuration on disk is not the one in use. */
+  configurationError: z.string().optional(),
 });
 
 /** The content of `status.json`: what the last run found. Timestamps are RFC 3339. */

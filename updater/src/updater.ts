@@ -1,14 +1,14 @@
+import { isDeepStrictEqual } from 'node:util';
 import { createClient, type SignetClient, SignetClientError } from '@signet/client';
 import type { Clock } from '@signet/policy-engine/clock';
 import { bundleFormOf, type UpdaterConfig } from './config/config.ts';
 import { systemCode, UpdaterError } from './errors.ts';
 import { type FileSystem, nodeFileSystem } from './files/file-system.ts';
-import { lockDirectory } from './files/lock.ts';
+import { type DirectoryLock, lockDirectory } from './files/lock.ts';
 import { PolicyDirectory } from './files/policy-directory.ts';
-import { metricsFile } from './metrics.ts';
-import { type RunReport, runOnce } from './run-once.ts';
+import type { RunReport } from './run-once.ts';
+import { openSession, type Session } from './session.ts';
 import { State } from './state.ts';
-import { TrustedKeys } from './trusted-keys.ts';
 
 /** An updater that holds its policy directory. */
 export interface Updater extends AsyncDisposable {
@@ -18,6 +18,11 @@ export interface Updater extends AsyncDisposable {
    * taken first. Throws as `openUpdater` and `runOnce`.
    */
   run(signal?: AbortSignal): Promise<RunReport>;
+  /**
+   * Works with what `load` answers from the next run on, and answers it where it differs. What cannot be used is thrown, said in the status file
+   * and leaves everything as it is. Throws `UpdaterError`.
+   */
+  reconfigure(load: () => UpdaterConfig): Promise<UpdaterConfig | undefined>;
   /** Ends the connections and gives the directory back. */
   close(): Promise<void>;
 }
@@ -78,35 +83,96 @@ export async function openUpdater(options: OpenUpdaterOptions): Promise<Updater>
   const { config, clock, files = nodeFileSystem } = options;
   const directory = policyDirectory(config, files);
   await directory.prepare();
-  let lock = await lockDirectory(config.policyDir, files);
+  const lock = await lockDirectory(config.policyDir, files);
   try {
     const client = connect(config, clock);
-    const bundleForm = bundleFormOf(config);
-    const state = await State.load(directory, bundleForm);
-    const { domains, issuer, maxBundleBytes, athenzBundles = false, baseUrl: server } = config;
-    const keys = await TrustedKeys.load({ client, directory, clock, issuer, isAthenz: athenzBundles });
-    const { textfile } = config.metrics;
-    const writeMetrics = textfile === undefined ? undefined : metricsFile(textfile);
-    const bounds = { maxBundleBytes, athenzBundles, bundleForm };
-    const deps = { client, keys, state, directory, clock, domains, server, writeMetrics, ...bounds };
-    const close = async () => {
-      await client.close();
-      await lock[Symbol.asyncDispose]();
-    };
-    const run = async (signal?: AbortSignal) => {
-      if (!(await lock.isInPlace())) {
-        await lock[Symbol.asyncDispose]();
-        await directory.prepare();
-        lock = await lockDirectory(config.policyDir, files);
-        // What is known of keys and floors holds there as well.
-        state.forgetSaved();
-        await keys.restore();
-      }
-      return await runOnce(deps, signal);
-    };
-    return { state, run, close, [Symbol.asyncDispose]: close };
+    const state = await State.load(directory, bundleFormOf(config));
+    const session = await openSession({ config, clock, client, directory, state });
+    return new DirectoryUpdater(
+      { options, directory, state, lock: () => lockDirectory(config.policyDir, files) },
+      lock,
+      session,
+    );
   } catch (error) {
     await lock[Symbol.asyncDispose]();
     throw error;
+  }
+}
+
+interface DirectoryUpdaterDeps {
+  readonly options: OpenUpdaterOptions;
+  readonly directory: PolicyDirectory;
+  readonly state: State;
+  /** Locks the directory that the path leads to now. */
+  readonly lock: () => Promise<DirectoryLock>;
+}
+
+class DirectoryUpdater implements Updater {
+  readonly state: State;
+  readonly #deps: DirectoryUpdaterDeps;
+  #lock: DirectoryLock;
+  #session: Session;
+  /** What the next run begins with. */
+  #next: { readonly config: UpdaterConfig; readonly client: SignetClient } | undefined;
+  #problem: string | undefined;
+
+  constructor(deps: DirectoryUpdaterDeps, lock: DirectoryLock, session: Session) {
+    this.state = deps.state;
+    this.#deps = deps;
+    this.#lock = lock;
+    this.#session = session;
+  }
+
+  async run(signal?: AbortSignal): Promise<RunReport> {
+    await this.#takeNext();
+    if (!(await this.#lock.isInPlace())) {
+      await this.#lock[Symbol.asyncDispose]();
+      await this.#deps.directory.prepare();
+      this.#lock = await this.#deps.lock();
+      // What is known of keys and floors holds there as well.
+      await this.#session.restore();
+    }
+    return await this.#session.run(this.#problem, signal);
+  }
+
+  async reconfigure(load: () => UpdaterConfig): Promise<UpdaterConfig | undefined> {
+    const { config, clock } = this.#deps.options;
+    try {
+      const wanted = load();
+      if (wanted.policyDir !== config.policyDir) {
+        throw new UpdaterError('configuration', 'policyDir: another directory needs a restart');
+      }
+      const isNew = !isDeepStrictEqual(wanted, this.#next?.config ?? this.#session.config);
+      if (isNew) {
+        const client = connect(wanted, clock);
+        await this.#next?.client.close();
+        this.#next = { config: wanted, client };
+      }
+      this.#problem = undefined;
+      return isNew ? wanted : undefined;
+    } catch (error) {
+      if (error instanceof UpdaterError) this.#problem = error.message;
+      throw error;
+    }
+  }
+
+  async #takeNext(): Promise<void> {
+    const next = this.#next;
+    if (next === undefined) return;
+    const { options, directory, state } = this.#deps;
+    const session = await openSession({ clock: options.clock, directory, state, ...next });
+    this.#next = undefined;
+    await this.#session.close();
+    this.#session = session;
+  }
+
+  async close(): Promise<void> {
+    await this.#next?.client.close();
+    await this.#session.close();
+    await this.#lock[Symbol.asyncDispose]();
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close();
   }
 }

@@ -3,7 +3,7 @@ import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Readable } from 'node:stream';
 import { checkServerIdentity as isServer } from 'node:tls';
-import { createPrincipalTokenSource, SignetClientError } from '@signet/client';
+import { type SignetClient as Client, createPrincipalTokenSource, SignetClientError } from '@signet/client';
 import { readJsonObject } from '@signet/example-provider/json-body';
 import { temporaryFolder } from '#support/temp';
 import { makePki } from '../../client/support/pki.ts';
@@ -25,6 +25,15 @@ const doublings = (ms: number, first: number): number => Math.log2(ms / first);
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 export const clientRows: readonly Row[] = [
+  maximum('client/src/bundles.ts', 'maxDomains', async (count) => {
+    const { Bundles } = await internals<{ Bundles: new (http: object, maxBytes: number) => Client['bundles'] }>(
+      'client/src/bundles.ts',
+    );
+    const domains = Array.from({ length: count }, (_, index) => `d${index}`);
+    const body = Buffer.from(JSON.stringify({ reader: 'a.b', complete: true, domains }));
+    const answer = await new Bundles({ send: async () => ({ status: 200, headers: {}, body }) }, 1).domains();
+    return answer.kind === 'changed' && answer.domains.length === count;
+  }),
   maximum('client/src/http/answer-error.ts', 'maxText', async (size) => {
     const { answerError } = await internals<{
       answerError(status: number, headers: object, body: Uint8Array, now: number): SignetClientError;

@@ -1,9 +1,12 @@
 import { chmodSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { daemonWork } from '@signet/updater/commands/run';
+import { readDomainsFolder } from '@signet/updater/config/domains-folder';
+import { readMapping } from '@signet/updater/config/yaml-file';
 import { nodeFileSystem } from '@signet/updater/files/file-system';
 import { PolicyDirectory } from '@signet/updater/files/policy-directory';
 import { readKeysFile } from '@signet/updater/keys-file';
+import { readSelected } from '@signet/updater/selected-domains';
 import { State } from '@signet/updater/state';
 import type { ExecutionContext } from 'ava';
 import { temporaryFolder } from '#support/temp';
@@ -34,6 +37,16 @@ export const updaterRows: readonly Row[] = [
     await work(signal);
     return runs === 1;
   }),
+  maximum('updater/src/config/domains-folder.ts', 'maxFiles', (count, t) => {
+    const folder = temporaryFolder(t);
+    for (let index = 0; index < count; index += 1) writeFileSync(join(folder, `${index}.yaml`), 'domains: []');
+    return readDomainsFolder(folder).length === 0;
+  }),
+  maximum('updater/src/config/yaml-file.ts', 'maxFileBytes', (size, t) => {
+    const file = join(temporaryFolder(t), 'updater.yaml');
+    writeFileSync(file, 'a: 1'.padEnd(size));
+    return readMapping(file)['a'] === 1;
+  }),
   maximum('updater/src/keys-file.ts', 'maxKeysBytes', async (size, t) => {
     const directory = directoryWith(t, 'keys.json', { issuer: 'i', keys: [] }, size);
     return (await readKeysFile(directory))?.issuer === 'i';
@@ -57,6 +70,10 @@ export const updaterRows: readonly Row[] = [
     t.is(kinds(report)[`d${domains - 1}`], 'unreachable');
     const asked = world.server.requests.slice(before).map(({ url }) => /\/domain\/([^/]+)/.exec(url)?.[1]);
     return names.every((name) => asked.includes(name));
+  }),
+  maximum('updater/src/selected-domains.ts', 'maxFileBytes', async (size, t) => {
+    const directory = directoryWith(t, 'domains.json', { domains: { catalog: {} } }, size);
+    return (await readSelected(directory)).size === 1;
   }),
   maximum('updater/src/state.ts', 'maxStateBytes', async (size, t) => {
     const state = await State.load(directoryWith(t, 'state.json', { floors: {}, tags: {} }, size));

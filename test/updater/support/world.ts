@@ -57,6 +57,10 @@ export interface UpdaterWorld {
   readonly published: Jwk[];
   /** What a domain's bundle operation answers; a domain without is 404. */
   readonly answers: Map<string, Respond>;
+  /** The answer to which domains name this host; a server without `respond` here does not have the operation. */
+  readonly named: { respond?: Respond };
+  /** These domains name this host, and no others. */
+  name(...domains: readonly string[]): void;
   sign(spec?: BundleSpec): Promise<JwsPolicyData>;
   /** Serves a bundle with an entity tag, and answers 304 to that tag. Answers the exact text served. */
   publish(spec?: BundleSpec): Promise<string>;
@@ -81,10 +85,12 @@ export async function updaterWorld(
   const key = makeSigningKey('bundle-1');
   const published = [key.jwk, makeSigningKey('token-1', 'token').jwk];
   const answers = new Map<string, Respond>();
+  const named: UpdaterWorld['named'] = {};
   const respond: Respond = (request, response) => {
     const domain = /^\/v1\/domain\/([^/]+)\/policy\/signed$/.exec(request.url)?.[1];
     const reply = domain === undefined ? undefined : answers.get(domain);
     if (reply !== undefined) return reply(request, response);
+    if (request.url === '/v1/bundle-domains' && named.respond !== undefined) return named.respond(request, response);
     if (request.url === '/v1/oauth2/keys?rfc=true') return answer(response, 200, { keys: published });
     if (request.url === '/v1/.well-known/oauth-authorization-server') {
       return answer(response, 200, { issuer: 'https://issuer.example/v1' });
@@ -145,6 +151,11 @@ export async function updaterWorld(
     key,
     published,
     answers,
+    named,
+    name: (...domains) => {
+      const body = JSON.stringify({ reader: 'catalog.updater', complete: true, domains });
+      named.respond = serve(body, `"${domains.join()}"`);
+    },
     sign,
     publish: async (spec = {}) => {
       const body = JSON.stringify(await sign(spec));

@@ -1,6 +1,7 @@
 import { formatTimestamp } from '@signet/policy-engine/clock';
 import { checkBundle, localKeys } from '../check-bundle.ts';
 import { type ExitStatus, exitStatus, worst } from '../exit-status.ts';
+import { domainsOf } from '../selected-domains.ts';
 import { State } from '../state.ts';
 import { connect, policyDirectory } from '../updater.ts';
 import type { CommandContext } from './context.ts';
@@ -19,9 +20,10 @@ export async function check(context: CommandContext): Promise<ExitStatus> {
     maxBundleBytes: config.maxBundleBytes,
     athenzBundles: config.athenzBundles === true,
   };
+  const domains = await domainsOf(config, directory);
   const now = clock.now();
   const found = await Promise.all(
-    config.domains.map(async (domain) => ({ domain, ...(await checkBundle(deps, domain, now)) })),
+    domains.map(async (domain) => ({ domain, ...(await checkBundle(deps, domain, now)) })),
   );
   const identity = { subject, expires: formatTimestamp(notAfter), isExpired: notAfter <= now };
   const statuses = found.map(({ state }) => {

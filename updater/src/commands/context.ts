@@ -8,6 +8,10 @@ import { type ExitStatus, exitStatus, statusOfError } from '../exit-status.ts';
 /** What a command works with. */
 export interface CommandContext {
   readonly config: UpdaterConfig;
+  /** Where it comes from. */
+  readonly configFile: string;
+  /** Reads it again. Throws `UpdaterError('configuration')`. */
+  loadConfig(): UpdaterConfig;
   readonly clock: Clock;
   readonly json: boolean;
   /** A line on standard output. */
@@ -18,6 +22,8 @@ export interface CommandContext {
   readonly signal: AbortSignal;
   /** Calls `listener` when the program is told to run now. */
   onWakeUp(listener: () => void): void;
+  /** Calls `listener` when the program is told to read its configuration again. */
+  onReload(listener: () => void): void;
 }
 
 /** The options that every command has. */
@@ -27,7 +33,7 @@ export interface CommandOptions {
 }
 
 /** What the process gives to every command. */
-export type ProcessContext = Pick<CommandContext, 'print' | 'complain' | 'signal' | 'onWakeUp'>;
+export type ProcessContext = Pick<CommandContext, 'print' | 'complain' | 'signal' | 'onWakeUp' | 'onReload'>;
 
 /** Loads the configuration, runs a command, and turns an expected error into a line and an exit status. */
 export async function runCommand(
@@ -37,8 +43,10 @@ export async function runCommand(
   env: Environment = readEnvironment(),
 ): Promise<ExitStatus> {
   try {
-    const config = loadConfig(configFile(options.config, env), env);
-    return await command({ ...around, config, clock: systemClock, json: options.json === true });
+    const file = configFile(options.config, env);
+    const load = () => loadConfig(file, env);
+    const own = { config: load(), configFile: file, loadConfig: load };
+    return await command({ ...around, ...own, clock: systemClock, json: options.json === true });
   } catch (error) {
     if (error instanceof UpdaterError) {
       around.complain(error.message);

@@ -1,5 +1,6 @@
 import { hostname } from 'node:os';
 import type { Logger } from 'pino';
+import type { UpdaterConfig } from '../config/config.ts';
 import { UpdaterError } from '../errors.ts';
 import { type ExitStatus, exitStatus } from '../exit-status.ts';
 import { createLogger, logReport } from '../logger.ts';
@@ -7,6 +8,7 @@ import { pollOffset } from '../offset.ts';
 import type { RunReport } from '../run-once.ts';
 import { startSchedule } from '../schedule.ts';
 import { openUpdater, type Updater } from '../updater.ts';
+import { watchConfig } from '../watch-config.ts';
 import type { CommandContext } from './context.ts';
 
 /** The daemon: a run at once, then one a minute, until it is asked to end. */
@@ -17,7 +19,7 @@ export async function run(context: CommandContext): Promise<ExitStatus> {
   if (updater.state.problem !== undefined) logger.warn(updater.state.problem);
   const offset = pollOffset(hostname(), config.policyDir);
   const { baseUrl: server, policyDir, domains } = config;
-  logger.info({ server, policyDir, domains, offset }, 'updater started');
+  logger.info({ server, policyDir, domains, autoDomains: config.autoDomains, offset }, 'updater started');
   let isFirst = true;
   const onReport = (report: RunReport) => {
     logReport(logger, report, clock.now());
@@ -26,12 +28,43 @@ export async function run(context: CommandContext): Promise<ExitStatus> {
   };
   const work = daemonWork({ updater, logger, onReport, now: () => clock.now() });
   const schedule = startSchedule({ offset, clock, work });
+  await using watch = watchConfig({
+    file: context.configFile,
+    folder: config.domainsDir,
+    onChange: () => void reload(),
+  });
+  const reload = async () => {
+    const next = await reloadConfig(updater, context, logger);
+    if (next !== undefined) watch.follow(next.domainsDir);
+    await schedule.runNow();
+  };
   context.onWakeUp(() => void schedule.runNow());
+  context.onReload(() => void reload());
   void schedule.runNow();
   await ended(signal);
   await schedule.stop();
   logger.info('updater ended');
   return exitStatus.ok;
+}
+
+/** The configuration on disk, where it is another one and can be used; what cannot is said, and changes nothing. */
+async function reloadConfig(
+  updater: Pick<Updater, 'reconfigure'>,
+  context: Pick<CommandContext, 'loadConfig'>,
+  logger: Logger,
+): Promise<UpdaterConfig | undefined> {
+  try {
+    const config = await updater.reconfigure(() => context.loadConfig());
+    if (config === undefined) return undefined;
+    logger.level = config.logLevel;
+    const { baseUrl: server, domains, autoDomains } = config;
+    logger.info({ server, domains, autoDomains }, 'configuration taken into use');
+    return config;
+  } catch (error) {
+    const message = error instanceof UpdaterError ? error.message : error;
+    logger.error({ error: message }, 'configuration cannot be used, the one before stays in use');
+    return undefined;
+  }
 }
 
 interface DaemonDeps {

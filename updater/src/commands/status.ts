@@ -1,29 +1,13 @@
 import { parseTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { type BundleCheck, checkBundle, localKeys } from '../check-bundle.ts';
-import { type ExitStatus, exitStatus, worst } from '../exit-status.ts';
+import type { ExitStatus } from '../exit-status.ts';
+import { type DomainReport, describeOverall, overallStatus, staleAfter } from '../overall-status.ts';
+import { domainsOf } from '../selected-domains.ts';
 import { State } from '../state.ts';
 import { type DomainStatus, readStatus } from '../status.ts';
 import { policyDirectory } from '../updater.ts';
 import type { CommandContext } from './context.ts';
-
-/** A domain that was not confirmed by the server for this long is stale (ten runs), in milliseconds. */
-const staleAfter = 600_000;
-
-interface DomainReport {
-  readonly domain: string;
-  readonly state: 'fresh' | 'stale' | 'missing' | 'expired' | 'bad';
-  readonly check: BundleCheck;
-  readonly last: DomainStatus | undefined;
-}
-
-const statusOfState: Readonly<Record<DomainReport['state'], ExitStatus>> = {
-  fresh: exitStatus.ok,
-  stale: exitStatus.refused,
-  missing: exitStatus.refused,
-  expired: exitStatus.rejected,
-  bad: exitStatus.rejected,
-};
 
 /** What is on disk and when it was last confirmed; asks nothing of the server. Throws `UpdaterError('unsafe-directory')`. */
 export async function status(context: CommandContext): Promise<ExitStatus> {
@@ -32,26 +16,33 @@ export async function status(context: CommandContext): Promise<ExitStatus> {
   await directory.check();
   const [file, keys, state] = [await readStatus(directory), await localKeys(directory), await State.load(directory)];
   const now = clock.now();
+  const domains = await domainsOf(config, directory);
   const { maxBundleBytes, athenzBundles = false } = config;
   const reports = await Promise.all(
-    config.domains.map(async (domain) => {
+    domains.map(async (domain) => {
       const check = await checkBundle({ directory, keys, state, maxBundleBytes, athenzBundles }, domain, now);
       return domainReport(domain, check, file?.domains[domain], now);
     }),
   );
-  const result = worst(reports.map((report) => statusOfState[report.state]));
+  const overall = overallStatus(reports, file, now);
+  const { exitStatus: result, state: word, counts, problems } = overall;
   if (json)
     print(
       JSON.stringify({
         exitStatus: result,
+        overall: word,
+        counts,
+        problems,
         lastRun: file?.lastRun,
         keys: file?.keys,
         certificateExpires: file?.certificateExpires,
         domains: reports,
         unconfigured: file?.unconfigured ?? [],
+        selection: file?.selection,
       }),
     );
   else {
+    print(describeOverall(overall));
     for (const report of reports) print(describe(report));
     for (const line of file?.keys.leftOut ?? []) print(`keys: ${line}; it is left out`);
   }

@@ -1,20 +1,12 @@
-import { lstatSync, readFileSync, statSync } from 'node:fs';
+import { lstatSync, statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
-import { type DomainName, parseDomainName } from '@signet/policy-engine/names';
-import { parse as parseYaml, YAMLParseError } from 'yaml';
+import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
 import { UpdaterError } from '../errors.ts';
+import { domainName, readDomainsFolder } from './domains-folder.ts';
 import { type Environment, variables } from './env.ts';
-
-const domainName = z.string().transform((text, context): DomainName => {
-  try {
-    return parseDomainName(text);
-  } catch {
-    context.addIssue({ code: 'custom', message: 'not a domain name' });
-    return z.NEVER;
-  }
-});
+import { describeProblems, readMapping } from './yaml-file.ts';
 
 const path = z.string().min(1);
 const milliseconds = z.int().min(1).max(600_000);
@@ -28,6 +20,11 @@ const about = (since: '0.1' | '0.2', example: unknown, description: string, abse
   since,
   ...(absent !== undefined && { absent }),
 });
+
+const domainList = z
+  .array(domainName)
+  .min(1)
+  .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' });
 
 const settings = z.strictObject({
   baseUrl: z
@@ -58,10 +55,25 @@ const settings = z.strictObject({
     ),
   ),
   domains: z
-    .array(domainName)
+    .union([z.literal('auto'), domainList], { error: 'must be `auto` or an array of domains' })
+    .optional()
+    .meta(
+      about(
+        '0.1',
+        ['catalog', 'media'],
+        'Domains whose bundles are kept fresh; `auto` (since 0.2): those that name the service of this host as a reader of their bundles.',
+        'those of `domainsDir`',
+      ),
+    ),
+  domainsDir: path
+    .optional()
+    .meta(about('0.2', 'domains.d', 'A folder of files with more domains.', 'there are no others')),
+  maxDomains: z
+    .int()
     .min(1)
-    .refine((names) => new Set(names).size === names.length, { error: 'a domain is named twice' })
-    .meta(about('0.1', ['catalog', 'media'], 'Domains whose bundles are kept fresh.')),
+    .max(10_000)
+    .default(1000)
+    .meta({ ...about('0.2', 50, 'How many domains may come by `auto`.'), unit: 'domains' }),
   issuer: z
     .string()
     .min(1)
@@ -123,24 +135,33 @@ const settings = z.strictObject({
 });
 
 /** Every option of the updater. */
-export const configSchema = settings.refine(
-  (config) => config.athenzBundles !== true || config.bundleForm !== 'rfc7515',
-  {
+export const configSchema = settings
+  .refine((config) => config.athenzBundles !== true || config.bundleForm !== 'rfc7515', {
     path: ['bundleForm'],
     error: 'must be `athenz` where `athenzBundles` is true: an Athenz server has no other form',
-  },
-);
+  })
+  .refine((config) => config.athenzBundles !== true || config.domains !== 'auto', {
+    path: ['domains'],
+    error: 'must not be `auto` where `athenzBundles` is true: an Athenz server does not tell which domains name a host',
+  });
 
 /** Forms in which a bundle can be asked for. */
-export type BundleForm = NonNullable<UpdaterConfig['bundleForm']>;
+export type BundleForm = NonNullable<z.infer<typeof settings>['bundleForm']>;
 
 /** The form that a configuration means. */
-export function bundleFormOf({ athenzBundles, bundleForm }: UpdaterConfig): BundleForm {
+export function bundleFormOf({
+  athenzBundles,
+  bundleForm,
+}: Pick<UpdaterConfig, 'athenzBundles' | 'bundleForm'>): BundleForm {
   return bundleForm ?? (athenzBundles === true ? 'athenz' : 'rfc7515');
 }
 
 /** The configuration, with absolute paths. Times are milliseconds. */
-export type UpdaterConfig = Readonly<z.infer<typeof configSchema>> & {
+export type UpdaterConfig = Readonly<Omit<z.infer<typeof configSchema>, 'domains'>> & {
+  /** Those of the file and of `domainsDir`, each once. */
+  readonly domains: readonly DomainName[];
+  /** Whether those that name this host are kept as well. */
+  readonly autoDomains?: true;
   /** Proxy of the environment (`HTTPS_PROXY`), with the hosts that are reached without it (`NO_PROXY`). */
   readonly proxy?: string;
   readonly noProxy?: string;
@@ -181,16 +202,25 @@ function problem(message: string, cause?: unknown): UpdaterError {
  * environment to the working directory. Throws `UpdaterError('configuration')` that names every problem.
  */
 export function loadConfig(file: string, env: Environment): UpdaterConfig {
-  const merged = { ...fileSettings(file), ...environmentSettings(env) };
+  const merged = { ...readMapping(file), ...environmentSettings(env) };
   const result = configSchema.safeParse(merged);
   if (!result.success) {
-    const problems = result.error.issues.map(({ path: at, message }) => `${at.join('.') || 'the file'}: ${message}`);
-    throw problem(`configuration \`${file}\`: ${problems.join('; ')}`);
+    throw problem(`configuration \`${file}\`: ${describeProblems(result.error)}`);
   }
   const folder = dirname(file);
-  const { caBundle, certificate, key, policyDir, metrics } = result.data;
+  if (result.data.domains === undefined && result.data.domainsDir === undefined) {
+    throw problem(
+      `configuration \`${file}\`: domains: must be \`auto\` or an array of domains, unless there is a \`domainsDir\``,
+    );
+  }
+  const { domains = [], domainsDir, caBundle, certificate, key, policyDir, metrics, ...others } = result.data;
+  const folderOfDomains = domainsDir === undefined ? undefined : resolve(folder, domainsDir);
+  const listed = domains === 'auto' ? [] : domains;
   return {
-    ...result.data,
+    ...others,
+    domains: [...new Set([...listed, ...(folderOfDomains === undefined ? [] : readDomainsFolder(folderOfDomains))])],
+    ...(domains === 'auto' && { autoDomains: true }),
+    ...(folderOfDomains !== undefined && { domainsDir: folderOfDomains }),
     caBundle: resolve(folder, caBundle),
     certificate: resolve(folder, certificate),
     key: resolve(folder, key),
@@ -198,23 +228,6 @@ export function loadConfig(file: string, env: Environment): UpdaterConfig {
     metrics: metrics.textfile === undefined ? {} : { textfile: resolve(folder, metrics.textfile) },
     ...proxySettings(env),
   };
-}
-
-function fileSettings(file: string): Record<string, unknown> {
-  let text: string;
-  try {
-    text = readFileSync(file, 'utf8');
-  } catch (cause) {
-    throw problem(`configuration \`${file}\` cannot be read`, cause);
-  }
-  try {
-    const content: unknown = parseYaml(text);
-    if (typeof content === 'object' && content !== null && !Array.isArray(content)) return { ...content };
-  } catch (cause) {
-    if (!(cause instanceof YAMLParseError)) throw cause;
-    throw problem(`configuration \`${file}\` is not YAML: line ${cause.linePos?.[0].line ?? '?'}`, cause);
-  }
-  throw problem(`configuration \`${file}\` must be a mapping of settings`);
 }
 
 function environmentSettings(env: Environment): Record<string, unknown> {
@@ -231,10 +244,13 @@ function environmentSettings(env: Environment): Record<string, unknown> {
 }
 
 function environmentValue(name: string, value: string): unknown {
+  if (name === 'domains' && value === 'auto') return value;
   if (name === 'domains') return value.split(',').map((domain) => domain.trim());
-  if (name === 'maxBundleBytes') return Number(value);
+  if (name === 'maxBundleBytes' || name === 'maxDomains') return Number(value);
   if (name === 'athenzBundles' && (value === 'true' || value === 'false')) return value === 'true';
-  return ['caBundle', 'certificate', 'key', 'policyDir'].includes(name) && value !== '' ? resolve(value) : value;
+  return ['caBundle', 'certificate', 'key', 'policyDir', 'domainsDir'].includes(name) && value !== ''
+    ? resolve(value)
+    : value;
 }
 
 function proxySettings(env: Environment): { proxy?: string; noProxy?: string } {

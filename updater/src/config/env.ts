@@ -8,6 +8,8 @@ export const variables = {
   key: 'SIGNET_UPDATER_KEY',
   policyDir: 'SIGNET_UPDATER_POLICY_DIR',
   domains: 'SIGNET_UPDATER_DOMAINS',
+  domainsDir: 'SIGNET_UPDATER_DOMAINS_DIR',
+  maxDomains: 'SIGNET_UPDATER_MAX_DOMAINS',
   issuer: 'SIGNET_UPDATER_ISSUER',
   athenzBundles: 'SIGNET_UPDATER_ATHENZ_BUNDLES',
   bundleForm: 'SIGNET_UPDATER_BUNDLE_FORM',

@@ -9,7 +9,7 @@ import type { FileSystem } from './file-system.ts';
 export const lockName = '.updater-lock.db';
 
 /** Only one updater may write to a policy directory. Dispose it to give the directory back. */
-interface DirectoryLock extends AsyncDisposable {
+export interface DirectoryLock extends AsyncDisposable {
   /** Whether the directory still holds the file that is locked: one that was put in its place does not. */
   isInPlace(): Promise<boolean>;
 }

@@ -5,7 +5,12 @@ import { systemCode, UpdaterError } from '../errors.ts';
 import type { FileFacts, FileSystem } from './file-system.ts';
 
 /** Names of the files beside the bundles. */
-export const fileNames = { keys: 'keys.json', state: 'state.json', status: 'status.json' } as const;
+export const fileNames = {
+  keys: 'keys.json',
+  state: 'state.json',
+  status: 'status.json',
+  domains: 'domains.json',
+} as const;
 
 /** Name of a domain's bundle. A domain name holds no separator and does not begin with a dot. */
 export function bundleName(domain: DomainName): string {
@@ -130,6 +135,12 @@ export class PolicyDirectory {
     const path = join(this.path, name);
     const options = { mode: this.#fileMode, calls: this.#files.newFile() };
     await this.#guard(`write \`${name}\` in`, () => replaceFile(path, bytes, options));
+  }
+
+  /** Removes a file, where there is one. What is not a plain file is not removed: `unsafe-file`. */
+  async remove(name: string): Promise<void> {
+    await this.checkFile(name);
+    if (await this.has(name)) await this.#guard('clean', () => this.#files.remove(join(this.path, name)));
   }
 
   async #guard<Result>(what: string, act: () => Promise<Result>): Promise<Result> {

@@ -1,0 +1,57 @@
+import { watch } from 'chokidar';
+
+interface WatchConfigOptions {
+  readonly file: string;
+  /** With files that belong to the configuration. */
+  readonly folder: string | undefined;
+  readonly onChange: () => void;
+  /** How often the files are looked at, in milliseconds. Default 2,000. */
+  readonly lookMs?: number;
+}
+
+/** Several files are often written together. */
+const settleMs = 200;
+
+interface ConfigWatch extends AsyncDisposable {
+  /** Changes are noticed from then on. */
+  readonly ready: Promise<void>;
+  /** Another folder, or none, belongs to the configuration. */
+  follow(folder: string | undefined): void;
+}
+
+/** Says when the files of the configuration change, in whatever way they were replaced. Keeps no process alive. */
+export function watchConfig({ file, folder, onChange, lookMs = 2000 }: WatchConfigOptions): ConfigWatch {
+  let timer: NodeJS.Timeout | undefined;
+  let followed = folder;
+  const soon = () => {
+    timer ??= setTimeout(() => {
+      timer = undefined;
+      onChange();
+    }, settleMs).unref();
+  };
+  // Links to whole folders are swapped by those who replace several files in one step; only looking at the files notices that.
+  const watcher = watch([file, ...(folder === undefined ? [] : [folder])], {
+    ignoreInitial: true,
+    persistent: false,
+    usePolling: true,
+    interval: lookMs,
+    depth: 0,
+  });
+  for (const event of ['add', 'change', 'unlink'] as const) watcher.on(event, soon);
+  // What cannot be watched is still reloaded by SIGHUP.
+  watcher.on('error', () => undefined);
+  const ready = new Promise<void>((resolve) => watcher.once('ready', resolve));
+  return {
+    ready,
+    follow(next) {
+      if (next === followed) return;
+      if (followed !== undefined) watcher.unwatch(followed);
+      if (next !== undefined) watcher.add(next);
+      followed = next;
+    },
+    async [Symbol.asyncDispose]() {
+      clearTimeout(timer);
+      await watcher.close();
+    },
+  };
+}
