@@ -1,5 +1,4 @@
 import { secureClientOptions } from '@signet/policy-engine/http';
-import { Agent, request } from 'undici';
 
 /** What of `fetch` is used here. */
 interface FetchOptions {
@@ -23,6 +22,8 @@ const timeoutMs = 10_000;
 export function boundedFetch(ca: string | undefined): BoundedFetch {
   return async (url, { method = 'GET', headers = {}, body, signal } = {}) => {
     if (URL.parse(url)?.protocol !== 'https:') throw new TypeError('the address of an issuer must be https');
+    // Few servers have people who log in.
+    const { Agent, request } = await import('undici');
     const connect = { ...secureClientOptions, ...(ca !== undefined && { ca }), timeout: timeoutMs };
     const agent = new Agent({ connect, maxResponseSize: maxAnswerBytes });
     const deadline = AbortSignal.timeout(timeoutMs);
