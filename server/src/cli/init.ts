@@ -14,6 +14,7 @@ import { addressOf } from './init/base-url.ts';
 import { commandName } from './init/command-name.ts';
 import { type AuthorityFiles, readAuthority } from './init/given-authority.ts';
 import { describeInitialised, nextSteps } from './init/next-steps.ts';
+import { type PostgresOptions, postgresOptions, postgresSettings } from './init/postgres-options.ts';
 import { type Initialised, initialise } from './initialise.ts';
 import { localActor } from './local-user.ts';
 import { refuseOthersFolder, refuseSwappablePlace } from './own-folder.ts';
@@ -21,7 +22,7 @@ import { parsePort } from './parse-port.ts';
 import { checkPassphrase, readPassphrase } from './passphrase.ts';
 import { action, print, UsageError, warn } from './run.ts';
 
-interface Options {
+interface Options extends PostgresOptions {
   readonly host: string;
   readonly port: number;
   readonly baseUrl?: string;
@@ -41,7 +42,7 @@ interface Options {
 
 /** `signet init DIR`: everything that a token server needs, in a folder of its own, and its first administrator. */
 export function initCommand(): Command {
-  return new Command('init')
+  const command = new Command('init')
     .description('make authority, server certificate, keys, store, first administrator and signet.yaml in a new folder')
     .argument('<folder>', 'where to make them (mode 0700); nothing is overwritten')
     .option('--host <address>', 'address to listen on', '127.0.0.1')
@@ -70,8 +71,8 @@ export function initCommand(): Command {
       '--sealed-keys',
       'seal the signing keys in the store, with `sealing.key`, instead of writing files for them',
     )
-    .option('--json', 'print JSON, and ask nothing')
-    .action(action(init));
+    .option('--json', 'print JSON, and ask nothing');
+  return postgresOptions(command).action(action(init));
 }
 
 async function init(folder: string, options: Options): Promise<void> {
@@ -89,6 +90,7 @@ async function init(folder: string, options: Options): Promise<void> {
       distributionPoints,
       authority: files && readAuthority(files, distributionPoints, systemClock),
       sealedKeys: options.sealedKeys,
+      postgres: postgresSettings(options),
       identities: options.identity.map((name) => parsePrincipalName(name, '--identity')),
       actor: localActor(),
       ...(await whatIsMissing(options)),

@@ -4,6 +4,8 @@ import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
 import type { PrincipalName } from '@signet/policy-engine/names';
 import { hostOf } from '../config/config.ts';
+import type { PostgresSettings, StorePlace } from '../config/store-place.ts';
+import { ConflictError } from '../errors.ts';
 import { keysInFiles, keysInStore } from '../keys/private-keys.ts';
 import { ensureSigningKeys } from '../keys/rotate-keys.ts';
 import { createSealing } from '../keys/sealing.ts';
@@ -27,6 +29,7 @@ import { clientText, configText } from './init/config-text.ts';
 import { type GivenAuthority, isPermitted, placeAuthority, requirePermitted } from './init/given-authority.ts';
 import { firstNames, hostName, issueFirst } from './init/issue.ts';
 import { openNewFolder, sealingKeyName } from './init/new-folder.ts';
+import { warn } from './run.ts';
 
 export interface InitialiseOptions extends AuthorityOptions {
   readonly folder: string;
@@ -38,7 +41,9 @@ export interface InitialiseOptions extends AuthorityOptions {
   readonly hosts: readonly string[];
   /** Names of hosts that users of SSH know by the authority, beside those of the trust domain. */
   readonly sshHosts?: readonly string[] | undefined;
-  /** Whether signing keys are sealed in the store, with a key in a file of its own. */
+  /** The database that the store is in, which must be empty; absent: a file of SQLite in the folder. */
+  readonly postgres?: PostgresSettings | undefined;
+  /** Whether signing keys are sealed in the store, with a key in a file of its own. In a database they always are: several servers share it. */
   readonly sealedKeys?: boolean | undefined;
   /** An authority that is there already; absent: a new one is made. */
   readonly authority?: GivenAuthority | undefined;
@@ -107,7 +112,8 @@ function planOf(options: InitialiseOptions, clock: Clock): Plan {
     ...others.map((name) => ({ commonName: name, altNames: firstNames({ name, hosts: [] }, trustDomain, true) })),
   ];
   if (authority !== undefined) requirePermitted(authority, certificates);
-  return { options, baseUrl, hosts, clock };
+  const sealedKeys = options.sealedKeys === true || options.postgres !== undefined;
+  return { options: { ...options, sealedKeys }, baseUrl, hosts, clock };
 }
 
 /** What is to be made. */
@@ -167,7 +173,7 @@ async function makeSshAuthorities(
 async function fillStore(at: At, { issuer }: PlacedAuthority, plan: Plan): Promise<Initialised['administrator']> {
   const { options, hosts, clock } = plan;
   const { trustDomain, administrator } = options;
-  const store = await openStore({ kind: 'sqlite', file: at('data', 'signet.db') }, { clock });
+  const store = await openEmptyStore(at, plan);
   try {
     await makeSigningKeys(store, at, plan);
     const policy =
@@ -187,8 +193,29 @@ async function fillStore(at: At, { issuer }: PlacedAuthority, plan: Plan): Promi
     if (administrator === undefined || policy === undefined) return undefined;
     const own = await issueFirst(deps, { name: administrator, usage: 'client', hosts: [] });
     return { ...(await writeAdministrator(at, { name: administrator, ...own }, plan.baseUrl)), policy };
+  } catch (error) {
+    if (options.postgres !== undefined) warn(`database \`${options.postgres.database}\` ${leftover}`);
+    throw error;
   } finally {
     await store.close();
+  }
+}
+
+const leftover = 'may hold a part of a store now: drop it, and create it again before the next try';
+
+/** Throws `ConflictError` when somebody has changed something in it: it is the store of another server. */
+async function openEmptyStore(at: At, { options: { postgres }, clock }: Plan): Promise<Store> {
+  const place: StorePlace =
+    postgres === undefined
+      ? { kind: 'sqlite', file: at('data', 'signet.db') }
+      : { kind: 'postgres', ...postgres, listen: false };
+  const store = await openStore(place, { clock });
+  try {
+    if ((await store.audit({ limit: 1 })).length === 0) return store;
+    throw new ConflictError(`database \`${postgres?.database}\` holds a store already: name one that is empty`);
+  } catch (error) {
+    await store.close();
+    throw error;
   }
 }
 

@@ -18,6 +18,7 @@ import { parseAdministrator, systemDocument } from '@signet/server/cli/init/admi
 import { baseUrlOf } from '@signet/server/cli/init/base-url';
 import { commandName, quote } from '@signet/server/cli/init/command-name';
 import { describeInitialised, nextSteps } from '@signet/server/cli/init/next-steps';
+import { postgresSettings } from '@signet/server/cli/init/postgres-options';
 import { type Initialised, type InitialiseOptions, initialise } from '@signet/server/cli/initialise';
 import { openPrivateKey, readPassphrase } from '@signet/server/cli/passphrase';
 import { openStore } from '@signet/server/store/open';
@@ -255,4 +256,23 @@ test('on a terminal, what is missing is asked for, and a passphrase is not shown
   t.is(third.shown(), 'Passphrase: \n');
   fourth.input.end();
   await t.throwsAsync(ask('Who', 'nobody', fourth), { message: 'the question was not answered' });
+});
+
+test('where the database is follows from options with files for what is secret', (t) => {
+  t.is(postgresSettings({}), undefined);
+  const settings = postgresSettings({
+    postgres: ['db.example:5433'],
+    postgresPasswordFile: 'secret',
+    postgresUser: 'jane',
+  });
+  t.like(settings, { database: 'signet', user: 'jane', passwordFile: join(process.cwd(), 'secret'), migrate: 'auto' });
+  t.deepEqual(settings?.hosts, ['db.example:5433']);
+  for (const [options, message] of [
+    [{ postgresUser: 'jane' }, /^--postgres must say where the database is$/],
+    [{ postgres: ['db'], postgresCert: 'c' }, /^--postgres-cert and --postgres-key belong together$/],
+    [{ postgres: ['db:99999999'] }, /^--postgres: must be host:port or the folder of a socket$/],
+    [{ postgres: ['db'], postgresUser: '' }, /^--postgres-user: Too small/],
+  ] as const) {
+    t.throws(() => postgresSettings(options), { name: 'UsageError', message });
+  }
 });

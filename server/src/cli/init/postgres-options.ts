@@ -1,0 +1,66 @@
+import { resolve } from 'node:path';
+import type { Command } from 'commander';
+import { configSchema } from '../../config/config-schema.ts';
+import type { PostgresSettings } from '../../config/store-place.ts';
+import { UsageError } from '../usage-error.ts';
+
+/** The options of a command that say where the database of a new server is. A password has a file, as in the configuration. */
+export interface PostgresOptions {
+  readonly postgres?: readonly string[];
+  readonly postgresDatabase?: string;
+  readonly postgresUser?: string;
+  readonly postgresPasswordFile?: string;
+  readonly postgresCa?: string;
+  readonly postgresCert?: string;
+  readonly postgresKey?: string;
+}
+
+/** The flag of each option of the configuration below `store.postgres`. */
+const flags = {
+  hosts: '--postgres',
+  database: '--postgres-database',
+  user: '--postgres-user',
+  passwordFile: '--postgres-password-file',
+  ca: '--postgres-ca',
+  certificate: '--postgres-cert',
+  key: '--postgres-key',
+} as const;
+
+/** Gives a command the options. */
+export function postgresOptions(command: Command): Command {
+  return command
+    .option(
+      `${flags.hosts} <host...>`,
+      'keep everything in an empty PostgreSQL database, with sealed keys: host:port, or the folder of a socket',
+    )
+    .option(`${flags.database} <name>`, 'the database (default: signet)')
+    .option(`${flags.user} <name>`, 'who owns it (default: signet)')
+    .option(`${flags.passwordFile} <file>`, 'the password of that user; it is read at each connection, not copied')
+    .option(`${flags.ca} <file>`, 'what the certificate of the database must chain to, PEM')
+    .option(`${flags.certificate} <file>`, 'a client certificate to log in with, PEM')
+    .option(`${flags.key} <file>`, 'its key, PEM');
+}
+
+/** Where the database is, with absolute paths; undefined without the options. Throws `UsageError` naming the option. */
+export function postgresSettings(options: PostgresOptions): PostgresSettings | undefined {
+  const file = (path: string | undefined) => (path === undefined ? undefined : resolve(path));
+  const given = {
+    hosts: options.postgres,
+    database: options.postgresDatabase,
+    user: options.postgresUser,
+    passwordFile: file(options.postgresPasswordFile),
+    ca: file(options.postgresCa),
+    certificate: file(options.postgresCert),
+    key: file(options.postgresKey),
+  };
+  if (Object.values(given).every((value) => value === undefined)) return undefined;
+  if (given.hosts === undefined) throw new UsageError(`${flags.hosts} must say where the database is`);
+  if ((given.certificate === undefined) !== (given.key === undefined)) {
+    throw new UsageError(`${flags.certificate} and ${flags.key} belong together`);
+  }
+  const parsed = configSchema.shape.store.safeParse({ kind: 'postgres', postgres: given });
+  if (parsed.success) return parsed.data.postgres;
+  const [issue] = parsed.error.issues;
+  const option = String(issue?.path[1] ?? 'hosts') as keyof typeof flags;
+  throw new UsageError(`${flags[option]}: ${issue?.message.replace(/^Invalid input: /, '')}`);
+}

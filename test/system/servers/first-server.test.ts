@@ -1,0 +1,43 @@
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { parse } from 'yaml';
+import { signetScript } from '#support/dev-world';
+import { followFirstServer } from '#support/first-server';
+import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
+import { runProgram } from '#support/run-program';
+import { temporaryFolder } from '#support/temp';
+
+test('the guide to a first server holds for one on PostgreSQL, whose database must be empty', async (t) => {
+  t.timeout(300_000);
+  if (postgresPrograms === undefined) {
+    t.log(`skipped: ${noPostgres}`);
+    return t.pass();
+  }
+  const database = await startPostgres(t);
+  const name = await database.createDatabase('icu-en-US');
+  const options = ['--postgres', database.host, '--postgres-database', name, '--postgres-user', database.user];
+  const folder = temporaryFolder(t);
+  const [made, used] = await followFirstServer(t, folder, options.join(' '));
+  t.is(made.status, 0, made.stderr);
+  t.is(used.status, 0, `${used.stdout}${used.stderr}`);
+  t.regex(used.stdout, /^ok {7}reachability: the server answers and knows this client$/m);
+  t.regex(used.stdout, /^outcome +registered$/m);
+  t.regex(used.stdout, /^eyJ[\w-]+\.[\w-]+\.[\w-]+$/m);
+  const { store, keys } = parse(readFileSync(join(folder, 'server/signet.yaml'), 'utf8'));
+  t.deepEqual(store, { kind: 'postgres', postgres: { hosts: [database.host], database: name, user: database.user } });
+  t.deepEqual(keys, { storage: 'store', sealingKeyFile: 'sealing.key' });
+  t.false(existsSync(join(folder, 'server/data/signet.db')));
+
+  const init = (place: string, ...more: readonly string[]) =>
+    runProgram(process.execPath, [signetScript, 'init', join(folder, place), ...more, '--json']);
+  const again = await init('second', ...options);
+  t.deepEqual([again.status, again.stdout], [1, '']);
+  t.is(again.stderr, `signet: database \`${name}\` holds a store already: name one that is empty\n`);
+  t.false(existsSync(join(folder, 'second')));
+
+  mkdirSync(join(folder, 'third'));
+  const nowhere = await init('third', '--postgres', '/nowhere', '--postgres-user', database.user);
+  t.is(nowhere.status, 75, nowhere.stderr);
+  t.false(existsSync(join(folder, 'third/ca')), 'a database that does not answer leaves nothing');
+});
