@@ -13,6 +13,7 @@ import { parseAdministrator, usualAdministrator } from './init/administrator.ts'
 import { addressOf } from './init/base-url.ts';
 import { commandName } from './init/command-name.ts';
 import { type AuthorityFiles, readAuthority } from './init/given-authority.ts';
+import { refuseToOverwrite } from './init/new-folder.ts';
 import { describeInitialised, nextSteps } from './init/next-steps.ts';
 import { type PostgresOptions, postgresOptions, postgresSettings } from './init/postgres-options.ts';
 import { type Initialised, initialise } from './initialise.ts';
@@ -162,10 +163,11 @@ function checkCrlUrl(text: string): string {
   throw new UsageError(`--crl-url ${parsed.error.issues[0]?.message}`);
 }
 
-/** What is made here is the authority of everybody: no one else may have a hand in it. */
+/** What is made here is the authority of everybody: no one else may have a hand in it. Nothing is asked before that is known. */
 function refuseOpenPlace(folder: string): void {
   refuseSwappablePlace(folder);
   for (const path of [folder, ...['ca', 'data', 'identities', 'policies'].map((name) => join(folder, name))]) {
     refuseOthersFolder(path, 'choose another one');
   }
+  refuseToOverwrite(folder);
 }

@@ -1,4 +1,4 @@
-import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readdirSync, rmdirSync, rmSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 import { UsageError } from '../usage-error.ts';
 
@@ -15,12 +15,25 @@ interface NewFolder {
   undo(): void;
 }
 
-/** Makes the folder and those in it, for this user alone. Throws `UsageError` when one of the files is there: nothing is overwritten. */
-export function openNewFolder(folder: string): NewFolder {
-  const at = (...parts: readonly string[]) => join(folder, ...parts);
-  const present = [...folders, ...files].filter((name) => existsSync(at(name)));
-  const inTheWay = present.filter((name) => !folders.includes(name) || readdirSync(at(name)).length > 0);
+/** Throws `UsageError` when something is there already that `signet init` makes: nothing is overwritten. */
+export function refuseToOverwrite(folder: string): void {
+  const inTheWay = presentIn(folder).filter((name) => !folders.includes(name) || !isEmptyFolder(join(folder, name)));
   if (inTheWay.length > 0) throw new UsageError(refusal(folder, inTheWay));
+}
+
+function presentIn(folder: string): string[] {
+  return [...folders, ...files].filter((name) => existsSync(join(folder, name)));
+}
+
+function isEmptyFolder(path: string): boolean {
+  return statSync(path).isDirectory() && readdirSync(path).length === 0;
+}
+
+/** Makes the folder and those in it, for this user alone. Throws `UsageError` as `refuseToOverwrite` does. */
+export function openNewFolder(folder: string): NewFolder {
+  refuseToOverwrite(folder);
+  const at = (...parts: readonly string[]) => join(folder, ...parts);
+  const present = presentIn(folder);
   const isNew = !existsSync(folder);
   for (const path of [folder, at('ca'), at('data'), at('identities')])
     mkdirSync(path, { recursive: true, mode: 0o700 });

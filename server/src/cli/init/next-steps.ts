@@ -62,7 +62,7 @@ export function describeInitialised(made: Initialised, signet: string): string {
     `root           SHA-256 ${root.fingerprint}`,
     '               compare it where somebody is given the certificates in',
     `               ${made.caBundle}`,
-    ...rootKeyLines(root),
+    ...rootKeyLines(root, signet),
     ...(administrator === undefined ? [] : administratorLines(administrator)),
     '',
     'What to do next:',
@@ -73,12 +73,12 @@ export function describeInitialised(made: Initialised, signet: string): string {
     .trimEnd();
 }
 
-function rootKeyLines({ key, isEncrypted }: Initialised['root']): string[] {
+function rootKeyLines({ key, isEncrypted }: Initialised['root'], signet: string): string[] {
   if (key === undefined) return [];
   return [
     `key of root    ${key}, ${isEncrypted === true ? 'encrypted with the passphrase' : 'not encrypted'}`,
     '               no server needs it: copy it to a place that is offline, and delete it here;',
-    '               `signet ca root-crl` takes it from there',
+    `               \`${signet} ca root-crl\` takes it from there`,
   ];
 }
 
