@@ -9,7 +9,7 @@ import { authorityFault } from '../../x509/check-authority.ts';
 import { isEncryptedKey } from '../../x509/encrypted-key.ts';
 import type { Issuer } from '../../x509/issuer.ts';
 import { issuerFromPem } from '../../x509/issuer-files.ts';
-import { constraintFault, type NameConstraints, nameConstraintsIn } from '../../x509/name-constraints.ts';
+import { constraintFault, nameConstraintsIn } from '../../x509/name-constraints.ts';
 import { UsageError } from '../usage-error.ts';
 import { type At, type PlacedAuthority, writePair } from './authority.ts';
 
@@ -27,14 +27,17 @@ export interface GivenAuthority {
   /** PEM. */
   readonly root: string;
   readonly key: string;
-  readonly constraints: readonly NameConstraints[];
 }
 
 /**
  * Reads the authority that a new server is to issue with. The private key of the root is not asked for, and not taken. Throws `UsageError`
  * that names the option and says what does not fit.
  */
-export function readAuthority(files: AuthorityFiles, distributionPoints: readonly string[] | undefined, clock: Clock) {
+export function readAuthority(
+  files: AuthorityFiles,
+  distributionPoints: readonly string[] | undefined,
+  clock: Clock,
+): GivenAuthority {
   const root = oneRoot(textOf('--root', files.root));
   const certificates = textOf('--issuer-cert', files.issuerCert);
   const key = keyOf(files.issuerKey);
@@ -47,8 +50,9 @@ export function readAuthority(files: AuthorityFiles, distributionPoints: readonl
     }
     const fault = authorityFault(chain, root, epochSeconds(clock));
     if (fault !== undefined) throw new UsageError(fault);
-    const constraints = nameConstraintsIn([...chain, root]);
-    return { issuer, root: certificateToPem(root), key, constraints } satisfies GivenAuthority;
+    // Those of the root count as well, and are not in the chain that the server sends.
+    const nameConstraints = nameConstraintsIn([...chain, root]);
+    return { issuer: { ...issuer, nameConstraints }, root: certificateToPem(root), key };
   } catch (error) {
     throw new UsageError(
       `--issuer-cert \`${files.issuerCert}\`: ${error instanceof Error ? error.message : String(error)}`,
@@ -95,19 +99,19 @@ function keyOf(file: string): string {
 
 /** Refuses names that the authority may not certify, each of them a certificate's. Throws `UsageError`. */
 export function requirePermitted(
-  { constraints }: Pick<GivenAuthority, 'constraints'>,
+  { issuer }: Pick<GivenAuthority, 'issuer'>,
   certificates: readonly { readonly commonName: string; readonly altNames: readonly IssuedAltName[] }[],
 ): void {
   for (const names of certificates) {
-    const fault = constraintFault(names, constraints);
+    const fault = constraintFault(names, issuer.nameConstraints);
     if (fault === undefined) continue;
     throw new UsageError(`${fault}: choose --base-url, --host-name and --trust-domain within them`);
   }
 }
 
 /** Whether the authority may certify a host. */
-export function isPermitted({ constraints }: Pick<GivenAuthority, 'constraints'>, altName: IssuedAltName): boolean {
-  return constraintFault({ commonName: '', altNames: [altName] }, constraints) === undefined;
+export function isPermitted({ issuer }: Pick<GivenAuthority, 'issuer'>, altName: IssuedAltName): boolean {
+  return constraintFault({ commonName: '', altNames: [altName] }, issuer.nameConstraints) === undefined;
 }
 
 /** Puts the authority into the folder of the server. */
