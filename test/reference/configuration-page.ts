@@ -27,7 +27,8 @@ ${sections(updater)}
 ## JSON Schemas
 
 \`signet schema config\`, \`updater\`, \`domain\` and \`policy-tests\` print the JSON Schema (draft 2020-12) of each kind of
-file. Where Signet writes a file it writes its schema into a folder \`schemas\` beside it, and names it in the first line:
+file. \`signet init\`, \`signet export\` and \`npm start\` write the schemas of their files into a folder \`schemas\` beside
+them, and name them in the first line:
 
 \`\`\`yaml
 # yaml-language-server: $schema=schemas/config.schema.json

@@ -103,6 +103,15 @@ test('the lives of certificates and lists: not yet, soon over, over', async (t) 
   ]);
 });
 
+test('of several authorities an expired one is a warning', async (t) => {
+  const config = copyOfWorld(t);
+  const old = await makeCertificate({ name: 'old', isAuthority: true, now: now - 10 * dayMs });
+  writeFileSync(config.tls.clientCa, `${readFileSync(config.tls.clientCa, 'utf8')}${old.pem}`);
+  t.deepEqual(bad(await checkConfig(config, now)), [
+    `warning tls.clientCa: \`CN=old\` in \`${config.tls.clientCa}\` expired 9 days ago`,
+  ]);
+});
+
 test('the certificate names the host that clients call, by name and by address', async (t) => {
   for (const host of ['localhost', 'signet.example', '127.0.0.1', '[::1]']) {
     t.deepEqual(bad(await checkConfig(copyOfWorld(t, { baseUrl: `https://${host}/v1` }), now)), [], host);

@@ -51,6 +51,7 @@ test('`signet export` writes the schema of documents beside them, and not over a
   t.is(schemaOf(exported), readSchema('domain'));
   t.is(readFileSync(join(out, 'schemas', 'policy-tests.schema.json'), 'utf8'), readSchema('policy-tests'));
   t.like(await signet('plan', out), { status: 0 });
+  t.deepEqual(await signet('schema', 'domain'), { status: 0, stdout: readSchema('domain'), stderr: '' });
 });
 
 for (const names of [['domain'], schemaNames] as const) {
@@ -76,10 +77,4 @@ test('schemas are not written through a link', async (t) => {
   mkdirSync(join(folder, 'elsewhere'));
   symlinkSync('elsewhere', join(folder, 'schemas'));
   await t.throwsAsync(writeSchemas(folder, { force: true }), { message: /is a link/ });
-});
-
-test('`signet schema` prints each of them', async (t) => {
-  const { signet } = await install(t, { domains: [] });
-  t.deepEqual(await signet('schema', 'domain'), { status: 0, stdout: readSchema('domain'), stderr: '' });
-  t.like(await signet('schema', 'cases'), { status: 2, stdout: '' });
 });

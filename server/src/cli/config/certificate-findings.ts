@@ -1,6 +1,7 @@
 import type { X509Certificate } from 'node:crypto';
 import { isIP } from 'node:net';
 import { hostOf } from '../../config/config.ts';
+import { isIssuer } from '../doctor/certificate-checks.ts';
 import { endsSoon, type Finding, spanOf } from '../doctor/finding.ts';
 import type { CertificateFile, ConfiguredFiles } from './configured-files.ts';
 
@@ -21,8 +22,8 @@ export function certificateFindings(files: ConfiguredFiles, around: Around): Fin
   const anchors = [...(clientCa?.certificates ?? []), ...(isApart ? roots.certificates : [])];
   return [
     ...(server === undefined ? [] : serverFindings(server, anchors, around)),
-    ...(clientCa === undefined ? [] : livesOf(clientCa, now)),
-    ...(isApart ? livesOf(roots, now) : []),
+    ...(clientCa === undefined ? [] : authorityFindings(clientCa, now)),
+    ...(isApart ? authorityFindings(roots, now) : []),
     ...issuers.flatMap((issuer) => issuerFindings(issuer, roots, now)),
     ...lists.map(({ option, file, nextUpdate }) => listFinding({ option, file }, nextUpdate * 1000 - now)),
   ];
@@ -72,6 +73,13 @@ function livesOf(file: CertificateFile, now: number): Finding<string>[] {
   const bad = all.filter(({ state }) => state !== 'ok');
   if (bad.length > 0) return bad;
   return all.length === 1 ? all : [finding(file.option, 'ok', `all ${all.length} in \`${file.file}\` are valid`)];
+}
+
+/** Of several authorities an old one may have expired, as long as another one counts. */
+function authorityFindings(file: CertificateFile, now: number): Finding<string>[] {
+  const found = livesOf(file, now);
+  const counts = file.certificates.some((certificate) => /good|soon/.test(lifeOf(certificate, now).state));
+  return counts ? found.map((each) => (each.state === 'failed' ? { ...each, state: 'warning' } : each)) : found;
 }
 
 function nameFinding({ option, file }: CertificateFile, leaf: X509Certificate, host: string): Finding<string> {
@@ -133,10 +141,6 @@ function missingLink(chain: readonly X509Certificate[], anchors: readonly X509Ce
     at = next;
   }
   return at === undefined ? '' : oneLine(at.issuer);
-}
-
-function isIssuer(certificate: X509Certificate, issuer: X509Certificate): boolean {
-  return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
 
 function listFinding({ option, file }: { option: string; file: string }, left: number): Finding<string> {

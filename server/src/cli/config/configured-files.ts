@@ -43,12 +43,13 @@ export function openConfiguredFiles(config: ServerConfig): ConfiguredFiles {
   const { tls, certificates } = config;
   const server = openServerIdentity(reader, config);
   const clientCa = openCertificates(reader, { option: 'tls.clientCa', file: tls.clientCa });
-  const hasRoots = certificates.issuers.length > 0;
-  const isOwn = certificates.roots !== tls.clientCa;
+  // Without an issuer nobody reads the roots and their lists.
+  const hasIssuers = certificates.issuers.length > 0;
+  const isApart = hasIssuers && certificates.roots !== tls.clientCa;
   const ownRoots = { option: 'certificates.roots', file: certificates.roots };
-  const roots = hasRoots && isOwn ? openCertificates(reader, ownRoots) : clientCa;
+  const roots = isApart ? openCertificates(reader, ownRoots) : clientCa;
   const issuers = openIssuers(reader, config);
-  const lists = hasRoots && roots !== undefined ? openRootLists(reader, config, roots) : [];
+  const lists = hasIssuers && roots !== undefined ? openRootLists(reader, config, roots) : [];
   openKeySets(reader, config);
   openSshKeys(reader, config);
   openSealingKeys(reader, config);
@@ -77,6 +78,7 @@ function openServerIdentity(reader: FileReader, { tls }: ServerConfig): Certific
     { option: 'tls.key', file: tls.key },
   ];
   const own = openPair(reader, certificate, key);
+  // What is wrong with the certificate itself has been said.
   if (own === undefined) return openCertificates(new FileReader(), certificate);
   try {
     createSecureContext({ ...secureServerOptions, cert: own.pem, key: own.keyPem });

@@ -13,7 +13,7 @@ export function secretFindings(secrets: readonly NamedFile[]): Finding<string>[]
   if (process.getuid === undefined) return [];
   return secrets.flatMap(({ option: check, file }): Finding<string>[] => {
     const mode = statsOf(file)?.mode ?? 0;
-    const advice = `chmod 600 '${file}'`;
+    const advice = 'set its mode to 0600';
     if ((mode & 0o007) !== 0) return [{ check, state: 'failed', found: `everybody may open \`${file}\``, advice }];
     if ((mode & 0o070) === 0) return [];
     return [{ check, state: 'warning', found: `the group of \`${file}\` may open it`, advice }];

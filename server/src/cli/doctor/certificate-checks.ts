@@ -108,6 +108,7 @@ function chainOf(leaf: X509Certificate, issuers: X509Certificate[], roots: X509C
   return { check, state: 'warning', found, advice };
 }
 
-function isIssuer(certificate: X509Certificate, issuer: X509Certificate): boolean {
+/** Whether a certificate was issued under the name of another one, and signed with its key. */
+export function isIssuer(certificate: X509Certificate, issuer: X509Certificate): boolean {
   return certificate.checkIssued(issuer) && certificate.verify(issuer.publicKey);
 }
