@@ -83,6 +83,8 @@ export interface Serving {
   readonly baseUrl: string;
   /** Where revocation lists are over plain HTTP, when that is configured. */
   readonly crlUrl: string | undefined;
+  /** Where metrics are, when that is configured. */
+  readonly metricsUrl: string | undefined;
   readonly pid: number;
   /** Standard error so far. */
   errors(): string;
@@ -113,10 +115,11 @@ export async function serve(
     return ended;
   };
   t.teardown(() => end('SIGKILL').then(() => undefined));
-  const { baseUrl, crlUrl } = await firstLine(child, () => errors);
+  const { baseUrl, crlUrl, metricsUrl } = await firstLine(child, () => errors);
   return {
     baseUrl,
     crlUrl,
+    metricsUrl,
     pid: child.pid ?? 0,
     errors: () => errors,
     as: (who) => caller(t, { baseUrl, pki }, who),
@@ -127,7 +130,7 @@ export async function serve(
 function firstLine(
   child: ChildProcess,
   errors: () => string,
-): Promise<{ readonly baseUrl: string; readonly crlUrl?: string }> {
+): Promise<{ readonly baseUrl: string; readonly crlUrl?: string; readonly metricsUrl?: string }> {
   return new Promise((resolve, reject) => {
     if (child.stdout === null) return;
     createInterface({ input: child.stdout }).once('line', (line) => resolve(JSON.parse(line)));

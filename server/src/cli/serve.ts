@@ -56,7 +56,7 @@ export function serveCommand(): Command {
           );
           const join = metrics === undefined ? undefined : readings.join;
           const workers = await runWorkers(config.workers, logger, signal, join);
-          announce(workers, options.json);
+          announce({ ...workers, metricsUrl: metrics?.url }, options.json);
           await tellSystemd(processEnvironment(), logger);
           warnOfMemory({ workers: config.workers, bytesEach: workers.residentBytes }, logger);
           await workers.ended;
@@ -101,11 +101,11 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   peers?.answerWith(server.refresh);
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
-  const { baseUrl, crlUrl } = server;
+  const { baseUrl, crlUrl, metricsUrl } = server;
   const residentBytes = process.memoryUsage.rss();
   if (cluster.isWorker) process.send?.({ baseUrl, crlUrl, residentBytes });
   else {
-    announce({ baseUrl, crlUrl }, json);
+    announce({ baseUrl, crlUrl, metricsUrl }, json);
     await tellSystemd(processEnvironment(), logger);
     warnOfMemory({ workers: 1, bytesEach: residentBytes }, logger);
   }
@@ -138,9 +138,13 @@ function checkAgain(load: () => ServerConfig, reload: () => void, logger: Logger
   reload();
 }
 
-function announce({ baseUrl, crlUrl }: Pick<RunningServer, 'baseUrl' | 'crlUrl'>, json: boolean | undefined): void {
+type Announced = Pick<RunningServer, 'baseUrl' | 'crlUrl' | 'metricsUrl'>;
+
+function announce({ baseUrl, crlUrl, metricsUrl }: Announced, json: boolean | undefined): void {
   const lists = crlUrl === undefined ? '' : `, revocation lists at ${crlUrl}`;
-  print(json === true ? { baseUrl, crlUrl, pid: process.pid } : `serving ${baseUrl}${lists}`, json);
+  const metrics = metricsUrl === undefined ? '' : `, metrics at ${metricsUrl}`;
+  const all = { baseUrl, crlUrl, metricsUrl, pid: process.pid };
+  print(json === true ? all : `serving ${baseUrl}${lists}${metrics}`, json);
 }
 
 function aborted(signal: AbortSignal): Promise<void> {

@@ -33,14 +33,17 @@ export function workerReadings(channel: WorkerChannel): OwnReadings {
   const tell = async (): Promise<void> => {
     if (read !== undefined) channel.send({ kind: 'metrics-read', readings: await read() });
   };
+  const tellNow = () => tell().catch(() => undefined);
   channel.on('message', (message) => {
-    if (readMetrics.safeParse(message).success) void tell().catch(() => undefined);
+    if (readMetrics.safeParse(message).success) void tellNow();
   });
   return {
     answerWith: (reader) => {
       read = reader;
+      // From then on it is asked: a question that comes while a process still loads its program is lost.
+      void tellNow();
     },
-    tellLast: () => tell().catch(() => undefined),
+    tellLast: tellNow,
   };
 }
 
@@ -48,7 +51,8 @@ export function workerReadings(channel: WorkerChannel): OwnReadings {
 type WorkerEnd = Pick<Worker, 'send' | 'on' | 'isConnected'>;
 
 interface Known {
-  readings: readonly Reading[];
+  /** Undefined until it has said that it can be asked. */
+  readings: readonly Reading[] | undefined;
   /** Fulfilled with the answer to the question under way; a worker that is busy is not asked a second time. */
   asked: PromiseWithResolvers<void> | undefined;
 }
@@ -65,6 +69,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
   let ended: Promise<readonly Reading[]> = Promise.resolve([]);
   let reading: Promise<readonly (readonly Reading[])[]> | undefined;
   const ask = async ([worker, known]: [WorkerEnd, Known]): Promise<readonly Reading[]> => {
+    if (known.readings === undefined) return [];
     if (known.asked === undefined && worker.isConnected()) {
       known.asked = Promise.withResolvers();
       worker.send({ kind: 'read-metrics' });
@@ -77,17 +82,17 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
     return known.asked === undefined ? known.readings : lasting(known.readings);
   };
   const readAll = async (): Promise<readonly (readonly Reading[])[]> => {
-    const asked = [...workers];
-    const readings = await Promise.all(asked.map(ask));
+    const asked = [...workers].filter(([, { readings }]) => readings !== undefined);
+    const heard = await Promise.all(asked.map(async (one) => ({ worker: one[0], readings: await ask(one) })));
     const silent = asked.filter(([, known]) => known.asked !== undefined).length;
     if (silent > 0) logger.warn({ silent }, 'processes did not say their metrics in time');
     // Of those that ended meanwhile only once.
-    const alive = readings.filter((_, index) => workers.has(asked[index]?.[0] as WorkerEnd));
-    return [...alive, await ended, [workersGauge(workers.size - silent, silent)]];
+    const alive = heard.filter(({ worker }) => workers.has(worker));
+    return [...alive.map(({ readings }) => readings), await ended, [workersGauge(alive.length - silent, silent)]];
   };
   return {
     join(worker) {
-      const known: Known = { readings: [], asked: undefined };
+      const known: Known = { readings: undefined, asked: undefined };
       workers.set(worker, known);
       worker.on('message', (message: unknown) => {
         const answer = metricsRead.safeParse(message);
@@ -98,7 +103,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
       });
       worker.on('exit', () => {
         workers.delete(worker);
-        ended = ended.then((sum) => addUp(sum, known.readings));
+        ended = ended.then((sum) => addUp(sum, known.readings ?? []));
         known.asked?.resolve();
         known.asked = undefined;
       });

@@ -24,10 +24,13 @@ function startWorker(state: { isMute?: boolean } = {}) {
     send: (message) => void (state.isMute || parentEnd.emit('message', JSON.parse(JSON.stringify(message)))),
     on: (event, listener) => own.on(event, listener),
   });
-  readings.answerWith(read);
   return {
     observer,
     readings,
+    begin: () => {
+      readings.answerWith(read);
+      return readings.tellLast();
+    },
     questions: () => questions,
     reach: (to: number) => {
       counter = to;
@@ -50,7 +53,10 @@ function server(timeoutMs?: number) {
   const warnings: unknown[] = [];
   const readings = collectReadings({ warn: (line: unknown) => void warnings.push(line) }, timeoutMs);
   const scrape = async () => seriesIn((await exposition(await readings.read(), 'text')).text);
-  const join = (worker: ReturnType<typeof startWorker>) => readings.join(worker.end as never);
+  const join = (worker: ReturnType<typeof startWorker>) => {
+    readings.join(worker.end as never);
+    return worker.begin();
+  };
   return { readings, scrape, join, warnings };
 }
 
@@ -59,8 +65,8 @@ const tokens = 'signet_tokens_issued_total{kind="access"}';
 test('counters are summed up, gauges show the worst', async (t) => {
   const { scrape, join } = server();
   const [one, two] = [startWorker(), startWorker()];
-  join(one);
-  join(two);
+  await join(one);
+  await join(two);
   one.observer.signed('access');
   two.observer.signed('access');
   two.observer.signed('access');
@@ -75,8 +81,8 @@ test('counters are summed up, gauges show the worst', async (t) => {
 test('what an ended process had counted stays, whoever replaces it, each once', async (t) => {
   const { scrape, join } = server();
   const [one, two] = [startWorker(), startWorker()];
-  join(one);
-  join(two);
+  await join(one);
+  await join(two);
   one.observer.signed('access');
   one.observer.storeUsed('look', 0.002);
   two.observer.signed('access');
@@ -87,7 +93,7 @@ test('what an ended process had counted stays, whoever replaces it, each once', 
   t.is(between.get('signet_workers{state="answering"}'), 1);
   t.is(between.get('signet_store_operation_duration_seconds_count{operation="look"}'), 1);
   const three = startWorker();
-  join(three);
+  await join(three);
   three.observer.signed('access');
   t.is((await scrape()).get(tokens), 3);
   three.exit();
@@ -98,7 +104,7 @@ test('what an ended process had counted stays, whoever replaces it, each once', 
 test('a process that ends in order tells what it counted since the last scrape', async (t) => {
   const { scrape, join } = server();
   const one = startWorker();
-  join(one);
+  await join(one);
   await scrape();
   one.observer.signed('access');
   await one.readings.tellLast();
@@ -110,8 +116,8 @@ test('a process that does not answer holds no scrape up: it counts as it last di
   const { scrape, join, warnings } = server(20);
   const state = { isMute: false };
   const [one, two] = [startWorker(state), startWorker()];
-  join(one);
-  join(two);
+  await join(one);
+  await join(two);
   one.reach(1);
   one.observer.signed('access');
   t.is((await scrape()).get('signet_snapshot_position'), 1);
@@ -130,10 +136,24 @@ test('a process that does not answer holds no scrape up: it counts as it last di
   t.is((await scrape()).get(tokens), 2);
 });
 
+test('a process that still starts is not asked, and holds nothing up', async (t) => {
+  const { scrape, join } = server();
+  const questions: unknown[] = [];
+  const starting = Object.assign(new EventEmitter(), {
+    send: (message: unknown) => questions.push(message),
+    isConnected: () => true,
+  });
+  await join({ ...startWorker(), end: starting } as never);
+  const series = await scrape();
+  t.is(series.get('signet_workers{state="answering"}'), 0);
+  t.is(series.get('signet_workers{state="silent"}'), 0);
+  t.deepEqual(questions, []);
+});
+
 test('scrapes at the same time ask once', async (t) => {
   const { readings, join } = server();
   const one = startWorker();
-  join(one);
+  await join(one);
   await Promise.all([readings.read(), readings.read(), readings.read()]);
   t.is(one.questions(), 1);
 });
