@@ -7,6 +7,7 @@ import {
   explainUnserved,
   explanation,
 } from './engine/explanation.ts';
+import { type Meter, metered, meteredLater, tellDropped } from './engine/meter.ts';
 import { checkOpenOptions } from './engine/open-options.ts';
 import { decideInSet, type LoadedDomain, type PolicySet, type RequestedAccess } from './engine/policy-set.ts';
 import { type Holder, recordOf } from './engine/record-of.ts';
@@ -50,6 +51,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #keys: KeySource;
   readonly #authenticator: TokenAuthenticator;
   readonly #recorder: DecisionRecorder | undefined;
+  readonly #meter: Meter | undefined;
   readonly #served: ServedDomains;
   readonly #listener: Pick<EngineOptions, 'onError'>;
   #set: PolicySet;
@@ -70,7 +72,10 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       maxTokenLifeSeconds: options.maxTokenLifeSeconds,
       maxCachedTokens: options.maxCachedTokens ?? 10_000,
     });
-    this.#recorder = options.records && new DecisionRecorder(options.records);
+    this.#meter = options.meter;
+    this.#recorder =
+      options.records &&
+      new DecisionRecorder(options.records, (reason, count) => tellDropped(options.meter, reason, count));
     this.#served = served;
     this.#listener = options;
     this.#set = set;
@@ -140,6 +145,24 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   /** Decides whether the token lets its holder do the action on the resource. Resolves always. */
   decide(request: DecideRequest): Promise<Decision> {
+    const meter = this.#meter;
+    return meter === undefined ? this.#decide(request) : meteredLater(meter, () => this.#decide(request));
+  }
+
+  /** Decides for roles without a token. Never throws. */
+  decideRoles(request: DecideRolesRequest): Decision {
+    const meter = this.#meter;
+    return meter === undefined ? this.#decideRoles(request) : metered(meter, () => this.#decideRoles(request));
+  }
+
+  /** Decides for the role that a role certificate of one of the given authorities names. Never throws. */
+  decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
+    const meter = this.#meter;
+    if (meter === undefined) return this.#decideRoleCertificate(request);
+    return metered(meter, () => this.#decideRoleCertificate(request));
+  }
+
+  #decide(request: DecideRequest): Promise<Decision> {
     try {
       const { token } = request;
       if (typeof token === 'string') return this.#decideToken(token, request);
@@ -152,8 +175,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** Decides for roles without a token. Never throws. */
-  decideRoles(request: DecideRolesRequest): Decision {
+  #decideRoles(request: DecideRolesRequest): Decision {
     try {
       const { domain, roles } = request;
       if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string')) {
@@ -167,8 +189,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     }
   }
 
-  /** Decides for the role that a role certificate of one of the given authorities names. Never throws. */
-  decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
+  #decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
     try {
       const asked = askedOf(request);
       const now = this.#clock.now();

@@ -2,6 +2,7 @@
 export type { AuthoritiesInput } from './certificates/read-certificates.ts';
 export { type Clock, systemClock } from './clock.ts';
 export type { CredentialChange, Explanation } from './engine/explanation.ts';
+export type { DropReason, Meter } from './engine/meter.ts';
 export type {
   DecideRequest,
   DecideRoleCertificateRequest,

@@ -8,6 +8,7 @@ import type { DecisionContext } from '../policy/index.ts';
 import type { RecordOptions } from '../records/decision-recorder.ts';
 import type { CertificateInput } from '../token/thumbprint.ts';
 import type { JwkList } from '../wire/index.ts';
+import type { Meter } from './meter.ts';
 
 /** Options that every engine has. */
 export interface EngineOptions {
@@ -38,6 +39,8 @@ export interface EngineOptions {
   maxCachedTokens?: number;
   /** Where records of decisions go. Default: nowhere, which costs nothing. */
   records?: RecordOptions;
+  /** Counts decisions. Default: nobody does, which costs nothing. */
+  meter?: Meter;
   /** Told of every file that could not be used, and of every call that failed inside and was answered `DENY_INVALID_PARAMETERS`. */
   onError?: OnError;
 }

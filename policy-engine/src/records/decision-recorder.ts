@@ -44,9 +44,13 @@ export interface RecordCounts {
   readonly failed: number;
 }
 
+/** Told of records that are not written. Never throws. */
+type OnDropped = (reason: 'waiting' | 'masked' | 'failed', count: number) => void;
+
 /** Hands records of decisions over, without ever slowing down or changing a decision. */
 export class DecisionRecorder {
   readonly #options: RecordOptions;
+  readonly #onDropped: OnDropped;
   readonly #sampleRate: number;
   readonly #maxWaiting: number;
   readonly #random: () => number;
@@ -57,8 +61,9 @@ export class DecisionRecorder {
   #masked = 0;
   #failed = 0;
 
-  constructor(options: RecordOptions) {
+  constructor(options: RecordOptions, onDropped: OnDropped = () => undefined) {
     this.#options = options;
+    this.#onDropped = onDropped;
     this.#sampleRate = options.sampleRate ?? 1;
     this.#maxWaiting = options.maxWaiting ?? 1000;
     this.#random = options.random ?? Math.random;
@@ -81,6 +86,7 @@ export class DecisionRecorder {
   record(record: DecisionRecord): void {
     if (this.#waiting.length >= this.#maxWaiting) {
       this.#dropped += 1;
+      this.#onDropped('waiting', 1);
       return;
     }
     this.#waiting.push(record);
@@ -107,12 +113,13 @@ export class DecisionRecorder {
     if (this.#options.mask === undefined) return record;
     try {
       const masked = this.#options.mask(record);
-      if (masked === undefined) this.#masked += 1;
-      return masked;
+      if (masked !== undefined) return masked;
     } catch {
-      this.#masked += 1;
-      return undefined;
+      // Dropped as well, lest it be written unmasked.
     }
+    this.#masked += 1;
+    this.#onDropped('masked', 1);
+    return undefined;
   }
 
   async #write(records: readonly DecisionRecord[]): Promise<void> {
@@ -122,6 +129,7 @@ export class DecisionRecorder {
       this.#written += records.length;
     } catch {
       this.#failed += records.length;
+      this.#onDropped('failed', records.length);
     }
   }
 }
