@@ -1,13 +1,17 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { type Clock, epochSeconds, formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { replaceFile } from '@signet/policy-engine/internal/files';
-import { Command, InvalidArgumentError, Option } from 'commander';
+import { Command, Option } from 'commander';
 import { type RevocationReason, revocationReasons } from '../model/certificate-store.ts';
 import { certificatesInPem, readCertificate } from '../x509/certificate-reader.ts';
 import { buildCrl, crlBackdateSeconds, crlToPem, nextCrlNumber } from '../x509/crl.ts';
 import { crlFromFile, entriesOf, isCrlOf, type ReadCrl, readCrl } from '../x509/crl-reader.ts';
 import type { Issuer } from '../x509/issuer.ts';
 import { issuerFromPem } from '../x509/issuer-files.ts';
+import { parseDays } from './ca/days.ts';
+import { intermediateCommand, requestCommand, rootCommand } from './ca/new-authority.ts';
+import { listCommand, retireCommand } from './ca/retire.ts';
+import { rolloverCommand } from './ca/rollover.ts';
 import { openPrivateKey } from './passphrase.ts';
 import { action, print, UsageError } from './run.ts';
 
@@ -22,7 +26,7 @@ interface RootListOptions {
   readonly json?: boolean;
 }
 
-/** `signet ca`: what is done where the key of the root is, away from every server. */
+/** `signet ca root | root-crl | intermediate`, where the key of the root is, and `request | rollover | retire | list` on a server. */
 export function caCommand(): Command {
   const rootCrl = new Command('root-crl')
     .description('make or renew the revocation list of a root; its key is read here and nowhere else')
@@ -35,16 +39,15 @@ export function caCommand(): Command {
     .option('--days <number>', 'how long the list is good for (default: as long as the root)', parseDays)
     .option('--json', 'print JSON')
     .action(action(async (options: RootListOptions) => print(await renewRootList(options, systemClock), options.json)));
-  return new Command('ca').description('the root of your own authority, offline').addCommand(rootCrl);
-}
-
-/** Days up to a hundred years. */
-function parseDays(text: string): number {
-  const days = Number(text);
-  if (!/^\d{1,5}$/.test(text) || days < 1 || days > 36_500) {
-    throw new InvalidArgumentError('must be a number of days from 1 to 36500');
-  }
-  return days;
+  return new Command('ca')
+    .description('your own authority: what is done where the key of the root is, and the issuers of a server')
+    .addCommand(rootCommand())
+    .addCommand(rootCrl)
+    .addCommand(intermediateCommand())
+    .addCommand(requestCommand())
+    .addCommand(rolloverCommand())
+    .addCommand(retireCommand())
+    .addCommand(listCommand());
 }
 
 async function renewRootList(options: RootListOptions, clock: Clock): Promise<Record<string, unknown>> {

@@ -157,7 +157,8 @@ function checkHostName(text: string): string {
   throw new UsageError(`--host-name must be a DNS name or an address, got \`${text}\``);
 }
 
-function checkCrlUrl(text: string): string {
+/** Throws `UsageError`. */
+export function checkCrlUrl(text: string): string {
   const parsed = distributionPoint.safeParse(text);
   if (parsed.success) return parsed.data;
   throw new UsageError(`--crl-url ${parsed.error.issues[0]?.message}`);

@@ -7,6 +7,7 @@ import { openStore } from '../store/open.ts';
 import { openIssuers } from '../x509/issuers.ts';
 import {
   isDue,
+  isSignedBy,
   readServerCertificate,
   renewServerCertificate,
   settleServerKey,
@@ -17,8 +18,8 @@ const lookMs = 600_000;
 const warnMs = 86_400_000;
 
 /**
- * Looks after the server's own certificate from now on, before the server reads it and then every ten minutes: near its end it is replaced,
- * or, when that is not configured, a warning says so. Failures are said and tried again. Never throws.
+ * Looks after the server's own certificate from now on, before the server reads it and then every ten minutes: near its end, or when its
+ * issuer is draining, it is replaced, or, when that is not configured, a warning says so. Failures are said and tried again. Never throws.
  */
 export async function keepServerCertificate(
   config: ServerConfig,
@@ -58,13 +59,20 @@ async function lookAfter({ config, logger, clock, warn }: LookDeps): Promise<voi
   try {
     if (renew) await settleServerKey(config.tls);
     const life = await readServerCertificate(certificate);
-    if (!isDue(life, epochSeconds(clock))) return;
+    if (!isDue(life, epochSeconds(clock)) && !(renew && (await isByDrainingIssuer(config)))) return;
     if (!renew) return warn({ certificate, notAfter: formatTimestamp(life.notAfter * 1000) });
     await renewNow(config, clock);
     logger.info({ certificate }, 'server certificate renewed');
   } catch (error) {
     logger.error({ certificate, error: String(error) }, 'server certificate cannot be looked after, tried again later');
   }
+}
+
+/** An issuer that was followed by another one is to be retired when nothing of it is valid: the server does not keep it. */
+async function isByDrainingIssuer({ certificates, tls }: ServerConfig): Promise<boolean> {
+  const draining = certificates.issuers.filter(({ state }) => state === 'draining');
+  const found = await Promise.all(draining.map((issuer) => isSignedBy(tls.certificate, issuer.certificate)));
+  return found.includes(true);
 }
 
 async function renewNow(config: ServerConfig, clock: Clock): Promise<void> {

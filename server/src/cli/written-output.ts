@@ -12,9 +12,9 @@ interface OutputOptions {
 }
 
 /** Throws `ConflictError` when something has this name, also a link that leads nowhere. */
-export function refuseExisting(file: string): void {
+export function refuseExisting(file: string, help = 'use `--force` to write over it'): void {
   if (lstatSync(file, { throwIfNoEntry: false }) === undefined) return;
-  throw new ConflictError(`\`${file}\` exists: use \`--force\` to write over it`);
+  throw new ConflictError(`\`${file}\` exists: ${help}`);
 }
 
 /** The folder with this name, made when there is none. Throws `ConflictError` when the name is a link. */

@@ -94,6 +94,11 @@ export interface CertificateStore {
   lastRevocation(): Promise<{ readonly sequence: number; readonly at: number }>;
   /** Intents older than `before` (seconds) that were never confirmed: certificates that may exist and that nobody was given. */
   orphans(before: number): Promise<readonly CertificateRow[]>;
+  /**
+   * For each issuer, how many X.509 certificates of it are in force at `now` (seconds), and when the last one ends. Those of `besides` are not
+   * counted: whoever asks knows which of them is in use.
+   */
+  outstanding(now: number, besides: PrincipalName): Promise<readonly OutstandingCertificates[]>;
   /** Forgets at most `limit` certificates that ended before (seconds), and an instance with the last of its own; answers how many. */
   prune(endedBefore: number, limit: number): Promise<number>;
   /** Those revoked of an issuer that ended at `from` (seconds) or later, and before `before`. */
@@ -102,6 +107,14 @@ export interface CertificateStore {
   lastCrl(issuer: string, known?: number): Promise<LastCrl | undefined>;
   /** Publishes a list in the place of the one with the number `after`, or as the first one. False, and nothing, when that is not the last one. */
   publishCrl(issuer: string, crl: PublishedCrl, after: number | undefined): Promise<boolean>;
+}
+
+/** What an issuer has signed that has not ended, and was not revoked. */
+export interface OutstandingCertificates {
+  readonly issuer: string;
+  readonly count: number;
+  /** Seconds since the epoch. */
+  readonly lastEnd: number;
 }
 
 /** A revocation list that was published. Times in seconds since the epoch. */

@@ -1,5 +1,5 @@
 import { setImmediate as yieldToOthers } from 'node:timers/promises';
-import { parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
+import { type PrincipalName, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { type Kysely, type Selectable, sql } from 'kysely';
 import { ConflictError } from '../errors.ts';
 import type {
@@ -7,6 +7,7 @@ import type {
   CertificateRow,
   CertificateStore,
   LastCrl,
+  OutstandingCertificates,
   PublishedCrl,
   RecordingConditions,
   RevocationRow,
@@ -86,6 +87,27 @@ export class KyselyCertificateStore implements CertificateStore {
         .execute(),
     );
     return rows.map(toCertificate).filter((row) => row !== undefined);
+  }
+
+  async outstanding(now: number, besides: PrincipalName): Promise<readonly OutstandingCertificates[]> {
+    const rows = await this.#database.read((db) =>
+      db
+        .selectFrom('certificates')
+        .select([
+          'issuer',
+          (select) => select.fn.countAll().as('count'),
+          (select) => select.fn.max('not_after').as('last'),
+        ])
+        .where('kind', 'in', ['instance', 'service', 'role', 'user'])
+        .where('holder', '<>', besides)
+        .where('state', '=', 'issued')
+        .where('revoked_at', 'is', null)
+        .where('not_after', '>=', now)
+        .groupBy('issuer')
+        .orderBy('issuer')
+        .execute(),
+    );
+    return rows.map(({ issuer, count, last }) => ({ issuer, count: Number(count), lastEnd: Number(last) }));
   }
 
   async prune(endedBefore: number, limit: number): Promise<number> {

@@ -75,7 +75,7 @@ export function buildTbsCertificate(
 }
 
 /** Signs a to-be-signed part; answers the whole certificate in DER. */
-export function signCertificate(tbs: Buffer, issuer: Issuer): Buffer {
+export function signCertificate(tbs: Buffer, issuer: Pick<Issuer, 'kind' | 'privateKey'>): Buffer {
   return sequence(tbs, signatureOf[issuer.kind].algorithm, bitString(signAs(issuer, tbs)));
 }
 

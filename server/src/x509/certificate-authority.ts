@@ -173,7 +173,6 @@ async function sign(
   extensions: x509.Extension[],
 ): Promise<x509.X509Certificate> {
   const wanted = clock.now() + days * dayMs;
-  const issuerKey = issuer === undefined ? keys.publicKey : await issuer.parsed.publicKey.export(algorithm, ['verify']);
   return await x509.X509CertificateGenerator.create({
     serialNumber: serialFrom(epochSeconds(clock), randomBytes(serialRandomOctets)).toString('hex'),
     subject,
@@ -186,9 +185,20 @@ async function sign(
     extensions: [
       ...extensions,
       await x509.SubjectKeyIdentifierExtension.create(keys.publicKey),
-      await x509.AuthorityKeyIdentifierExtension.create(issuerKey),
+      await authorityKeyId(issuer, keys.publicKey),
     ],
   });
+}
+
+/** The id that the issuer's own certificate has: there is more than one way to compute it (RFC 5280 §4.2.1.1). */
+async function authorityKeyId(
+  issuer: Authority | undefined,
+  ownKey: webcrypto.CryptoKey,
+): Promise<x509.AuthorityKeyIdentifierExtension> {
+  const known = issuer?.parsed.getExtension(x509.SubjectKeyIdentifierExtension)?.keyId;
+  if (known !== undefined) return new x509.AuthorityKeyIdentifierExtension(known);
+  const key = issuer === undefined ? ownKey : await issuer.parsed.publicKey.export(algorithm, ['verify']);
+  return x509.AuthorityKeyIdentifierExtension.create(key);
 }
 
 /** Certificates hold whole seconds. */

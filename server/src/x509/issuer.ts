@@ -38,6 +38,6 @@ export const signatureOf: Readonly<Record<SigningKind, { readonly digest: string
 };
 
 /** The signature over a to-be-signed part, in the form that certificates and revocation lists carry. */
-export function signAs(issuer: Issuer, tbs: Buffer): Buffer {
+export function signAs(issuer: Pick<Issuer, 'kind' | 'privateKey'>, tbs: Buffer): Buffer {
   return sign(signatureOf[issuer.kind].digest, tbs, issuer.privateKey);
 }

@@ -36,6 +36,12 @@ export function isDue({ notBefore, notAfter }: Pick<ReadCertificate, 'notBefore'
   return now < notBefore || notAfter - now < (notAfter - notBefore) / 3;
 }
 
+/** Whether the first certificate of a file was signed with the key of the first one of another file. Throws when they cannot be read. */
+export async function isSignedBy(file: string, issuerFile: string): Promise<boolean> {
+  const [leaf, issuer] = await Promise.all([readFile(file), readFile(issuerFile)]);
+  return new X509Certificate(leaf).verify(new X509Certificate(issuer).publicKey);
+}
+
 interface RenewServerCertificateDeps extends Omit<IssueDeps, 'issuers'> {
   readonly files: ServerCertificateFiles;
   readonly issuers: Pick<Issuers, 'signing' | 'current'>;

@@ -1,7 +1,7 @@
-import { createPrivateKey, X509Certificate } from 'node:crypto';
+import { createPrivateKey, randomBytes, X509Certificate } from 'node:crypto';
 import { existsSync, mkdirSync, readFileSync, renameSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { systemClock } from '@signet/policy-engine/clock';
+import { epochSeconds, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parseServiceName } from '@signet/policy-engine/names';
 import { initialise } from '@signet/server/cli/initialise';
 import { keepServerCertificate } from '@signet/server/cli/keep-server-certificate';
@@ -9,8 +9,11 @@ import { loadConfig } from '@signet/server/config/config';
 import { createLogger } from '@signet/server/logger';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { watchTlsFiles } from '@signet/server/tls-files';
+import { serialRandomOctets } from '@signet/server/x509/build-certificate';
 import { issueServerCertificate } from '@signet/server/x509/certificate-authority';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { loadAuthority } from '@signet/server/x509/load-authority';
+import { buildIntermediate, namesOfAuthority, newAuthorityKey } from '@signet/server/x509/new-authority';
 import { settleServerKey } from '@signet/server/x509/renew-server-certificate';
 import test, { type ExecutionContext } from 'ava';
 import { FakeClock } from '#support/clock';
@@ -20,6 +23,7 @@ import { temporaryFolder } from '#support/temp';
 import { until } from '#support/until';
 
 const day = 86_400_000;
+const textOf = (file: string) => readFileSync(file, 'utf8');
 
 /** A server's folder that was made so many days ago, and what looks after its certificate. */
 async function world(t: ExecutionContext, daysAgo: number) {
@@ -39,6 +43,31 @@ async function world(t: ExecutionContext, daysAgo: number) {
   const leaf = () => new X509Certificate(readFileSync(at('server.cert.pem')));
   return { folder, at, keep, leaf };
 }
+
+test('a server certificate by an issuer that is draining is replaced by one of the issuer that signs', async (t) => {
+  const { folder, at, keep, leaf } = await world(t, 10);
+  const serial = () => leaf().serialNumber;
+  const before = serial();
+  t.deepEqual(await keep(), []);
+  const root = issuerFromPem(textOf(at('ca/root.cert.pem')), textOf(at('ca/root.key.pem')));
+  const { key, pem } = newAuthorityKey();
+  const names = namesOfAuthority(textOf(at('ca/intermediate.cert.pem')));
+  const order = { now: epochSeconds(systemClock), days: 100, random: randomBytes(serialRandomOctets) };
+  writeFileSync(at('ca/next.cert.pem'), buildIntermediate(root, key, names, order));
+  writeFileSync(at('ca/next.key.pem'), pem, { mode: 0o600 });
+  const issuers = [
+    { certificate: 'ca/next.cert.pem', key: 'ca/next.key.pem' },
+    { certificate: 'ca/intermediate.cert.pem', key: 'ca/intermediate.key.pem', state: 'draining' },
+  ];
+  t.deepEqual(await keep({ 'certificates.issuers': issuers, 'tls.renew': false }), [], 'not where somebody else does');
+  t.is(serial(), before);
+  const renewed = 'info: server certificate renewed';
+  t.deepEqual(await keep({ 'certificates.issuers': issuers }), [renewed]);
+  t.true(leaf().verify(new X509Certificate(textOf(at('ca/next.cert.pem'))).publicKey));
+  const verify = ['verify', '-x509_strict', '-CAfile', 'ca/bundle.pem', '-untrusted', 'server.cert.pem'];
+  t.is((await openssl(folder, ...verify, 'server.cert.pem')).output, 'server.cert.pem: OK\n');
+  t.deepEqual(await keep({ 'certificates.issuers': issuers }), [renewed], 'once');
+});
 
 for (const [name, daysAgo] of [
   ['in the last third of its life', 300],

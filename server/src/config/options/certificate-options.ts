@@ -35,6 +35,9 @@ export const tlsSchema = z.strictObject({
     ),
 });
 
+/** How many issuers a server takes. */
+export const issuerPlaces = 8;
+
 const issuer = z.strictObject({
   certificate: pathSchema.meta(
     about('0.1', 'ca/intermediate.cert.pem', 'PEM certificate of the authority, followed by those up to the root.'),
@@ -49,7 +52,7 @@ const issuer = z.strictObject({
 export const certificatesSchema = z.strictObject({
   issuers: z
     .array(issuer)
-    .max(8)
+    .max(issuerPlaces)
     .default([])
     .meta(
       about(
