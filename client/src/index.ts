@@ -20,12 +20,19 @@ export {
   type IdentityOutcome,
   openIdentityAgent,
 } from './identity/identity-agent.ts';
-export { type IdentityPaths, type IdentityTexts, identityPaths, readIdentityFiles } from './identity/identity-files.ts';
+export {
+  type IdentityPaths,
+  type IdentityTexts,
+  identityPaths,
+  readIdentityFiles,
+  writeIdentityFiles,
+} from './identity/identity-files.ts';
 export type { IdentityTransport } from './identity/identity-transport.ts';
 export type { InstanceName, ReceivedIdentity } from './identity/instance-requests.ts';
 export { type IdentityLife, identityLife } from './identity/renewal.ts';
 export type { InstanceQuery, Instances } from './instances.ts';
 export type { KeyResolver } from './key-resolver.ts';
+export { createLogin, type Login, type LoginCertificate, type LoginIssuer, type LoginOptions } from './login.ts';
 export type { Metadata, PublishedKeys } from './published-keys.ts';
 export type { RoleListQuery, Roles } from './roles.ts';
 export {

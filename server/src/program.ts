@@ -80,6 +80,11 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   ['token', 'get, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
   ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
   [
+    'login',
+    'log in with the issuer that the server trusts, and get a certificate for some hours',
+    async () => (await import('./cli/login.ts')).loginCommand(),
+  ],
+  [
     'identity',
     'get and keep the certificate of an instance, or have one made for a person',
     async () => (await import('./cli/identity.ts')).identityCommand(),

@@ -22,11 +22,32 @@ export interface Peer {
 const maxAnswerBytes = 1 << 20;
 
 /** Posts a JSON body on a connection of its own; answers the JSON of a 2xx. Throws `SignetClientError`. */
-export async function postJson(
+export function postJson(
   peer: Peer,
   path: readonly string[],
   body: unknown,
   signal?: AbortSignal,
+): Promise<JsonObject> {
+  const headers = { 'content-type': 'application/json', accept: 'application/json' };
+  return exchange(peer, path, { method: 'POST', headers, body: JSON.stringify(body) }, signal);
+}
+
+/** Asks for JSON in the same way. */
+export function getJson(peer: Peer, path: readonly string[], signal?: AbortSignal): Promise<JsonObject> {
+  return exchange(peer, path, { method: 'GET', headers: { accept: 'application/json' } }, signal);
+}
+
+interface Sent {
+  readonly method: 'GET' | 'POST';
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body?: string | null;
+}
+
+async function exchange(
+  peer: Peer,
+  path: readonly string[],
+  { method, headers, body = null }: Sent,
+  signal: AbortSignal | undefined,
 ): Promise<JsonObject> {
   const { certificate, key } = peer.identity ?? {};
   const agent = new Agent({
@@ -42,9 +63,9 @@ export async function postJson(
   const timeout = AbortSignal.timeout(peer.timeoutMs);
   try {
     const answer = await request(`${peer.baseUrl}/${path.map(encodeURIComponent).join('/')}`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
-      body: JSON.stringify(body),
+      method,
+      headers: { ...headers },
+      body,
       dispatcher: agent,
       signal: signal === undefined ? timeout : AbortSignal.any([signal, timeout]),
     });

@@ -62,7 +62,7 @@ export function openClient(options: ConnectionOptions, more: Partial<ClientOptio
 
 /** The files and the address of a client: from the options, else from the configuration, else from `npm start`. */
 export function clientSettings(options: ConnectionOptions): Settings {
-  const configured = isComplete(options) ? undefined : readSettings(options.configFile);
+  const configured = isComplete(options) ? undefined : readClientSettings(options.configFile);
   const serverIdentity = options.serverIdentity ?? configured?.serverIdentity;
   const own = { ...certificateFiles(options, configured), ...(serverIdentity !== undefined && { serverIdentity }) };
   if (options.ca !== undefined && options.url !== undefined) {
@@ -78,7 +78,7 @@ function isComplete({ cert, key, ca, url }: ConnectionOptions): boolean {
 }
 
 /** What the file says of a client; undefined when it is not there or is a configuration of something else. */
-function readSettings(file: string | undefined): Settings | undefined {
+export function readClientSettings(file: string | undefined): Settings | undefined {
   if (file === undefined) return undefined;
   let text: string;
   try {
