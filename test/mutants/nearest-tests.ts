@@ -6,7 +6,7 @@ export const securityRules: readonly string[] = [
   'policy-engine/src/{policy,token,bundle,certificates,loader,engine,middleware,keys,names,files,der}/**/*.ts',
   'policy-engine/src/{engine,served-domains,server-identity}.ts',
   'server/src/{oauth,roles,access,cloud}/**/*.ts',
-  'server/src/{x509,ssh,instances}/**/*.ts',
+  'server/src/{x509,ssh,instances,people}/**/*.ts',
   'server/src/{principal*,registered-key}.ts',
   'server/src/http/{authentication,client-trust,principal-token-use}.ts',
   'server/src/management/{rights,managers,safeguards,name-safeguards,dangling,planted-keys,service-keys,check-change,store-after,quotas}*.ts',

@@ -23,11 +23,11 @@ export function loginContradictions({ people, certificates }: ConfigValues): str
   return problems;
 }
 
-function namesFaults({ subjects, claim, prefix, emailDomains }: LoginIssuerValues): string[] {
+function namesFaults({ subjects, claim, prefix, emailDomain }: LoginIssuerValues): string[] {
   return [
     ...((subjects === undefined) === (claim === undefined) ? ['must have either subjects or claim'] : []),
-    ...(claim === 'email' && emailDomains.length === 0 ? ['needs emailDomains for the claim `email`'] : []),
-    ...(claim !== 'email' && emailDomains.length > 0 ? ['has emailDomains, which is for the claim `email`'] : []),
+    ...(claim === 'email' && emailDomain === undefined ? ['needs emailDomain for the claim `email`'] : []),
+    ...(claim !== 'email' && emailDomain !== undefined ? ['has emailDomain, which is for the claim `email`'] : []),
     ...(claim === undefined && prefix !== '' ? ['has a prefix, which is for a claim'] : []),
   ];
 }

@@ -1,4 +1,3 @@
-import type { Clock } from '@signet/policy-engine/clock';
 import { type DomainName, type PrincipalName, type ServiceName, splitPrincipal } from '@signet/policy-engine/names';
 import { authorityAction } from '../access/authority.ts';
 import { checkAccess } from '../access/check-access.ts';
@@ -14,7 +13,6 @@ import { type IssuedIdentity, type IssueRecordedDeps, issueRecorded } from './is
 import { systemRolesOf } from './system-roles.ts';
 
 export interface IssueIdentityDeps extends IssueRecordedDeps {
-  readonly clock: Clock;
   readonly limits: {
     readonly userDefaultSeconds: number;
     readonly userMaxSeconds: number;

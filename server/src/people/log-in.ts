@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { type Clock, epochSeconds } from '@signet/policy-engine/clock';
+import { epochSeconds } from '@signet/policy-engine/clock';
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import type { CompactVerifyGetKey } from 'jose';
 import { ForbiddenError, InvalidRequestError, ServiceUnavailableError, UnauthenticatedError } from '../errors.ts';
@@ -27,8 +27,6 @@ export interface LoginIssuer extends PersonNames {
 }
 
 export interface LogInDeps extends IssueRecordedDeps {
-  readonly clock: Clock;
-  readonly issuers: IssueRecordedDeps['issuers'];
   readonly loginIssuers: ReadonlyMap<string, LoginIssuer>;
   readonly loginSeconds: number;
 }
@@ -90,7 +88,7 @@ function plainRequest(request: CertificateRequest): CertificateRequest {
 }
 
 function commonNameOf(name: PrincipalName): CertificateRequest['subject'][number] {
-  return { attribute: 'commonName', value: name, element: relativeName(oids.commonName, name) as Buffer };
+  return { attribute: 'commonName', value: name, element: relativeName(oids.commonName, name) };
 }
 
 async function verifiedPerson(

@@ -9,8 +9,8 @@ export interface PersonNames {
   readonly claim?: string | undefined;
   /** Stands before the value of the claim. */
   readonly prefix: string;
-  /** Whose mail addresses count where the claim is `email`; in lower case. */
-  readonly emailDomains: readonly string[];
+  /** Whose mail addresses count where the claim is `email`, in lower case: of one domain, as the part before the `@` makes the name. */
+  readonly emailDomain?: string | undefined;
 }
 
 /** The part of a name after `user.`. Nothing is folded, cut or replaced: two people must not become one. */
@@ -40,7 +40,7 @@ export function personName(claims: object, subject: string, names: PersonNames):
   );
 }
 
-function mailName(claims: object, { emailDomains }: PersonNames): string {
+function mailName(claims: object, { emailDomain }: PersonNames): string {
   const address = claimAt(claims, ['email']);
   if (typeof address !== 'string')
     throw new ForbiddenError('the ID token has no claim `email`: ask for the scope `email`');
@@ -48,8 +48,8 @@ function mailName(claims: object, { emailDomains }: PersonNames): string {
     throw new ForbiddenError('the issuer has not verified the mail address (`email_verified`)');
   }
   const [local = '', domain = '', ...more] = address.split('@');
-  if (more.length > 0 || !emailDomains.includes(domain.toLowerCase())) {
-    throw new ForbiddenError('the mail address is of a domain that is not in `emailDomains` of `people.issuers`');
+  if (more.length > 0 || domain.toLowerCase() !== emailDomain) {
+    throw new ForbiddenError('the mail address is not of the `emailDomain` of `people.issuers`');
   }
   if (!localPart.test(local)) {
     throw new ForbiddenError(

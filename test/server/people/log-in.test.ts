@@ -49,7 +49,7 @@ const world = await startServer(file, {
         },
         administrators: ['user.root'],
       },
-      { issuer: mail, clientId: 'mail-cli', keysFile, claim: 'email', prefix: 'm-', emailDomains: ['example.com'] },
+      { issuer: mail, clientId: 'mail-cli', keysFile, claim: 'email', prefix: 'm-', emailDomain: 'example.com' },
     ],
   },
 });
@@ -228,7 +228,7 @@ const address = (email: unknown, email_verified: unknown): Login => ({
   claims: { iss: mail, aud: 'mail-cli', email, email_verified },
 });
 const unverified = 'the issuer has not verified the mail address (`email_verified`)';
-const foreign = 'the mail address is of a domain that is not in `emailDomains` of `people.issuers`';
+const foreign = 'the mail address is not of the `emailDomain` of `people.issuers`';
 const unfit = 'the mail address cannot be a name: lower-case letters, digits, dots and `-` before the `@`';
 const addresses: readonly (readonly [email: unknown, verified: unknown, outcome: string])[] = [
   ['jane@example.com', true, 'user.m-jane'],

@@ -33,7 +33,7 @@ const trusting = async (names: object) =>
     options: { 'people.issuers': [{ issuer, clientId, ca: at('bundle.pem'), ...names }] },
   });
 const byTable = await trusting({ subjects: { 'account-jane': 'user.jane' } });
-const byMail = await trusting({ claim: 'email', emailDomains: ['example.com'], scopes: ['email'] });
+const byMail = await trusting({ claim: 'email', emailDomain: 'example.com', scopes: ['email'] });
 test.after.always(() => file.end());
 
 const main = fileURLToPath(import.meta.resolve('@signet/server/main'));

@@ -28,7 +28,7 @@ function problemsOf(t: ExecutionContext, issuers: readonly object[]): readonly s
 
 const alike = (index: number, other: number) =>
   `people.issuers.${index} could give names of people.issuers.${other}: give it a prefix of its own`;
-const mail = { ...unnamed, claim: 'email', emailDomains: ['example.com'] };
+const mail = { ...unnamed, claim: 'email', emailDomain: 'example.com' };
 const cases: readonly (readonly [note: string, issuers: readonly object[], problems: readonly string[]])[] = [
   ['one with a claim', [one], []],
   ['one with a table', [table], []],
@@ -59,12 +59,12 @@ const cases: readonly (readonly [note: string, issuers: readonly object[], probl
   [
     'mail addresses of any domain',
     [{ ...unnamed, claim: 'email' }],
-    ['people.issuers.0 needs emailDomains for the claim `email`'],
+    ['people.issuers.0 needs emailDomain for the claim `email`'],
   ],
   [
     'domains without mail addresses',
-    [{ ...one, emailDomains: ['example.com'] }],
-    ['people.issuers.0 has emailDomains, which is for the claim `email`'],
+    [{ ...one, emailDomain: 'example.com' }],
+    ['people.issuers.0 has emailDomain, which is for the claim `email`'],
   ],
   ['a prefix without a claim', [{ ...table, prefix: 'a-' }], ['people.issuers.0 has a prefix, which is for a claim']],
   [

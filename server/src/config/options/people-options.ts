@@ -63,15 +63,17 @@ const loginIssuer = z.strictObject({
     .regex(/^([a-z0-9_][a-z0-9_-]{0,31})?$/)
     .default('')
     .meta(about('0.2', 'staff-', 'Stands before the value of the claim.')),
-  emailDomains: z
-    .array(z.string().max(253).regex(hostGrammar, 'must be a lower-case host name'))
-    .max(64)
-    .default([])
+  emailDomain: z
+    .string()
+    .max(253)
+    .regex(hostGrammar, 'must be a lower-case host name')
+    .optional()
     .meta(
       about(
         '0.2',
-        ['example.com'],
-        'With the claim `email`: the domains whose verified addresses count, `jane.doe@…` as `user.jane_doe`.',
+        'example.com',
+        'With the claim `email`: the one domain whose verified addresses count, `jane.doe@…` as `user.jane_doe`.',
+        { absent: 'none; the claim `email` needs one' },
       ),
     ),
   administrators: z
