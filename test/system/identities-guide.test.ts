@@ -11,7 +11,7 @@ const isInstalled = ['ssh-keygen', 'openssl', 'curl'].every(
 const withTools = isInstalled ? test : test.skip;
 if (!isInstalled) test('OpenSSH, OpenSSL or curl is not installed here: the guide is skipped', (t) => t.pass());
 
-withTools('every command of the identities guide does what the guide says', async (t) => {
+withTools('every command of the guides on identities and people does what the guide says', async (t) => {
   t.timeout(300_000);
   const world = await startDevWorld();
   t.teardown(() => world.remove());
@@ -19,7 +19,9 @@ withTools('every command of the identities guide does what the guide says', asyn
   mkdirSync(folder);
   symlinkSync(world.folder, join(folder, '.signet'));
   const outputs: string[] = [];
-  for (const { text, kind } of blocksOf(readFileSync(join(repository, 'docs/guides/identities.md'), 'utf8'))) {
+  const guides = ['identities.md', 'people.md'];
+  const texts = guides.map((name) => readFileSync(join(repository, 'docs/guides', name), 'utf8'));
+  for (const { text, kind } of texts.flatMap(blocksOf)) {
     const finished = await runBlock(folder, world.folder, text);
     t.is(
       finished.status,
@@ -46,6 +48,10 @@ withTools('every command of the identities guide does what the guide says', asyn
     /^ +deploy$/m,
     /^1 revoked$/m,
     /id_ops-cert\.pub .*: REVOKED$/m,
+    /^principal +user\.jane$/m,
+    /^subject=CN ?= ?user\.jane$/m,
+    /^principal +user\.joe$/m,
+    /issue-certificate/,
   ]) {
     t.regex(all, said);
   }

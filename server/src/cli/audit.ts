@@ -23,7 +23,7 @@ export function auditCommand(): Command {
   audit
     .command('list')
     .description('the newest changes first')
-    .option('--subject <name>', 'only those of a domain or signing key')
+    .option('--subject <name>', 'only those of a domain, signing key, certificate or principal')
     .option('--limit <number>', 'at most this many', '20')
     .option('--json', 'print JSON')
     .action(action(list));
