@@ -31,7 +31,7 @@ export function createApp(deps: AppDeps): Koa {
   app.use(answerErrors(deps.logger));
   app.use(health(deps));
   app.use(dispatch(deps.endpoints));
-  app.on('error', (error: Error) => deps.logger.error({ err: error }, 'request failed'));
+  app.on('error', (error: Error) => deps.logger.error({ error: described(error) }, 'request failed'));
   return app;
 }
 
@@ -43,12 +43,17 @@ function answerErrors(logger: Logger): Middleware {
     } catch (error) {
       const known = error instanceof HttpError ? error : new HttpError(500, 'internal error');
       if (error instanceof AccessRefusedError) logRefusal(logger, ctx, error);
-      else if (known.status === 500) logger.error({ err: error, method: ctx.method, path: ctx.path }, 'request failed');
+      else if (known.status === 500)
+        logger.error({ error: described(error), method: ctx.method, path: ctx.path }, 'request failed');
       ctx.status = known.status;
       ctx.set({ ...known.headers });
       ctx.body = { code: known.status, message: known.message } satisfies ResourceError;
     }
   };
+}
+
+function described(error: unknown): unknown {
+  return error instanceof Error ? { name: error.name, message: error.message, stack: error.stack } : String(error);
 }
 
 function logRefusal(logger: Logger, ctx: Context, error: AccessRefusedError): void {

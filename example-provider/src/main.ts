@@ -3,8 +3,8 @@ import { PolicyEngine } from '@signet/policy-engine';
 import { systemClock } from '@signet/policy-engine/clock';
 import { gracefulServer } from '@signet/policy-engine/http';
 import { Command, CommanderError } from 'commander';
-import { pino } from 'pino';
 import { loadProviderConfig, type ProviderConfig } from './config.ts';
+import { createLogger } from './logger.ts';
 import { createProvider } from './provider.ts';
 import type { AskServer } from './require-access/ask-server.ts';
 import { listen } from './tls-server.ts';
@@ -20,10 +20,7 @@ interface Options {
 /** Runs until SIGINT or SIGTERM; everything that it opens is closed again. */
 async function serve(options: Options): Promise<void> {
   const config = loadProviderConfig(options.config);
-  const lines = pino.destination({ dest: 2, sync: true, maxLength: 1_000_000 });
-  // A log that cannot be written costs lines and nothing else.
-  lines.on('error', () => undefined);
-  const logger = pino({ level: config.log.level, base: null }, lines);
+  const logger = createLogger(config.log.level);
   const stopped = new Promise<void>((resolve) => {
     for (const signal of ['SIGINT', 'SIGTERM']) process.on(signal, () => resolve());
   });

@@ -5,12 +5,17 @@ import type { RunReport } from './run-once.ts';
 /** What waits while nothing can be written, as on a full disk, in bytes; lines beyond it are lost. */
 const waitingBytes = 1_000_000;
 
-/** Structured lines on standard error; standard output is for answers. A log that cannot be written costs lines and nothing else. */
+/** Lines as docs/reference/logs.md has them, on standard error; standard output is for answers. A log that cannot be written costs lines and nothing else. */
 export function createLogger(level: string): Logger {
   const destination = pino.destination({ dest: 2, sync: true, maxLength: waitingBytes });
   destination.on('error', () => undefined);
   return pino(
-    { level, base: { name: 'signet-updater', pid: process.pid }, timestamp: stdTimeFunctions.isoTime },
+    {
+      level,
+      base: null,
+      timestamp: stdTimeFunctions.isoTime,
+      formatters: { level: (label: string) => ({ level: label }) },
+    },
     destination,
   );
 }

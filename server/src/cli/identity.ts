@@ -9,6 +9,7 @@ import { formatTimestamp } from '@signet/policy-engine/clock';
 import { parsePathElement, parsePrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { Command, InvalidArgumentError, Option } from 'commander';
 import { processEnvironment } from '../config/env.ts';
+import { createLogger, type Logger } from '../logger.ts';
 import { followConfigFolder } from './connection.ts';
 import { readDevState } from './dev-state.ts';
 import { readAttestation } from './identity/attestation-option.ts';
@@ -137,38 +138,60 @@ function agentOptions(options: IdentityOptions): IdentityAgentOptions {
 const hookTimeoutMs = 60_000;
 
 /** Runs what the operator wants done with a new certificate. Answers what went wrong. */
-async function runHook({ onRenew, dir }: IdentityOptions, signal?: AbortSignal): Promise<string | undefined> {
+async function runHook(
+  { onRenew, dir }: IdentityOptions,
+  tell: Tell,
+  signal?: AbortSignal,
+): Promise<string | undefined> {
   if (onRenew === undefined) return undefined;
   const { certificate, key } = identityPaths(dir);
   const environment = { ...processEnvironment(), SIGNET_CERTIFICATE: certificate, SIGNET_KEY: key };
   const { status, output } = await runShell(onRenew, { environment, timeoutMs: hookTimeoutMs, signal });
-  process.stderr.write(output);
+  tell.output(output);
   return status === 0
     ? undefined
     : `the command of --on-renew ${status === undefined ? 'was ended' : `ended with status ${status}`}`;
 }
 
+/** Where the command says what it did. */
+interface Tell {
+  outcome(said: Outcome): void;
+  /** What the command of `--on-renew` wrote. */
+  output(text: string): void;
+}
+
 /** What came of a step, and of the hook after it. */
-async function finish(outcome: IdentityOutcome, options: IdentityOptions, signal?: AbortSignal): Promise<boolean> {
+async function finish(
+  outcome: IdentityOutcome,
+  options: IdentityOptions,
+  tell: Tell,
+  signal?: AbortSignal,
+): Promise<boolean> {
   if (outcome.kind !== 'registered' && outcome.kind !== 'refreshed') {
-    print(described(outcome), options.json);
+    tell.outcome(described(outcome));
     return outcome.kind === 'current';
   }
-  const problem = await runHook(options, signal);
+  const problem = await runHook(options, tell, signal);
   const texts = options.sshHostKey === undefined ? undefined : await readIdentityFiles(options.dir);
   const ssh = options.sshHostKey !== undefined && texts?.sshHostCertificate === undefined;
-  print(
-    {
-      ...described(outcome),
-      ...(ssh && { sshHostCertificate: 'not given: its provider does not allow it, or the server signs none' }),
-      ...(problem !== undefined && { problem }),
-    },
-    options.json,
-  );
+  tell.outcome({
+    ...described(outcome),
+    ...(ssh && { sshHostCertificate: 'not given: its provider does not allow it, or the server signs none' }),
+    ...(problem !== undefined && { problem }),
+  });
   return problem === undefined;
 }
 
-function described(outcome: IdentityOutcome): Record<string, unknown> {
+interface Outcome {
+  readonly outcome: IdentityOutcome['kind'];
+  readonly error?: string;
+  readonly problem?: string;
+  readonly sshHostCertificate?: string;
+  readonly notAfter?: string;
+  readonly nextAt: string;
+}
+
+function described(outcome: IdentityOutcome): Outcome {
   const { kind, nextAt, notAfter } = outcome;
   return {
     outcome: kind,
@@ -181,14 +204,36 @@ function described(outcome: IdentityOutcome): Record<string, unknown> {
 async function stepOnce(options: IdentityOptions): Promise<void> {
   const agent = openIdentityAgent(agentOptions(options));
   const outcome = await agent.step({ force: options.force === true });
-  if (!(await finish(outcome, options))) throw new CommandFailedError();
+  if (!(await finish(outcome, options, printed(options)))) throw new CommandFailedError();
+}
+
+function printed({ json }: IdentityOptions): Tell {
+  return {
+    outcome: (said) => print(said, json),
+    output: (text) => void process.stderr.write(text),
+  };
+}
+
+/** As a program that stays says what happens (docs/reference/logs.md). */
+function logged(logger: Logger): Tell {
+  return {
+    outcome: (said) => {
+      if (said.outcome === 'failed') logger.error(said, 'no new certificate');
+      else if (said.problem !== undefined) logger.error(said, 'new certificate, and its command failed');
+      else logger.info(said, 'new certificate');
+    },
+    output: (output) => {
+      if (output !== '') logger.info({ output }, 'command of --on-renew');
+    },
+  };
 }
 
 async function runIdentity(options: IdentityOptions): Promise<void> {
   using stop = stopSignal();
   const agent = openIdentityAgent(agentOptions(options));
+  const tell = options.json === true ? printed(options) : logged(createLogger('info'));
   await agent.run(stop.signal, async (outcome) => {
     // Nothing happened and nothing will until then: not worth a line.
-    if (outcome.kind !== 'current') await finish(outcome, options, stop.signal);
+    if (outcome.kind !== 'current') await finish(outcome, options, tell, stop.signal);
   });
 }

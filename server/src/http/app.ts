@@ -124,7 +124,7 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
   // Refusals by budgets are counted, and said once a minute.
   if (status === 429 || (status < 500 && !deps.logRequests)) return;
   const line: Record<string, unknown> = {
-    id: ctx.state.requestId,
+    requestId: ctx.state.requestId,
     method: ctx.method,
     // The route, not what was sent: paths are the caller's text.
     route: ctx['_matchedRoute'] ?? null,
@@ -142,7 +142,8 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   const refused = refusedCredential(deps, ctx, error);
   if (refused !== undefined) deps.onRefused(refused);
   if (error instanceof UnauthenticatedError) deps.budget?.unauthenticated(ctx);
-  if (answer.unexpected) deps.logger.error({ id: ctx.state.requestId, error: describe(error) }, 'unexpected error');
+  if (answer.unexpected)
+    deps.logger.error({ requestId: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.logDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
   if (ctx.path === deps.tokenPath) deps.observer?.tokenRefused(answer.oauthError);
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);

@@ -92,7 +92,7 @@ test('half a million numbers by somebody without a right: refused unread, in a s
   t.true(answer.text.length < 1200);
   const id = answer.headers['x-request-id'];
   t.like(
-    server.log.find((line) => line['id'] === id),
+    server.log.find((line) => line['requestId'] === id),
     { status: 403, principal: 'media.guest' },
   );
 });
