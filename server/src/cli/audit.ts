@@ -1,15 +1,43 @@
-import { formatTimestamp } from '@signet/policy-engine/clock';
-import { Command } from 'commander';
+import { readFileSync } from 'node:fs';
+import { setTimeout as pause } from 'node:timers/promises';
+import { parseTimestamp, systemClock } from '@signet/policy-engine/clock';
+import { replaceFile } from '@signet/policy-engine/internal/files';
+import { Command, Option } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
 import type { Store } from '../model/store.ts';
 import { openStore } from '../store/open.ts';
+import {
+  type AuditFilter,
+  type AuditSource,
+  newestRecords,
+  recordsAfter,
+  type ShownRecord,
+  serverSource,
+  storeSource,
+} from './audit-source.ts';
+import { type ConnectionOptions, connectionOptions } from './connection.ts';
 import { action, CommandFailedError, configPathOf, print, UsageError } from './run.ts';
+import { stopSignal } from './stop-signal.ts';
 
-interface ListOptions {
+interface ReadOptions extends ConnectionOptions {
+  readonly domain?: string;
   readonly subject?: string;
-  readonly limit: string;
+  readonly actor?: string;
+  readonly since?: string;
+  readonly until?: string;
+  readonly follow?: boolean;
   readonly json?: boolean;
+}
+
+interface ListOptions extends ReadOptions {
+  readonly limit: string;
+}
+
+interface ExportOptions extends ReadOptions {
+  readonly after?: string;
+  readonly state?: string;
+  readonly brief?: boolean;
 }
 
 interface VerifyOptions {
@@ -17,16 +45,18 @@ interface VerifyOptions {
   readonly json?: boolean;
 }
 
-/** `signet audit list | verify`. */
+/** `signet audit list | export | verify`. */
 export function auditCommand(): Command {
   const audit = new Command('audit').description('who changed what, when and why');
-  audit
-    .command('list')
-    .description('the newest changes first')
-    .option('--subject <name>', 'only those of a domain, signing key, certificate or principal')
+  readOptions(audit.command('list').description('the newest changes first; with --follow also those to come, below'))
     .option('--limit <number>', 'at most this many', '20')
-    .option('--json', 'print JSON')
+    .option('--json', 'print JSON; with --follow one record a line')
     .action(action(list));
+  readOptions(audit.command('export').description('every record as a line of JSON, the oldest first'))
+    .addOption(new Option('--after <id>', 'only those that follow the record of this id').conflicts('state'))
+    .option('--state <file>', 'go on where the last export with this file stopped; the file is made')
+    .option('--brief', 'without what was before and after, which may be large')
+    .action(action(exportRecords));
   audit
     .command('verify')
     .description('check that no record was changed, removed or added; exit status 1 when one was')
@@ -36,19 +66,176 @@ export function auditCommand(): Command {
   return audit;
 }
 
+function readOptions(command: Command): Command {
+  return connectionOptions(command)
+    .option('--domain <name>', 'only those of this domain since it was made: for whoever may look at it')
+    .option('--subject <name>', 'only those of a domain, key, certificate or principal')
+    .option('--actor <principal>', 'only what this one did')
+    .option('--since <time>', 'only from then on: a time, or how long ago (`7d`, `12h`, `30m`)')
+    .option('--until <time>', 'only before that')
+    .option('--follow', 'go on with what comes, until SIGINT or SIGTERM')
+    .addHelpText(
+      'after',
+      '\nWith --as, --cert or --url a server is asked, else the store of the configuration is read.',
+    );
+}
+
 async function list(options: ListOptions, command: Command): Promise<void> {
   const limit = Number(options.limit);
   if (!Number.isInteger(limit) || limit < 1) throw new UsageError('--limit takes an integer from 1');
-  await withStore(command, async (store) => {
-    const records = await store.audit({ limit, ...(options.subject !== undefined && { subject: options.subject }) });
-    const shown = records.map(({ at, ...record }) => ({ at: formatTimestamp(at), ...record }));
-    if (options.json === true) print(shown, true);
-    else
-      print(
-        shown.map(({ before: _, after: __, ...record }) => record),
-        false,
-      );
+  const filter = filterOf(options);
+  await withSource(options, command, async (source) => {
+    if (options.follow === true) return await followList(source, filter, limit, options.json === true);
+    const records = await newestRecords(source, filter, limit);
+    print(options.json === true ? records : records.map(brief), options.json);
   });
+}
+
+async function followList(source: AuditSource, filter: AuditFilter, limit: number, json: boolean): Promise<void> {
+  using stop = stopSignal();
+  const tell = (record: ShownRecord) => print(json ? record : lineOf(record), json);
+  // Before the list: what comes meanwhile is told below it.
+  const last = await newestId(source, filter);
+  for (const record of (await newestRecords(source, filter, limit)).reverse()) if (record.id <= last) tell(record);
+  await follow({ source, filter, after: last, signal: stop.signal, tell });
+}
+
+/** What was written is noted after it was: after a crash some records come twice, and none is left out. */
+async function exportRecords(options: ExportOptions, command: Command): Promise<void> {
+  const filter = filterOf(options);
+  using stop = options.follow === true ? stopSignal() : undefined;
+  const after = options.state === undefined ? idOf(options.after ?? '0', '--after') : readState(options.state);
+  await withSource(options, command, async (source) => {
+    const newest = Math.max(after, await newestId(source, filter));
+    let [last, noted] = [after, after];
+    const note = async () => {
+      if (options.state === undefined || last === noted) return;
+      await replaceFile(options.state, `${last}\n`, { mode: 0o600 });
+      noted = last;
+    };
+    const tell = (record: ShownRecord) => {
+      last = Math.max(last, record.id);
+      print(options.brief === true ? brief(record) : withSides(record), true);
+    };
+    for await (const record of recordsAfter(source, filter, after)) tell(record);
+    last = Math.max(last, newest);
+    await note();
+    if (stop !== undefined) await follow({ source, filter, after: last, signal: stop.signal, tell, note });
+  });
+}
+
+function idOf(text: string, from: string): number {
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw new UsageError(`${from} must be the id of a record, or 0`);
+}
+
+/** Throws `UsageError` for a file that is none of ours. */
+function readState(file: string): number {
+  let text: string;
+  try {
+    text = readFileSync(file, 'utf8');
+  } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 0;
+    throw new UsageError(`the file of --state cannot be read: \`${file}\``);
+  }
+  return idOf(text.trim(), `the content of \`${file}\``);
+}
+
+/** The id of the newest record that is not left out by its domain or subject; 0 when there is none. */
+async function newestId(source: AuditSource, filter: AuditFilter): Promise<number> {
+  const [newest] = await newestRecords(source, scopeOf(filter), 1);
+  return newest?.id ?? 0;
+}
+
+/** What an index has: asked for by itself it tells how far the log has come. */
+function scopeOf({ domain, subject }: AuditFilter): AuditFilter {
+  return { ...(domain !== undefined && { domain }), ...(subject !== undefined && { subject }) };
+}
+
+function isWanted({ actor, since, until }: AuditFilter, record: ShownRecord): boolean {
+  const at = parseTimestamp(String(record['at'])) ?? 0;
+  if (actor !== undefined && record['actor'] !== actor) return false;
+  return (since === undefined || at >= since) && (until === undefined || at < until);
+}
+
+/** How often it is looked for new records, in milliseconds. */
+const lookMs = 2000;
+
+interface Following {
+  readonly source: AuditSource;
+  readonly filter: AuditFilter;
+  /** The record after which it begins. */
+  readonly after: number;
+  /** Aborted when it shall end. */
+  readonly signal: AbortSignal;
+  readonly tell: (record: ShownRecord) => void;
+  /** Called when everything that there is has been told. */
+  readonly note?: () => Promise<void>;
+}
+
+async function follow({ source, filter, after, signal, tell, note }: Following): Promise<void> {
+  let last = after;
+  while (!signal.aborted) {
+    for await (const record of recordsAfter(source, scopeOf(filter), last)) {
+      last = record.id;
+      if (isWanted(filter, record)) tell(record);
+    }
+    await note?.();
+    await pause(lookMs, undefined, { signal }).catch(() => undefined);
+  }
+}
+
+function brief({ before: _, after: __, ...record }: ShownRecord): Record<string, unknown> {
+  return record;
+}
+
+function lineOf(record: ShownRecord): string {
+  const { id, at, actor, action: what, subject, reason } = record;
+  return [id, at, actor, what, subject, reason].filter((part) => part !== undefined).join('  ');
+}
+
+/** A server answers both sides as objects; the store has their JSON. */
+function withSides(record: ShownRecord): ShownRecord {
+  const { before, after, ...others } = record;
+  const side = (name: string, value: unknown) => value !== undefined && { [name]: asObject(value) };
+  return { ...others, ...side('before', before), ...side('after', after) };
+}
+
+function asObject(value: unknown): unknown {
+  return typeof value === 'string' ? JSON.parse(value) : value;
+}
+
+function filterOf({ domain, subject, actor, since, until }: ReadOptions): AuditFilter {
+  if (domain !== undefined && subject !== undefined) throw new UsageError('--domain and --subject exclude each other');
+  return {
+    ...(domain !== undefined && { domain }),
+    ...(subject !== undefined && { subject }),
+    ...(actor !== undefined && { actor }),
+    ...(since !== undefined && { since: timeOf('--since', since) }),
+    ...(until !== undefined && { until: timeOf('--until', until) }),
+  };
+}
+
+const unitMs: Readonly<Record<string, number>> = { d: 86_400_000, h: 3_600_000, m: 60_000 };
+
+/** A time, or how long ago it was. Throws `UsageError`. */
+function timeOf(option: string, text: string): number {
+  const span = /^(\d{1,5})([dhm])$/.exec(text);
+  if (span !== null) return systemClock.now() - Number(span[1]) * (unitMs[span[2] ?? ''] ?? 0);
+  const at = parseTimestamp(text);
+  if (at === undefined)
+    throw new UsageError(`${option} must be a UTC time such as \`2027-01-01T00:00:00Z\`, or \`7d\`, \`12h\`, \`30m\``);
+  return at;
+}
+
+async function withSource(
+  options: ReadOptions,
+  command: Command,
+  work: (source: AuditSource) => Promise<void>,
+): Promise<void> {
+  const { as, cert, url } = options;
+  if (as !== undefined || cert !== undefined || url !== undefined) await work(serverSource(options));
+  else await withStore(command, (store) => work(storeSource(store)));
 }
 
 async function verify(options: VerifyOptions, command: Command): Promise<void> {

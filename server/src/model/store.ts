@@ -168,6 +168,12 @@ export interface AuditQuery {
   readonly object?: ObjectKey;
   /** Only records with a smaller id: those that follow the last one of a page. */
   readonly before?: number;
+  /** Only records with a greater id, and the oldest first. */
+  readonly after?: number;
+  /** Of a page: only what this principal did, from this time on, before that time (ms). */
+  readonly actor?: string;
+  readonly since?: number;
+  readonly until?: number;
   /** Newest first, at most this many. */
   readonly limit: number;
   /** Told how many rows were read for a page, whether or not all fit on it. */
@@ -177,7 +183,7 @@ export interface AuditQuery {
 /** A page of the audit log, bounded also by what its records hold. */
 export interface AuditPage {
   readonly records: readonly AuditRecord[];
-  /** More records follow, with ids smaller than this. */
+  /** More records may follow: with ids smaller than this, or greater where the oldest come first. */
   readonly next?: number;
 }
 

@@ -51,21 +51,44 @@ export async function readAudit(db: Kysely<Schema>, query: AuditQuery): Promise<
   return (await selectRecords(db, query).selectAll().execute()).map(auditRecord);
 }
 
-/** The same, as many as may be answered at once. */
+/**
+ * The same, as many as may be answered at once. Of what no index has, a page looks at a bounded number of records: it may hold none, and be
+ * followed by others.
+ */
 export async function readAuditPage(db: Kysely<Schema>, query: AuditQuery): Promise<AuditPage> {
-  const found = await selectRecords(db, { ...query, limit: query.limit + 1 })
-    .select(['id', lengthOfSides])
+  const isFiltered = query.actor !== undefined || query.since !== undefined || query.until !== undefined;
+  const looked = await selectRecords(db, { ...query, limit: isFiltered ? filteredRows : query.limit + 1 })
+    .select(['id', 'at', 'actor', lengthOfSides])
     .execute();
-  query.looked?.(found.length);
-  const fit = Math.min(query.limit, fitting(found.map(({ length }) => length)));
+  query.looked?.(looked.length);
+  const found = isFiltered ? looked.filter((row) => isWanted(query, row)) : looked;
+  const fit = Math.min(query.limit, fitting(found.slice(0, query.limit + 1).map(({ length }) => length)));
   const ids = found.slice(0, fit).map(({ id }) => id);
-  const last = ids.at(-1);
   const records: AuditRecord[] = [];
   for (const part of chunks(ids, recordsAStatement)) {
-    const rows = await db.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id', 'desc').execute();
+    const order = query.after === undefined ? 'desc' : 'asc';
+    const rows = await db.selectFrom('audit').selectAll().where('id', 'in', part).orderBy('id', order).execute();
     for (const row of rows) records.push(auditRecord(row));
   }
-  return { records, ...(last !== undefined && ids.length < found.length && { next: last }) };
+  const mayFollow = isFiltered && looked.length === filteredRows && !isBehind(query, looked);
+  const next = ids.length < found.length ? ids.at(-1) : mayFollow ? looked.at(-1)?.id : undefined;
+  return { records, ...(next !== undefined && { next }) };
+}
+
+/** How many records a page is picked from. */
+const filteredRows = 5000;
+
+type LookedAt = Pick<AuditRecord, 'at' | 'actor'>;
+
+function isWanted({ actor, since, until }: AuditQuery, row: LookedAt): boolean {
+  if (actor !== undefined && row.actor !== actor) return false;
+  return (since === undefined || row.at >= since) && (until === undefined || row.at < until);
+}
+
+/** Whether so many records in a row are from outside of the time asked for that nothing else is looked for: clocks are seldom set back, and not by much. */
+function isBehind({ after, since, until }: AuditQuery, rows: readonly LookedAt[]): boolean {
+  if (after === undefined) return since !== undefined && rows.every(({ at }) => at < since);
+  return until !== undefined && rows.every(({ at }) => at >= until);
 }
 
 /** A page of the log has at most so many characters of what was before and after, or one record. */
@@ -86,7 +109,11 @@ function fitting(lengths: readonly number[]): number {
 }
 
 function selectRecords(db: Kysely<Schema>, query: AuditQuery) {
-  let select = db.selectFrom('audit').orderBy('id', 'desc').limit(query.limit);
+  let select = db
+    .selectFrom('audit')
+    .orderBy('id', query.after === undefined ? 'desc' : 'asc')
+    .limit(query.limit);
+  if (query.after !== undefined) select = select.where('id', '>', query.after);
   if (query.subject !== undefined) select = select.where('subject', '=', query.subject);
   if (query.domain !== undefined) {
     // A certificate, a key or the store itself may have the name of a domain.

@@ -1,5 +1,6 @@
-import { formatTimestamp } from '@signet/policy-engine/clock';
+import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import { runInSlices } from '@signet/policy-engine/internal/slices';
+import { InvalidRequestError } from '../../errors.ts';
 import { makeCursor, readCursor } from '../../management/paging.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import type { AuditQuery } from '../../model/store.ts';
@@ -10,23 +11,54 @@ import { lookedAt } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { answerView, pageRequestOf, queryOf } from './request.ts';
 
-/** Answers one page of the audit log, newest first. */
+/** What narrows a list of changes. */
+type ChangeFilter = 'actor' | 'subject' | 'since' | 'until' | 'after';
+
+/** Those that every list of the changes of a domain or of all takes. */
+export const commonFilters: readonly ChangeFilter[] = ['actor', 'since', 'until', 'after'];
+
+/** Answers one page of the audit log, newest first; with `after`, oldest first. */
 export async function answerChanges(
   deps: ManagementRouteDeps,
   ctx: RouteContext,
-  wanted: Pick<AuditQuery, 'domain' | 'object'>,
+  { filters = [], ...wanted }: Pick<AuditQuery, 'domain' | 'object'> & { readonly filters?: readonly ChangeFilter[] },
   show: (record: AuditRecord) => Record<string, unknown> = shownChange,
 ): Promise<void> {
-  const { cursor, limit, list } = pageRequestOf(ctx, queryOf(ctx, ['limit', 'cursor']));
-  const before = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
+  const query = queryOf(ctx, ['limit', 'cursor', ...filters]);
+  const { cursor, limit, list } = pageRequestOf(ctx, query);
+  const filter = filterOf(query);
+  const from = cursor === undefined ? undefined : Number(readCursor(cursor, list, deps.pagingSecret));
   const { records, next } = await deps.store.auditPage({
     ...wanted,
+    ...filter,
     limit,
-    ...(before !== undefined && { before }),
+    ...(from !== undefined && (filter.after === undefined ? { before: from } : { after: from })),
     looked: (rows) => lookedAt(ctx, 'row', rows),
   });
   const more = next !== undefined && { next: makeCursor(String(next), list, deps.pagingSecret) };
   await answerView(ctx, { items: await runInSlices(mapInSteps(records, show)), ...more });
+}
+
+function filterOf(query: ReadonlyMap<string, string>): Pick<AuditQuery, ChangeFilter> {
+  const [actor, subject, since, until, after] = ['actor', 'subject', 'since', 'until', 'after'].map((name) =>
+    query.get(name),
+  );
+  if (after !== undefined && !/^\d{1,15}$/.test(after)) {
+    throw new InvalidRequestError('after must be the id of a record, or 0');
+  }
+  return {
+    ...(actor !== undefined && { actor }),
+    ...(subject !== undefined && { subject }),
+    ...(since !== undefined && { since: timeIn(since, 'since') }),
+    ...(until !== undefined && { until: timeIn(until, 'until') }),
+    ...(after !== undefined && { after: Number(after) }),
+  };
+}
+
+function timeIn(text: string, name: string): number {
+  const at = parseTimestamp(text);
+  if (at === undefined) throw new InvalidRequestError(`${name} must be a UTC time such as \`2027-01-01T00:00:00Z\``);
+  return at;
 }
 
 function* mapInSteps<Item, Shown>(items: readonly Item[], show: (item: Item) => Shown): Steps<Shown[]> {

@@ -6,7 +6,7 @@ import { keyOfHit, search } from '../../management/search.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
 import { requireIdentity } from '../context.ts';
-import { answerChanges, shownChange } from './change-pages.ts';
+import { answerChanges, commonFilters, shownChange } from './change-pages.ts';
 import { lookedAt, paidByCaller } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
 import { objectOf, views } from './path-rights.ts';
@@ -25,10 +25,10 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
     const show = viewer.seesAll(domain)
       ? shownChange
       : (record: AuditRecord) => shownChange(withoutHidden(record, sees));
-    await answerChanges(deps, ctx, { domain }, paidByCaller(ctx, show));
+    await answerChanges(deps, ctx, { domain, filters: commonFilters }, paidByCaller(ctx, show));
   });
   routes.get(`${deps.basePath}/changes`, { kind: 'operator', right: 'view_domain' }, (ctx) =>
-    answerChanges(deps, ctx, {}, paidByCaller(ctx, shownChange)),
+    answerChanges(deps, ctx, { filters: [...commonFilters, 'subject'] }, paidByCaller(ctx, shownChange)),
   );
   routes.get(
     `${deps.basePath}/search`,

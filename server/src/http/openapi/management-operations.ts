@@ -41,6 +41,14 @@ function list([id, path, summary]: Row, item: z.ZodType, query: Readonly<Record<
   return { id, method: 'get', path, tag, summary, query, form: 'list', answers, failures: failuresAt(path) };
 }
 
+/** With them a page may hold fewer items than there are, and none, before the last one. */
+const changeFilters: Readonly<Record<string, Parameter>> = {
+  actor: { says: 'only what this principal did', schema: z.string() },
+  since: { says: 'only from this time on', schema: names.Timestamp },
+  until: { says: 'only before this time', schema: names.Timestamp },
+  after: { says: 'only what follows the record of this id, the oldest first', schema: z.int().meta({ minimum: 0 }) },
+};
+
 /** What a change takes, and what it answers. */
 interface ChangeShapes {
   readonly body: z.ZodType;
@@ -111,6 +119,7 @@ const domains: readonly Operation[] = [
       'What was changed in the domain since it was made, newest first; of what the caller may not look at only the names',
     ],
     shapes.changeShape,
+    changeFilters,
   ),
   list(['ListInstances', `${domain}/instances`, 'Registered instances'], shapes.instanceShape, {
     service: { says: 'only of this service', schema: names.ServiceName },
@@ -194,6 +203,7 @@ const records: readonly Operation[] = [
   list(
     ['ListChanges', `${base}/changes`, 'What was changed anywhere, newest first; for system operators'],
     shapes.changeShape,
+    { ...changeFilters, subject: { says: 'only of this domain, key, certificate or principal', schema: z.string() } },
   ),
   list(['ListReviews', `${base}/reviews`, 'Members whose review is due, the oldest first'], shapes.reviewShape, {
     before: { says: 'due by then (default: now)', schema: names.Timestamp },

@@ -1,0 +1,87 @@
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { parseDomainName } from '@signet/policy-engine/names';
+import { z } from 'zod';
+import type { AuditRecord } from '../model/records.ts';
+import type { AuditQuery, Store } from '../model/store.ts';
+import type { ConnectionOptions } from './connection.ts';
+import { manage } from './manage/management-client.ts';
+
+/** What a list of records is narrowed to. Times are milliseconds. */
+export type AuditFilter = Pick<AuditQuery, 'subject' | 'actor' | 'since' | 'until'> & { readonly domain?: string };
+
+/** A record as it is printed. */
+export type ShownRecord = Readonly<Record<string, unknown>> & { readonly id: number };
+
+interface Page {
+  readonly items: readonly ShownRecord[];
+  /** Present when more may follow. */
+  readonly next?: string;
+}
+
+/** Where audit records are read from, in pages: newest first, or what follows the record `after`. */
+export interface AuditSource {
+  page(query: AuditFilter & { after?: number; limit: number; cursor?: string }): Promise<Page>;
+}
+
+/** The store of the configuration. */
+export function storeSource(store: Pick<Store, 'auditPage'>): AuditSource {
+  return {
+    async page({ domain, cursor, ...query }) {
+      const from = cursor === undefined ? {} : { [query.after === undefined ? 'before' : 'after']: Number(cursor) };
+      const scope = domain === undefined ? {} : { domain: parseDomainName(domain) };
+      const { records, next } = await store.auditPage({ ...query, ...scope, ...from });
+      return { items: records.map(shown), ...(next !== undefined && { next: String(next) }) };
+    },
+  };
+}
+
+function shown({ at, ...record }: AuditRecord): ShownRecord {
+  return { at: formatTimestamp(at), ...record };
+}
+
+const pageSchema = z.object({ items: z.array(z.looseObject({ id: z.int() })), next: z.string().exactOptional() });
+
+/** The management API: all records for system operators, those of one domain for who may look at it. */
+export function serverSource(options: ConnectionOptions): AuditSource {
+  return {
+    async page({ domain, since, until, ...query }) {
+      const given = {
+        ...query,
+        ...(since !== undefined && { since: formatTimestamp(since) }),
+        ...(until !== undefined && { until: formatTimestamp(until) }),
+      };
+      const texts = Object.entries(given).flatMap(([name, value]) => (value === undefined ? [] : [[name, `${value}`]]));
+      const path = domain === undefined ? ['changes'] : ['domains', domain, 'changes'];
+      return pageSchema.parse(await manage(options, { method: 'GET', path, query: Object.fromEntries(texts) }));
+    },
+  };
+}
+
+const pageSize = 100;
+
+/** The newest records that fit the filter, at most `limit` of them. */
+export async function newestRecords(source: AuditSource, filter: AuditFilter, limit: number): Promise<ShownRecord[]> {
+  const records: ShownRecord[] = [];
+  let cursor: string | undefined;
+  do {
+    const wanted = Math.min(limit - records.length, pageSize);
+    const page = await source.page({ ...filter, limit: wanted, ...(cursor !== undefined && { cursor }) });
+    records.push(...page.items);
+    cursor = page.next;
+  } while (cursor !== undefined && records.length < limit);
+  return records;
+}
+
+/** What follows the record `after`, the oldest first, as far as there is something. */
+export async function* recordsAfter(
+  source: AuditSource,
+  filter: AuditFilter,
+  after: number,
+): AsyncGenerator<ShownRecord> {
+  let cursor: string | undefined;
+  do {
+    const page = await source.page({ ...filter, after, limit: pageSize, ...(cursor !== undefined && { cursor }) });
+    yield* page.items;
+    cursor = page.next;
+  } while (cursor !== undefined);
+}
