@@ -114,6 +114,8 @@ class DirectoryUpdater implements Updater {
   #session: Session;
   /** What the next run begins with. */
   #next: { readonly config: UpdaterConfig; readonly client: SignetClient } | undefined;
+  /** The configuration that was accepted last. */
+  #accepted: UpdaterConfig;
   #problem: string | undefined;
 
   constructor(deps: DirectoryUpdaterDeps, lock: DirectoryLock, session: Session) {
@@ -121,6 +123,7 @@ class DirectoryUpdater implements Updater {
     this.#deps = deps;
     this.#lock = lock;
     this.#session = session;
+    this.#accepted = session.config;
   }
 
   async run(signal?: AbortSignal): Promise<RunReport> {
@@ -142,11 +145,12 @@ class DirectoryUpdater implements Updater {
       if (wanted.policyDir !== config.policyDir) {
         throw new UpdaterError('configuration', 'policyDir: another directory needs a restart');
       }
-      const isNew = !isDeepStrictEqual(wanted, this.#next?.config ?? this.#session.config);
+      const isNew = !isDeepStrictEqual(wanted, this.#accepted);
       if (isNew) {
-        const client = connect(wanted, clock);
-        await this.#next?.client.close();
-        this.#next = { config: wanted, client };
+        const dropped = this.#next?.client;
+        this.#next = { config: wanted, client: connect(wanted, clock) };
+        this.#accepted = wanted;
+        await dropped?.close();
       }
       this.#problem = undefined;
       return isNew ? wanted : undefined;
@@ -160,10 +164,17 @@ class DirectoryUpdater implements Updater {
     const next = this.#next;
     if (next === undefined) return;
     const { options, directory, state } = this.#deps;
-    const session = await openSession({ clock: options.clock, directory, state, ...next });
+    // Another one may come meanwhile.
     this.#next = undefined;
-    await this.#session.close();
-    this.#session = session;
+    try {
+      const session = await openSession({ clock: options.clock, directory, state, ...next });
+      await this.#session.close();
+      this.#session = session;
+    } catch (error) {
+      if (this.#next === undefined) this.#next = next;
+      else await next.client.close();
+      throw error;
+    }
   }
 
   async close(): Promise<void> {
