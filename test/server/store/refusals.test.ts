@@ -7,6 +7,7 @@ import { ensureSealKey, sealKeyName } from '@signet/server/store/sqlite/seal-key
 import test, { type ExecutionContext } from 'ava';
 import Database from 'better-sqlite3';
 import { domainContent } from '#support/domains';
+import { createPki } from '#support/pki';
 import { runProgram } from '#support/run-program';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
@@ -33,6 +34,9 @@ const runner = (program: string) => `
 const reading = ['plan docs', 'export', 'store check', 'audit verify', 'audit list', 'keys list'] as const;
 const changing = ['apply docs', 'keys rotate', 'serve'] as const;
 
+const pki = await createPki();
+const server = await pki.server();
+
 interface World {
   readonly folder: string;
   readonly file: string;
@@ -47,6 +51,9 @@ async function openWorld(t: ExecutionContext): Promise<World> {
   mkdirSync(at('docs'));
   writeFileSync(at('docs/catalog.yaml'), 'domain: catalog\n');
   writeFileSync(at('signet.yaml'), 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n');
+  writeFileSync(at('c.pem'), server.certificate);
+  writeFileSync(at('k.pem'), server.key);
+  writeFileSync(at('ca.pem'), pki.bundle);
   writeFileSync(at('runner.ts'), runner(import.meta.resolve('@signet/server/program')));
   const file = at('data/signet.db');
   const store = await openSqliteStore(file);
@@ -154,9 +161,9 @@ test('a folder that cannot be written is said by each command in one line', asyn
   if (isRoot) for (const path of ['data', ...data, 'good']) chownSync(join(folder, path), 65_534, 65_534);
   chmodSync(file, 0o400);
   chmodSync(join(folder, 'data'), 0o500);
-  // A server starts all the same, and lacks only its certificate here; commands that only read do all of their work.
-  const served = await run(['serve'], isRoot);
-  t.regex(served[0]?.[1] ?? '', /ca\.pem/);
+  // A server starts all the same, and lacks only its address here; commands that only read do all of their work.
+  const served = await run(['serve --host 192.0.2.1'], isRoot);
+  t.regex(served[0]?.[1] ?? '', /EADDRNOTAVAIL/);
   const readers = ['export', 'audit verify', 'keys list', 'store check'];
   for (const [index, [status, line]] of (await run(readers, isRoot)).entries())
     t.is(status, 0, `${readers[index]}: ${line}`);
