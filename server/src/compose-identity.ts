@@ -26,6 +26,7 @@ import type { ProfileRules } from './profile.ts';
 import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import { athenzForms } from './x509/athenz-forms.ts';
 import { createCrlPublisher } from './x509/crl-publisher.ts';
 import { startHousekeeping } from './x509/housekeeping.ts';
@@ -46,6 +47,8 @@ interface IdentityParts extends DecideAgainDeps {
   readonly peers?: Peers;
   /** Told of attestations. */
   readonly observer?: Pick<Observer, 'attested'> | undefined;
+  /** Absent: nobody collects spans. */
+  readonly tracing?: Tracing | undefined;
   /** Who looks at the store, and notices when it has another history than before; absent: nobody, and it has one. */
   readonly live?: Pick<LiveSnapshot, 'onLook' | 'onOtherHistory'>;
 }
@@ -234,13 +237,13 @@ function peopleLimitsOf({ people, certificates }: ServerConfig): IssueIdentityDe
 }
 
 async function findProviders(
-  { config, store, clock, observer }: IdentityParts,
+  { config, store, clock, observer, tracing }: IdentityParts,
   own: Parameters<typeof createOwnIdentity>[0],
   issuers: Issuers,
   revocations: LiveRevocations,
 ): Promise<InstanceDeps['findProvider']> {
   const builtIn = new Map<PrincipalName, AttestationProvider>();
-  const observed = observedProvider(observer);
+  const observed = observedProvider(observer, tracing);
   const { trimsJoinTokens } = config.profile;
   const join = joinTokenProvider({ instances: store.instances, clock, trimsJoinTokens });
   builtIn.set(parsePrincipalName(config.instances.joinTokens.provider), observed('join-token', join));
@@ -256,6 +259,7 @@ async function findProviders(
     isRevoked: revocations.has,
     timeoutMs: config.instances.callOut.timeoutMs,
     isShared: addressList(config.budgets.sharedAddresses),
+    traceparent: tracing?.traceparent,
     isOwnName: (name) => name.endsWith(`.${config.certificates.dnsSuffix}`),
   });
   return providerFinder(builtIn, callOut, observed);

@@ -7,8 +7,9 @@ import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
 import type { Store } from './model/store.ts';
 import { type AroundStore, observedStore } from './observed-store.ts';
-import type { ServerState } from './observer.ts';
+import type { Observer, ServerState } from './observer.ts';
 import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import type { CrlPublisher } from './x509/crl-publisher.ts';
 import type { Issuers } from './x509/issuers.ts';
 
@@ -18,8 +19,6 @@ export type TellMetrics = (read: () => Promise<readonly object[]>) => void;
 /** What a server counts, and where it is given out. */
 interface OpenMetrics {
   readonly observer: ServerMetrics['observer'];
-  /** The same store, measured. */
-  measured(store: Store): Store;
   /** From now on whoever asks is answered. Answers where; undefined where another process does that. Throws what listening throws. */
   giveOut(parts: StateParts): Promise<string | undefined>;
   close(): Promise<void>;
@@ -37,7 +36,6 @@ export async function openMetrics(
   let server: MetricsOutlet | undefined;
   return {
     observer,
-    measured: (store) => observedStore(store, observer, measuring(observer)),
     async giveOut(parts) {
       follow(() => stateOfServer(parts));
       if (tell === undefined) server = await giveOutMetrics({ config, logger, read: async () => [await read()] });
@@ -48,15 +46,19 @@ export async function openMetrics(
   };
 }
 
-function measuring(observer: ServerMetrics['observer']): AroundStore {
-  return async (operation, work) => {
+/** The same store, measured for whoever counts and in spans for whoever collects them. */
+export function watchedStore(store: Store, observer: Observer | undefined, tracing: Tracing | undefined): Store {
+  if (observer === undefined && tracing === undefined) return store;
+  const span: AroundStore = (operation, work) =>
+    tracing === undefined ? work() : tracing.around('signet.store', { 'db.operation.name': operation }, work);
+  return observedStore(store, observer, async (operation, work) => {
     const started = performance.now();
     try {
-      return await work();
+      return await span(operation, work);
     } finally {
-      observer.storeUsed(operation, (performance.now() - started) / 1000);
+      observer?.storeUsed(operation, (performance.now() - started) / 1000);
     }
-  };
+  });
 }
 
 /** The parts of a server that its gauges look at. */
@@ -71,7 +73,7 @@ interface StateParts {
         readonly crls: Pick<CrlPublisher, 'expiry'>;
       }
     | undefined;
-  readonly certificateExpiry: () => number;
+  readonly http: { readonly certificateExpiry: () => number };
 }
 
 /** What the gauges show. Asks neither the store nor a file. */
@@ -97,7 +99,7 @@ export function stateOfServer({ store, live, clock, ...parts }: StateParts): Ser
 }
 
 function certificatesOf(
-  { identity, certificateExpiry }: Pick<StateParts, 'identity' | 'certificateExpiry'>,
+  { identity, http }: Pick<StateParts, 'identity' | 'http'>,
   now: number,
 ): ServerState['certificates'] {
   // The one that signs: the last of the active ones that are still valid stands in where none is.
@@ -106,7 +108,7 @@ function certificatesOf(
   const issuer = signing ?? active[0];
   const list = identity?.crls.expiry();
   return [
-    { which: 'server', notAfter: certificateExpiry() },
+    { which: 'server', notAfter: http.certificateExpiry() },
     ...(issuer === undefined ? [] : [{ which: 'issuer' as const, notAfter: issuer.notAfter * 1000 }]),
     ...(list === undefined ? [] : [{ which: 'crl' as const, notAfter: list * 1000 }]),
   ];

@@ -5,7 +5,7 @@ import type { DecideAgainDeps } from './access/recording-conditions.ts';
 import { reportOverruns } from './access/report-overruns.ts';
 import { CredentialsCache } from './cloud/credentials-cache.ts';
 import { namingRulesOf, openIdentity } from './compose-identity.ts';
-import { openMetrics, type TellMetrics } from './compose-metrics.ts';
+import { openMetrics, type TellMetrics, watchedStore } from './compose-metrics.ts';
 import { openScheduledRotation } from './compose-rotation.ts';
 import type { ServerConfig } from './config/config.ts';
 import { privateKeysOf } from './config/private-keys.ts';
@@ -29,6 +29,7 @@ import { openStore } from './store/open.ts';
 import { endDivergence, logHistory } from './store-history.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
+import { openTracing, type Tracing } from './tracing/tracing.ts';
 import { withoutDnsNames } from './x509/naming.ts';
 
 type ManagementDeps = NonNullable<HttpServerDeps['management']>;
@@ -70,20 +71,21 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const opened = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (own) => own.close());
   const metrics = cleanup.adopt(await openMetrics(config, logger, deps.tellMetrics), (open) => open?.close());
   const observer = metrics?.observer;
-  const store = metrics?.measured(opened) ?? opened;
+  const tracing = openTracing();
+  const store = watchedStore(opened, observer, tracing);
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const privateKeys = await openPrivateKeys(config, store, { logger, clock });
   const live = cleanup.adopt(await openSnapshot(config, store, privateKeys, { logger, clock, observer }), (one) =>
     one.close(),
   );
-  const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock, observer });
+  const keys = openKeys(config, privateKeys, () => live.current(), { logger, clock, observer, tracing });
   cleanup.defer(startBesides(config, { store, privateKeys, live, storeWatch, clock, logger }));
   const decideAgain = { snapshot: () => live.current(), snapshotAt: live.at };
   const ssh = sshDeps(config, store, decideAgain, clock);
-  const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers, observer };
+  const parts = { config, store, clock, logger, ...decideAgain, ssh: ssh.issue, peers, observer, tracing };
   const identity = await openIdentity({ ...parts, live });
   cleanup.defer(() => identity.close());
-  const cloud = cleanup.adopt(await openCloud(config, clock), (opened) => opened?.close());
+  const cloud = cleanup.adopt(await openCloud(config, clock, tracing), (opened) => opened?.close());
   const refresh = async (): Promise<void> => {
     await Promise.all([live.refresh(), identity.refresh(), storeWatch.refresh()]);
   };
@@ -92,13 +94,14 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const dryRuns = cleanup.adopt(openDryRuns({ place: config.store, logger }), (open) => open.close());
   const changed = () => Promise.all([refresh(), peers.refresh()]);
   const management = await managementDeps(config, { store, clock, live, dryRuns, changed });
-  const refused = cleanup.adopt(openRefusedCredentials(store, logger), (open) => open.close());
+  const refused = cleanup.adopt(openRefusedCredentials(store, logger), (counts) => counts.close());
   const http = await startHttpServer({
     management: config.management.enabled ? management : undefined,
     config,
     clock,
     logger,
     observer,
+    tracing,
     keys,
     snapshot: () => live.current(),
     snapshotStatus: () => live.status(),
@@ -115,8 +118,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   cleanup.defer(() => http.close());
   const watch = watchTlsFiles({ files: tlsFilesOf(config), reload: () => http.reloadTls(), logger });
   cleanup.defer(() => watch.close());
-  const { certificateExpiry } = http;
-  const metricsUrl = await metrics?.giveOut({ store, live, clock, identity: identity.routes, certificateExpiry });
+  const metricsUrl = await metrics?.giveOut({ store, live, clock, identity: identity.routes, http });
   const running = cleanup.move();
   started.isSo = true;
   return {
@@ -238,13 +240,14 @@ function openKeys(
   config: ServerConfig,
   privateKeys: PrivateKeys,
   snapshot: () => Snapshot,
-  { logger, clock, observer }: Watching,
+  { logger, clock, observer, tracing }: Watching & { readonly tracing: Tracing | undefined },
 ): SigningKeys {
   return createSigningKeys({
     records: () => snapshot().signingKeys,
     privateKeys,
     clock,
     onSigned: observer?.signed,
+    around: tracing && ((sign) => tracing.aroundNow('signet.sign', {}, sign)),
     life: { token: config.tokens.longestExpirySeconds * 1000, bundle: config.bundles.lifetimeSeconds * 1000 },
     onError: (error, kid) => logger.error({ kid, error: String(error) }, 'private key cannot be read'),
     onMissing: (kids) => {
@@ -264,12 +267,15 @@ function openRefusedCredentials(store: Store, logger: Logger): RefusedCredential
 async function openCloud(
   { cloud }: ServerConfig,
   clock: Clock,
+  tracing: Tracing | undefined,
 ): Promise<{ cache: CredentialsCache; close(): void } | undefined> {
   const { region, endpoint, timeoutMs } = cloud.aws;
   if (region === undefined) return undefined;
   const { createSts } = await import('./cloud/sts.ts');
   const sts = createSts({ region, timeoutMs, ...(endpoint !== undefined && { endpoint }) });
-  return { cache: new CredentialsCache(sts.assumeRole, clock), close: sts.close };
+  const assumeRole: typeof sts.assumeRole = (session) =>
+    tracing === undefined ? sts.assumeRole(session) : tracing.around('signet.sts', {}, () => sts.assumeRole(session));
+  return { cache: new CredentialsCache(assumeRole, clock), close: sts.close };
 }
 
 function sshDeps(

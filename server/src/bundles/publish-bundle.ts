@@ -22,6 +22,8 @@ interface PublishBundleDeps {
   readonly keys: SigningKeys;
   readonly clock: Clock;
   readonly lifetimeSeconds: number;
+  /** Runs around each signature. */
+  readonly around?: ((sign: () => Promise<SignedTexts>) => Promise<SignedTexts>) | undefined;
   /** Told of each signature. */
   readonly onSigned?: (() => void) | undefined;
   /** How signatures of one domain follow each other. Default: one a second. */
@@ -161,7 +163,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     const cacheKey = `${domain.name} ${id}`;
     const known = signed.get(cacheKey);
     if (known !== undefined) return known;
-    const made = sign();
+    const made = deps.around === undefined ? sign() : deps.around(sign);
     signed.set(cacheKey, made, { size: 2000 + 200 * assertionCount(domain) });
     made.then(deps.onSigned, () => signed.delete(cacheKey));
     return made;

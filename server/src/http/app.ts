@@ -4,6 +4,8 @@ import Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Observer } from '../observer.ts';
+import { parseTraceParent } from '../tracing/traceparent.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
@@ -35,6 +37,8 @@ interface AppDeps extends AuthenticationDeps {
   readonly onRefused: (reason: string) => void;
   /** Told of every answer; absent: nobody counts. */
   readonly observer?: Pick<Observer, 'answered' | 'tokenRefused'> | undefined;
+  /** Absent: nobody collects spans. */
+  readonly tracing?: Tracing | undefined;
   /** Whether a connection was answered and closed before its request was read. */
   readonly isAnswered: (socket: Socket) => boolean;
   /** Whether a request of this path to this host is meant for this server. */
@@ -53,6 +57,7 @@ const maxHeaderLines = 100;
 /** The middlewares in their order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
+  if (deps.tracing !== undefined) app.use(traced(deps.tracing));
   app.use(requestBoundary(deps));
   app.use(transportRules(deps));
   app.use(authentication(deps));
@@ -70,6 +75,23 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   // Reached when an answer cannot be written any more: the caller is gone.
   app.on('error', (error: unknown) => deps.logger.debug({ error: describe(error) }, 'answer was not delivered'));
   return app;
+}
+
+/** Around the boundary, which never throws. */
+function traced(tracing: Tracing): Middleware {
+  return (ctx, next) => {
+    const { traceparent } = ctx.req.headers;
+    return tracing.request(typeof traceparent === 'string' ? traceparent : undefined, async () => {
+      await next();
+      return { method: ctx.method, route: routeOf(ctx), status: ctx.status };
+    });
+  };
+}
+
+/** The pattern that matched. */
+function routeOf(ctx: AppContext): string | undefined {
+  const route: unknown = ctx['_matchedRoute'];
+  return typeof route === 'string' ? route : undefined;
 }
 
 /** Around everything else: turns what was thrown into an answer, once, here, and writes one line about the request. */
@@ -110,13 +132,7 @@ function observe(
 ): void {
   const { socket } = ctx.req;
   if (!socket.writable && isAnswered(socket)) return;
-  const route: unknown = ctx['_matchedRoute'];
-  observer.answered(
-    typeof route === 'string' ? route : undefined,
-    ctx.method,
-    socket.writable ? ctx.status : 0,
-    seconds,
-  );
+  observer.answered(routeOf(ctx), ctx.method, socket.writable ? ctx.status : 0, seconds);
 }
 
 function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void {
@@ -133,6 +149,8 @@ function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void 
     principal: ctx.state.principal?.name,
     ...((ctx.state.principal === undefined || status >= 400) && { address: ctx.state.address }),
   };
+  const traceId = deps.tracing?.traceId() ?? parseTraceParent(ctx.req.headers['traceparent'])?.traceId;
+  if (traceId !== undefined) line['trace_id'] = traceId;
   if (ctx.state.logDetail !== undefined) Object.assign(line, ctx.state.logDetail);
   deps.logger[status < 500 ? 'info' : 'error'](line, 'request');
 }

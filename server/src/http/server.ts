@@ -12,6 +12,7 @@ import type { Observer } from '../observer.ts';
 import type { IsRevoked } from '../principal.ts';
 import type { ServerTokens } from '../principal-token.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import { type ConnectionFailures, countConnectionFailures } from './connection-failures.ts';
@@ -57,6 +58,8 @@ export interface HttpServerDeps {
   readonly ssh: RouteDeps['ssh'];
   /** Told of answers and signatures; absent: nobody counts. */
   readonly observer?: Observer | undefined;
+  /** Absent: nobody collects spans. */
+  readonly tracing?: Tracing | undefined;
   /** The management API; absent when it is disabled. */
   readonly management?: Omit<ManagementRouteDeps, 'basePath'> | undefined;
   /** Sessions of cloud roles; absent when no cloud is configured. */
@@ -211,7 +214,7 @@ function readinessDeps(deps: HttpServerDeps, { isStopping, own }: ServerState): 
   return { clock, keys, snapshot, snapshotStatus, storeWatch, isStopping, certificate, crls: identity?.crls };
 }
 
-function publisherOf({ snapshot, keys, clock, config, observer }: HttpServerDeps): BundlePublisher {
+function publisherOf({ snapshot, keys, clock, config, observer, tracing }: HttpServerDeps): BundlePublisher {
   const { lifetimeSeconds } = config.bundles;
   return createBundlePublisher({
     snapshot,
@@ -219,6 +222,7 @@ function publisherOf({ snapshot, keys, clock, config, observer }: HttpServerDeps
     clock,
     lifetimeSeconds,
     onSigned: observer && (() => observer.signed('bundle')),
+    around: tracing && ((sign) => tracing.around('signet.sign', {}, sign)),
   });
 }
 
@@ -281,6 +285,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     budget: state.budgets.rulesFor(addresses),
     onRefused: deps.onRefused,
     observer: deps.observer,
+    tracing: deps.tracing,
     isAnswered: state.answers.has,
     idPrefix: randomBytes(6).toString('base64url'),
   });

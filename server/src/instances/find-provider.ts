@@ -1,6 +1,7 @@
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import { ForbiddenError } from '../errors.ts';
 import type { AttestationMethod, Observer } from '../observer.ts';
+import type { Tracing } from '../tracing/tracing.ts';
 import type { AttestationProvider } from './attestation/attestation.ts';
 import type { CallOut } from './attestation/call-out.ts';
 import type { FindProvider } from './instance-deps.ts';
@@ -24,17 +25,24 @@ export function providerFinder(
 /** How an attestation is told to whoever counts: with its method, once it has ended. */
 type ObservedProvider = (method: AttestationMethod, provider: AttestationProvider) => AttestationProvider;
 
-export function observedProvider(observer: Pick<Observer, 'attested'> | undefined): ObservedProvider {
+export function observedProvider(
+  observer: Pick<Observer, 'attested'> | undefined,
+  tracing?: Pick<Tracing, 'around'> | undefined,
+): ObservedProvider {
+  if (observer === undefined && tracing === undefined) return (_, provider) => provider;
   return (method, provider) => {
-    if (observer === undefined) return provider;
+    const attest: AttestationProvider['attest'] = (request) =>
+      tracing === undefined
+        ? provider.attest(request)
+        : tracing.around('signet.attest', { 'signet.attestation.method': method }, () => provider.attest(request));
     return {
       attest: async (request) => {
         try {
-          const attested = await provider.attest(request);
-          observer.attested(method, 'granted');
+          const attested = await attest(request);
+          observer?.attested(method, 'granted');
           return attested;
         } catch (error) {
-          observer.attested(method, error instanceof ForbiddenError ? 'refused' : 'failed');
+          observer?.attested(method, error instanceof ForbiddenError ? 'refused' : 'failed');
           throw error;
         }
       },

@@ -44,6 +44,8 @@ interface SigningKeysDeps {
   readonly life: SignatureLife;
   /** Told when a private half that is needed cannot be read. */
   readonly onError?: (error: unknown, kid: string) => void;
+  /** Runs around each signature of a token. */
+  readonly around?: ((sign: () => string) => string) | undefined;
   /** Told of each token that is signed. */
   readonly onSigned?: ((kind: 'access' | 'id') => void) | undefined;
   /** Told when other keys are missing than before; at last that none is. */
@@ -139,13 +141,13 @@ export function createSigningKeys(deps: SigningKeysDeps): SigningKeys {
 function observed(
   signer: TokenSigner,
   kind: 'access' | 'id',
-  { onSigned }: Pick<SigningKeysDeps, 'onSigned'>,
+  { onSigned, around }: Pick<SigningKeysDeps, 'onSigned' | 'around'>,
 ): TokenSigner {
-  if (onSigned === undefined) return signer;
+  if (onSigned === undefined && around === undefined) return signer;
   return {
     sign(claims) {
-      const text = signer.sign(claims);
-      onSigned(kind);
+      const text = around === undefined ? signer.sign(claims) : around(() => signer.sign(claims));
+      onSigned?.(kind);
       return text;
     },
   };

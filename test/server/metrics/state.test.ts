@@ -31,7 +31,7 @@ test('signet_store_up follows the store down and up, and the age of the snapshot
     await live.close();
     await store.close();
   });
-  follow(() => stateOfServer({ store, live, clock, certificateExpiry: () => clock.now() + 60_000 }));
+  follow(() => stateOfServer({ store, live, clock, http: { certificateExpiry: () => clock.now() + 60_000 } }));
   const scrape = async () => {
     const series = seriesIn((await exposition([await read()], 'text')).text);
     const names = [

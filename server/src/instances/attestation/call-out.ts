@@ -36,6 +36,8 @@ export interface CallOutDeps {
   readonly timeoutMs: number;
   /** Whether many clients have this address. */
   readonly isShared: (address: string) => boolean;
+  /** Hands the trace of the request on. Absent: nobody collects spans. */
+  readonly traceparent?: (() => string | undefined) | undefined;
   /** DNS names that need nobody to vouch for them. */
   readonly isOwnName: (name: string) => boolean;
 }
@@ -235,9 +237,11 @@ async function exchange(deps: CallOutDeps, called: Called, request: AttestationR
     const { Agent, request: send } = await import('undici');
     agent = new Agent(agentOptions(deps, target, await within(signal, deps.identity()), called));
     const operation = request.operation === 'register' ? 'instance' : 'refresh';
+    const traceparent = deps.traceparent?.();
+    const trace = traceparent === undefined ? {} : { traceparent };
     const answer = await send(`${url.origin}${url.pathname.replace(/\/$/, '')}/${operation}`, {
       method: 'POST',
-      headers: { 'content-type': 'application/json', accept: 'application/json' },
+      headers: { 'content-type': 'application/json', accept: 'application/json', ...trace },
       body: JSON.stringify(confirmationFor(request, deps.isOwnName)),
       dispatcher: agent,
       signal,
