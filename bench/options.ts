@@ -10,6 +10,7 @@ export const parts = [
   'sizes',
   'budgets',
   'postgres',
+  'metrics',
 ] as const;
 export type Part = (typeof parts)[number];
 

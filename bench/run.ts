@@ -7,6 +7,7 @@ import { decisionsPart } from './decisions/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import { describeMachine } from './measure/machine.ts';
+import { metricsPart } from './metrics/part.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
 import { postgresPart } from './postgres/part.ts';
 import { sizesPart } from './sizes/part.ts';
@@ -26,6 +27,7 @@ const runners: Record<Part, RunPart> = {
   sizes: sizesPart,
   budgets: budgetsPart,
   postgres: postgresPart,
+  metrics: metricsPart,
 };
 
 async function main(options: Options): Promise<void> {

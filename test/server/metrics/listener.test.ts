@@ -1,10 +1,12 @@
-import { existsSync, readFileSync, statSync, writeFileSync } from 'node:fs';
+import { spawnSync } from 'node:child_process';
+import { existsSync, lstatSync, readFileSync, statSync, writeFileSync } from 'node:fs';
 import { request as plainRequest } from 'node:http';
 import { request as tlsRequest } from 'node:https';
 import { join } from 'node:path';
 import { loadConfig } from '@signet/server/config/config';
 import { ConfigError } from '@signet/server/config/config-error';
-import { formatOf, isLoopback } from '@signet/server/http/metrics-server';
+import { formatOf, isLoopback, startMetricsServer } from '@signet/server/http/metrics-server';
+import { createLogger } from '@signet/server/logger';
 import test from 'ava';
 import { missingPrometheus, promtool, promtoolFile } from '#support/promtool';
 import { metricNames, seriesIn } from '#support/scrape';
@@ -95,7 +97,7 @@ test('no label holds what a caller sent', async (t) => {
   t.notRegex(text, /secret-|media\.player/);
   const labels = new Set([...text.matchAll(/[{,]([a-zA-Z_]+)="/g)].map(([, name = '']) => name));
   const ofLibrary = ['type', 'version', 'major', 'minor', 'patch', 'kind', 'space', 'le'];
-  const ours = ['route', 'method', 'code', 'error', 'reason', 'outcome', 'operation', 'purpose', 'which'];
+  const ours = ['state', 'route', 'method', 'code', 'error', 'reason', 'outcome', 'operation', 'purpose', 'which'];
   t.deepEqual(
     [...labels].filter((name) => ![...ofLibrary, ...ours].includes(name)),
     [],
@@ -141,6 +143,12 @@ test('a socket for the group, in place of a port; one that was left behind is re
   const socket = join(server.folder, 'metrics.sock');
   const first = await startServer(t, { domains, options: { 'metrics.listen.socket': socket } });
   t.is(first.running.metricsUrl, socket);
+  const deps = {
+    config: loadConfig(join(server.folder, 'signet.yaml')),
+    logger: createLogger('silent'),
+    read: () => t.fail() as never,
+  };
+  const another = () => startMetricsServer(deps, { kind: 'socket', path: socket });
   t.is(statSync(socket).mode & 0o777, 0o660);
   const ask = () =>
     new Promise<number | undefined>((resolve, reject) => {
@@ -152,12 +160,18 @@ test('a socket for the group, in place of a port; one that was left behind is re
         .end();
     });
   t.is(await ask(), 200);
-  await t.throwsAsync(startServer(t, { options: { 'metrics.listen.socket': socket } }), { code: 'EADDRINUSE' });
+  await t.throwsAsync(another(), { code: 'EADDRINUSE' });
   await first.running.close();
   t.false(existsSync(socket));
   writeFileSync(socket, 'a file of somebody else');
-  await t.throwsAsync(startServer(t, { options: { 'metrics.listen.socket': socket } }), { code: 'EADDRINUSE' });
+  await t.throwsAsync(another(), { code: 'EADDRINUSE' });
   t.is(readFileSync(socket, 'utf8'), 'a file of somebody else');
+  const stale = join(server.folder, 'stale.sock');
+  const killed = `require('net').createServer().listen(${JSON.stringify(stale)}, () => process.kill(process.pid, 'SIGKILL'))`;
+  spawnSync(process.execPath, ['-e', killed]);
+  t.true(lstatSync(stale).isSocket());
+  const replaced = await startMetricsServer(deps, { kind: 'socket', path: stale });
+  await replaced.close();
 });
 
 test('elsewhere than on the loopback interface: TLS for those who have a certificate', async (t) => {
