@@ -102,7 +102,7 @@ function certificatesOf(
   { identity, http }: Pick<StateParts, 'identity' | 'http'>,
   now: number,
 ): ServerState['certificates'] {
-  // The one that signs: the last of the active ones that are still valid stands in where none is.
+  // Of the one that signs what is new; of the first where none is valid.
   const active = identity?.instances.issuers.current().active ?? [];
   const signing = active.find(({ notBefore, notAfter }) => notBefore * 1000 <= now && now <= notAfter * 1000);
   const issuer = signing ?? active[0];

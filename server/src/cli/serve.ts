@@ -5,6 +5,7 @@ import type { RunningServer } from '../compose.ts';
 import { giveOutMetrics } from '../compose-metrics.ts';
 import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { processEnvironment } from '../config/env.ts';
+import { metricsListenerOf } from '../config/metrics-listener.ts';
 import { createLogger, type Logger } from '../logger.ts';
 import { requireUsableFiles } from './config/configured-files.ts';
 import { keepServerCertificate } from './keep-server-certificate.ts';
@@ -15,7 +16,6 @@ import { action, configPathOf, print } from './run.ts';
 import { stopSignal } from './stop-signal.ts';
 import { tellSystemd } from './tell-systemd.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
-import { collectReadings, workerReadings } from './worker-readings.ts';
 import { prepareStore, runWorkers } from './workers.ts';
 
 interface Options {
@@ -50,12 +50,8 @@ export function serveCommand(): Command {
         }
         if (config.workers > 1 && cluster.isPrimary) {
           await prepareStore(config, logger);
-          const readings = collectReadings(logger);
-          const metrics = cleanup.adopt(await giveOutMetrics({ config, logger, read: readings.read }), (open) =>
-            open?.close(),
-          );
-          const join = metrics === undefined ? undefined : readings.join;
-          const workers = await runWorkers(config.workers, logger, signal, join);
+          const metrics = cleanup.adopt(await metricsOfWorkers(config, logger), (open) => open?.close());
+          const workers = await runWorkers(config.workers, logger, signal, metrics?.join);
           announce({ ...workers, metricsUrl: metrics?.url }, options.json);
           await tellSystemd(processEnvironment(), logger);
           warnOfMemory({ workers: config.workers, bytesEach: workers.residentBytes }, logger);
@@ -89,7 +85,7 @@ interface Serving {
 
 async function serve({ config, logger, signal, json, load }: Serving): Promise<void> {
   const peers = cluster.isWorker ? peersOfThisWorker() : undefined;
-  const readings = cluster.isWorker ? workerReadings(workerChannel) : undefined;
+  const readings = cluster.isWorker ? await readingsOfThisWorker(config) : undefined;
   // Not needed by the process that only watches over its workers.
   const { createServer } = await import('../compose.ts');
   const server = await createServer(config, {
@@ -115,6 +111,21 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   await server.close();
   await readings?.tellLast();
   if (cluster.isWorker) process.disconnect?.();
+}
+
+/** The metrics of all workers, given out by this process; undefined where nobody wants them: then their library is not loaded. */
+async function metricsOfWorkers(config: ServerConfig, logger: Logger) {
+  if (metricsListenerOf(config) === undefined) return undefined;
+  const { collectReadings } = await import('./worker-readings.ts');
+  const { join, read } = collectReadings(logger);
+  const outlet = await giveOutMetrics({ config, logger, read });
+  return { join, url: outlet?.url, close: async () => outlet?.close() };
+}
+
+async function readingsOfThisWorker(config: ServerConfig) {
+  if (metricsListenerOf(config) === undefined) return undefined;
+  const { workerReadings } = await import('./worker-readings.ts');
+  return workerReadings(workerChannel);
 }
 
 function peersOfThisWorker(): WorkerPeers {

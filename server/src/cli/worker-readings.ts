@@ -103,7 +103,7 @@ export function collectReadings(logger: Pick<Logger, 'warn'>, timeoutMs: number 
       });
       worker.on('exit', () => {
         workers.delete(worker);
-        ended = ended.then((sum) => addUp(sum, known.readings ?? []));
+        ended = ended.then((sum) => addUp(sum, known.readings ?? []).catch(() => sum));
         known.asked?.resolve();
         known.asked = undefined;
       });

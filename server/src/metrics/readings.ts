@@ -2,7 +2,7 @@ import { AggregatorRegistry, Registry, type RegistryContentType } from 'prom-cli
 import { z } from 'zod';
 
 /** Between processes a number that JSON has no text for is `null`. */
-const value = z.union([z.number(), z.null().transform(() => Number.NaN)]);
+const value = z.union([z.number(), z.nan(), z.null().transform(() => Number.NaN)]);
 
 const reading = z.object({
   name: z.string(),
