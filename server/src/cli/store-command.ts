@@ -11,9 +11,10 @@ import { openStore } from '../store/open.ts';
 import { localActor } from './local-user.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 import { copyCommand } from './store-copy.ts';
+import { replacedCommand } from './store-replaced.ts';
 import { migrateCommand, statusCommand } from './store-status.ts';
 
-/** `signet store check | status | migrate | copy | accept-loss | accept-clock | new-epoch`. */
+/** `signet store check | status | migrate | copy | replaced | accept-loss | accept-clock | new-epoch`. */
 export function storeCommand(): Command {
   const store = new Command('store').description('the store of the server');
   store
@@ -36,6 +37,7 @@ export function storeCommand(): Command {
   store.addCommand(statusCommand());
   store.addCommand(migrateCommand());
   store.addCommand(copyCommand());
+  store.addCommand(replacedCommand());
   store
     .command('accept-loss')
     .description('go on with a store that lacks acknowledged changes, under a new epoch; stop the servers first')
