@@ -82,7 +82,8 @@ export function keysCommand(): Command {
   return keys;
 }
 
-async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
+/** Every signing key with what it does now, and with a schedule when the next one is due. */
+export async function listKeys(store: Store, config: ServerConfig, clock: Clock) {
   const records = await store.signingKeys();
   const sealed = await store.sealedKeys();
   const states = keyStates(records, clock.now(), lifeOf(config));

@@ -1,5 +1,8 @@
 import { readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { listKeys } from '@signet/server/cli/keys';
+import { loadConfig } from '@signet/server/config/config';
 import { keyStates, publishedKeys, rotationDueAt } from '@signet/server/keys/key-life';
 import { newSigningKey } from '@signet/server/keys/new-signing-key';
 import { keysInFiles, keysInStore } from '@signet/server/keys/private-keys';
@@ -10,6 +13,8 @@ import { signingKeyStore } from '@signet/server/keys/signing-key-store';
 import { openStore } from '@signet/server/store/open';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
+import { domainContent } from '#support/domain-sketch';
+import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
 import { storeKinds } from '#support/store-kinds';
 import { temporaryFolder } from '#support/temp';
@@ -199,10 +204,20 @@ test('a server rotates what is due at its look at the store, says so, and the au
   clock.advance(60_000);
   await running.refresh();
   t.deepEqual(said(), []);
-  clock.advance(hour);
-  await running.refresh();
-  clock.advance(60_000);
-  await running.refresh();
+
+  clock.advance(hour + 600_000);
+  await store.change({ actor: 'test' }, (change) => saveDomain(change, domainContent({ name: 'media' })));
+  clock.advance(-600_000);
+  for (let looks = 0; looks < 3; looks += 1) {
+    await running.refresh();
+    clock.advance(60_000);
+  }
+  t.deepEqual(said(), [], 'not by a clock that another record says is behind');
+  clock.advance(600_000);
+  for (let looks = 0; looks < 2; looks += 1) {
+    await running.refresh();
+    clock.advance(60_000);
+  }
   await until('both purposes are rotated', () => said().length === 2);
   t.deepEqual(
     said().map(({ purpose }) => purpose),
@@ -211,4 +226,29 @@ test('a server rotates what is due at its look at the store, says so, and the au
   t.is((await store.signingKeys()).length, 6);
   const { actor, reason } = (await store.audit({ limit: 1 }))[0] ?? {};
   t.deepEqual([actor, reason], ['signet serve schedule', 'every 3456000 s']);
+});
+
+test('the list of keys shows when the next rotation of each purpose is due, beside the key that it replaces', async (t) => {
+  const clock = new FakeClock(start);
+  const folder = temporaryFolder(t);
+  const store = await openStore({ kind: 'sqlite', file: join(folder, 'signet.db') }, { clock });
+  t.teardown(() => store.close());
+  const deps = { store: signingKeyStore(store, 'test'), privateKeys: keysInStore({ store, sealing }), clock };
+  await ensureSigningKeys(deps);
+  const file = join(folder, 'signet.yaml');
+  const tls = 'tls: { certificate: c, key: k, clientCa: r }';
+  writeFileSync(file, `${tls}\nkeys: { rotateEverySeconds: ${40 * 86_400} }\n`);
+  const due = async () =>
+    (await listKeys(store, loadConfig(file), clock))
+      .map(({ purpose, state, ...row }) => `${state} ${purpose}: ${'rotationDue' in row ? row.rotationDue : 'by hand'}`)
+      .sort();
+  const first = formatTimestamp(start + 40 * day - hour);
+  const waiting = ['standby bundle: null', 'standby token: null'];
+  t.deepEqual(await due(), [`active bundle: ${first}`, `active token: ${first}`, ...waiting]);
+  clock.advance(41 * day);
+  await rotateKeyWhenDue(deps, 'token', schedule);
+  const next = formatTimestamp(clock.now() + 40 * day);
+  t.deepEqual(await due(), [`active bundle: ${first}`, 'active token: null', `next token: ${next}`, ...waiting]);
+  writeFileSync(file, tls);
+  t.true((await due()).every((line) => line.endsWith(': by hand')));
 });
