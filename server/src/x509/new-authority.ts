@@ -86,7 +86,7 @@ function templatesOf(points: Buffer, authority: Buffer | undefined): readonly st
   return addressesIn(points).map((address) => {
     if (id !== undefined && address.includes(id)) return address.replace(id, '{issuer}');
     throw new IssuerError(
-      `\`${address}\` does not hold the id of the authority above it: say what it is with --crl-url`,
+      `\`${address}\` does not hold the id of the authority above it: give --trust-domain and --crl-url in the place of --like`,
     );
   });
 }
