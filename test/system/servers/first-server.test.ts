@@ -2,7 +2,7 @@ import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import test from 'ava';
 import { parse } from 'yaml';
-import { signetScript } from '#support/dev-world';
+import { repository, signetScript } from '#support/dev-world';
 import { followFirstServer } from '#support/first-server';
 import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
 import { runProgram } from '#support/run-program';
@@ -35,6 +35,25 @@ test('the guide to a first server holds for one on PostgreSQL, whose database mu
   t.deepEqual([again.status, again.stdout], [1, '']);
   t.is(again.stderr, `signet: database \`${name}\` holds a store already: name one that is empty\n`);
   t.false(existsSync(join(folder, 'second')));
+
+  // A name that is refused when it is read back from the server's certificate: the signing keys are in the database by then.
+  const half = await database.createDatabase();
+  const program = `import { initialise } from '@signet/server/cli/initialise';
+    import { systemClock } from '@signet/policy-engine/clock';
+    const made = { folder: ${JSON.stringify(join(folder, 'half'))}, host: '127.0.0.1', port: 4443, identities: [], actor: 'local:test' };
+    const names = { baseUrl: 'https://a.example/v1', hosts: ['not a name'], trustDomain: 'signet.test' };
+    const postgres = ${JSON.stringify(database.settings(half))};
+    await initialise({ ...made, ...names, postgres }, systemClock).catch(({ message }) => console.log(message));`;
+  const failed = await runProgram(
+    process.execPath,
+    ['--conditions=@signet/source', '--input-type=module', '--eval', program],
+    { cwd: join(repository, 'test') },
+  );
+  t.regex(failed.stdout, /a character that no name has/);
+  t.regex(failed.stderr, /`store_2` may hold a part of a store now: drop it, and create it again before the next try/);
+  t.false(existsSync(join(folder, 'half')));
+  const next = await init('half', '--postgres', database.host, '--postgres-database', half);
+  t.regex(next.stderr, /`store_2` holds a store already/);
 
   mkdirSync(join(folder, 'third'));
   const nowhere = await init('third', '--postgres', '/nowhere', '--postgres-user', database.user);
