@@ -31,7 +31,7 @@ export function boundedFetch(ca: string | undefined): BoundedFetch {
       const answer = await request(url, {
         method: method as 'GET' | 'POST',
         headers: { ...headers },
-        body: body === undefined || body === null ? null : String(body),
+        body: body?.toString() ?? null,
         dispatcher: agent,
         signal: signal === undefined ? deadline : AbortSignal.any([signal, deadline]),
       });

@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto';
 import { epochSeconds } from '@signet/policy-engine/clock';
 import { type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import type { CompactVerifyGetKey } from 'jose';
-import { ForbiddenError, InvalidRequestError, ServiceUnavailableError, UnauthenticatedError } from '../errors.ts';
-import { ProviderFailedError } from '../instances/attestation/attestation.ts';
+import { ForbiddenError, InvalidRequestError, UnauthenticatedError } from '../errors.ts';
 import { claimAt, verifiedClaims } from '../instances/attestation/signed-jwt.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from '../x509/csr.ts';
@@ -122,9 +121,6 @@ async function claimsOf(issuer: LoginIssuer, idToken: string, now: number) {
     return await verifiedClaims(idToken, issuer.keys, rules, { now, field: 'idToken' });
   } catch (cause) {
     if (cause instanceof ForbiddenError) throw new UnauthenticatedError(cause.message, { cause: cause.cause ?? cause });
-    if (cause instanceof ProviderFailedError) {
-      throw new ServiceUnavailableError('the keys of the issuer cannot be had', { cause });
-    }
     throw cause;
   }
 }

@@ -239,6 +239,7 @@ const addresses: readonly (readonly [email: unknown, verified: unknown, outcome:
   ['jane@evil.example.com', true, foreign],
   ['jane@example.com.evil', true, foreign],
   ['jane@evil@example.com', true, foreign],
+  ['jane@example.com@evil.example', true, foreign],
   ['jane', true, foreign],
   ['jane_doe@example.com', true, unfit],
   ['Jane@example.com', true, unfit],
@@ -261,6 +262,14 @@ for (const [email, verified, outcome] of addresses) {
     t.is(field(body, 'name') ?? field(body, 'message'), outcome);
   });
 }
+
+test('a token whose audience is an array of one counts', async (t) => {
+  const { status } = await stranger(
+    '/login',
+    json(await loginBody({ claims: { aud: ['signet-cli'], azp: 'signet-cli' } })),
+  );
+  t.is(status, 200);
+});
 
 test('a certificate that is presented must be valid here too, and changes nothing', async (t) => {
   const operator = caller(t, world, await world.pki.identity('sys.auth.operator'));
