@@ -95,7 +95,11 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     async () => (await import('./cli/certificate.ts')).certificateCommand(),
   ],
   ['instance', 'instances of services', async () => (await import('./cli/instance-command.ts')).instanceCommand()],
-  ['ca', 'the root of your own authority, offline', async () => (await import('./cli/ca.ts')).caCommand()],
+  [
+    'ca',
+    'your own authority: what is done where the key of the root is, and the issuers of a server',
+    async () => (await import('./cli/ca.ts')).caCommand(),
+  ],
   ['aws', 'temporary credentials for AWS', async () => (await import('./cli/aws.ts')).awsCommand()],
   [
     'fetch',
