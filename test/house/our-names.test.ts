@@ -24,8 +24,11 @@ const insideCheckout: Readonly<Record<string, RegExp>> = {
   'README.md': /^npm ci\b/m,
   'CHANGELOG.md': /^# Changelog/,
   'docs/architecture.md': /^For whoever maintains Signet/m,
+  'docs/guides/first-server.md': /^In a checkout type `npx signet`/m,
   'docs/guides/identities.md': /at the root of the repository/,
   'docs/guides/operator.md': /at the root of the repository/,
+  'docs/guides/people.md': /at the root of the\s+repository/,
+  'server/src/cli/init/command-name.ts': /leadsHere\(join\(folder, bin, 'signet'\)\)/,
 };
 
 test('nothing has its reader fetch a package by a name of ours', (t) => {
