@@ -69,7 +69,7 @@ async function checkOneServer(
   try {
     const timeouts = { connectTimeoutMs: timeoutMs, readTimeoutMs: timeoutMs };
     await using client = createClient({ baseUrl, ...texts, ...timeouts, retries: 0 });
-    return [...(await checkServer(client)), ...ofConnection].map(name);
+    return [...(await checkServer(client, baseUrl)), ...ofConnection].map(name);
   } catch (error) {
     // the files are not an identity: the checks of the files have said so
     if (error instanceof SignetClientError) return ofConnection.map(name);

@@ -7,7 +7,7 @@ import { formatTimestamp, systemClock } from '@signet/policy-engine/clock';
 import { checkCertificate } from '@signet/server/cli/doctor/certificate-checks';
 import type { Finding } from '@signet/server/cli/doctor/finding';
 import { checkPolicy } from '@signet/server/cli/doctor/policy-check';
-import { checkTlsProbe } from '@signet/server/cli/doctor/server-checks';
+import { checkServer, checkTlsProbe } from '@signet/server/cli/doctor/server-checks';
 import test from 'ava';
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
@@ -110,6 +110,24 @@ test('a server certificate that ends soon, and no clock', (t) => {
   const findings = checkTlsProbe({ notBefore: now - 29 * day, notAfter: now + day }, now);
   t.deepEqual(brief(findings), ['server certificate warning, advised']);
 });
+
+for (const [issuer, baseUrl, warns] of [
+  ['https://localhost:4443/v1', 'https://tokens.example.com/v1', true],
+  ['https://127.0.0.1:4443/v1', 'https://10.0.0.1:4443/v1', true],
+  ['https://[::1]:4443/v1', 'https://tokens.example.com/v1', true],
+  ['https://localhost:4443/v1', 'https://localhost:4443/v1', false],
+  ['https://localhost:4443/v1', 'https://[::1]:4443/v1', false],
+  ['https://tokens.example.com/v1', 'https://10.0.0.1:4443/v1', false],
+  ['https://localhost.example.com/v1', 'https://10.0.0.1:4443/v1', false],
+] as const) {
+  test(`a server that is called ${baseUrl} and says ${issuer}`, async (t) => {
+    const keys = async () => ({ keys: [{}] }) as never;
+    const metadata = async () => ({ issuer }) as never;
+    const findings = await checkServer({ keys, metadata }, baseUrl);
+    const found = findings.filter(({ check }) => check === 'address').map(({ state, found: what }) => [state, what]);
+    t.deepEqual(found, warns ? [['warning', `the issuer of its tokens is ${issuer}`]] : []);
+  });
+}
 
 test('policy of every age', (t) => {
   const folder = temporaryFolder(t);

@@ -1,4 +1,5 @@
 import { type SignetClient, SignetClientError, type SignetClientErrorCode } from '@signet/client';
+import { isLoopback } from '../../config/store-place.ts';
 import { endsSoon, type Finding, spanOf } from './finding.ts';
 import type { TlsProbe } from './probe-tls.ts';
 
@@ -18,16 +19,20 @@ const refusedAdvice: Partial<Record<number, string>> = {
   404: 'the address is not that of the API: it ends in a version such as /v1',
 };
 
-/** Whether the server answers this client, and with which keys. */
-export async function checkServer(client: SignetClient): Promise<readonly Finding[]> {
+/** Whether the server at this address answers this client, with which keys, and what its tokens call it. */
+export async function checkServer(
+  client: Pick<SignetClient, 'keys' | 'metadata'>,
+  baseUrl: string,
+): Promise<readonly Finding[]> {
   try {
     const { keys } = await client.keys();
+    const { issuer } = await client.metadata();
     const reachable: Finding = {
       check: 'reachability',
       state: 'ok',
       found: 'the server answers and knows this client',
     };
-    return [reachable, checkKeys(keys.map(({ purpose }) => purpose))];
+    return [reachable, checkKeys(keys.map(({ purpose }) => purpose)), ...checkIssuer(issuer, baseUrl)];
   } catch (error) {
     if (!(error instanceof SignetClientError)) throw error;
     const refused = error.code === 'refused' ? refusedAdvice[error.status ?? 0] : undefined;
@@ -42,6 +47,14 @@ function checkKeys(purposes: readonly (string | undefined)[]): Finding {
   if (missing.length === 0) return { check, state: 'ok', found: `${purposes.length} keys are published` };
   const advice = 'look at `signet keys list` and the key files on the server';
   return { check, state: 'failed', found: `no key is published for: ${missing.join(', ')}`, advice };
+}
+
+/** A server that is called by a name, and whose tokens say that it is this machine, was never told its name. */
+function checkIssuer(issuer: string, baseUrl: string): readonly Finding[] {
+  const isLocal = (url: string) => isLoopback(URL.parse(url)?.hostname.replace(/^\[|\]$/g, '') ?? '');
+  if (!isLocal(issuer) || isLocal(baseUrl)) return [];
+  const advice = 'set `baseUrl` of the server to what clients call, and `issuer` if that is another address';
+  return [{ check: 'address', state: 'warning', found: `the issuer of its tokens is ${issuer}`, advice }];
 }
 
 /** Tokens and certificates are refused when clocks differ by more than this, in milliseconds. */
