@@ -59,8 +59,8 @@ export function checkOwnFile(file: string, kind: 'store' | 'key' | 'witness' = '
  */
 function refuseEmpty(file: string, stats: Stats): void {
   if (stats.size > 0) return;
-  // A file that another process is making now is empty for an instant; one that stays empty was cut off.
-  if (systemClock.now() - stats.mtimeMs < 10_000) return;
+  // A file that another process is making now is empty for a moment, which is long on a busy machine; one that stays empty was cut off.
+  if (systemClock.now() - stats.mtimeMs < 60_000) return;
   throw new StoreRefusedError(
     'corrupt',
     `store \`${file}\` is empty: restore a backup, or remove the file to begin again`,
