@@ -59,7 +59,7 @@ test('options of the updater are asked for by --updater', (t) => {
 });
 
 for (const [name, hint] of [
-  ['port', ', did you mean `listen.port` or `crl.listen.port`?'],
+  ['port', ', did you mean `listen.port` or `crl.listen.port` or `metrics.listen.port`?'],
   ['tls.certificat', ', did you mean `tls.certificate`?'],
   ['trustDomian', ', did you mean `certificates.trustDomain`?'],
   ['somethingElseAltogether', ': `signet config explain` lists the sections'],

@@ -80,7 +80,7 @@ test('a refresh without a change keeps the very snapshot, and notes the time', a
   clock.advance(5000);
   await live.refresh();
   t.is(live.current(), before);
-  t.deepEqual(live.status(), { counter: 0, refreshedAt: clock.now() });
+  t.deepEqual(live.status(), { counter: 0, isStoreReadable: true, refreshedAt: clock.now() });
 });
 
 test('deleted and disabled domains leave, and come back', async (t) => {
@@ -161,7 +161,12 @@ test('the store goes away: answers go on and the status says so; it comes back: 
   await until('the status has an error', () => live.status().error);
   clock.advance(60_000);
   await t.throwsAsync(live.refresh(), { instanceOf: StoreUnavailableError });
-  t.deepEqual(live.status(), { counter: 1, refreshedAt: seen, error: 'the file of the store is gone' });
+  t.deepEqual(live.status(), {
+    counter: 1,
+    isStoreReadable: false,
+    refreshedAt: seen,
+    error: 'the file of the store is gone',
+  });
   t.is(live.current().domain(catalog)?.policyVersion, 1);
   t.true(errors.length > 0);
   renameSync(`${file}.away`, file);
