@@ -83,7 +83,9 @@ test('no body costs more than 100 ms and 50 MB, whoever sends it, and each leave
   }
   assertWithin(t, `processor time of the dearest body (${worst.ofMs})`, worst.ms, boundMs, 'ms');
   assertWithin(t, `memory of the largest (${worst.ofMiB})`, worst.mib, boundMiB, 'MiB');
-  await until('every refusal is a line of the log', () => ids.every((id) => serving.errors().includes(`"id":"${id}"`)));
+  await until('every refusal is a line of the log', () =>
+    ids.every((id) => serving.errors().includes(`"requestId":"${id}"`)),
+  );
   const longest = Math.max(
     ...serving
       .errors()
