@@ -56,6 +56,10 @@ function copyOfWorld(t: ExecutionContext, flags: Readonly<Record<string, unknown
       'certificates.roots': 'roots.pem',
       'keys.previousSealingKeyFiles': ['old.key'],
       'instances.jwtIssuers': [issuer],
+      'people.issuers': [
+        { issuer: 'https://a.example', clientId: 'signet', subjects: { a: 'user.a' }, keysFile: 'people.json' },
+        { issuer: 'https://b.example', clientId: 'signet', subjects: { b: 'user.b' }, ca: 'people-ca.pem' },
+      ],
       'store.kind': 'postgres',
       'store.postgres.hosts': ['db.example:5432'],
       'store.postgres.passwordFile': 'password',
@@ -86,6 +90,8 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
     garbage: 'is not a revocation list of one of the roots in `certificates.roots`',
   },
   'instances.jwtIssuers.0.keysFile': { file: 'ci.json', garbage: 'is not a JWK set with keys' },
+  'people.issuers.0.keysFile': { file: 'people.json', garbage: 'is not a JWK set with keys' },
+  'people.issuers.1.ca': { file: 'people-ca.pem', garbage: 'holds no certificate in PEM form' },
   'ssh.hostAuthority': {
     file: 'ca/ssh-host.key.pem',
     garbage: 'holds no private key in PEM form without a password',
@@ -106,7 +112,8 @@ const files: Readonly<Record<string, { readonly file: string; readonly garbage: 
 };
 cpSync(join(world, 'server.cert.pem'), join(world, 'postgres.cert.pem'));
 cpSync(join(world, 'server.key.pem'), join(world, 'postgres.key.pem'));
-cpSync(join(world, 'ca', 'bundle.pem'), join(world, 'postgres-ca.pem'));
+for (const name of ['postgres-ca.pem', 'people-ca.pem']) cpSync(join(world, 'ca', 'bundle.pem'), join(world, name));
+cpSync(join(world, 'ci.json'), join(world, 'people.json'));
 const own = {
   'store.postgres.certificate': 'postgres.cert.pem',
   'store.postgres.key': 'postgres.key.pem',
@@ -208,7 +215,13 @@ test('files that no server opens are not looked at', (t) => {
     'store.postgres.ca': 'nowhere',
   });
   t.deepEqual(openConfiguredFiles(socket).problems, []);
-  const alone = copyOfWorld(t, { ...own, 'certificates.issuers': [], 'tls.renew': false, 'crl.roots': ['nowhere'] });
+  const alone = copyOfWorld(t, {
+    ...own,
+    'certificates.issuers': [],
+    'people.issuers': [],
+    'tls.renew': false,
+    'crl.roots': ['nowhere'],
+  });
   t.deepEqual(openConfiguredFiles(alone).problems, []);
 });
 

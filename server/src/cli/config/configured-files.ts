@@ -51,6 +51,7 @@ export function openConfiguredFiles(config: ServerConfig): ConfiguredFiles {
   const issuers = openIssuers(reader, config);
   const lists = hasIssuers && roots !== undefined ? openRootLists(reader, config, roots) : [];
   openKeySets(reader, config);
+  openLoginAuthorities(reader, config);
   openSshKeys(reader, config);
   openSealingKeys(reader, config);
   openDatabaseFiles(reader, config);
@@ -139,16 +140,30 @@ function openRootLists(reader: FileReader, { crl }: ServerConfig, roots: Certifi
   });
 }
 
-function openKeySets(reader: FileReader, { instances }: ServerConfig): void {
-  for (const [index, { keysFile: file }] of instances.jwtIssuers.entries()) {
-    if (file === undefined) continue;
-    reader.read({ option: `instances.jwtIssuers.${index}.keysFile`, file }, (bytes) => {
-      try {
-        return parseKeySet(bytes.toString());
-      } catch {
-        throw new ContentError('is not a JWK set with keys');
-      }
-    });
+function openKeySets(reader: FileReader, { instances, people }: ServerConfig): void {
+  const all = { 'instances.jwtIssuers': instances.jwtIssuers, 'people.issuers': people.issuers };
+  for (const [list, issuers] of Object.entries(all)) {
+    for (const [index, { keysFile }] of issuers.entries()) {
+      if (keysFile !== undefined) openKeySet(reader, { option: `${list}.${index}.keysFile`, file: keysFile });
+    }
+  }
+}
+
+function openKeySet(reader: FileReader, named: NamedFile): void {
+  reader.read(named, (bytes) => {
+    try {
+      return parseKeySet(bytes.toString());
+    } catch {
+      throw new ContentError('is not a JWK set with keys');
+    }
+  });
+}
+
+/** What the certificates of login issuers must chain to; for one whose keys are in a file nobody is asked. */
+function openLoginAuthorities(reader: FileReader, { people }: ServerConfig): void {
+  for (const [index, { ca, keysFile }] of people.issuers.entries()) {
+    if (ca === undefined || keysFile !== undefined) continue;
+    openCertificates(reader, { option: `people.issuers.${index}.ca`, file: ca });
   }
 }
 
