@@ -24,6 +24,11 @@ export class ArchiveError extends Error {
   override readonly name = 'ArchiveError';
 }
 
+/** Throws `ArchiveError` for a recipient that is none. */
+export function checkLock(lock: ArchiveLock): void {
+  encrypterFor(lock);
+}
+
 /**
  * Writes what is in `folder` into a new file (mode 0600), which appears whole or not at all, and answers its SHA-256 digest in hexadecimal.
  * Throws `ConflictError` when the file exists, `ArchiveError` for a recipient that is none.

@@ -14,7 +14,7 @@ import { loadConfig, type ServerConfig } from '../config/config.ts';
 import { ConflictError } from '../errors.ts';
 import type { ChangeContext } from '../model/records.ts';
 import { backUp, ensureSealKey, readSealKey, restore, sealKeyName } from '../store/maintenance.ts';
-import { type ArchiveKey, type ArchiveLock, readArchive, writeArchive } from './archive.ts';
+import { ArchiveError, type ArchiveKey, type ArchiveLock, checkLock, readArchive, writeArchive } from './archive.ts';
 import { configurationName, contentsOf } from './contents.ts';
 import { type Manifest, readManifest, writeManifest } from './manifest.ts';
 
@@ -30,7 +30,7 @@ interface Made {
 
 /**
  * Writes the store as of one instant, while servers go on, with configuration, keys, certificates and documents into one encrypted file (mode 0600). Throws
- * `ConflictError` when it exists, what `backUp` throws, and errors of the system for a file that the configuration names and that is not there.
+ * `ConflictError` when it exists, `ArchiveError` for a recipient that is none and a file that cannot be copied, and what `backUp` throws.
  */
 export async function makeFullBackup(
   config: ServerConfig,
@@ -38,6 +38,7 @@ export async function makeFullBackup(
   lock: ArchiveLock,
   clock: Clock,
 ): Promise<Made> {
+  checkLock(lock);
   const staging = mkdtempSync(join(dirname(target), '.signet-backup-'));
   try {
     // Before the files are read: it makes the key of the seal where there is none.
@@ -46,7 +47,7 @@ export async function makeFullBackup(
     const store = join(dataDir, storeName);
     for (const { path, name } of files) {
       mkdirSync(dirname(join(staging, name)), { recursive: true, mode: 0o700 });
-      copyFileSync(path, join(staging, name), constants.COPYFILE_EXCL);
+      copyInto(path, join(staging, name));
     }
     writeFileSync(join(staging, configurationName), configuration, { mode: 0o600, flag: 'wx' });
     mkdirSync(join(staging, dataDir), { recursive: true, mode: 0o700 });
@@ -57,6 +58,16 @@ export async function makeFullBackup(
     return { digest, storeDigest, files: Object.keys(manifest.files) };
   } finally {
     rmSync(staging, { recursive: true, force: true });
+  }
+}
+
+/** Throws `ArchiveError` for a file that cannot be read. */
+function copyInto(path: string, copy: string): void {
+  try {
+    copyFileSync(path, copy, constants.COPYFILE_EXCL);
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? String(error.code) : 'unreadable';
+    throw new ArchiveError(`\`${path}\`, which the configuration names, cannot be copied (${code})`, { cause: error });
   }
 }
 

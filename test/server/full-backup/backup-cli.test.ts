@@ -1,0 +1,62 @@
+import { chmodSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import test from 'ava';
+import { signetScript } from '#support/dev-world';
+import { runProgram } from '#support/run-program';
+import { temporaryFolder } from '#support/temp';
+
+/* What `signet backup --all` and `signet restore --into` refuse before they do anything. */
+
+for (const [what, args, status, message] of [
+  [
+    'nothing to encrypt with',
+    ['backup', 'a', '--all'],
+    2,
+    /encrypt it with either `--passphrase-file` or `--recipient`/,
+  ],
+  [
+    'two ways to encrypt',
+    ['backup', 'a', '--all', '--passphrase-file', 'pass', '--recipient', 'age1x'],
+    2,
+    /either `--passphrase-file` or `--recipient`/,
+  ],
+  ['a passphrase without --all', ['backup', 'a', '--passphrase-file', 'pass'], 2, /not encrypted: add `--all`/],
+  ['a passphrase that others read', ['backup', 'a', '--all', '--passphrase-file', 'open'], 2, /can be read by others/],
+  ['a short passphrase', ['backup', 'a', '--all', '--passphrase-file', 'short'], 2, /12 to 1024 characters/],
+  ['a key that is none', ['backup', 'a', '--all', '--recipient', 'age1x'], 1, /not a recipient of age/],
+  [
+    'a file that is not there',
+    ['backup', 'a', '--all', '--passphrase-file', 'pass'],
+    1,
+    /`.*c\.pem`, which the configuration names, cannot be copied \(ENOENT\)/,
+  ],
+  ['nothing to open with', ['restore', 'a', '--into', 'b'], 2, /either `--passphrase-file` or `--identity`/],
+  ['a passphrase without --into', ['restore', 'a', '--passphrase-file', 'pass'], 2, /is unpacked with `--into`/],
+  ['a secret key without the digest', ['restore', 'a', '--into', 'b', '--identity', 'pass'], 2, /needs `--digest`/],
+] as const) {
+  test(`${what}: ${args.join(' ')}`, async (t) => {
+    const folder = temporaryFolder(t);
+    const tls = 'tls: { certificate: c.pem, key: k.pem, clientCa: ca.pem }\n';
+    for (const [name, text] of Object.entries({
+      'signet.yaml': tls,
+      pass: 'twelve chars',
+      open: 'twelve chars',
+      short: 'eleven char',
+    })) {
+      writeFileSync(join(folder, name), `${text}\n`, { mode: 0o600 });
+    }
+    chmodSync(join(folder, 'open'), 0o644);
+    const before = readdirSync(folder);
+    const finished = await runProgram(process.execPath, [signetScript, ...args, '--config', 'signet.yaml'], {
+      cwd: folder,
+    });
+    t.is(finished.status, status, finished.stderr);
+    t.regex(finished.stderr, message);
+    // The key that seals backups is made before anything is looked at.
+    t.deepEqual(
+      readdirSync(folder).filter((name) => name !== 'data'),
+      before,
+      'nothing else is made',
+    );
+  });
+}
