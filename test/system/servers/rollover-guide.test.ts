@@ -18,6 +18,7 @@ import { openssl } from '#support/openssl';
 import { runProgram } from '#support/run-program';
 import { saveDomain } from '#support/save-domain';
 import { temporaryFolder } from '#support/temp';
+import { until } from '#support/until';
 
 const name = { domain: parseDomainName('media'), service: parseServiceName('player'), trustDomain: 'signet.local' };
 
@@ -100,8 +101,7 @@ test('the guide replaces the issuing authority and the root while a client asks 
   };
   const answered = async (count = 5) => {
     const wanted = polls.answered + count;
-    while (polls.answered < wanted && polls.refused.length === 0)
-      await new Promise((resolve) => setTimeout(resolve, 10));
+    await until('the client is answered', () => polls.answered >= wanted || polls.refused.length > 0);
     t.deepEqual(polls.refused, []);
   };
 
