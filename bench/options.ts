@@ -20,21 +20,23 @@ export interface Options {
   readonly quick: boolean;
   /** Where the report goes besides standard output. */
   readonly out: string | undefined;
+  /** Where the figures go as JSON, for pictures and comparisons. */
+  readonly data: string | undefined;
 }
 
-export const usage = `usage: npm run bench -- [${parts.join(' | ')}]... [--quick] [--out FILE]`;
+export const usage = `usage: npm run bench -- [${parts.join(' | ')}]... [--quick] [--out FILE] [--data FILE]`;
 
 /** Reads the command line; throws with the usage when it is wrong. */
 export function parseOptions(args: readonly string[]): Options {
   const { values, positionals } = parseArgs({
     args: [...args],
     allowPositionals: true,
-    options: { quick: { type: 'boolean', default: false }, out: { type: 'string' } },
+    options: { quick: { type: 'boolean', default: false }, out: { type: 'string' }, data: { type: 'string' } },
   });
   const chosen = positionals.map((name) => {
     const part = parts.find((candidate) => candidate === name);
     if (part === undefined) throw new Error(usage);
     return part;
   });
-  return { parts: chosen.length === 0 ? parts : chosen, quick: values.quick, out: values.out };
+  return { parts: chosen.length === 0 ? parts : chosen, quick: values.quick, out: values.out, data: values.data };
 }

@@ -6,6 +6,7 @@ import { certificatesPart } from './certificates/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
+import type { Figure, PartContext, PartReport } from './measure/figure.ts';
 import { describeMachine } from './measure/machine.ts';
 import { metricsPart } from './metrics/part.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
@@ -14,8 +15,7 @@ import { sizesPart } from './sizes/part.ts';
 import { tokenPart } from './token/part.ts';
 import { unchangedPart } from './unchanged/part.ts';
 
-/** What every part gets: a temporary folder and whether to be short. */
-type RunPart = (context: { readonly folder: string; readonly quick: boolean }) => Promise<string>;
+type RunPart = (context: PartContext) => Promise<PartReport>;
 
 const runners: Record<Part, RunPart> = {
   token: tokenPart,
@@ -37,13 +37,17 @@ async function main(options: Options): Promise<void> {
     if (options.out !== undefined) appendFileSync(options.out, `${text}\n`);
   };
   if (options.out !== undefined) writeFileSync(options.out, '');
+  const figures: Figure[] = [];
   try {
     write(`Machine: ${describeMachine()}\n`);
     for (const part of options.parts) {
       const own = join(folder, part);
       mkdirSync(own);
-      write(`${await runners[part]({ folder: own, quick: options.quick })}\n`);
+      const report = await runners[part]({ folder: own, quick: options.quick });
+      write(`${report.markdown}\n`);
+      figures.push(...report.figures);
     }
+    if (options.data !== undefined) writeFileSync(options.data, `${JSON.stringify(figures, undefined, 2)}\n`);
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }

@@ -7,6 +7,7 @@ import { fileURLToPath } from 'node:url';
 import { compileDomain, decideInDomain } from '@signet/policy-engine/policy';
 import { costs } from '@signet/server/budgets/costs';
 import { benchRequest } from '../certificates/request.ts';
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { processCpuNanoseconds } from '../measure/process-cpu.ts';
 import { startProgram } from '../measure/program.ts';
 import { formatSpread, markdownTable } from '../measure/report.ts';
@@ -35,7 +36,7 @@ interface Bench {
 }
 
 /** What each kind of work costs on a server process, beside what `costs` counts for it. */
-export async function budgetsPart({ folder, quick }: { readonly folder: string; readonly quick: boolean }) {
+export async function budgetsPart({ folder, quick }: PartContext): Promise<PartReport> {
   const home = join(folder, 'signet');
   const config = join(home, 'signet.yaml');
   signet('init', home, '--port', '0', '--identity', 'media.studio', 'sys.auth.operator');
@@ -57,7 +58,7 @@ export async function budgetsPart({ folder, quick }: { readonly folder: string; 
       return [kind, String(counted), spread === undefined ? '–' : formatSpread(spread)];
     });
     const head = ['unit', 'counted, µs', 'measured, µs of processor time'];
-    return `## What the units of budgets cost\n\n${markdownTable(head, rows)}`;
+    return { markdown: `## What the units of budgets cost\n\n${markdownTable(head, rows)}`, figures: [] };
   } finally {
     await server.stop();
   }

@@ -7,6 +7,7 @@ import { parseCertificateRequest } from '@signet/server/x509/csr';
 import type { IssueDeps } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
 import { fleetOf, issue } from './fleet.ts';
@@ -60,7 +61,7 @@ async function measure(works: readonly Work[], quick: boolean): Promise<(name: s
 }
 
 /** What a certificate costs, against the least work that it takes and against the certificate library used plainly. */
-export async function certificatesPart({ folder, quick }: { folder: string; quick: boolean }): Promise<string> {
+export async function certificatesPart({ folder, quick }: PartContext): Promise<PartReport> {
   const { intermediate } = await createAuthorities(systemClock);
   const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
   const pem = benchRequest('media.player', 'i-1.instanceid.signet.bench');
@@ -95,11 +96,12 @@ export async function certificatesPart({ folder, quick }: { folder: string; quic
   const reached = works
     .filter(({ name }) => name.startsWith('a'))
     .map(({ name }) => `- ${name}: ${verdict(shareOf(name).median, 0.5, 'at least')}`);
-  return [
+  const markdown = [
     '## Certificates',
     'One core, a request with a P-256 key and two names, a P-256 issuer. The least work is to load the key of the request from DER, to verify one P-256 signature and to make one. Sixteen requests are under way at once where nothing else is said; those that come together share the two writes to the disk that a certificate needs.',
     markdownTable(['what', 'processor time, µs', "rate as a share of the least work's"], rows),
     await fullStoreTable({ folder, quick }),
     `The aim is half of the least work's rate:\n\n${reached.join('\n')}`,
   ].join('\n\n');
+  return { markdown, figures: [] };
 }

@@ -1,3 +1,4 @@
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import type { EngineName } from './engines/index.ts';
 import { type Effort, measurePlan, type PlanResult } from './measure-plan.ts';
 import { decisionTables } from './tables.ts';
@@ -7,7 +8,7 @@ import { kinds, layouts, type WorkloadPlan } from './workload.ts';
 const names: readonly EngineName[] = ['ours', 'hand-coded map', 'hand-coded scan', 'CASL', 'casbin', 'Cedar'];
 
 /** Decisions a second of processor time, ours against hand-coded look-ups and three engines. */
-export async function decisionsPart({ quick }: { readonly quick: boolean }): Promise<string> {
+export async function decisionsPart({ quick }: PartContext): Promise<PartReport> {
   const effort: Effort = quick
     ? { rounds: 3, cpuMs: 50, peerLimitMs: 20_000, batches: 2000 }
     : { rounds: 3, cpuMs: 100, peerLimitMs: 60_000, batches: 10_000 };
@@ -16,7 +17,8 @@ export async function decisionsPart({ quick }: { readonly quick: boolean }): Pro
     console.error(`decisions: ${plan.size}, ${plan.layout}, ${plan.kind}`);
     results.push(...(await measurePlan(plan, names, effort)));
   }
-  return ['## Decisions', decisionTables(results), await tokenDecisions(quick)].join('\n\n');
+  const markdown = ['## Decisions', decisionTables(results), await tokenDecisions(quick)].join('\n\n');
+  return { markdown, figures: [] };
 }
 
 function plansOf(quick: boolean): readonly WorkloadPlan[] {

@@ -1,4 +1,5 @@
 import { kinds, layouts, type WorkloadPlan } from '../decisions/workload.ts';
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
 import { formatNumber, formatSpread, markdownTable } from '../measure/report.ts';
 import { spreadOf } from '../measure/statistics.ts';
@@ -9,7 +10,7 @@ const loadScript = new URL('./worker.ts', import.meta.url);
 const memoryScript = new URL('./memory-worker.ts', import.meta.url);
 
 /** What a new bundle costs a running service, and what the policies of an engine weigh. */
-export async function loadingPart({ quick }: { readonly quick: boolean }): Promise<string> {
+export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
   const rows: string[][] = [];
   for (const megabytes of [1, 10]) {
     const results: LoadingResult[] = [];
@@ -26,13 +27,14 @@ export async function loadingPart({ quick }: { readonly quick: boolean }): Promi
     'longest stall / JSON.parse alone',
   ];
   const memory = await memoryRows();
-  return [
+  const markdown = [
     '## Loading and swapping a bundle',
     'Verified, parsed, indexed and put in force in a running process.',
     markdownTable(head, rows),
     '## Memory',
     markdownTable(['kind', 'layout', 'KiB of heap for 10,000 assertions', 'in units of the hand-coded map'], memory),
   ].join('\n\n');
+  return { markdown, figures: [] };
 }
 
 function loadingRow(megabytes: number, results: readonly LoadingResult[]): string[] {

@@ -2,20 +2,20 @@ import { mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { exposition } from '@signet/server/metrics/readings';
 import { createServerMetrics } from '@signet/server/metrics/server-metrics';
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { callgrindCounter } from '../measure/instructions.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
 import { type Spread, spreadOf } from '../measure/statistics.ts';
 import { costTable } from '../token/cost-tables.ts';
-import type { PartContext } from '../token/part.ts';
 import { createSignet } from '../token/signet.ts';
 
 /** A token with metrics in units of one without, at most; and a scrape of so many series, in milliseconds of processor time. */
 const aims = { token: 1.03, scrapeMs: 2, series: 200 };
 
 /** What metrics cost: a token of the real server with and without them in turn, and a scrape. */
-export async function metricsPart({ folder, quick }: PartContext): Promise<string> {
+export async function metricsPart({ folder, quick }: PartContext): Promise<PartReport> {
   const configured = { 'without metrics': '', 'with metrics': 'metrics: { listen: { port: 0 } }\n' };
   const contenders = await Promise.all(
     Object.entries(configured).map(([name, more]) => {
@@ -39,11 +39,12 @@ export async function metricsPart({ folder, quick }: PartContext): Promise<strin
     formatSpread(cost),
     verdict(cost.median, aims.scrapeMs, 'at most'),
   ]);
-  return [
+  const markdown = [
     '## Metrics',
-    costTable([{ peer: 'without metrics', aim: aims.token }], 'with metrics', { cpu, instructions }),
+    costTable([{ id: 'without', peer: 'without metrics', aim: aims.token }], 'with metrics', { cpu, instructions }),
     markdownTable(['a scrape of', 'ms of processor time', 'aim'], rows),
   ].join('\n\n');
+  return { markdown, figures: [] };
 }
 
 /** As many series of the server as the aim is about, beside those of the process. */

@@ -1,5 +1,5 @@
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { noPostgres, startPostgres } from '../measure/postgres.ts';
-import type { PartContext } from '../token/part.ts';
 import { idleBlock } from './idle.ts';
 import { largeStoreBlock } from './large-store.ts';
 import { liveBlock } from './live.ts';
@@ -9,9 +9,9 @@ import { requestsBlock } from './requests.ts';
 import { throughputBlock } from './throughput.ts';
 
 /** What a server on PostgreSQL costs beside the same one on SQLite. */
-export async function postgresPart({ folder, quick }: PartContext): Promise<string> {
+export async function postgresPart({ folder, quick }: PartContext): Promise<PartReport> {
   const database = await startPostgres();
-  if (database === undefined) return `## PostgreSQL\n\n${noPostgres}`;
+  if (database === undefined) return { markdown: `## PostgreSQL\n\n${noPostgres}`, figures: [] };
   try {
     const small = await createPair(database, folder, 0.01);
     const blocks = [
@@ -24,7 +24,7 @@ export async function postgresPart({ folder, quick }: PartContext): Promise<stri
       await throughputBlock(small, quick),
       await largeStoreBlock(await createPair(database, folder, quick ? 0.1 : 1), folder, quick),
     ];
-    return blocks.join('\n\n');
+    return { markdown: blocks.join('\n\n'), figures: [] };
   } finally {
     await database.stop();
   }

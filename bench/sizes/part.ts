@@ -1,7 +1,7 @@
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { formatNumber, markdownTable, verdict } from '../measure/report.ts';
 import { percentile } from '../measure/statistics.ts';
 import { startLoad } from '../token/load-generator.ts';
-import type { PartContext } from '../token/part.ts';
 import { changeCosts, costsTable } from './change-costs.ts';
 import { startServer } from './cold-start.ts';
 import { startsBlock } from './starts.ts';
@@ -13,7 +13,7 @@ import { startWriter, type Writer } from './writer-process.ts';
 const refreshIntervalMs = 250;
 
 /** What a large store costs: starting, memory, changes, and tokens meanwhile. */
-export async function sizesPart({ folder, quick }: PartContext): Promise<string> {
+export async function sizesPart({ folder, quick }: PartContext): Promise<PartReport> {
   const homes: FilledHome[] = [];
   for (const size of sizesOf(quick)) homes.push(await createHome(folder, size, { refreshIntervalMs }));
   const largest = homes.at(-1);
@@ -23,7 +23,7 @@ export async function sizesPart({ folder, quick }: PartContext): Promise<string>
     const costs = await changeCosts(writers, quick);
     const writer = writers.at(-1);
     if (writer === undefined) throw new Error('there is no writer');
-    return [
+    const markdown = [
       '## Sizes',
       'Domains of ten roles, one of them in a single domain a fifth of all members; one service with a key and twenty rules a domain.',
       await startsBlock(homes, folder, quick),
@@ -32,6 +32,7 @@ export async function sizesPart({ folder, quick }: PartContext): Promise<string>
       costsTable(homes, costs),
       ...(await liveBlocks(largest, writer, folder, quick)),
     ].join('\n\n');
+    return { markdown, figures: [] };
   } finally {
     for (const writer of writers) writer.close();
   }

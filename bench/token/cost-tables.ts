@@ -1,3 +1,4 @@
+import type { Figure } from '../measure/figure.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import type { Rounds } from '../measure/servers.ts';
 import { ratioOf, ratioToMedian, type Spread } from '../measure/statistics.ts';
@@ -9,12 +10,14 @@ export interface Costs {
 }
 
 export interface Aim {
+  /** Names the peer in the ids of figures. */
+  readonly id: string;
   readonly peer: string;
   /** The cost of ours in units of that of the peer, at most. */
   readonly aim: number;
 }
 
-/** Ours against each peer. Counted instructions decide whether an aim is reached; processor time where there are none. */
+/** Ours against each peer. Processor time decides whether an aim is reached; counted instructions are steadier and say less. */
 export function costTable(aims: readonly Aim[], ours: string, { cpu, instructions }: Costs): string {
   const rows = aims.map(({ peer, aim }) => {
     const cpuRatio = compare(ratioOf, cpu, ours, peer);
@@ -23,10 +26,32 @@ export function costTable(aims: readonly Aim[], ours: string, { cpu, instruction
       `ours / ${peer}`,
       counted === undefined ? 'not counted' : formatSpread(counted),
       formatSpread(cpuRatio),
-      verdict((counted ?? cpuRatio).median, aim, 'at most'),
+      verdict(cpuRatio.median, aim, 'at most'),
     ];
   });
   return markdownTable(['cost of a request', 'instructions', 'processor time', 'aim'], rows);
+}
+
+/** The same as figures: processor time with the aim, instructions without one. */
+export function costFigures(
+  part: string,
+  what: string,
+  aims: readonly Aim[],
+  ours: string,
+  { cpu, instructions }: Costs,
+): Figure[] {
+  return aims.flatMap(({ id, peer, aim }) => {
+    const cpuFigure: Figure = {
+      id: `${part}/${id}/cpu`,
+      title: `${what} ÷ ${peer}, processor time`,
+      unit: '',
+      value: compare(ratioOf, cpu, ours, peer),
+      aim: { kind: 'at most', value: aim },
+    };
+    if (instructions === undefined) return [cpuFigure];
+    const value = compare(ratioToMedian, instructions, ours, peer);
+    return [cpuFigure, { id: `${part}/${id}/instructions`, title: `${what} ÷ ${peer}, instructions`, unit: '', value }];
+  });
 }
 
 /** All servers in units of one, so that a reader can see how the peers stand to each other. */

@@ -1,14 +1,14 @@
+import type { PartContext, PartReport } from '../measure/figure.ts';
 import { callgrindCounter } from '../measure/instructions.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type FindTarget, type ServersPlan, withServers } from '../measure/servers.ts';
 import { createPeers, peerNames } from '../token/contenders.ts';
-import { costTable } from '../token/cost-tables.ts';
+import { costFigures, costTable } from '../token/cost-tables.ts';
 import { startLoad } from '../token/load-generator.ts';
-import type { PartContext } from '../token/part.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
 /** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that answers 304. */
-export async function unchangedPart({ folder, quick }: PartContext): Promise<string> {
+export async function unchangedPart({ folder, quick }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name === peerNames.koa);
   const plan: ServersPlan = { contenders: [...peers, await createSignet(folder)], folder, target: askWithTag };
   const cpu = await withServers(plan, [], (running) =>
@@ -19,8 +19,12 @@ export async function unchangedPart({ folder, quick }: PartContext): Promise<str
   );
   const counter = quick ? undefined : callgrindCounter(folder);
   const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
-  const table = costTable([{ peer: peerNames.koa, aim: 1.1 }], signetName, { cpu, instructions });
-  return `## 304 to a conditional request for a bundle\n\n${table}`;
+  const aims = [{ id: 'koa', peer: peerNames.koa, aim: 1.1 }];
+  const costs = { cpu, instructions };
+  return {
+    markdown: `## 304 to a conditional request for a bundle\n\n${costTable(aims, signetName, costs)}`,
+    figures: costFigures('unchanged', '304 for a bundle', aims, signetName, costs),
+  };
 }
 
 /** One plain request for the tag, then only conditional ones. */
