@@ -78,12 +78,24 @@ const cacheCharacters = 64 * 1024 * 1024;
 const issuesPerLife = 7;
 
 /**
- * The `issued` time of a bundle: the last point of a grid, a seventh of its life apart, or the time of the domain's last change
- * when that is later. So every process and every server makes the same payload, and each is replaced long before it expires.
+ * The `issued` time of a bundle: the last point of the domain's grid, a seventh of its life apart, or the time of the domain's last change
+ * when that is later. So every process and every server makes the same payload, and each is replaced long before it expires. The grids of
+ * domains are shifted by a hash of their names: hosts download them spread over that time, and never all at once.
  */
-export function issuedAt(now: number, modified: number, lifetimeMs: number): number {
+export function issuedAt(now: number, { name, policyModified }: IssuedDomain, lifetimeMs: number): number {
   const step = Math.floor(lifetimeMs / issuesPerLife);
-  return Math.max(Math.floor(now / step) * step, modified);
+  const shift = Math.floor(shareOf(name) * step);
+  return Math.max(Math.floor((now - shift) / step) * step + shift, policyModified);
+}
+
+type IssuedDomain = Pick<DomainSnapshot, 'name' | 'policyModified'>;
+
+/** From 0 to 1, evenly over all names (FNV-1a of 32 bits, and a last mixing, as names differ at their ends). */
+function shareOf(name: string): number {
+  let hash = 0x811c9dc5;
+  for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
+  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
+  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
 }
 
 /** The time by a clock that a small step back does not move: hosts refuse what is issued before what they have. */
@@ -131,7 +143,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   function editionOf(domain: DomainSnapshot, shape: Shape, versions: PolicyVersions): Edition {
     const { epoch } = deps.snapshot();
     const key = deps.keys.key('bundle');
-    const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
+    const issued = issuedAt(now(), domain, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
     const id = `${epoch}.${domain.policyVersion}.${timesOf(domain, issued)}.${key.kid.slice(0, 8)}`;
     return {
@@ -146,7 +158,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
     const key = deps.keys.key('bundle');
-    const issued = issuedAt(now(), domain.policyModified, lifetimeMs);
+    const issued = issuedAt(now(), domain, lifetimeMs);
     const expires = issued + lifetimeMs;
     return {
       id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${timesOf(domain, expires)}.${key.kid}`,

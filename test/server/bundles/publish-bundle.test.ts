@@ -1,5 +1,6 @@
 import { generateKeyPairSync } from 'node:crypto';
 import { maxBundleBytes } from '@signet/policy-engine/bundle';
+import { parseDomainName } from '@signet/policy-engine/names';
 import { matchesEntityTag } from '@signet/server/bundles/entity-tags';
 import { createBundlePublisher, issuedAt } from '@signet/server/bundles/publish-bundle';
 import { compileDomain, compileGrantsInSteps } from '@signet/server/snapshot/compile-domain';
@@ -10,20 +11,37 @@ import { domainContent } from '#support/domain-sketch';
 
 const day = 86_400_000;
 
-const grid: readonly (readonly [name: string, now: number, modified: number, issued: number])[] = [
-  ['on the grid', 10 * day, 1, 10 * day],
-  ['between two points', 10.5 * day, 1, 10 * day],
-  ['changed after the last point', 10.5 * day, 10.2 * day, 10.2 * day],
-  ['changed before it', 11 * day, 10.2 * day, 11 * day],
+/** A name whose grid is not shifted much: its points lie `shift` after those of the days. */
+const name = parseDomainName('catalog');
+const shift = issuedAt(10 * day, { name, policyModified: 0 }, 7 * day) % day;
+const at = (days: number) => days * day + shift;
+
+const grid: readonly (readonly [what: string, now: number, modified: number, issued: number])[] = [
+  ['on the grid', at(10), 1, at(10)],
+  ['a moment before the next point', at(11) - 1, 1, at(10)],
+  ['between two points', at(10.5), 1, at(10)],
+  ['changed after the last point', at(10.5), at(10.2), at(10.2)],
+  ['changed before it', at(11), at(10.2), at(11)],
 ];
 
-for (const [name, now, modified, issued] of grid) {
-  test(`issued ${name}`, (t) => t.is(issuedAt(now, modified, 7 * day), issued));
+for (const [what, now, policyModified, issued] of grid) {
+  test(`issued ${what}`, (t) => t.is(issuedAt(now, { name, policyModified }, 7 * day), issued));
 }
 
 test('a bundle never has less than six sevenths of its life left when it is served', (t) => {
   for (let now = 100 * day; now < 102 * day; now += 777_777)
-    t.true(issuedAt(now, 0, 7 * day) + 7 * day - now >= 6 * day);
+    t.true(issuedAt(now, { name, policyModified: 0 }, 7 * day) + 7 * day - now >= 6 * day);
+});
+
+test('domains are issued spread over the time between two issues: no hour of a day has a tenth more or less than its part', (t) => {
+  const hours = Array.from({ length: 24 }, () => 0);
+  const domains = 24_000;
+  for (let number = 0; number < domains; number += 1) {
+    const issued = issuedAt(10 * day, { name: parseDomainName(`team${number}.service`), policyModified: 0 }, 7 * day);
+    const hour = Math.floor((issued % day) / 3_600_000);
+    hours[hour] = (hours[hour] ?? 0) + 1;
+  }
+  for (const count of hours) t.true(Math.abs(count - domains / 24) < domains / 240, `${count}`);
 });
 
 const tag = '"1.2.x"';
