@@ -71,7 +71,12 @@ export async function worldWith(
   const pki = await createPki();
   const { url, calls, presented } = await provider(t, pki, as, answer);
   const callOut = { 'instances.callOut.allow': ['127.0.0.1'], ...options };
-  const world = await instanceWorld(t, { pki, options: callOut, ...(clock !== undefined && { clock }) });
+  const world = await instanceWorld(t, {
+    pki,
+    options: callOut,
+    changes: 'polled',
+    ...(clock !== undefined && { clock }),
+  });
   await setEndpoint(world, url);
   return { ...world, url, calls, presented };
 }

@@ -55,6 +55,8 @@ export interface TestServerOptions {
   readonly pki?: Pki;
   /** The other processes of the server; default: none. */
   readonly peers?: Peers;
+  /** `polled`: it hears of changes by other processes with the next poll only, as where hints do not arrive. */
+  readonly changes?: 'hinted' | 'polled';
 }
 
 /** With `SIGNET_TEST_STORE=postgres` every such server has a PostgreSQL database of its own. */
@@ -102,6 +104,7 @@ certificates: { issuers: [{ certificate: issuer.cert.pem, key: issuer.key.pem }]
   const logger = createLogger(config.log.level, { write: (line: string) => void log.push(JSON.parse(line)) });
   const clocks = { ...(clock !== undefined && { clock }), ...(monotonic !== undefined && { monotonic }) };
   const store = await openStore(config.store, clocks);
+  if (options.changes === 'polled') store.watch = () => undefined;
   const running = await createServer(config, { logger, store, peers, ...clocks });
   describeServer(config, running);
   t.teardown(async () => {

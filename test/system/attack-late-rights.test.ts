@@ -197,7 +197,8 @@ async function everything(t: ExecutionContext) {
     },
   ];
   const cloud = { 'cloud.aws.region': 'eu-central-1', 'cloud.aws.endpoint': sts.endpoint };
-  const server = await instanceWorld(t, { domains, options: { ...behind, ...cloud, 'ssh.userAuthority': authority } });
+  const options = { ...behind, ...cloud, 'ssh.userAuthority': authority };
+  const server = await instanceWorld(t, { domains, options, changes: 'polled' });
   const other = await storeElsewhere(t, server.folder);
   const content = domainContent(domains[3] ?? catalog);
   await server.store.change({ actor: 'test' }, (change) =>

@@ -116,7 +116,13 @@ export const snapshotSchema = z.strictObject({
     .min(50)
     .max(60_000)
     .default(2000)
-    .meta(about('0.1', 500, 'How often the store is asked for changes that other processes made.')),
+    .meta(
+      about(
+        '0.1',
+        500,
+        'How often the store is asked for changes that other processes made. Most are heard of sooner: from processes of the same machine with SQLite, over `store.postgres.listen` with PostgreSQL.',
+      ),
+    ),
 });
 
 export const bundlesSchema = z.strictObject({

@@ -14,6 +14,7 @@ import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
 import { isUnwritable, translateError } from './sqlite-errors.ts';
 import { readWitness } from './witness.ts';
+import { WitnessWatch } from './witness-watch.ts';
 import { StoreWriter, type WrittenTime } from './writer.ts';
 
 /** Who wrote a time that an operator has said to be right. */
@@ -50,6 +51,7 @@ export class SqliteStoreDatabase implements StoreDatabase {
   #closed = false;
   #condition: StoreCondition = 'writable';
   #lastWritten: Moment | undefined;
+  #watch: WitnessWatch | undefined;
 
   constructor(deps: SqliteStoreDeps) {
     this.#deps = deps;
@@ -121,8 +123,26 @@ export class SqliteStoreDatabase implements StoreDatabase {
     return translateError(error);
   }
 
+  /** Of what this process writes itself it needs no hint. */
+  watch(listener: () => void): void {
+    this.#watch?.close();
+    this.#watch = new WitnessWatch(this.#deps.file, () => {
+      if (this.#mayHaveOthersChanges()) listener();
+    });
+  }
+
+  #mayHaveOthersChanges(): boolean {
+    try {
+      return this.#connections?.writer?.hasOthersChanges() ?? true;
+    } catch {
+      // Whoever looks finds out why.
+      return true;
+    }
+  }
+
   async close(): Promise<void> {
     this.#closed = true;
+    this.#watch?.close();
     await this.#opening?.catch(() => undefined);
     await this.#drop();
   }

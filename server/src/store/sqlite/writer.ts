@@ -51,7 +51,9 @@ export class StoreWriter {
   readonly #number: Database.Statement<unknown[]>;
   readonly #numberOnly: Database.Statement<unknown[]>;
   readonly #lastTime: Database.Statement<unknown[]>;
+  readonly #dataVersion: Database.Statement<unknown[]>;
   #durability: Durability = 'acknowledged';
+  #knownVersion: unknown;
 
   constructor(database: Database.Database, deps: WriterDeps) {
     this.#database = database;
@@ -68,7 +70,18 @@ export class StoreWriter {
       'update meta set sequence = sequence + 1 where id = 1 returning epoch, sequence, audit_head',
     );
     this.#lastTime = database.prepare('select written_at as at, written_by as by from meta where id = 1');
+    // Changes with what other connections commit, and with nothing that this one does.
+    this.#dataVersion = database.prepare('pragma data_version').pluck();
+    this.#knownVersion = this.#dataVersion.get();
     this.#witness = new WitnessWriter(deps.storeFile);
+  }
+
+  /** Whether another connection has changed the store since this was asked last, or since the beginning. */
+  hasOthersChanges(): boolean {
+    const version = this.#dataVersion.get();
+    const hasChanged = version !== this.#knownVersion;
+    this.#knownVersion = version;
+    return hasChanged;
   }
 
   /** Throws what `work` throws, errors of SQLite, and `UnacknowledgedChangeError` once it has been committed. */
