@@ -33,10 +33,15 @@ export function parseOptions(args: readonly string[]): Options {
     allowPositionals: true,
     options: { quick: { type: 'boolean', default: false }, out: { type: 'string' }, data: { type: 'string' } },
   });
-  const chosen = positionals.map((name) => {
+  const chosen = parseParts(positionals);
+  return { parts: chosen.length === 0 ? parts : chosen, quick: values.quick, out: values.out, data: values.data };
+}
+
+/** Throws with the usage for a name that is no part. */
+export function parseParts(names: readonly string[]): Part[] {
+  return names.map((name) => {
     const part = parts.find((candidate) => candidate === name);
     if (part === undefined) throw new Error(usage);
     return part;
   });
-  return { parts: chosen.length === 0 ? parts : chosen, quick: values.quick, out: values.out, data: values.data };
 }

@@ -4,13 +4,16 @@ import { join } from 'node:path';
 import { budgetsPart } from './budgets/part.ts';
 import { certificatesPart } from './certificates/part.ts';
 import { decisionsPart } from './decisions/part.ts';
+import { gate } from './gate/gate.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
 import { describeMachine } from './measure/machine.ts';
+import { writeRunData } from './measure/run-data.ts';
 import { metricsPart } from './metrics/part.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
 import { postgresPart } from './postgres/part.ts';
+import { writeReport } from './results/write.ts';
 import { sizesPart } from './sizes/part.ts';
 import { tokenPart } from './token/part.ts';
 import { unchangedPart } from './unchanged/part.ts';
@@ -47,10 +50,13 @@ async function main(options: Options): Promise<void> {
       write(`${report.markdown}\n`);
       figures.push(...report.figures);
     }
-    if (options.data !== undefined) writeFileSync(options.data, `${JSON.stringify(figures, undefined, 2)}\n`);
+    if (options.data !== undefined) writeRunData(options.data, { machine: describeMachine(), figures });
   } finally {
     rmSync(folder, { recursive: true, force: true });
   }
 }
 
-await main(parseOptions(process.argv.slice(2)));
+const [command, ...rest] = process.argv.slice(2);
+if (command === 'gate') gate(rest);
+else if (command === 'report') writeReport(rest);
+else await main(parseOptions(process.argv.slice(2)));

@@ -1,0 +1,79 @@
+/** A page of the report: which figures stand in its picture, and what they mean for a user. */
+export interface Chapter {
+  /** The name of the picture's file. */
+  readonly name: string;
+  readonly title: string;
+  readonly meaning: string;
+  /** The beginnings of the ids of its figures. */
+  readonly figures: readonly string[];
+}
+
+export const chapters: readonly Chapter[] = [
+  {
+    name: 'token',
+    title: 'A token',
+    meaning:
+      'Processor time of one access token over a kept connection with client certificates, beside a bare Node server that signs the same claims, a Koa application that does, and `oidc-provider`. It says how many tokens a core gives out: all that is checked, decided and logged lies between the bare server and ours.',
+    figures: ['token/'],
+  },
+  {
+    name: 'unchanged',
+    title: 'Nothing new for an updater',
+    meaning:
+      'Every host asks every minute for the bundles of its domains, and nearly always nothing has changed. The cost of such an answer says how many hosts one server can have.',
+    figures: ['unchanged/'],
+  },
+  {
+    name: 'loading',
+    title: 'A large bundle',
+    meaning:
+      'What a host pays when a bundle of ten megabytes arrives, beside the least that must be done (a SHA-256 and `JSON.parse`), what the server pays to sign it, and for how long either stands still meanwhile: a request that comes then waits so long.',
+    figures: ['loading/', 'signing/'],
+  },
+  {
+    name: 'decisions',
+    title: 'Decisions',
+    meaning:
+      'Rate of the engine divided by that of the better of two engines written by hand for exactly these rules, in the worst layout. One means that nobody gains by writing their own.',
+    figures: ['decisions/'],
+  },
+  {
+    name: 'certificates',
+    title: 'Certificates',
+    meaning:
+      'Rate of certificates as a share of the least work (read a key, verify one signature, make one), the store included.',
+    figures: ['certificates/'],
+  },
+  {
+    name: 'memory',
+    title: 'A small server: memory',
+    meaning:
+      'Resident memory of all processes of one `signet serve` with a small store: what the smallest machine needs.',
+    figures: ['memory/'],
+  },
+  {
+    name: 'start',
+    title: 'A small server: start',
+    meaning: 'Processor time until the installed program answers: what a restart and each command of a script cost.',
+    figures: ['start/'],
+  },
+  {
+    name: 'workers',
+    title: 'Several processes',
+    meaning: 'What a second process of the same server costs: in processor time of a token, and in memory.',
+    figures: ['workers/'],
+  },
+  {
+    name: 'sizes',
+    title: 'A large store',
+    meaning:
+      '10,000 domains with a million members: how long a start takes, how much memory it needs, and how soon a change counts in another process of the machine.',
+    figures: ['sizes/'],
+  },
+  {
+    name: 'connections',
+    title: 'Many updaters',
+    meaning: 'Memory of a kept connection with a client certificate, with as many as ten thousand hosts have open.',
+    figures: ['connections/'],
+  },
+];
