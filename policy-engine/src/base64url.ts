@@ -1,34 +1,25 @@
-const alphabet = 'ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_';
-const invalid = 255;
-
-/** From a character code to its six bits. */
-const sextets: Uint8Array = (() => {
-  const table = new Uint8Array(128).fill(invalid);
-  for (let value = 0; value < alphabet.length; value += 1) table[alphabet.charCodeAt(value)] = value;
-  return table;
-})();
-
-/** From six bits to their character code. */
-const codes: Uint8Array = Uint8Array.from(alphabet, (character) => character.charCodeAt(0));
-const ascii = new TextDecoder();
-
+import { type Base64urlCodec, byHand } from './base64url-by-hand.ts';
 import { runAtOnce, type Steps } from './steps/steps.ts';
+
+/** Node's is many times as fast. It skips what it does not know: only a text that it would write itself is the one for its bytes. */
+function codecOfNode(node: typeof Buffer): Base64urlCodec {
+  const view = ({ buffer, byteOffset, length }: Uint8Array) => node.from(buffer, byteOffset, length);
+  return {
+    encode: (bytes) => view(bytes).toString('base64url'),
+    decode(text, bytes) {
+      const written = view(bytes);
+      return written.write(text, 'base64url') === bytes.length && written.toString('base64url') === text;
+    },
+  };
+}
+
+/** The core runs in browsers too, where the global is missing. */
+const { Buffer: nodeBuffer }: { Buffer?: typeof Buffer } = globalThis;
+const codec = nodeBuffer === undefined ? byHand : codecOfNode(nodeBuffer);
 
 /** base64url without padding (RFC 7515 §2). */
 export function encodeBase64url(bytes: Uint8Array): string {
-  // Not text upon text: of a payload of megabytes that would be millions of small strings.
-  const characters = new Uint8Array(Math.ceil((bytes.length * 4) / 3));
-  let at = 0;
-  for (let i = 0; i < bytes.length; i += 3) {
-    const group = ((bytes[i] ?? 0) << 16) | ((bytes[i + 1] ?? 0) << 8) | (bytes[i + 2] ?? 0);
-    // Writes behind the end of a typed array are ignored.
-    characters[at] = codes[group >> 18] ?? 0;
-    characters[at + 1] = codes[(group >> 12) & 63] ?? 0;
-    characters[at + 2] = codes[(group >> 6) & 63] ?? 0;
-    characters[at + 3] = codes[group & 63] ?? 0;
-    at += 4;
-  }
-  return ascii.decode(characters);
+  return codec.encode(bytes);
 }
 
 /**
@@ -39,7 +30,7 @@ export function decodeBase64url(text: string): Uint8Array<ArrayBuffer> | undefin
   return runAtOnce(decodeBase64urlInSteps(text));
 }
 
-/** Characters between two yields: some tenths of a millisecond. */
+/** Characters between two yields, in fours: some tenths of a millisecond. */
 const sliceLength = 65_536;
 
 /** `decodeBase64url` in slices, for long texts. */
@@ -47,38 +38,10 @@ export function* decodeBase64urlInSteps(text: string): Steps<Uint8Array<ArrayBuf
   if (text.length % 4 === 1) return undefined;
   const bytes = new Uint8Array(Math.floor((text.length * 3) / 4));
   for (let from = 0; from < text.length; from += sliceLength) {
-    if (!decodeSlice(text, from, Math.min(from + sliceLength, text.length), bytes)) return undefined;
+    const start = (from / 4) * 3;
+    const slice = bytes.subarray(start, start + (sliceLength / 4) * 3);
+    if (!codec.decode(text.slice(from, from + sliceLength), slice)) return undefined;
     if (from + sliceLength < text.length) yield;
   }
   return bytes;
-}
-
-/** `from` is a multiple of four. */
-function decodeSlice(text: string, from: number, end: number, bytes: Uint8Array): boolean {
-  let out = (from / 4) * 3;
-  for (let i = from; i < end; i += 4) {
-    const group = decodeGroup(text, i, end);
-    if (group < 0) return false;
-    const left = bytes.length - out;
-    if (left < 3 && (group & (left === 1 ? 0xffff : 0xff)) !== 0) return false;
-    // Writes behind the end of a typed array are ignored.
-    bytes[out] = group >> 16;
-    bytes[out + 1] = group >> 8;
-    bytes[out + 2] = group;
-    out += 3;
-  }
-  return true;
-}
-
-/** Up to four characters as 24 bits; negative when one is not of the alphabet. */
-function decodeGroup(text: string, at: number, end: number): number {
-  const a = sextet(text, at);
-  const b = sextet(text, at + 1);
-  const c = at + 2 < end ? sextet(text, at + 2) : 0;
-  const d = at + 3 < end ? sextet(text, at + 3) : 0;
-  return (a | b | c | d) > 63 ? -1 : (a << 18) | (b << 12) | (c << 6) | d;
-}
-
-function sextet(text: string, at: number): number {
-  return sextets[text.charCodeAt(at)] ?? invalid;
 }
