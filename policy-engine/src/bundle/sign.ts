@@ -1,8 +1,10 @@
-import type { KeyObject } from 'node:crypto';
+import { createSign, KeyObject } from 'node:crypto';
 import { decodeBase64url, encodeBase64url } from '../base64url.ts';
 import { sequence, unsigned } from '../der/der-writer.ts';
 import { PolicyEngineError } from '../errors.ts';
+import { jsonPieces } from '../json/json-pieces.ts';
 import type { CryptoKey } from '../keys/index.ts';
+import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
 import type { JwsPolicyData, SignedPolicyData } from '../wire/index.ts';
 
 /** A P-256 private key and the name under which its public half is published. */
@@ -20,25 +22,30 @@ const bundleType = 'signet-bundle+jws';
  */
 export type BundleForm = 'rfc7515' | 'p1363' | 'der';
 
+const encoder = new TextEncoder();
+
+/** Bytes of the payload between two yields; what is made base64url by itself is a multiple of three. */
+const sliceLength = 98_304;
+
 /**
- * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms).
+ * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms). `pause` is called between slices of work, so
+ * that a large bundle does not stall the program; by default it is one piece of work.
  * Throws `PolicyEngineError('invalid-options')` for a key that is not on P-256.
  */
 export async function signBundle(
   data: SignedPolicyData,
   key: BundleSigningKey,
   form: BundleForm = 'p1363',
+  pause: Pause = () => undefined,
 ): Promise<JwsPolicyData> {
-  const encoder = new TextEncoder();
+  const privateKey = signingKey(key.privateKey);
   const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify(headerOf(key.kid, form))));
-  const payload = encodeBase64url(encoder.encode(JSON.stringify(data)));
-  const signature = new Uint8Array(
-    await crypto.subtle.sign(
-      { name: 'ECDSA', hash: 'SHA-256' },
-      signingKey(key.privateKey),
-      encoder.encode(`${protectedHeader}.${payload}`),
-    ),
+  const signer = createSign('SHA256').update(`${protectedHeader}.`);
+  const payload = await runWithPauses(
+    encodeInSteps(data, (text) => signer.update(text, 'latin1')),
+    pause,
   );
+  const signature = signer.sign({ key: privateKey, dsaEncoding: 'ieee-p1363' });
   const bundle = {
     payload,
     protected: protectedHeader,
@@ -46,6 +53,38 @@ export async function signBundle(
     signature: encodeBase64url(signature),
   };
   return form === 'der' ? withDerSignature(bundle) : bundle;
+}
+
+/** The JSON of the payload in base64url. `update` gets it text by text. */
+function* encodeInSteps(data: SignedPolicyData, update: (text: string) => void): Steps<string> {
+  const parts: string[] = [];
+  const bytes = new Uint8Array(sliceLength);
+  let filled = 0;
+  const takeWhole = (length: number) => {
+    const text = encodeBase64url(bytes.subarray(0, length));
+    parts.push(text);
+    update(text);
+    bytes.copyWithin(0, length, filled);
+    filled -= length;
+  };
+  for (const piece of jsonPieces(data)) {
+    for (let rest = piece; rest !== ''; ) {
+      const { read, written } = encoder.encodeInto(rest, bytes.subarray(filled));
+      filled += written;
+      rest = rest.slice(read);
+      if (rest === '') break;
+      takeWhole(filled - (filled % 3));
+      yield;
+    }
+  }
+  takeWhole(filled);
+  yield;
+  return parts.join('');
+}
+
+/** What `JSON.stringify` writes for a bundle, without a look at every character of its payload: base64url stands for itself. */
+export function stringifyBundle({ payload, ...rest }: JwsPolicyData): string {
+  return `{"payload":"${payload}",${JSON.stringify(rest).slice(1)}`;
 }
 
 /** The same bundle for old readers: with the one signature that it has, in DER. The bundle must have it as r and s, as `signBundle` makes it. */
@@ -61,12 +100,10 @@ function headerOf(kid: string, form: BundleForm): object {
   return form === 'rfc7515' ? { kid, alg: 'ES256', typ: bundleType } : { kid, alg: 'ES256' };
 }
 
-function signingKey(key: KeyObject | CryptoKey): CryptoKey {
-  try {
-    return 'toCryptoKey' in key ? key.toCryptoKey({ name: 'ECDSA', namedCurve: 'P-256' }, false, ['sign']) : key;
-  } catch (cause) {
-    throw new PolicyEngineError('invalid-options', 'the signing key is not a P-256 private key', { cause });
-  }
+function signingKey(key: KeyObject | CryptoKey): KeyObject {
+  const privateKey = 'algorithm' in key ? KeyObject.from(key) : key;
+  if (privateKey.type === 'private' && privateKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return privateKey;
+  throw new PolicyEngineError('invalid-options', 'the signing key is not a P-256 private key');
 }
 
 /** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`. */

@@ -5,9 +5,11 @@ import {
   issuedSkew,
   maxBundleBytes,
   signBundle,
+  stringifyBundle,
   withDerSignature,
 } from '@signet/policy-engine/bundle';
 import { type Clock, formatTimestamp } from '@signet/policy-engine/clock';
+import { pauseBetweenSlices } from '@signet/policy-engine/internal/slices';
 import { LRUCache } from 'lru-cache';
 import { ConflictError } from '../errors.ts';
 import type { SigningKey } from '../keys/sign-token.ts';
@@ -266,8 +268,8 @@ async function signJws({ domain, versions, shape, ...rest }: BundleContent, key:
   const data = buildBundle({ domain: name, version, modified, policies, ...rest });
   // A signed choice of versions must never pass for what is in force: the engine refuses a payload with this member.
   const chosen = versions.size === 0 ? data : { ...data, policyVersions: Object.fromEntries(versions) };
-  const bundle = await signBundle(chosen, key, shape);
-  const text = JSON.stringify(bundle);
+  const bundle = await signBundle(chosen, key, shape, pauseBetweenSlices());
+  const text = stringifyBundle(bundle);
   if (text.length > maxBundleBytes) {
     throw new ConflictError(`domain \`${name}\` has more policy than a bundle may hold (${maxBundleBytes} bytes)`);
   }
@@ -275,7 +277,7 @@ async function signJws({ domain, versions, shape, ...rest }: BundleContent, key:
   return {
     textOf(form) {
       if (form !== 'der') return text;
-      der ??= JSON.stringify(withDerSignature(bundle));
+      der ??= stringifyBundle(withDerSignature(bundle));
       return der;
     },
   };

@@ -1,7 +1,13 @@
-import { generateKeyPairSync } from 'node:crypto';
-import { signBundle, withDerSignature } from '@signet/policy-engine/bundle';
+import { generateKeyPairSync, verify } from 'node:crypto';
+import { signBundle, stringifyBundle, withDerSignature } from '@signet/policy-engine/bundle';
 import type { JwsPolicyData, SignedPolicyData } from '@signet/policy-engine/wire';
 import test from 'ava';
+import fc from 'fast-check';
+import { internals } from '../../limits/row.ts';
+
+const { jsonPieces } = await internals<{ jsonPieces(value: unknown): Iterable<string> }>(
+  'policy-engine/src/json/json-pieces.ts',
+);
 
 /* The two forms of a signature. */
 
@@ -58,4 +64,53 @@ test('keys of Node and of the platform sign, those on other curves do not', asyn
   }
   const other = generateKeyPairSync('ec', { namedCurve: 'P-384' }).privateKey;
   await t.throwsAsync(signBundle(data, { kid: 'k', privateKey: other }), { code: 'invalid-options' } as never);
+});
+
+const long = Array.from({ length: 1300 }, (_, id) => ({
+  id,
+  role: `r${id}`,
+  conditions: { conditionsList: [{ id }] },
+}));
+const values: readonly (readonly [what: string, value: unknown])[] = [
+  ['nothing', {}],
+  ['members that are not there', { a: undefined, b: 1, c: undefined }],
+  ['only members that are not there', { a: undefined }],
+  ['a long list', long],
+  [
+    'long lists in short and long ones',
+    { a: [{ b: long }, { b: [] }, null], c: long.map(() => ({ b: long.slice(0, 101) })) },
+  ],
+  ['members that are not there, in a long list', [long, ...long.map(() => undefined)]],
+];
+for (const [what, value] of values) {
+  test(`JSON in pieces: ${what}`, (t) => t.true([...jsonPieces(value)].join('') === JSON.stringify(value)));
+}
+
+test('JSON in pieces is what JSON.stringify writes', (t) => {
+  fc.assert(fc.property(fc.jsonValue(), (value) => [...jsonPieces(value)].join('') === JSON.stringify(value)));
+  t.pass();
+});
+
+test('a long payload is signed byte by byte as JSON.stringify writes it, with pauses', async (t) => {
+  const { privateKey, publicKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
+  for (const text of ['x', 'é', '文', '😀', '"\\\n']) {
+    const assertions = long.map(({ id }) => ({ id, role: text.repeat(50), action: 'a', resource: text.repeat(51) }));
+    const policies = [
+      { name: 'p', modified: '', assertions },
+      { name: text.repeat(70_001), modified: '', assertions: [] },
+    ];
+    const data = { policyData: { domain: 'd', policies } } as unknown as SignedPolicyData;
+    let pauses = 0;
+    const pause = () => {
+      pauses += 1;
+      return pauses % 2 === 0 ? Promise.resolve() : undefined;
+    };
+    const bundle = await signBundle(data, { kid: 'k', privateKey }, 'rfc7515', pause);
+    t.true(bundle.payload === Buffer.from(JSON.stringify(data)).toString('base64url'), text);
+    t.true(pauses > 2, `${pauses}`);
+    const signed = Buffer.from(`${bundle.protected}.${bundle.payload}`);
+    const signature = Buffer.from(bundle.signature, 'base64url');
+    t.true(verify('sha256', signed, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature));
+    t.is(stringifyBundle(bundle), JSON.stringify(bundle));
+  }
 });
