@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache';
+import { atMost } from './at-most.ts';
 import type { CertificateStore } from './model/certificate-store.ts';
 import type { InstanceStore } from './model/instance-store.ts';
 import type { Store } from './model/store.ts';
@@ -37,7 +38,7 @@ const intendedAtOnce = 10_000;
 export function observedStore(store: Store, observer: StoreObserver | undefined, around: AroundStore): Store {
   const { certificates, instances } = store;
   store.onRevoked((reason, count) => observer?.certificatesRevoked(reason, count));
-  const kinds = new LRUCache<string, string>({ max: intendedAtOnce });
+  const kinds = new LRUCache<string, string>(atMost(intendedAtOnce));
   const issued = (serial: string): void => {
     const kind = certificateKinds.find((each) => each === kinds.get(serial));
     kinds.delete(serial);

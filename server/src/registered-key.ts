@@ -1,10 +1,11 @@
 import { createPublicKey, type KeyObject } from 'node:crypto';
 import type { KeyId } from '@signet/policy-engine/names';
 import { LRUCache } from 'lru-cache';
+import { atMost } from './at-most.ts';
 
 /** Keys that are kept parsed. */
 const keysKept = 10_000;
-const parsed = new LRUCache<string, KeyObject>({ max: keysKept });
+const parsed = new LRUCache<string, KeyObject>(atMost(keysKept));
 
 /** A public key of a service as it can be used. It was checked when it was registered; undefined for what a damaged store has in its place. */
 export function registeredKey(pem: string): KeyObject | undefined {

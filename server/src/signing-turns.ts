@@ -1,5 +1,6 @@
 import { setTimeout as pause } from 'node:timers/promises';
 import { LRUCache } from 'lru-cache';
+import { atMost } from './at-most.ts';
 import { ServiceUnavailableError } from './errors.ts';
 
 /** How time passes, in milliseconds, by a clock that nobody sets. */
@@ -34,7 +35,7 @@ type TakeTurn<Result> = (lane: string, piece: string, work: () => Promise<Result
 
 /** A second a turn, by `pace`. */
 export function signingTurns<Result>(pace: Pace = realPace): TakeTurn<Result> {
-  const lanes = new LRUCache<string, Lane<Result>>({ max: lanesKept });
+  const lanes = new LRUCache<string, Lane<Result>>(atMost(lanesKept));
   return (name, piece, work) => {
     const lane = lanes.get(name) ?? { free: Number.NEGATIVE_INFINITY, waiting: new Map() };
     lanes.set(name, lane);

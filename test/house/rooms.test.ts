@@ -9,6 +9,7 @@ import test from 'ava';
  */
 const rooms = [
   'errors.ts',
+  'at-most.ts',
   'tracing',
   'short-text.ts',
   'ybase64.ts',

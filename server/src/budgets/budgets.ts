@@ -1,5 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../at-most.ts';
 import { type Budget, type BudgetLimits, BudgetTable } from './budget-table.ts';
 import { strangerOf } from './client-addresses.ts';
 
@@ -101,7 +102,7 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
     return { payer, name, table, budget: table.of(key, monotonic.now()) };
   };
   const known = new LRUCache<string, true>({
-    max: maxKnownAddresses,
+    ...atMost(maxKnownAddresses),
     ttl: knownMs,
     ttlResolution: 0,
     perf: monotonic,

@@ -1,5 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../at-most.ts';
 import { DomainError } from '../errors.ts';
 import type { RoleSession, TemporaryCredentials } from './role-session.ts';
 
@@ -20,7 +21,7 @@ const refusalLifeMs = 120_000;
 export class CredentialsCache {
   readonly #assumeRole: AssumeRole;
   readonly #clock: Clock;
-  readonly #entries = new LRUCache<string, Entry>({ max: 10_000 });
+  readonly #entries = new LRUCache<string, Entry>(atMost(10_000));
   readonly #underWay = new Map<string, Promise<TemporaryCredentials>>();
 
   constructor(assumeRole: AssumeRole, clock: Clock) {

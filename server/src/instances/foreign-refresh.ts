@@ -1,5 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { LRUCache } from 'lru-cache';
+import { atMost } from '../at-most.ts';
 import type { Logger } from '../logger.ts';
 import type { InstanceKey } from '../model/instance-store.ts';
 import type { Store } from '../model/store.ts';
@@ -24,7 +25,7 @@ const maxRemembered = 10_000;
  * `StoreUnavailableError`.
  */
 export function foreignRefreshAlarm({ store, logger, clock }: ForeignRefreshDeps): NoteForeignRefresh {
-  const notedAt = new LRUCache<string, number>({ max: maxRemembered });
+  const notedAt = new LRUCache<string, number>(atMost(maxRemembered));
   return async ({ principal, certificate: { serial }, requestId }, key) => {
     logger.warn({ principal, serial, requestId, ...key }, 'a certificate was used to refresh an instance not its own');
     const now = clock.now();

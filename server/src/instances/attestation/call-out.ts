@@ -8,6 +8,7 @@ import { LRUCache } from 'lru-cache';
 import type { Agent } from 'undici';
 import { z } from 'zod';
 import { isOfPredecessor } from '../../access/known-identity.ts';
+import { atMost } from '../../at-most.ts';
 import { strangerOf } from '../../budgets/client-addresses.ts';
 import { ForbiddenError, TooManyRequestsError } from '../../errors.ts';
 import { issueTimeOf } from '../../x509/build-certificate.ts';
@@ -62,7 +63,7 @@ interface Target {
 }
 
 export function createCallOut(deps: CallOutDeps): CallOut {
-  const guards: Guards = { slots: new Map(), circuits: new LRUCache({ max: maxCircuits }) };
+  const guards: Guards = { slots: new Map(), circuits: new LRUCache(atMost(maxCircuits)) };
   return {
     provider: (name, endpoint, credentialsFrom) => ({
       attest: async (request) => {
