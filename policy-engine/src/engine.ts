@@ -84,7 +84,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   /**
    * Opens directories of signed bundles (`<domain>.pol`), verifies and loads what is there, and follows every change. Nothing
    * that it starts keeps the process alive. Bad bundles do not stop it; see `health()`.
-   * Throws `PolicyEngineError`: `invalid-options` without an issuer and for `domains` that are none, `keys-unavailable` without
+   * Throws `PolicyEngineError`: `invalid-options` without an issuer, for `domains` that are none and for options that do not exist, `keys-unavailable` without
    * keys, `keys-malformed`.
    */
   static async open(options: OpenOptions): Promise<PolicyEngine> {

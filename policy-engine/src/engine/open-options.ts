@@ -1,9 +1,33 @@
 import { PolicyEngineError } from '../errors.ts';
+import { didYouMean } from '../nearest.ts';
 import { checkTokenRules } from '../token/token-rules.ts';
 import type { OpenOptions } from './requests.ts';
 
+const known: Readonly<Record<keyof OpenOptions, true>> = {
+  policyDir: true,
+  floorFile: true,
+  rescanIntervalMs: true,
+  watch: true,
+  athenzBundles: true,
+  keys: true,
+  issuers: true,
+  domains: true,
+  clock: true,
+  requireBound: true,
+  skewSeconds: true,
+  legacyTypes: true,
+  roleInAudience: true,
+  maxTokenLifeSeconds: true,
+  minRsaBits: true,
+  maxCachedTokens: true,
+  records: true,
+  meter: true,
+  onError: true,
+};
+
 /** Callers without types get an error that names the option. */
 export function checkOpenOptions(options: unknown): void {
+  checkNames(options);
   checkTokenRules(options);
   const { policyDir, issuers, floorFile, athenzBundles }: { [Name in keyof OpenOptions]?: unknown } =
     typeof options === 'object' && options !== null ? options : {};
@@ -19,6 +43,15 @@ export function checkOpenOptions(options: unknown): void {
   if (athenzBundles !== undefined && typeof athenzBundles !== 'boolean') {
     throw new PolicyEngineError('invalid-options', '`athenzBundles` must be true or false');
   }
+}
+
+/** A mistyped option would leave a rule of the verifier at its default. */
+function checkNames(options: unknown): void {
+  if (typeof options !== 'object' || options === null) return;
+  const unknown = Object.keys(options).find((name) => !Object.hasOwn(known, name));
+  if (unknown === undefined) return;
+  const hint = didYouMean(unknown, Object.keys(known));
+  throw new PolicyEngineError('invalid-options', `\`${unknown}\` is not an option of PolicyEngine.open${hint}`);
 }
 
 function isText(value: unknown): value is string {

@@ -5,6 +5,7 @@ import { type KeySource, PolicyEngine, staticKeys } from '@signet/policy-engine'
 import { buildBundle, signBundle, verifyBundle } from '@signet/policy-engine/bundle';
 import { systemClock } from '@signet/policy-engine/clock';
 import { canonicalPath } from '@signet/policy-engine/http';
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import { instanceHostName, parseDomainName } from '@signet/policy-engine/names';
 import { compileDomain } from '@signet/policy-engine/policy';
 import { verifyAccessToken } from '@signet/policy-engine/token';
@@ -93,6 +94,9 @@ export const engineRows: readonly Row[] = [
     const text = JSON.stringify({ payload: 'e30', protected: 'A'.repeat(length), signature: 'e30' });
     const options = { domain: parseDomainName('d'), keys: noKeys, now: 0 };
     return (await refusal(() => verifyBundle(text, options))).includes('the protected header is not JSON');
+  }),
+  maximum('policy-engine/src/nearest.ts', 'maxCompared', (count) => {
+    return didYouMean('reader', [...Array.from({ length: count - 1 }, (_, at) => `another-${at}`), 'raeder']) !== '';
   }),
   maximum('policy-engine/src/middleware/canonical-path.ts', 'maxPathLength', (length) => {
     return canonicalPath(`/${'a'.repeat(length - 1)}?${'b'.repeat(9)}`) !== undefined;

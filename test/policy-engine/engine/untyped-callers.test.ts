@@ -69,6 +69,19 @@ for (const options of [
   });
 }
 
+for (const [option, hint] of [
+  ['polcyDir', ': did you mean `policyDir`?'],
+  ['requireBond', ': did you mean `requireBound`?'],
+  ['max_cached_tokens', ''],
+] as const) {
+  test(`open refuses the option \`${option}\` and names the one that was meant`, async (t) => {
+    const options = { policyDir: 'x', [option]: true };
+    const error = await t.throwsAsync(Promise.resolve(Reflect.apply(PolicyEngine.open, PolicyEngine, [options])));
+    t.true(error instanceof PolicyEngineError && error.code === 'invalid-options');
+    t.is(error?.message, `\`${option}\` is not an option of PolicyEngine.open${hint}`);
+  });
+}
+
 const badOptions: [options: unknown, name: string][] = [
   [{ policyDir: ['x', 1] }, 'policyDir'],
   [{ policyDir: ['x', ''] }, 'policyDir'],
