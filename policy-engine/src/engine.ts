@@ -1,4 +1,5 @@
 import { systemClock } from './clock.ts';
+import { allowedOf, decideEach } from './engine/decide-many.ts';
 import {
   type CredentialChange,
   describeToken,
@@ -16,6 +17,8 @@ import type {
   DecideRoleCertificateRequest,
   DecideRolesRequest,
   EngineOptions,
+  FilterRequest,
+  FilterRolesRequest,
   OpenOptions,
 } from './engine/requests.ts';
 import { readRoleCertificate } from './engine/role-certificate.ts';
@@ -34,7 +37,7 @@ import { ServedDomains } from './served-domains.ts';
 import { type SteadyClock, steadyClock } from './steady-clock.ts';
 import type { VerifiedAccessToken } from './token/claims.ts';
 import { checkTokenRules } from './token/token-rules.ts';
-import { withoutScheme } from './token/verify.ts';
+import { type TokenOutcome, withoutScheme } from './token/verify.ts';
 
 interface EngineParts {
   readonly options: Omit<EngineOptions, 'keys' | 'clock'>;
@@ -153,6 +156,45 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   decideRoles(request: DecideRolesRequest): Decision {
     const meter = this.#meter;
     return meter === undefined ? this.#decideRoles(request) : metered(meter, () => this.#decideRoles(request));
+  }
+
+  /**
+   * As `decide` for each request, in their order; each token is verified once. Others have their turn meanwhile. Resolves always: more
+   * than 10,000 requests are all answered `DENY_INVALID_PARAMETERS`, and `onError` is told.
+   */
+  async decideMany(requests: readonly DecideRequest[]): Promise<Decision[]> {
+    try {
+      return await decideEach([...requests], this.#decidingOnce());
+    } catch (error) {
+      const denied = this.#failed('decideMany', error);
+      return Array.isArray(requests) ? requests.map(() => denied) : [];
+    }
+  }
+
+  /**
+   * Those of the resources on which the token lets its holder do the action, in their order: bounds and verification are those of
+   * `decideMany`. Resolves always; a call that failed allows none.
+   */
+  async filter(request: FilterRequest): Promise<string[]> {
+    try {
+      const { resources, ...asked } = request;
+      const decide = this.#decidingOnce();
+      return await allowedOf(resources, (resource) => decide({ ...asked, resource }));
+    } catch (error) {
+      this.#failed('filter', error);
+      return [];
+    }
+  }
+
+  /** As `filter` for roles without a token. Resolves always. */
+  async filterRoles(request: FilterRolesRequest): Promise<string[]> {
+    try {
+      const { resources, ...asked } = request;
+      return await allowedOf(resources, (resource) => this.decideRoles({ ...asked, resource }));
+    } catch (error) {
+      this.#failed('filterRoles', error);
+      return [];
+    }
   }
 
   /** Decides for the role that a role certificate of one of the given authorities names. Never throws. */
@@ -295,6 +337,28 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       return this.#decideVerified(outcome.token, request, this.#clock.now());
     } catch (error) {
       return this.#failed('decide', error);
+    }
+  }
+
+  /** Decides as `decide`, and verifies each token once, also one that is not kept. */
+  #decidingOnce(): (request: DecideRequest) => Promise<Decision> {
+    const outcomes = new Map<string, TokenOutcome>();
+    const meter = this.#meter;
+    const decide = (request: DecideRequest) => this.#decideOnce(request, outcomes);
+    return meter === undefined ? decide : (request) => meteredLater(meter, () => decide(request));
+  }
+
+  async #decideOnce(request: DecideRequest, outcomes: Map<string, TokenOutcome>): Promise<Decision> {
+    try {
+      const { token } = request;
+      if (typeof token !== 'string') return await this.#decide(request);
+      const text = withoutScheme(token);
+      const outcome = outcomes.get(text) ?? (await this.#authenticator.outcome(text, this.#clock.now()));
+      outcomes.set(text, outcome);
+      if (outcome.kind === 'invalid') return this.#refuse('DENY_TOKEN_INVALID', request);
+      return this.#decideVerified(outcome.token, request, this.#clock.now());
+    } catch (error) {
+      return this.#failed('decideMany', error);
     }
   }
 

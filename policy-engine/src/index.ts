@@ -8,6 +8,8 @@ export type {
   DecideRoleCertificateRequest,
   DecideRolesRequest,
   EngineOptions,
+  FilterRequest,
+  FilterRolesRequest,
   OpenOptions,
 } from './engine/requests.ts';
 export { TokenVerifier, type TokenVerifierOptions } from './engine/token-verifier.ts';

@@ -64,6 +64,12 @@ export interface DecideRequest {
   context?: DecisionContext;
 }
 
+/** One question about many resources, with a token. */
+export interface FilterRequest extends Omit<DecideRequest, 'resource'> {
+  /** Each as `resource` of `DecideRequest`; at most 10,000. */
+  resources: readonly string[];
+}
+
 /** A request for roles that the caller has established by itself. */
 export interface DecideRolesRequest {
   domain: string;
@@ -72,6 +78,12 @@ export interface DecideRolesRequest {
   action: string;
   resource: string;
   context?: DecisionContext;
+}
+
+/** One question about many resources, for roles that the caller has established by itself. */
+export interface FilterRolesRequest extends Omit<DecideRolesRequest, 'resource'> {
+  /** At most 10,000. */
+  resources: readonly string[];
 }
 
 /** A request with a role certificate (common name `domain:role.name`). */

@@ -49,6 +49,12 @@ export class TokenAuthenticator {
     return outcome;
   }
 
+  /** The same for a token that may have been verified before. */
+  async outcome(text: string, now: number): Promise<TokenOutcome> {
+    const token = this.known(text, now);
+    return token === undefined ? await this.verify(text, now) : { kind: 'valid', token };
+  }
+
   /** Why a verified token does not count now and on this connection; `undefined` when it does. */
   refusal(token: VerifiedAccessToken, certificate: unknown, now: number): Status | undefined {
     if (isExpired(token, now)) return 'DENY_TOKEN_EXPIRED';

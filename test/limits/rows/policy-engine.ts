@@ -211,6 +211,13 @@ export const engineRows: readonly Row[] = [
   maximum('policy-engine/src/policy/work.ts', 'maxActionLength', (size) => isAllowed({ action: 'a'.repeat(size) })),
   maximum('policy-engine/src/policy/work.ts', 'maxPatternLength', (size) => compiled(`${'r'.repeat(size - 1)}*`)),
   maximum('policy-engine/src/policy/work.ts', 'maxWildcards', (count) => compiled('r*'.repeat(count))),
+  maximum('policy-engine/src/engine/decide-many.ts', 'maxRequests', async (count) => {
+    const engine = PolicyEngine.fromDomains({
+      d: [{ name: 'p', assertions: [{ role: 'r', action: 'a', resource: 'x' }] }],
+    });
+    const resources = Array.from({ length: count }, () => 'd:x');
+    return (await engine.filterRoles({ domain: 'd', roles: ['r'], action: 'a', resources })).length === count;
+  }),
   maximum('policy-engine/src/policy/work.ts', 'maxWork', async (units) => {
     const { Work } = await internals<{ Work: new () => { spend(units: number): void } }>(
       'policy-engine/src/policy/work.ts',
