@@ -1,6 +1,6 @@
 import { parseActionName, parseDomainName, parsePrincipalName, parseRoleName } from '@signet/policy-engine/names';
 import { parseArguments } from './arguments.ts';
-import { booleanMember, decodeObject, stringsMember } from './decode.ts';
+import { booleanMember, decodeObject, isObject, type JsonObject, malformed, stringsMember } from './decode.ts';
 import { SignetClientError } from './errors.ts';
 import type { Http } from './http/http.ts';
 
@@ -21,6 +21,14 @@ export interface AccessQuery {
   /** A client's principal token to pass on, in the header of the server's `profile`. */
   readonly principalToken?: string;
   readonly signal?: AbortSignal;
+}
+
+/** The answer to one of many questions. */
+export interface AccessAnswer {
+  /** False as well where there is no answer. */
+  readonly granted: boolean;
+  /** Why there is no answer: 404 for an unknown domain, 403 for who may not ask about the principal. */
+  readonly error?: { readonly code: number; readonly message: string };
 }
 
 /** A question for the roles of a principal in a domain. */
@@ -52,6 +60,9 @@ export function principalTokenHeaderOf(profile: keyof typeof headerOf): Principa
   throw new SignetClientError('invalid-argument', 'profile must be `signet` or `athenz`');
 }
 
+/** Most questions that a server takes at once. */
+const maxQuestions = 100;
+
 /** The central access checks. They ask the server each time: for decisions at request rate use the policy engine. */
 export class Access {
   readonly #http: Http;
@@ -64,20 +75,39 @@ export class Access {
 
   /** `GET /access/{action}`: whether the principal may do the action on the resource. Throws `refused` with 404 for an unknown domain. */
   async check(query: AccessQuery): Promise<boolean> {
-    const { action, principal, trustDomain } = parseArguments(() => ({
-      action: parseActionName(query.action, 'action'),
-      principal: query.principal === undefined ? undefined : parsePrincipalName(query.principal, 'principal'),
-      trustDomain: query.trustDomain === undefined ? undefined : parseDomainName(query.trustDomain, 'trustDomain'),
-    }));
-    const { resource, thumbprint } = query;
+    const { action, ...asked } = questionOf(query);
     const { body } = await this.#http.send({
       method: 'GET',
       path: ['access', action],
-      query: { resource, principal, thumbprint, domain: trustDomain },
+      query: asked,
       headers: principalTokenIn(this.#tokenHeader, query.principalToken),
       signal: query.signal,
     });
     return booleanMember(decodeObject(body), 'granted');
+  }
+
+  /**
+   * `POST /access-checks`: the answers to many questions, in their order; a request for each 100 of them. They are asked with the
+   * certificate alone. Throws as `check`, but for an unknown domain, and a principal about which the caller may not ask: see `AccessAnswer`.
+   */
+  async checkMany(
+    queries: readonly Omit<AccessQuery, 'principalToken' | 'signal'>[],
+    { signal }: { readonly signal?: AbortSignal } = {},
+  ): Promise<readonly AccessAnswer[]> {
+    const questions = queries.map((query, index) => questionOf(query, `queries[${index}].`));
+    const answers: AccessAnswer[] = [];
+    for (let start = 0; start < questions.length; start += maxQuestions) {
+      const asked = questions.slice(start, start + maxQuestions);
+      const { body } = await this.#http.send({
+        method: 'POST',
+        path: ['access-checks'],
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ questions: asked }),
+        signal,
+      });
+      answers.push(...answersIn(decodeObject(body), asked.length));
+    }
+    return answers;
   }
 
   /** `GET /access/domain/{domainName}/principal/{principal}`: short names of the roles that the principal has in the domain. */
@@ -102,6 +132,30 @@ export class Access {
     const { body } = await this.#http.send({ method: 'GET', path, signal: query.signal });
     return booleanMember(decodeObject(body), 'granted');
   }
+}
+
+/** What the server is asked; `at` stands before the names of fields in errors. */
+function questionOf(query: AccessQuery, at = '') {
+  const { resource, principal, thumbprint, trustDomain } = query;
+  return parseArguments(() => ({
+    action: parseActionName(query.action, `${at}action`),
+    resource,
+    principal: principal === undefined ? undefined : parsePrincipalName(principal, `${at}principal`),
+    thumbprint,
+    domain: trustDomain === undefined ? undefined : parseDomainName(trustDomain, `${at}trustDomain`),
+  }));
+}
+
+function answersIn({ answers }: JsonObject, count: number): AccessAnswer[] {
+  if (!Array.isArray(answers) || answers.length !== count) throw malformed('`answers` has not one for each question');
+  return answers.map((answer: unknown) => {
+    if (!isObject(answer)) throw malformed('an answer is not an object');
+    const granted = booleanMember(answer, 'granted');
+    const { error } = answer;
+    if (error === undefined) return { granted };
+    if (!isObject(error) || typeof error['code'] !== 'number' || granted) throw malformed('`error` is not an error');
+    return { granted, error: { code: error['code'], message: String(error['message']) } };
+  });
 }
 
 function principalTokenIn(header: PrincipalTokenHeader, token: string | undefined): Record<string, string> {

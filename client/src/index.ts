@@ -1,5 +1,12 @@
 export { secureServerOptions } from '@signet/policy-engine/http';
-export { type Access, type AccessQuery, type InRoleQuery, principalTokenHeaders, type RolesQuery } from './access.ts';
+export {
+  type Access,
+  type AccessAnswer,
+  type AccessQuery,
+  type InRoleQuery,
+  principalTokenHeaders,
+  type RolesQuery,
+} from './access.ts';
 export type { Aws, AwsCredentialProvider, AwsCredentials, AwsQuery } from './aws.ts';
 export type { BundleAnswer, BundleDomainsAnswer, BundleOptions, Bundles } from './bundles.ts';
 export type {

@@ -63,6 +63,44 @@ test('a principal token cannot smuggle a header', async (t) => {
   t.is(server.requests.length, 0);
 });
 
+test('asks many questions, a request for each hundred', async (t) => {
+  const { client, server } = await clientWorld(t, (request, response) => {
+    const { questions } = JSON.parse(request.body) as { questions: { resource: string }[] };
+    const answers = questions.map(({ resource }) =>
+      resource === 'b:c' ? { granted: false, error: { code: 404, message: 'no' } } : { granted: resource === 'a:1' },
+    );
+    answer(response, 200, { answers });
+  });
+  const many = Array.from({ length: 101 }, (_, index) => ({ action: 'Read', resource: `a:${index}` }));
+  t.deepEqual(
+    await client.access.checkMany(many),
+    many.map((_, index) => ({ granted: index === 1 })),
+  );
+  const other = { action: 'read', resource: 'b:c', principal: 'Media.Player', trustDomain: 'b' };
+  t.deepEqual(await client.access.checkMany([other]), [{ granted: false, error: { code: 404, message: 'no' } }]);
+  t.deepEqual(
+    server.requests.map(({ method, url, body }) => [method, url, JSON.parse(body).questions.length]),
+    [100, 1, 1].map((count) => ['POST', '/v1/access-checks', count]),
+  );
+  t.is(server.requests[1]?.body, '{"questions":[{"action":"read","resource":"a:100"}]}');
+  t.is(
+    server.requests[2]?.body,
+    '{"questions":[{"action":"read","resource":"b:c","principal":"media.player","domain":"b"}]}',
+  );
+  t.deepEqual(await client.access.checkMany([]), []);
+  t.deepEqual(await failure(client.access.checkMany([many[0] ?? other, { ...other, action: 'a b' }])), {
+    code: 'invalid-argument',
+    message: 'queries[1].action is not a valid ActionName',
+  });
+});
+
+for (const answers of [undefined, [], [null], [{}], [{ granted: 'true' }], [{ granted: true, error: { code: 404 } }]]) {
+  test(`an answer to many questions is malformed: ${JSON.stringify(answers)}`, async (t) => {
+    const { client } = await clientWorld(t, (_, response) => answer(response, 200, { answers }));
+    t.is((await failure(client.access.checkMany([{ action: 'read', resource: 'a:b' }])))['code'], 'response-malformed');
+  });
+}
+
 test('lists roles and asks for membership', async (t) => {
   const { client, server } = await clientWorld(t, (request, response) =>
     answer(response, 200, request.url.includes('/role/') ? { granted: false } : { roles: ['reader', 'editor'] }),

@@ -8,7 +8,7 @@ import { readJsonObject } from '@signet/example-provider/json-body';
 import { temporaryFolder } from '#support/temp';
 import { makePki } from '../../client/support/pki.ts';
 import { startTlsServer } from '../../client/support/tls-server.ts';
-import { internals, maximum, type Row } from '../row.ts';
+import { elsewhere, internals, maximum, type Row } from '../row.ts';
 
 const failed = (retryAfterSeconds?: number) =>
   new SignetClientError('server-error', 'no', {
@@ -25,6 +25,12 @@ const doublings = (ms: number, first: number): number => Math.log2(ms / first);
 const { privateKey } = generateKeyPairSync('ec', { namedCurve: 'P-256' });
 
 export const clientRows: readonly Row[] = [
+  elsewhere(
+    'client/src/access.ts',
+    'maxQuestions',
+    'client/operations.test.ts',
+    'asks many questions, a request for each hundred',
+  ),
   maximum('client/src/bundles.ts', 'maxDomains', async (count) => {
     const { Bundles } = await internals<{ Bundles: new (http: object, maxBytes: number) => Client['bundles'] }>(
       'client/src/bundles.ts',

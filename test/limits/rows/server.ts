@@ -258,6 +258,12 @@ export const serverRows: readonly Row[] = [
     return said[1]?.connections['other'] === undefined;
   }),
   elsewhere(
+    'server/src/http/routes/access-checks-route.ts',
+    'maxQuestions',
+    'server/http/access.test.ts',
+    'many questions have the answers of single ones, in their order',
+  ),
+  elsewhere(
     'server/src/signing-turns.ts',
     'maxWaiting',
     'server/signing-turns.test.ts',

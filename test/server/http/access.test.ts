@@ -143,6 +143,70 @@ test('restricted checks need the right to ask, except about oneself', async (t) 
   t.is((await ask('/access/read?resource=nowhere:x&principal=joe')).status, 404);
 });
 
+const ask = (caller_: typeof asGuest, questions: unknown) =>
+  caller_('/access-checks', {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify({ questions }),
+  });
+const movie = { action: 'read', resource: 'catalog:movie' };
+
+test('many questions have the answers of single ones, in their order', async (t) => {
+  const answer = await ask(asGuest, [
+    { ...movie, principal: 'media.player' },
+    movie,
+    { action: 'READ', resource: 'Catalog:shelf/a/b', principal: 'Media.Player' },
+    { action: 'read', resource: 'nowhere:movie' },
+    { action: 'assume_role', resource: 'catalog:movie', domain: 'dark' },
+    { ...movie, principal: 'joe', thumbprint: 'A'.repeat(43) },
+  ]);
+  t.is(answer.status, 200);
+  t.is(answer.headers['cache-control'], 'no-store');
+  t.deepEqual(answer.body, {
+    answers: [
+      yes,
+      no,
+      yes,
+      { granted: false, error: refusal(404, 'domain `nowhere` does not exist') },
+      { granted: false, error: refusal(404, 'domain `dark` does not exist') },
+      yes,
+    ],
+  });
+  t.is((await ask(asGuest, Array(100).fill(movie))).status, 200);
+  t.is((await ask(asGuest, Array(101).fill(movie))).status, 400);
+});
+
+test('of many questions each needs the right to ask', async (t) => {
+  const questions = [
+    { ...movie, principal: 'media.player' },
+    { ...movie, principal: 'joe' },
+    { ...movie, principal: 'media.guest' },
+  ];
+  t.deepEqual((await ask(caller(t, strict, guest), questions)).body, {
+    answers: [yes, { granted: false, error: refusal(403, 'caller may not ask about this principal') }, no],
+  });
+  t.deepEqual((await ask(asRole, [{ ...movie, principal: 'joe' }, movie])).body, {
+    answers: [yes, { granted: false, error: refusal(403, 'a role certificate is not a service identity') }],
+  });
+  t.is((await ask(nobody, [movie])).status, 401);
+});
+
+const malformedQuestions: readonly (readonly [questions: unknown, message: string])[] = [
+  [undefined, '`questions` is missing or not of its type'],
+  [[], '`questions` is missing or not of its type'],
+  [Array(101).fill(movie), '`questions` is too large'],
+  [[movie, { action: 'read' }], '`questions.1.resource` is missing or not of its type'],
+  [[{ ...movie, why: 'x' }], '`questions.0` is missing or not of its type'],
+  [[movie, { ...movie, action: 're ad' }], 'questions[1].action is not a valid ActionName'],
+  [[{ ...movie, resource: 'movie' }], 'questions[0].resource must be `domain:entity`'],
+  [[{ ...movie, principal: 'media:group.x' }], 'questions[0].principal must be a service or a user'],
+];
+for (const [questions, message] of malformedQuestions) {
+  test(`many questions are refused: ${message}: ${JSON.stringify(questions)?.slice(0, 60)}`, async (t) => {
+    t.deepEqual((await ask(asGuest, questions)).body, refusal(400, message));
+  });
+}
+
 interface TokenFields {
   readonly text?: (text: string) => string;
   readonly key?: KeyObject;

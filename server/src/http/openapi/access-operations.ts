@@ -1,6 +1,7 @@
 import { z } from 'zod';
+import { requestSchema } from '../routes/access-checks-route.ts';
 import { names, pathParameters } from './names.ts';
-import type { Operation, Parameter } from './operation.ts';
+import { type Operation, type Parameter, resourceError } from './operation.ts';
 
 export const accessShape = z.strictObject({ granted: z.boolean() });
 export const roleAccessShape = z.strictObject({ roles: z.array(names.EntityName) });
@@ -46,6 +47,24 @@ export function accessChecks(at: string, tag: string, prefix = ''): readonly Ope
       failures,
     },
   ];
+}
+
+export const answersShape = z.strictObject({
+  answers: z.array(z.strictObject({ granted: z.boolean(), error: resourceError.optional() })),
+});
+
+/** Many access checks at once, which the token server alone has. */
+export function bulkAccessCheck(base: string, tag: string): Operation {
+  return {
+    id: 'AccessChecks',
+    method: 'post',
+    path: `${base}/access-checks`,
+    tag,
+    summary: 'Many access checks at once',
+    body: requestSchema,
+    answers: { 200: { says: 'an answer for each question, in their order', schema: answersShape } },
+    failures: [403, 415],
+  };
 }
 
 /** What the token server says of the roles of principals. */

@@ -15,6 +15,7 @@ import { newDomainSchema } from '../../management/edits/edit-domains.ts';
 import { keySchema, serviceFieldsSchema } from '../../management/edits/edit-services.ts';
 import { recordFields } from '../../model/record-fields.ts';
 import { requestSchema as sshRequest } from '../../ssh/ssh-csr.ts';
+import { requestSchema as accessRequest } from '../routes/access-checks-route.ts';
 import { requestSchema as roleRequest } from '../routes/identity/role-certificate.ts';
 import { requestSchema as serviceRequest } from '../routes/identity/service-refresh.ts';
 import { requestSchema as bundleRequest } from '../routes/policy-bundle.ts';
@@ -49,6 +50,8 @@ export const components: Components = new Map<unknown, Component>([
   ...texts.map(([schema, name]): [unknown, Component] => [schema, { output: name, says: names[name] }]),
   [resourceError, plain('ResourceError')],
   [access.accessShape, plain('Access')],
+  [accessRequest, plain('AccessQuestions')],
+  [access.answersShape, plain('AccessAnswers')],
   [access.roleAccessShape, plain('RoleAccess')],
   [tokens.jwkShape, plain('JWK')],
   [tokens.jwkListShape, plain('JWKList')],

@@ -1,7 +1,7 @@
 import { profiles } from '../../profile.ts';
 import { type PrincipalTokenUse, principalTokenUses } from '../principal-token-use.ts';
 import { openPaths } from '../routes/index.ts';
-import { accessChecks, roleChecks } from './access-operations.ts';
+import { accessChecks, bulkAccessCheck, roleChecks } from './access-operations.ts';
 import { commonHeaders, commonResponses, describedHeaders, failuresOf } from './answers.ts';
 import { athenzOperations } from './athenz-operations.ts';
 import { components } from './components.ts';
@@ -35,6 +35,7 @@ export function operationsOf(served: Served): readonly Operation[] {
     ...tokenOperations(base),
     ...domainOperations(base),
     ...accessChecks(base, 'access'),
+    bulkAccessCheck(base, 'access'),
     ...roleChecks(base, 'access'),
     ...(identity ? identityOperations(base, config.profile.signsForServices) : []),
     ...sshOperations(base),

@@ -1,6 +1,7 @@
 import type { RouterMiddleware } from '@koa/router';
 import type { Clock } from '@signet/policy-engine/clock';
 import {
+  type ActionName,
   type DomainName,
   type PrincipalName,
   parseActionName,
@@ -38,21 +39,49 @@ export interface AccessDeps {
 export function accessRoute(deps: AccessDeps): RouterMiddleware<RequestState> {
   return (ctx) => {
     requirePrincipal(ctx);
-    const query = parseParameters(ctx.querystring, 'query');
-    const action = parseActionName(ctx.params['action'], 'action');
-    const { resource, domain } = parseResource(ctx.params['resource'] ?? query.get('resource'));
-    const trustDomain = query.has('domain') ? parseDomainName(query.get('domain'), 'domain') : undefined;
-    const principal = query.has('principal') ? parsePrincipal(query.get('principal')) : requireIdentity(ctx).name;
-    const thumbprint = query.has('thumbprint') ? parseThumbprint(query.get('thumbprint')) : undefined;
-    const snapshot = deps.snapshot();
-    const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
-    const answer = checkAccess(snapshot, asked, deps.clock.now());
-    ctx.state.work += answer.work * costs.comparison;
-    requireRightToAsk(deps, snapshot, ctx, { domain, principal });
-    // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
-    const granted = answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
+    const query = Object.fromEntries(parseParameters(ctx.querystring, 'query'));
+    const { action, resource = query['resource'] } = ctx.params;
+    const question = parseQuestion({ ...query, action, resource });
+    const granted = isGranted(deps, deps.snapshot(), ctx, question);
     answerJson(ctx, JSON.stringify({ granted } satisfies Access));
   };
+}
+
+/** What may be asked. */
+type QuestionField = 'action' | 'resource' | 'principal' | 'domain' | 'thumbprint';
+
+interface Question {
+  readonly action: ActionName;
+  readonly resource: string;
+  /** Of the resource. */
+  readonly domain: DomainName;
+  /** Absent: about the caller. */
+  readonly principal: PrincipalName | undefined;
+  readonly trustDomain: DomainName | undefined;
+  readonly thumbprint: string | undefined;
+}
+
+/** Reads one question; `at` stands before the names of its fields. Throws `InvalidRequestError` and `InvalidNameError`. */
+export function parseQuestion(fields: Readonly<Partial<Record<QuestionField, unknown>>>, at = ''): Question {
+  const { principal, domain: trustDomain, thumbprint } = fields;
+  return {
+    action: parseActionName(fields.action, `${at}action`),
+    ...parseResource(fields.resource, at),
+    trustDomain: trustDomain === undefined ? undefined : parseDomainName(trustDomain, `${at}domain`),
+    principal: principal === undefined ? undefined : parsePrincipal(principal, at),
+    thumbprint: thumbprint === undefined ? undefined : parseThumbprint(thumbprint, at),
+  };
+}
+
+/** Whether it is granted; the caller pays. Throws `UnknownDomainError`, and `ForbiddenError` for who may not ask. */
+export function isGranted(deps: AccessDeps, snapshot: Snapshot, ctx: RouteContext, question: Question): boolean {
+  const { action, resource, domain, trustDomain, thumbprint, principal = requireIdentity(ctx).name } = question;
+  const asked = { principal, action, resource, ...(trustDomain !== undefined && { trustDomain }) };
+  const answer = checkAccess(snapshot, asked, deps.clock.now());
+  ctx.state.work += answer.work * costs.comparison;
+  requireRightToAsk(deps, snapshot, ctx, { domain, principal });
+  // A certificate that was revoked speaks for nobody, whatever its principal may do with another.
+  return answer.granted && !(thumbprint !== undefined && deps.isRevokedThumbprint(thumbprint));
 }
 
 /** `GET /access/domain/{domainName}/principal/{principal}`: the roles that the principal has in the domain. */
@@ -92,29 +121,31 @@ export function existingDomain(snapshot: Snapshot, name: DomainName): DomainSnap
 }
 
 /** A service or user; a group cannot act. */
-function parsePrincipal(value: unknown): PrincipalName {
-  const principal = parsePrincipalName(value, 'principal');
-  if (principal.includes(':')) throw new InvalidRequestError('principal must be a service or a user');
+function parsePrincipal(value: unknown, at = ''): PrincipalName {
+  const principal = parsePrincipalName(value, `${at}principal`);
+  if (principal.includes(':')) throw new InvalidRequestError(`${at}principal must be a service or a user`);
   return principal;
 }
 
 /** `x5t#S256` of RFC 8705 §3.1: 43 characters of base64url. */
-function parseThumbprint(value: string | undefined): string {
-  if (value === undefined || !/^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)) {
-    throw new InvalidRequestError('thumbprint must be the SHA-256 of a certificate in DER, base64url without padding');
+function parseThumbprint(value: unknown, at: string): string {
+  if (typeof value !== 'string' || !/^[A-Za-z0-9_-]{42}[AEIMQUYcgkosw048]$/.test(value)) {
+    throw new InvalidRequestError(
+      `${at}thumbprint must be the SHA-256 of a certificate in DER, base64url without padding`,
+    );
   }
   return value;
 }
 
 /** `domain:entity`, the domain in the grammar of names and the entity free text (it may be a path). */
-function parseResource(value: unknown): { resource: string; domain: DomainName } {
-  if (typeof value !== 'string') throw new InvalidRequestError('resource is missing');
+function parseResource(value: unknown, at: string): { resource: string; domain: DomainName } {
+  if (typeof value !== 'string') throw new InvalidRequestError(`${at}resource is missing`);
   if (value.length > maxResourceLength) {
-    throw new InvalidRequestError(`resource must have at most ${maxResourceLength} characters`);
+    throw new InvalidRequestError(`${at}resource must have at most ${maxResourceLength} characters`);
   }
   const colon = value.indexOf(':');
-  if (colon < 0) throw new InvalidRequestError('resource must be `domain:entity`');
-  return { resource: value, domain: parseDomainName(value.slice(0, colon), 'domain of the resource') };
+  if (colon < 0) throw new InvalidRequestError(`${at}resource must be \`domain:entity\``);
+  return { resource: value, domain: parseDomainName(value.slice(0, colon), `domain of the ${at}resource`) };
 }
 
 /** Whose roles are asked about, and in which domain. */
