@@ -32,7 +32,7 @@ const words: readonly (readonly [phrase: RegExp, instead: string])[] = [
 ];
 
 const files = globSync(['*/{src,bin}/**/*.ts', '{*,docs/**/*,*/README}.md'], { cwd: top }).filter(
-  (file) => !/node_modules|\bdist\b|CHANGELOG/.test(file),
+  (file) => !/node_modules|\bdist\b|docs\/site\/made|CHANGELOG/.test(file),
 );
 
 for (const [written, instead] of words) {

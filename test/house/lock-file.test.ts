@@ -43,7 +43,7 @@ const undigested = (lock: Lock) =>
 
 const { packages }: { readonly packages: Lock } = JSON.parse(readFileSync(join(top, 'package-lock.json'), 'utf8'));
 /** The packages outside of the workspaces. */
-const apart = ['test/generated-clients', 'deploy/tools', 'bench/pictures'].map((folder) => {
+const apart = ['test/generated-clients', 'deploy/tools', 'bench/pictures', 'docs/site'].map((folder) => {
   const lock: { readonly packages: Lock } = JSON.parse(readFileSync(join(top, folder, 'package-lock.json'), 'utf8'));
   return [folder, lock.packages] as const;
 });

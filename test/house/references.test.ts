@@ -9,7 +9,7 @@ const files = [
   ...globSync('*/{src,bin}/**/*.{ts,mjs}', { cwd: top }),
   ...globSync('{test,bench}/**/*.{ts,mjs}', { cwd: top }),
   ...globSync('{*,docs/**/*,*/README}.md', { cwd: top }),
-].filter((file) => !file.includes('node_modules') && !/\bdist\b/.test(file) && !file.endsWith('references.test.ts'));
+].filter((file) => !/node_modules|\bdist\b|docs\/site\/made/.test(file) && !file.endsWith('references.test.ts'));
 const read = (file: string): string => readFileSync(join(top, file), 'utf8');
 const records = globSync('docs/decisions/*.md', { cwd: top });
 const hasRecord = (number: string): boolean => records.some((file) => file.startsWith(`docs/decisions/${number}-`));

@@ -1,0 +1,71 @@
+import { writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import { defineConfig, type MarkdownOptions } from 'vitepress';
+import { anchorOf, linkOnSite } from '../links.ts';
+import { type Page, sections } from '../navigation.ts';
+import { coloursAsClasses, coloursSheet } from './colours.ts';
+
+const folder = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
+/** Pages that the build writes, beside the ones that are kept. */
+const made = 'site/made/pages';
+
+type Markdown = Parameters<NonNullable<MarkdownOptions['config']>>[0];
+
+/** Leads links to files of the repository to their pages; one to a file that the site has not ends the build. */
+function rewriteLinks(markdown: Markdown): void {
+  markdown.core.ruler.push('links-on-site', ({ tokens, env }) => {
+    const page = String(env.relativePath ?? '').replace(`${made}/`, '');
+    for (const token of tokens.flatMap(({ children }) => children ?? [])) {
+      const link = token.type === 'link_open' ? token.attrGet('href') : null;
+      if (link !== null) token.attrSet('href', linkOnSite(page, link));
+    }
+  });
+}
+
+/** Pages stand outside of the package that has what they import of Vue; rendered ones find it where they are run. */
+const vueOfPages = {
+  name: 'vue-of-pages',
+  enforce: 'pre' as const,
+  resolveId: (id: string, _: string | undefined, { ssr }: { ssr?: boolean }) =>
+    ssr === true && /^vue(?:\/|$)/.test(id) ? { id, external: true } : undefined,
+};
+
+const item = ([path, text]: Page) => ({ text, link: `/${path}` });
+
+export default defineConfig({
+  title: 'Signet',
+  description: 'Machine identity and authorization: tokens, certificates, signed policy and local decisions',
+  lang: 'en-GB',
+  srcDir: '..',
+  srcExclude: ['dist/**', 'site/*.md', 'site/playground/**', 'site/.vitepress/**'],
+  outDir: '../dist',
+  cacheDir: 'made/cache',
+  rewrites: { [`${made}/:path*`]: ':path*' },
+  metaChunk: true,
+  lastUpdated: false,
+  head: [
+    ['link', { rel: 'icon', type: 'image/svg+xml', href: '/icon.svg' }],
+    ['link', { rel: 'stylesheet', href: '/colours.css' }],
+  ],
+  buildEnd: ({ outDir }) => writeFileSync(join(outDir, 'colours.css'), coloursSheet()),
+  markdown: {
+    anchor: { slugify: anchorOf },
+    config: rewriteLinks,
+    codeTransformers: [coloursAsClasses],
+  },
+  vite: {
+    publicDir: folder('../made/public'),
+    plugins: [vueOfPages],
+  },
+  themeConfig: {
+    search: { provider: 'local' },
+    nav: [
+      { text: 'Guides', link: '/guides/first-server' },
+      { text: 'Reference', link: '/reference/README' },
+    ],
+    sidebar: sections.map(({ name, pages, collapsed = false }) => ({ text: name, collapsed, items: pages.map(item) })),
+    outline: [2, 3],
+    externalLinkIcon: true,
+  },
+});

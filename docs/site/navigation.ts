@@ -1,0 +1,95 @@
+/* Where each page of the site stands: learning, doing, looking up, understanding. */
+
+/** A page by its path below `docs/` without `.md`, and its name in the sidebar. */
+export type Page = readonly [path: string, name: string];
+
+export interface Section {
+  readonly name: string;
+  readonly pages: readonly Page[];
+  readonly collapsed?: boolean;
+}
+
+export const sections: readonly Section[] = [
+  {
+    name: 'Guides',
+    pages: [
+      ['guides/first-server', 'A first server'],
+      ['guides/operator', 'Change access safely'],
+      ['guides/documents', 'Documents in git'],
+      ['guides/identities', 'Certificates of machines'],
+      ['guides/people', 'Certificates of people'],
+      ['guides/standard-clients', 'Standard OAuth clients'],
+      ['guides/cloud-credentials', 'AWS credentials'],
+      ['guides/coming-from-athenz', 'Coming from Athenz'],
+    ],
+  },
+  {
+    name: 'Running it',
+    pages: [
+      ['guides/install', 'Install'],
+      ['guides/production', 'Production'],
+      ['guides/several-servers', 'Several servers'],
+      ['guides/rollover', 'Replace keys and authorities'],
+      ['guides/move-the-store', 'Move the store'],
+      ['guides/when-the-store-fails', 'When the store fails'],
+      ['guides/monitoring', 'Monitoring'],
+      ['guides/traces', 'Traces'],
+      ['guides/runbook', 'Runbook'],
+    ],
+  },
+  {
+    name: 'Reference',
+    pages: [
+      ['reference/README', 'Overview'],
+      ['reference/configuration', 'Configuration'],
+      ['reference/cli', 'Command line'],
+      ['reference/openapi', 'OpenAPI'],
+      ['reference/decisions', 'Statuses of the engine'],
+      ['reference/http', 'HTTP and errors'],
+      ['reference/metrics', 'Metrics'],
+      ['reference/logs', 'Logs'],
+      ['reference/names', 'Names'],
+      ['reference/authentication', 'Authentication'],
+      ['reference/tokens', 'Tokens'],
+      ['reference/access-checks', 'Access checks'],
+      ['reference/certificates', 'Certificates'],
+      ['reference/cloud-credentials', 'Cloud credentials'],
+      ['reference/policy-bundles', 'Policy bundles'],
+      ['reference/protected-services', 'Protected services'],
+      ['reference/athenz', 'The profile athenz'],
+      ['reference/conformance', 'Conformance'],
+    ],
+  },
+  {
+    name: 'Understanding',
+    pages: [['architecture', 'Architecture of the code']],
+  },
+  {
+    name: 'Project',
+    collapsed: true,
+    pages: [
+      ['project/policy-engine', 'Package: policy engine'],
+      ['project/client', 'Package: client'],
+      ['project/example-provider', 'Example provider'],
+      ['project/contributing', 'Contributing'],
+      ['project/security', 'Security'],
+      ['decisions/README', 'Decisions'],
+    ],
+  },
+];
+
+/** Files outside of `docs/` that the site shows, each with its page. */
+export const shown: Readonly<Record<string, string>> = {
+  'policy-engine/README.md': 'project/policy-engine.md',
+  'client/README.md': 'project/client.md',
+  'example-provider/README.md': 'project/example-provider.md',
+  'CONTRIBUTING.md': 'project/contributing.md',
+  'SECURITY.md': 'project/security.md',
+};
+
+/** Files that the site offers as they are, each with its address. */
+export const served: Readonly<Record<string, string>> = {
+  'docs/openapi.json': 'openapi.json',
+  'deploy/grafana/signet.json': 'grafana.json',
+  'deploy/prometheus/rules.test.yaml': 'rules.test.yaml',
+};
