@@ -4,6 +4,7 @@ import { cpuRounds } from '../measure/rounds.ts';
 import { countInstructions, type ServersPlan, withServers } from '../measure/servers.ts';
 import { createPeers, peerNames } from './contenders.ts';
 import { costFigures, costTable, peerTable } from './cost-tables.ts';
+import { manyRolesPart } from './many-roles.ts';
 import { createSignet, signetName } from './signet.ts';
 
 const aims = [
@@ -29,12 +30,14 @@ export async function tokenPart({ folder, quick }: PartContext): Promise<PartRep
   });
   const counter = quick ? undefined : callgrindCounter(folder);
   const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
+  const manyRoles = await manyRolesPart({ folder, quick });
   const blocks = [
     '## A token over kept-alive mutual TLS',
     `Sizes of the answers: ${sizes.join(', ')}.`,
     costTable(aims, signetName, { cpu, instructions }),
     peerTable(peerNames.bare, { cpu, instructions }),
+    manyRoles.markdown,
   ];
   const figures = costFigures('token', 'a token', aims, signetName, { cpu, instructions });
-  return { markdown: blocks.join('\n\n'), figures };
+  return { markdown: blocks.join('\n\n'), figures: [...figures, ...manyRoles.figures] };
 }

@@ -16,14 +16,20 @@ const unlimited =
 
 /**
  * The real server: made by `signet init`, filled by `signet apply`, started by `signet serve`, all as an operator does it. `more` is added to its
- * configuration.
+ * configuration, the domains of the folder `documents` to its own.
  */
-export async function createSignet(folder: string, more = '', name = signetName): Promise<Contender> {
+export async function createSignet(
+  folder: string,
+  more = '',
+  name = signetName,
+  documents?: string,
+): Promise<Contender> {
   const home = join(folder, 'signet');
   const config = join(home, 'signet.yaml');
   signet('init', home, '--port', '0', '--identity', 'media.studio', 'sys.auth.operator');
   appendFileSync(config, `\n${more}`);
   signet('--config', config, 'apply', policies);
+  if (documents !== undefined) signet('--config', config, 'apply', documents);
   appendFileSync(config, unlimited);
   const caller = {
     certificateFile: join(home, 'identities', 'media.studio.cert.pem'),

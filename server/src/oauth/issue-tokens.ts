@@ -13,7 +13,7 @@ import {
 } from '../errors.ts';
 import { NoSigningKeyError, type SigningKeys } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { grantedAmong, grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainSnapshot, RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { accessTokenClaims, idTokenClaims } from './claims.ts';
 import { accessTokenLife, idTokenLifeSeconds, type LifetimeBounds } from './lifetimes.ts';
@@ -58,8 +58,7 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   checkClient(asker?.name ?? principal.name, request);
   const domain = findAudience(snapshot, request.scope);
   if (asker === undefined) throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const held = grantedRoles(snapshot, domain, asker.name, deps.clock.now());
-  const roles = rolesToGrant(held, asker.name, request.scope);
+  const roles = rolesToGrant(snapshot, domain, asker.name, { scope: request.scope, now: deps.clock.now() });
   if (principal.kind === 'role') requireOwnRole(principal, domain, roles, request);
   const { accessToken, idToken } = deps.keys.current();
   if (accessToken === undefined || idToken === undefined) throw new NoSigningKeyError('token');
@@ -168,11 +167,15 @@ function findAudience(snapshot: Snapshot, scope: RequestedScope): DomainSnapshot
 
 /** Those of the held roles that a scope asks for. Throws `NoGrantedRolesError` when there are none. */
 export function rolesToGrant(
-  held: readonly RoleSnapshot[],
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
   principal: PrincipalName,
-  scope: RequestedScope,
+  { scope, now }: { readonly scope: RequestedScope; readonly now: number },
 ): readonly RoleSnapshot[] {
-  const granted = scope.kind === 'all-roles' ? held : held.filter((role) => scope.roles.has(role.name));
+  const granted =
+    scope.kind === 'all-roles'
+      ? grantedRoles(snapshot, domain, principal, now)
+      : grantedAmong(snapshot, domain, principal, { asked: scope.roles, now });
   if (granted.length === 0) throw new NoGrantedRolesError(scope.domain, { detail: { principal } });
   return granted;
 }

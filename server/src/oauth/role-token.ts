@@ -4,7 +4,6 @@ import { parseDomainName, parseRoleName, type RoleName } from '@signet/policy-en
 import { ForbiddenError, InvalidRequestError, UnknownDomainError } from '../errors.ts';
 import { NoSigningKeyError } from '../keys/signing-keys.ts';
 import type { Principal } from '../principal.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
 import { ybase64 } from '../ybase64.ts';
 import { type IssueTokensDeps, rolesToGrant } from './issue-tokens.ts';
 import { accessTokenLife } from './lifetimes.ts';
@@ -62,8 +61,7 @@ export function issueRoleToken(deps: RoleTokenDeps, principal: Principal, reques
   const domain = snapshot.domain(scope.domain);
   if (domain === undefined) throw new UnknownDomainError(scope.domain);
   if (principal.kind === 'role') throw new ForbiddenError('a role certificate cannot be used to get a token');
-  const held = grantedRoles(snapshot, domain, principal.name, deps.clock.now());
-  const roles = rolesToGrant(held, principal.name, scope);
+  const roles = rolesToGrant(snapshot, domain, principal.name, { scope, now: deps.clock.now() });
   const { token: key } = deps.keys.current();
   if (key === undefined) throw new NoSigningKeyError('token');
   const life = accessTokenLife(requestedSeconds, deps.bounds, roles, domain.limits.tokenExpirySeconds);

@@ -1,5 +1,5 @@
-import { fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
-import { visitRoles } from '../snapshot/domain-members.ts';
+import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
+import { isInRole, visitRoles } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
 import { RolePatterns } from './role-patterns.ts';
 
@@ -18,8 +18,42 @@ export function grantedRoles(
   if (principalState(snapshot, principal) === 'disabled') return [];
   const granted = listedRoles(snapshot, domain, principal, now);
   addOwnAssumedRoles(domain, granted);
-  for (const role of delegatedRoles(snapshot, domain, principal, now)) granted.add(role);
-  return granted.size < 2 ? [...granted] : [...granted].sort((a, b) => (a.name < b.name ? -1 : 1));
+  for (const [trusted, roles] of domain.trusting) {
+    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now })) granted.add(role);
+  }
+  return sorted(granted);
+}
+
+/**
+ * Those of the asked roles that `grantedRoles` lists. Costs what is asked for, however many roles the principal holds in the domain. Where
+ * that gives up for too many wildcards of a trusted domain, a role that is asked for alone may still be found.
+ */
+export function grantedAmong(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  { asked, now }: { readonly asked: ReadonlySet<RoleName>; readonly now: number },
+): readonly RoleSnapshot[] {
+  if (principalState(snapshot, principal) === 'disabled') return [];
+  const members = snapshot.members.get(domain.name);
+  const isListed = (role: RoleName) =>
+    members !== undefined && isInRole(members, (name) => snapshot.members.get(name), principal, { role, now });
+  const granted = new Set<RoleSnapshot>();
+  const trusting = new Map<DomainName, RoleName[]>();
+  for (const name of asked) {
+    const role = domain.roles.get(name);
+    if (role === undefined) continue;
+    if (isListed(name) || domain.assumers.get(name)?.some(isListed) === true) granted.add(role);
+    else if (role.trust !== undefined) trusting.set(role.trust, [...(trusting.get(role.trust) ?? []), name]);
+  }
+  for (const [trusted, roles] of trusting) {
+    for (const role of delegatedRoles(snapshot, domain, principal, { trusted, roles, now })) granted.add(role);
+  }
+  return sorted(granted);
+}
+
+function sorted(roles: ReadonlySet<RoleSnapshot>): readonly RoleSnapshot[] {
+  return roles.size < 2 ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The roles that list the principal, without delegation. */
@@ -63,25 +97,24 @@ function addOwnAssumedRoles(domain: DomainSnapshot, granted: Set<RoleSnapshot>):
   }
 }
 
-/** What has too many wildcards to compare gives nothing: who asks for a token does not wait for the rules of the trusted domain. */
+/**
+ * Those of the roles that the trusted domain lets the principal assume. What has too many wildcards to compare gives nothing: who asks for a
+ * token does not wait for the rules of the trusted domain.
+ */
 function delegatedRoles(
   snapshot: Snapshot,
   domain: DomainSnapshot,
   principal: PrincipalName,
-  now: number,
+  { trusted, roles, now }: { readonly trusted: DomainName; readonly roles: readonly RoleName[]; readonly now: number },
 ): readonly RoleSnapshot[] {
-  const granted: RoleSnapshot[] = [];
-  for (const [trusted, roles] of domain.trusting) {
-    const partner = snapshot.domain(trusted);
-    if (partner === undefined || partner.assumable.size === 0) continue;
-    const held = listedRoles(snapshot, partner, principal, now);
-    const assumable = [...held].flatMap((role) => partner.assumable.get(role.name) ?? []);
-    if (assumable.length === 0) continue;
-    const patterns = new RolePatterns(assumable);
-    for (const name of roles) {
-      const role = domain.roles.get(name);
-      if (role !== undefined && patterns.fits(fullRoleName(domain.name, name), false)) granted.push(role);
-    }
-  }
-  return granted;
+  const partner = snapshot.domain(trusted);
+  if (partner === undefined || partner.assumable.size === 0) return [];
+  const held = listedRoles(snapshot, partner, principal, now);
+  const assumable = [...held].flatMap((role) => partner.assumable.get(role.name) ?? []);
+  if (assumable.length === 0) return [];
+  const patterns = new RolePatterns(assumable);
+  return roles.flatMap((name) => {
+    const role = domain.roles.get(name);
+    return role !== undefined && patterns.fits(fullRoleName(domain.name, name), false) ? [role] : [];
+  });
 }

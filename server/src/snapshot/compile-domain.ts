@@ -19,6 +19,7 @@ type CompiledGrants = Pick<DomainSnapshot, 'services' | 'policies' | 'policy' | 
 
 /** One stored domain, with what it grants. Pure. */
 export function compileDomain(model: DomainModel, grants: CompiledGrants): DomainSnapshot {
+  const assumable = assumableRoles(model, grants.policies);
   return {
     name: model.name,
     policyVersion: model.policyVersion,
@@ -33,7 +34,8 @@ export function compileDomain(model: DomainModel, grants: CompiledGrants): Domai
     ...(model.bundleReaders !== undefined && { bundleReaders: model.bundleReaders }),
     limits: model.limits,
     accounts: model.accounts,
-    assumable: assumableRoles(model, grants.policies),
+    assumable,
+    assumers: assumingRoles(model, assumable),
     trusting: trustingRoles(model),
   };
 }
@@ -140,6 +142,18 @@ function assumableRoles(
     }
   }
   return assumable;
+}
+
+function assumingRoles(
+  { name }: DomainModel,
+  assumable: DomainSnapshot['assumable'],
+): ReadonlyMap<RoleName, readonly RoleName[]> {
+  const prefix = `${name}:role.`;
+  const pairs = [...assumable].flatMap(([holder, targets]) =>
+    targets.flatMap((target) => (target.startsWith(prefix) ? [{ role: target.slice(prefix.length), holder }] : [])),
+  );
+  const byRole = Map.groupBy(pairs, ({ role }) => role as RoleName);
+  return new Map([...byRole].map(([role, list]) => [role, list.map(({ holder }) => holder)]));
 }
 
 function trustingRoles({ roles }: DomainModel): ReadonlyMap<DomainName, readonly RoleName[]> {

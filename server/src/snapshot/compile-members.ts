@@ -2,7 +2,7 @@ import type { DomainName, RoleName } from '@signet/policy-engine/names';
 import { type DomainRecord, fullNameOf, type MemberRecord } from '../model/records.ts';
 import type { DomainUpdate } from '../model/snapshot-source.ts';
 import { type Steps, sliceLength } from '../steps/steps.ts';
-import type { DomainMembers, Entry } from './domain-members.ts';
+import { type DomainMembers, type Entry, scannedEntries } from './domain-members.ts';
 import { LayeredMap } from './layered-map.ts';
 
 /** The members of a stored domain. Pure. */
@@ -87,13 +87,13 @@ export class MembersBuilder {
   }
 
   build(): DomainMembers {
-    const [prefixes, groups] = [this.#prefixes.map, this.#groups.map];
+    const [prefixes, groups] = [this.#prefixes.build(), this.#groups.build()];
     return {
-      names: LayeredMap.of(this.#names.map),
+      names: LayeredMap.of(this.#names.build()),
       prefixes: LayeredMap.of(prefixes),
       groups: LayeredMap.of(groups),
       ...summaryOf(prefixes, groups),
-      groupMembers: LayeredMap.of(this.#groupMembers.map),
+      groupMembers: LayeredMap.of(this.#groupMembers.build()),
     };
   }
 }
@@ -116,23 +116,33 @@ function entriesOf<List extends string>(list: List): (until: number) => Entry<Li
   return (until) => (until === lasting.until ? lasting : until === disabled.until ? disabled : { list, until });
 }
 
-/** Lists with more entries are not shared. */
-const sharedEntries = 8;
-
-/** Lists of entries by name. Names that came to the same entries in the same order share one list. */
+/** Lists of entries by name. Names that came to the same entries in the same order share one list, unless it is a long one. */
 class EntryLists<List extends string> {
-  readonly map = new Map<string, Entry<List>[]>();
+  readonly #map = new Map<string, Entry<List>[]>();
+  /** Those with more than `scannedEntries`. */
+  readonly #long: Entry<List>[][] = [];
   /** What becomes of a list with one entry more. */
   readonly #longer = new Map<readonly Entry<List>[] | undefined, Map<Entry<List>, Entry<List>[]>>();
 
   add(name: string, entry: Entry<List>): void {
-    const known = this.map.get(name);
-    if (known !== undefined && known.length > sharedEntries) known.push(entry);
-    else this.map.set(name, this.#with(known, entry));
+    const known = this.#map.get(name);
+    if (known !== undefined && known.length > scannedEntries) {
+      known.push(entry);
+      return;
+    }
+    const longer = this.#with(known, entry);
+    if (longer.length > scannedEntries) this.#long.push(longer);
+    this.#map.set(name, longer);
+  }
+
+  /** What was added, long lists sorted: stores list by name, so there is hardly anything to do. */
+  build(): ReadonlyMap<string, readonly Entry<List>[]> {
+    for (const list of this.#long) list.sort((a, b) => (a.list < b.list ? -1 : a.list > b.list ? 1 : 0));
+    return this.#map;
   }
 
   #with(known: readonly Entry<List>[] | undefined, entry: Entry<List>): Entry<List>[] {
-    if (known?.length === sharedEntries || Number.isFinite(entry.until)) return [...(known ?? []), entry];
+    if (known?.length === scannedEntries || Number.isFinite(entry.until)) return [...(known ?? []), entry];
     let next = this.#longer.get(known);
     if (next === undefined) {
       next = new Map();

@@ -18,7 +18,7 @@ type GroupEntry = Entry;
  * an entry counts is looked at when it is asked. Never changed; names in the same lists share them.
  */
 export interface DomainMembers {
-  /** Roles by the exact name of a member. */
+  /** Roles by the exact name of a member. Lists with more than `scannedEntries` are sorted by role: see `isInRole`. */
   readonly names: ReadonlyMap<string, readonly RoleEntry[]>;
   /** Roles by the text before the `*` of a member such as `media.*`; that of `*` is empty. */
   readonly prefixes: ReadonlyMap<string, readonly RoleEntry[]>;
@@ -74,6 +74,50 @@ export function visitRoles(
       if (until > now) visitLive(members.groups.get(list), now, visit);
     }
   }
+}
+
+/** Lists up to this length are read from end to end, longer ones searched. */
+export const scannedEntries = 8;
+
+/** Whether `visitRoles` would come to this role, without a look at the others that a principal is in. */
+export function isInRole(
+  members: DomainMembers,
+  membersOf: (domain: DomainName) => DomainMembers | undefined,
+  principal: PrincipalName,
+  { role, now }: { readonly role: RoleName; readonly now: number },
+): boolean {
+  if (isLive(members.names.get(principal), role, now)) return true;
+  for (const length of members.prefixLengths) {
+    if (length > principal.length) break;
+    if (isLive(members.prefixes.get(principal.slice(0, length)), role, now)) return true;
+  }
+  for (const domain of members.groupDomains) {
+    for (const { list, until } of membersOf(domain)?.groupMembers.get(principal) ?? []) {
+      if (until > now && isLive(members.groups.get(list), role, now)) return true;
+    }
+  }
+  return false;
+}
+
+/** Every entry of the role counts, should there be several. */
+function isLive(entries: readonly RoleEntry[] | undefined, role: RoleName, now: number): boolean {
+  if (entries === undefined) return false;
+  if (entries.length <= scannedEntries) return entries.some(({ list, until }) => list === role && until > now);
+  for (let at = firstFrom(entries, role); entries[at]?.list === role; at += 1) {
+    if ((entries[at]?.until ?? 0) > now) return true;
+  }
+  return false;
+}
+
+/** Where the entries of a role begin in a sorted list, or would. */
+function firstFrom(entries: readonly RoleEntry[], role: RoleName): number {
+  let [low, high] = [0, entries.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if ((entries[middle]?.list ?? role) < role) low = middle + 1;
+    else high = middle;
+  }
+  return low;
 }
 
 function visitLive(entries: readonly RoleEntry[] | undefined, now: number, visit: (role: RoleName) => void): void {

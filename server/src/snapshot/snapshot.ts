@@ -45,6 +45,8 @@ export interface DomainSnapshot {
   readonly accounts: DomainAccounts;
   /** What holders of a role may assume: full role names or patterns of the active `assume_role` assertions that are not DENY. */
   readonly assumable: ReadonlyMap<RoleName, readonly string[]>;
+  /** The roles whose holders may assume another one of this domain, by that one; by its exact name, not by a pattern. */
+  readonly assumers: ReadonlyMap<RoleName, readonly RoleName[]>;
   /** The roles of this domain that trust another one, by that domain. */
   readonly trusting: ReadonlyMap<DomainName, readonly RoleName[]>;
 }

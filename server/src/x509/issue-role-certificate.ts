@@ -12,7 +12,7 @@ import { type AskersCertificate, type DecideAgainDeps, decidedAgain } from '../a
 import { InvalidRequestError, NoGrantedRolesError, UnknownDomainError } from '../errors.ts';
 import { addressOctets } from '../ip-address.ts';
 import type { CertificateStore } from '../model/certificate-store.ts';
-import { grantedRoles } from '../roles/granted-roles.ts';
+import { grantedAmong } from '../roles/granted-roles.ts';
 import type { RoleSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { type CertificateRequest, parseCertificateRequest } from './csr.ts';
 import { grantRoleNames } from './csr-rules.ts';
@@ -61,7 +61,7 @@ function heldRole(
 ): { readonly role: RoleSnapshot; readonly domainLimit: number | undefined } {
   const domain = snapshot.domain(asked.domain);
   if (domain === undefined) throw new UnknownDomainError(asked.domain);
-  const role = grantedRoles(snapshot, domain, principal, clock.now()).find(({ name }) => name === asked.name);
+  const [role] = grantedAmong(snapshot, domain, principal, { asked: new Set([asked.name]), now: clock.now() });
   if (role === undefined) throw new NoGrantedRolesError(asked.domain, { detail: { principal, role: asked.name } });
   return { role, domainLimit: domain.limits.roleCertExpirySeconds };
 }

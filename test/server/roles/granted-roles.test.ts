@@ -1,5 +1,5 @@
-import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { directRoles, grantedRoles } from '@signet/server/roles/granted-roles';
+import { parseDomainName, parsePrincipalName, parseRoleName } from '@signet/policy-engine/names';
+import { directRoles, grantedAmong, grantedRoles } from '@signet/server/roles/granted-roles';
 import test from 'ava';
 import { type DomainSketch, snapshotOf } from '#support/domains';
 
@@ -48,6 +48,20 @@ const cases: readonly Case[] = [
     note: 'a member that expires later',
     domains: { catalog: { roles: { reader: [{ name: 'media.player', expires: future }] } } },
     expect: ['reader'],
+  },
+  {
+    note: 'a member of many roles that expired in one and is disabled in another',
+    domains: {
+      catalog: {
+        roles: {
+          r12: ['media.player'],
+          r01: [{ name: 'media.player', disabled: true }],
+          r09: [{ name: 'media.player', expires: now }],
+          ...Object.fromEntries(Array.from({ length: 7 }, (_, index) => [`r${20 + index}`, ['media.player']])),
+        },
+      },
+    },
+    expect: ['r12', 'r20', 'r21', 'r22', 'r23', 'r24', 'r25', 'r26'],
   },
   {
     note: 'a disabled member',
@@ -352,11 +366,15 @@ for (const { note, domains, principal = 'media.player', expect } of cases) {
     const snapshot = snapshotOf(domains);
     const domain = snapshot.domain(parseDomainName('catalog'));
     if (domain === undefined) return t.fail('no domain');
-    const roles = grantedRoles(snapshot, domain, parsePrincipalName(principal), now);
-    t.deepEqual(
-      roles.map((role) => role.name as string),
-      expect,
-    );
+    const name = parsePrincipalName(principal);
+    const names = (roles: readonly { readonly name: string }[]) => roles.map((role) => role.name);
+    t.deepEqual(names(grantedRoles(snapshot, domain, name, now)), expect);
+    const every = new Set([...domain.roles.keys(), parseRoleName('no-such')].toReversed());
+    t.deepEqual(names(grantedAmong(snapshot, domain, name, { asked: every, now })), expect, 'all asked for by name');
+    for (const role of domain.roles.keys()) {
+      const held: readonly string[] = expect.includes(role) ? [role] : [];
+      t.deepEqual(names(grantedAmong(snapshot, domain, name, { asked: new Set([role]), now })), held, `only ${role}`);
+    }
   });
 }
 
@@ -377,6 +395,35 @@ test('direct roles leave delegation out', (t) => {
     'reader',
     'viewer',
   ]);
+});
+
+test('a role asked for is found among a thousand without reading them', (t) => {
+  const roles = Object.fromEntries(Array.from({ length: 1000 }, (_, index) => [`r${index}`, ['media.player']]));
+  const snapshot = snapshotOf({ catalog: { roles: { ...roles, other: ['media.other'] } } });
+  const [catalog, player] = [parseDomainName('catalog'), parsePrincipalName('media.player')];
+  const domain = snapshot.domain(catalog);
+  const members = snapshot.members.get(catalog);
+  if (domain === undefined || members === undefined) return t.fail('no domain');
+  let reads = 0;
+  const watched = new Proxy(members.names.get(player) ?? [], {
+    get(list, key) {
+      if (typeof key === 'string' && /^\d+$/.test(key)) reads += 1;
+      return Reflect.get(list, key);
+    },
+  });
+  t.is(watched.length, 1000);
+  const watching = new Map([[catalog, { ...members, names: new Map([[player, watched]]) }]]);
+  const ask = (role: string) => {
+    reads = 0;
+    const asked = new Set([parseRoleName(role)]);
+    return grantedAmong({ ...snapshot, members: watching }, domain, player, { asked, now }).length;
+  };
+  for (const index of [0, 1, 499, 998, 999]) {
+    t.is(ask(`r${index}`), 1);
+    t.true(reads <= 20, `${reads} entries were read`);
+  }
+  t.is(ask('other'), 0);
+  t.true(reads <= 20, `${reads} entries were read`);
 });
 
 test('a look-up does not slow down with the number of members', (t) => {

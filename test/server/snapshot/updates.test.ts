@@ -3,7 +3,7 @@ import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names
 import type { DomainContent, MemberRecord } from '@signet/server/model/records';
 import { isGap } from '@signet/server/model/snapshot-source';
 import type { SnapshotSource, StoreChanges, StoreState } from '@signet/server/model/store';
-import { grantedRoles } from '@signet/server/roles/granted-roles';
+import { grantedAmong, grantedRoles } from '@signet/server/roles/granted-roles';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
 import type { DomainMembers } from '@signet/server/snapshot/domain-members';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
@@ -97,6 +97,14 @@ function plain(snapshot: Snapshot, now: number) {
         grantedRoles(snapshot, domain, parsePrincipalName(name), now).map((role) => `${name} ${role.name}`),
       ),
     ),
+    grantedByName: sortedMap(snapshot.domains).flatMap(([, domain]) =>
+      principals.map((name) => {
+        const asked = new Set(domain.roles.keys());
+        return grantedAmong(snapshot, domain, parsePrincipalName(name), { asked, now }).map(
+          (role) => `${name} ${role.name}`,
+        );
+      }),
+    ),
   };
 }
 
@@ -131,7 +139,9 @@ for (const seed of [1, 2, 3]) {
       }
       await live.refresh();
       const whole = compileSnapshot(undefined, await contentsOf(store)).snapshot;
-      t.deepEqual(plain(live.current(), clock.now()), plain(whole, clock.now()));
+      const seen = plain(live.current(), clock.now());
+      t.deepEqual(seen, plain(whole, clock.now()));
+      t.deepEqual(seen.grantedByName, seen.granted);
     }
     const updates = answered.flatMap((changes) => changes.updates ?? []).length;
     t.true(updates > 15, `only ${updates} updates`);

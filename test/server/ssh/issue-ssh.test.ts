@@ -48,6 +48,7 @@ function domain(name: string, ...assertions: string[]): DomainSnapshot {
     accounts: {},
     credentialsFrom: 0,
     assumable: new Map(),
+    assumers: new Map(),
     trusting: new Map(),
   };
 }
