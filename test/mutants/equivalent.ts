@@ -149,8 +149,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/roles/granted-roles.ts',
-    from: 'return granted.size < 2 ? [...granted] : [...granted].sort((a, b) => (a.name < b.name ? -1 : 1));',
-    to: 'return false ? [...granted] : [...granted].sort((a, b) => (a.name < b.name ? -1 : 1));',
+    from: 'return roles.size < 2 ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));',
+    to: 'return false ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));',
     reason: 'one role alone is in order already; not sorting it saves time only',
   },
   {
