@@ -4,13 +4,15 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 /*
- * What a page in a browser can run as it is: the impact of a change, the reading of domain documents and policy tests, and what compiles the
- * snapshots that they decide with. Whatever these import, at whatever distance, needs nothing of Node.
+ * What a page in a browser can run as it is: the explanation of a decision, the impact of a change, the reading of domain
+ * documents and policy tests, and what compiles the snapshots that they decide with. Whatever these import, at whatever distance, needs nothing of Node.
  */
 const roots = [
+  'access/explain-access.ts',
+  'cli/describe-{explanation,impact}.ts',
   'impact/{impact,fold}.ts',
   'management/documents/!(read-folder).ts',
-  'management/{check-documents,run-cases}.ts',
+  'management/{check-documents,coverage,run-cases}.ts',
   'snapshot/compile-snapshot.ts',
 ];
 

@@ -1,11 +1,9 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
-import { type Change, conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
+import { conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
-import type { AccessExplanation } from '../access/explain-access.ts';
-import { describeAssertion } from '../management/describe-assertion.ts';
-import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { describeExplanation, describeRole } from './describe-explanation.ts';
 import { action, CommandFailedError, configPathOf, print } from './run.ts';
 
 interface LocalOptions {
@@ -49,7 +47,7 @@ async function explain(actionName: string, resource: string, options: ExplainOpt
   };
   const explained = explainAccess(await readSnapshot(resource, options, command), query, systemClock.now());
   if (options.json === true) print(explained, true);
-  else for (const line of describe(explained)) print(line, false);
+  else for (const line of describeExplanation(explained)) print(line, false);
   if (!explained.granted) throw new CommandFailedError();
 }
 
@@ -81,50 +79,4 @@ async function readSnapshot(resource: string, options: LocalOptions, command: Co
   const { readSnapshotOf } = await import('./read-snapshot.ts');
   const source = { documents: options.documents, configFile: () => configPathOf(command), resource };
   return await readSnapshotOf(source, systemClock.now());
-}
-
-function describe(explained: AccessExplanation): string[] {
-  const { granted, status, principal, switchedOff, roles, decidedBy, nearMisses, changes } = explained;
-  return [
-    `${granted ? 'granted' : 'not granted'} (${status})`,
-    ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
-    ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
-    ...(decidedBy === undefined
-      ? []
-      : [`decided by policy ${decidedBy.policy}: ${describeAssertion(decidedBy.assertion)}`]),
-    ...nearMisses.map(
-      (miss) =>
-        `near: policy ${miss.policy}: ${describeAssertion(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
-    ),
-    ...changes.map((change) => `would help: ${describeChange(change)}`),
-  ];
-}
-
-function describeRole({ role, held, paths }: ExplainedRole): string {
-  const ways = paths.map(describePath).join(', ');
-  return `${held ? 'role' : 'not in role'} ${role}${ways === '' ? '' : ` (${ways})`}`;
-}
-
-function describePath(path: RolePath): string {
-  switch (path.kind) {
-    case 'member':
-      return `member ${path.entry}${path.state === 'counts' ? '' : `, ${path.state}`}`;
-    case 'group':
-      return `group ${path.group}${path.state === 'counts' ? '' : `, ${path.state}`}`;
-    case 'assumed':
-      return `assumed from role ${path.from}`;
-    default:
-      return `delegated to ${path.domain}, its role ${path.from}`;
-  }
-}
-
-function describeChange(change: Change): string {
-  switch (change.kind) {
-    case 'grant-role':
-      return `membership of role ${change.role} of ${change.domain}`;
-    case 'add-assertion':
-      return `an assertion ${describeAssertion(change.assertion)}`;
-    default:
-      return `removing from policy ${change.policy}: ${describeAssertion(change.assertion)}`;
-  }
 }

@@ -4,6 +4,7 @@ import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from 
 import { parsePublicKey } from '../public-key.ts';
 import { type CaseFile, parseCaseFile } from './case-file.ts';
 import { type DomainDocument, parseDomainDocument } from './parse-document.ts';
+import { repeatedDomains } from './repeated-domains.ts';
 
 /** The documents of a folder, each right in itself. */
 export interface DocumentFolder {
@@ -46,14 +47,4 @@ function yamlFiles(folder: string): string[] {
   } catch (error) {
     throw new InvalidRequestError(`folder \`${folder}\` cannot be read`, { cause: error });
   }
-}
-
-function repeatedDomains(documents: readonly DomainDocument[]): DocumentProblem[] {
-  const files = new Map<string, string>();
-  return documents.flatMap(({ source, content }) => {
-    const other = files.get(content.name);
-    files.set(content.name, source.file);
-    if (other === undefined) return [];
-    return [source.problem(['domain'], `domain \`${content.name}\` is declared in ${other} already`)];
-  });
 }

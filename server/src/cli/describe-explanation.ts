@@ -1,0 +1,54 @@
+import type { Change } from '@signet/policy-engine/policy';
+import type { AccessExplanation } from '../access/explain-access.ts';
+import { describeAssertion } from '../management/describe-assertion.ts';
+import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
+
+/** An explanation for people, a line for each thing to know. */
+export function describeExplanation(explained: AccessExplanation): string[] {
+  const { granted, status, principal, switchedOff, roles, decidedBy, nearMisses, changes } = explained;
+  return [
+    `${granted ? 'granted' : 'not granted'} (${status})`,
+    ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
+    ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
+    ...(decidedBy === undefined
+      ? []
+      : [`decided by policy ${decidedBy.policy}: ${describeAssertion(decidedBy.assertion)}`]),
+    ...nearMisses.map(
+      (miss) =>
+        `near: policy ${miss.policy}: ${describeAssertion(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
+    ),
+    ...changes.map((change) => `would help: ${describeChange(change)}`),
+  ];
+}
+
+/** A role, whether it is held, and the ways into it. */
+export function describeRole({ role, held, paths }: ExplainedRole): string {
+  const ways = paths.map(describePath).join(', ');
+  return `${held ? 'role' : 'not in role'} ${role}${ways === '' ? '' : ` (${ways})`}`;
+}
+
+/** One way into a role, or why it does not count. */
+function describePath(path: RolePath): string {
+  switch (path.kind) {
+    case 'member':
+      return `member ${path.entry}${path.state === 'counts' ? '' : `, ${path.state}`}`;
+    case 'group':
+      return `group ${path.group}${path.state === 'counts' ? '' : `, ${path.state}`}`;
+    case 'assumed':
+      return `assumed from role ${path.from}`;
+    default:
+      return `delegated to ${path.domain}, its role ${path.from}`;
+  }
+}
+
+/** A change that helps to get access. */
+function describeChange(change: Change): string {
+  switch (change.kind) {
+    case 'grant-role':
+      return `membership of role ${change.role} of ${change.domain}`;
+    case 'add-assertion':
+      return `an assertion ${describeAssertion(change.assertion)}`;
+    default:
+      return `removing from policy ${change.policy}: ${describeAssertion(change.assertion)}`;
+  }
+}
