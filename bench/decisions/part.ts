@@ -17,8 +17,8 @@ export async function decisionsPart({ quick }: PartContext): Promise<PartReport>
     console.error(`decisions: ${plan.size}, ${plan.layout}, ${plan.kind}`);
     results.push(...(await measurePlan(plan, names, effort)));
   }
-  const markdown = ['## Decisions', decisionTables(results), await tokenDecisions(quick)].join('\n\n');
-  return { markdown, figures: [] };
+  const tokens = await tokenDecisions(quick);
+  return { markdown: ['## Decisions', decisionTables(results), tokens.markdown].join('\n\n'), figures: tokens.figures };
 }
 
 function plansOf(quick: boolean): readonly WorkloadPlan[] {

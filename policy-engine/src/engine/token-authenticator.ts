@@ -1,6 +1,7 @@
 import type { KeySource } from '../keys/index.ts';
 import type { Status } from '../policy/index.ts';
 import type { VerifiedAccessToken } from '../token/claims.ts';
+import { checkNodeSignature } from '../token/node-signature.ts';
 import { TokenCache } from '../token/token-cache.ts';
 import { isExpired, type TokenOutcome, verifyAccessToken } from '../token/verify.ts';
 import { Thumbprints } from './binding.ts';
@@ -44,6 +45,7 @@ export class TokenAuthenticator {
       legacyTypes,
       roleInAudience,
       maxTokenLifeSeconds,
+      checkSignature: checkNodeSignature,
     });
     if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
     return outcome;

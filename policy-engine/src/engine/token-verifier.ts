@@ -1,5 +1,6 @@
 import { systemClock } from '../clock.ts';
 import { type KeysInput, openKeys } from '../loader/open-keys.ts';
+import { checkNodeSignature } from '../token/node-signature.ts';
 import { checkRules, type VerifierRules, TokenVerifier as WebTokenVerifier } from '../token/token-verifier.ts';
 
 /** Options of a verifier. */
@@ -16,6 +17,7 @@ export class TokenVerifier extends WebTokenVerifier {
    */
   static override async open(options: TokenVerifierOptions): Promise<TokenVerifier> {
     checkRules(options);
-    return new TokenVerifier(options, await openKeys(options.keys, options.clock ?? systemClock, options));
+    const keys = await openKeys(options.keys, options.clock ?? systemClock, options);
+    return new TokenVerifier(options, keys, checkNodeSignature);
   }
 }

@@ -3,6 +3,7 @@ import { PolicyEngineError } from '../errors.ts';
 import { type OpenedKeys, openWebKeys, type WebKeys } from '../keys/index.ts';
 import { steadyClock } from '../steady-clock.ts';
 import type { VerifiedAccessToken } from './claims.ts';
+import { type CheckSignature, checkWebSignature } from './signature.ts';
 import type { CertificateInput } from './thumbprint.ts';
 import { TokenCache } from './token-cache.ts';
 import { checkTokenRules } from './token-rules.ts';
@@ -57,9 +58,11 @@ export class TokenVerifier implements Disposable {
   readonly #clock: Clock;
   readonly #keys: OpenedKeys;
   readonly #cache: TokenCache;
+  readonly #checkSignature: CheckSignature;
 
-  protected constructor(rules: VerifierRules, keys: OpenedKeys) {
+  protected constructor(rules: VerifierRules, keys: OpenedKeys, checkSignature: CheckSignature = checkWebSignature) {
     this.#rules = rules;
+    this.#checkSignature = checkSignature;
     this.#audiences = new Set(rules.audiences);
     this.#clock = steadyClock(rules.clock ?? systemClock);
     this.#keys = keys;
@@ -122,7 +125,8 @@ export class TokenVerifier implements Disposable {
     if (known !== undefined) return { kind: isExpired(known, now) ? 'expired' : 'valid', token: known };
     const { issuers, skewSeconds = 60, legacyTypes = false, roleInAudience = false, maxTokenLifeSeconds } = this.#rules;
     const rules = { issuers, audiences: this.#audiences, now, skewSeconds, legacyTypes, maxTokenLifeSeconds };
-    const outcome = await verifyAccessToken(text, { ...rules, roleInAudience, keys: source });
+    const checkSignature = this.#checkSignature;
+    const outcome = await verifyAccessToken(text, { ...rules, roleInAudience, keys: source, checkSignature });
     if (outcome.kind === 'valid') this.#cache.set(text, outcome.token, now, revision);
     return outcome;
   }

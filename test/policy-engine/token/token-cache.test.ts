@@ -7,7 +7,6 @@ interface Cache {
   readonly size: number;
   get(text: string, now: number, revision: number | undefined): object | undefined;
   set(text: string, token: object, now: number, revision: number | undefined): void;
-  delete(text: string): void;
   clear(): void;
 }
 const { TokenCache } = await internals<{
@@ -103,7 +102,6 @@ test('the cache holds as many characters as it may, whatever the number of token
   t.deepEqual(kept(), ['aaaa', 'bbbb'], 'the same text counts once');
   cache.set('c', verified, 0, 1);
   t.deepEqual(kept(), ['bbbb', 'c']);
-  cache.delete('none');
   cache.set('dddddddd', verified, 0, 1);
   t.deepEqual(kept(), ['dddddddd']);
   cache.set('eeeeeeeee', verified, 0, 1);
@@ -112,6 +110,22 @@ test('the cache holds as many characters as it may, whatever the number of token
   cache.clear();
   cache.set('dddddddd', verified, 0, 1);
   t.deepEqual(kept(), ['dddddddd']);
+});
+
+test('of tokens that end alike, none passes for another one or takes it away unverified', (t) => {
+  const cache = new TokenCache(10, 100);
+  const end = '.signature-that-is-the-same';
+  const first = { expires: 1000 };
+  const second = { expires: 1000 };
+  cache.set(`first${end}`, first, 0, 1);
+  t.is(cache.get(`second${end}`, 0, 1), undefined);
+  t.is(cache.get(`first${end}`, 0, 1), first);
+  cache.set(`second${end}`, second, 0, 1);
+  t.is(cache.get(`second${end}`, 0, 1), second);
+  t.is(cache.get(`first${end}`, 0, 1), undefined);
+  t.is(cache.size, 1);
+  cache.set('x'.repeat(100 - `second${end}`.length), first, 0, 1);
+  t.is(cache.size, 2, 'the characters of the one that was replaced count no more');
 });
 
 test('the cache holds no token where none may be held', (t) => {
