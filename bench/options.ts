@@ -11,6 +11,7 @@ export const parts = [
   'budgets',
   'postgres',
   'metrics',
+  'connections',
 ] as const;
 export type Part = (typeof parts)[number];
 

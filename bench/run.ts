@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { budgetsPart } from './budgets/part.ts';
 import { certificatesPart } from './certificates/part.ts';
+import { connectionsPart } from './connections/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { gate } from './gate/gate.ts';
 import { impactPart } from './impact/part.ts';
@@ -31,6 +32,7 @@ const runners: Record<Part, RunPart> = {
   budgets: budgetsPart,
   postgres: postgresPart,
   metrics: metricsPart,
+  connections: connectionsPart,
 };
 
 async function main(options: Options): Promise<void> {
