@@ -1,4 +1,4 @@
-import { createSign, KeyObject } from 'node:crypto';
+import { createSign, type KeyObject } from 'node:crypto';
 import { decodeBase64url, encodeBase64url } from '../base64url.ts';
 import { sequence, unsigned } from '../der/der-writer.ts';
 import { PolicyEngineError } from '../errors.ts';
@@ -22,6 +22,11 @@ const bundleType = 'signet-bundle+jws';
  */
 export type BundleForm = 'rfc7515' | 'p1363' | 'der';
 
+interface Signer {
+  update(text: string): void;
+  sign(): Promise<Uint8Array>;
+}
+
 const encoder = new TextEncoder();
 
 /** Bytes of the payload between two yields; what is made base64url by itself is a multiple of three. */
@@ -38,14 +43,14 @@ export async function signBundle(
   form: BundleForm = 'p1363',
   pause: Pause = () => undefined,
 ): Promise<JwsPolicyData> {
-  const privateKey = signingKey(key.privateKey);
+  const signer = signerWith(key.privateKey);
   const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify(headerOf(key.kid, form))));
-  const signer = createSign('SHA256').update(`${protectedHeader}.`);
+  signer.update(`${protectedHeader}.`);
   const payload = await runWithPauses(
-    encodeInSteps(data, (text) => signer.update(text, 'latin1')),
+    encodeInSteps(data, (text) => signer.update(text)),
     pause,
   );
-  const signature = signer.sign({ key: privateKey, dsaEncoding: 'ieee-p1363' });
+  const signature = await signer.sign();
   const bundle = {
     payload,
     protected: protectedHeader,
@@ -100,10 +105,29 @@ function headerOf(kid: string, form: BundleForm): object {
   return form === 'rfc7515' ? { kid, alg: 'ES256', typ: bundleType } : { kid, alg: 'ES256' };
 }
 
-function signingKey(key: KeyObject | CryptoKey): KeyObject {
-  const privateKey = 'algorithm' in key ? KeyObject.from(key) : key;
-  if (privateKey.type === 'private' && privateKey.asymmetricKeyDetails?.namedCurve === 'prime256v1') return privateKey;
-  throw new PolicyEngineError('invalid-options', 'the signing key is not a P-256 private key');
+/** Who signs, and what it signs as it comes. Throws `PolicyEngineError('invalid-options')`. */
+function signerWith(key: KeyObject | CryptoKey): Signer {
+  if ('algorithm' in key) return platformSigner(key);
+  if (key.type !== 'private' || key.asymmetricKeyDetails?.namedCurve !== 'prime256v1') {
+    throw new PolicyEngineError('invalid-options', 'the signing key is not a P-256 private key');
+  }
+  const sign = createSign('SHA256');
+  return {
+    update: (text) => sign.update(text, 'latin1'),
+    sign: async () => sign.sign({ key, dsaEncoding: 'ieee-p1363' }),
+  };
+}
+
+/** A key of the platform signs what is there as a whole. */
+function platformSigner(key: CryptoKey): Signer {
+  const parts: string[] = [];
+  return {
+    update: (text) => parts.push(text),
+    async sign() {
+      const signed = encoder.encode(parts.join(''));
+      return new Uint8Array(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key, signed));
+    },
+  };
 }
 
 /** From r and s side by side to `SEQUENCE { INTEGER r, INTEGER s }`. */

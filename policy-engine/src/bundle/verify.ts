@@ -42,8 +42,11 @@ export interface VerifyBundleOptions {
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
 export const maxBundleBytes = 33_554_432;
 
-/** Characters between two yields. */
-const encodeSlice = 262_144;
+const encoder = new TextEncoder();
+const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
+/** Bytes between two yields. */
+const copySlice = 4_194_304;
 
 /** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
 export const issuedSkew = 300_000;
@@ -59,14 +62,14 @@ export const maxBundleLifeMs = 7_776_000_000;
 export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
   const { pause = () => undefined, athenzBundles = false } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
-  const jws = readJws(await run(parseJson(decodeText(bytes))));
+  const jws = readJws(await run(parseJson(bytesOf(bytes), 'payload')));
   const { kid, alg } = readHeader(jws, athenzBundles);
-  const signed = await run(encodeAscii(`${jws.protected}.${jws.payload}`));
   const key = await findKey(options.keys, kid);
+  const signed = await run(signedBytes(jws));
   const encoding = await verifySignature({ alg, encoded: jws.signature, signed }, key, athenzBundles);
   const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is not base64url');
-  const data = await run(decodePayload(await run(parseJson(decodeText(payload))), athenzBundles));
+  const data = await run(decodePayload(await run(parseJson(payload)), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
   const digest = await digestOf(data.origin, await run(canonicalPolicies(data.domain, data.policies, data.origin)));
@@ -82,28 +85,24 @@ async function digestOf(origin: BundleOrigin, parts: Uint8Array<ArrayBuffer>[]):
 }
 
 interface Jws {
-  readonly payload: string;
+  /** The text as it stands there: base64url, if it is valid. */
+  readonly payload: Uint8Array;
   readonly protected: string;
   readonly signature: string;
   readonly outerKid: unknown;
 }
 
-function decodeText(bytes: Uint8Array | string): string {
-  if (bytes.length > maxBundleBytes) throw malformed('it is larger than 32 MiB');
-  if (typeof bytes === 'string') {
-    if (!bytes.isWellFormed()) throw malformed('it is not well-formed text');
-    return bytes;
-  }
-  try {
-    return new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes);
-  } catch (cause) {
-    throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: it is not UTF-8', { cause });
-  }
+function bytesOf(bundle: Uint8Array | string): Uint8Array {
+  if (bundle.length > maxBundleBytes) throw malformed('it is larger than 32 MiB');
+  if (typeof bundle !== 'string') return bundle;
+  if (!bundle.isWellFormed()) throw malformed('it is not well-formed text');
+  return encoder.encode(bundle);
 }
 
-function* parseJson(text: string): Steps<unknown> {
+/** A long text that the outermost object has as `textName` comes as the bytes of that text. */
+function* parseJson(bytes: Uint8Array, textName?: string): Steps<unknown> {
   try {
-    return yield* parseInSteps(text);
+    return yield* parseInSteps(bytes, { bytesOf: textName });
   } catch (cause) {
     const problem = cause instanceof PolicyEngineError ? cause.message : 'it is not JSON';
     throw new PolicyEngineError('bundle-malformed', `bundle is malformed: ${problem}`, { cause });
@@ -116,12 +115,13 @@ function readJws(value: unknown): Jws {
   if (signedPolicyData !== undefined && payload === undefined) {
     throw malformed('it has the older form of Athenz; only the JWS form is read (`jwsPolicySupport` of zpu)');
   }
-  if (typeof payload !== 'string' || typeof protectedHeader !== 'string' || typeof signature !== 'string') {
+  const text = typeof payload === 'string' ? encoder.encode(payload) : payload;
+  if (!(text instanceof Uint8Array) || typeof protectedHeader !== 'string' || typeof signature !== 'string') {
     throw malformed('`payload`, `protected` or `signature` is missing');
   }
   if (signatures !== undefined) throw malformed('it has more than one signature');
   if (header !== undefined && !isRecord(header)) throw malformed('`header` must be an object');
-  return { payload, protected: protectedHeader, signature, outerKid: header?.['kid'] };
+  return { payload: text, protected: protectedHeader, signature, outerKid: header?.['kid'] };
 }
 
 /** The members that a protected header may have; anything else could change what the signature means. */
@@ -150,7 +150,7 @@ function readHeader(jws: Jws, athenzBundles: boolean): { kid: string; alg: strin
 
 function parseHeader(bytes: Uint8Array): unknown {
   try {
-    return parseStrictJson(decodeText(bytes));
+    return parseStrictJson(decoder.decode(bytes));
   } catch (cause) {
     throw new PolicyEngineError('bundle-malformed', 'bundle is malformed: the protected header is not JSON', { cause });
   }
@@ -169,16 +169,13 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
   return key;
 }
 
-/** The bytes that the signature covers (RFC 7515 §5.2); what is not ASCII would not have passed as base64url either. */
-function* encodeAscii(text: string): Steps<Uint8Array<ArrayBuffer>> {
-  const bytes = new Uint8Array(text.length);
-  const encoder = new TextEncoder();
-  for (let from = 0; from < text.length; from += encodeSlice) {
-    const { written } = encoder.encodeInto(
-      text.slice(from, from + encodeSlice),
-      bytes.subarray(from, from + encodeSlice),
-    );
-    if (written < Math.min(encodeSlice, text.length - from)) throw malformed('`payload` is not base64url');
+/** The bytes that the signature covers (RFC 7515 §5.2). */
+function* signedBytes({ protected: header, payload }: Jws): Steps<Uint8Array<ArrayBuffer>> {
+  const start = encoder.encode(`${header}.`);
+  const bytes = new Uint8Array(start.length + payload.length);
+  bytes.set(start);
+  for (let from = 0; from < payload.length; from += copySlice) {
+    bytes.set(payload.subarray(from, from + copySlice), start.length + from);
     yield;
   }
   return bytes;

@@ -1,5 +1,9 @@
 import { JsonScanner } from './scanner.ts';
 
+const comma = 0x2c;
+const colon = 0x3a;
+const blanks: readonly number[] = [0x20, 0x0a, 0x0d, 0x09];
+
 /** A container that did not end in the piece in which it began. */
 interface Container {
   readonly value: unknown[] | Record<string, unknown>;
@@ -9,26 +13,32 @@ interface Container {
   from: number;
 }
 
+/** How a long text is read. */
+export interface PieceOptions {
+  /** Bytes between two stops. */
+  readonly pieceLength: number;
+  /** The member of the outermost object that is wanted as the bytes of its text, where that is a string longer than a piece without escapes. */
+  readonly bytesOf?: string | undefined;
+}
+
 /**
  * Reads a long text piece by piece: a piece is a run of whole items or members of one container, and `JSON.parse` reads it. Only what
  * ends in another piece than it began in is put together here.
  */
 export class PieceReader {
-  readonly #text: string;
-  readonly #pieceLength: number;
+  readonly #bytes: Uint8Array;
+  readonly #options: PieceOptions;
   readonly #scanner: JsonScanner;
   readonly #open: Container[] = [];
-  /** What was read of a long string, and where the rest of it begins. */
-  #string = '';
+  /** What was read of a long string, and where the rest of it begins. Undefined for one that is wanted as bytes. */
+  #string: string | undefined = '';
   #rest = 0;
   #value: unknown;
-  /** A comma with what may stand before it. */
-  readonly #comma = /[ \t\n\r]*,?/y;
 
-  constructor(text: string, pieceLength: number) {
-    this.#text = text;
-    this.#pieceLength = pieceLength;
-    this.#scanner = new JsonScanner(text, {});
+  constructor(bytes: Uint8Array, options: PieceOptions) {
+    this.#bytes = bytes;
+    this.#options = options;
+    this.#scanner = new JsonScanner(bytes, {});
   }
 
   /** What was read, once `readOn` has answered true. */
@@ -38,12 +48,12 @@ export class PieceReader {
 
   /** Reads one more piece. Answers whether that was all. */
   readOn(): boolean {
-    const length = this.#pieceLength;
+    const { pieceLength: length } = this.#options;
     const stop = this.#scanner.scanTo(this.#scanner.at + length, this.#open.length, length);
     switch (stop) {
       case 'end':
         // Undefined when the whole was one piece.
-        this.#value ??= JSON.parse(this.#text);
+        this.#value ??= JSON.parse(this.#scanner.decode(0, this.#bytes.length));
         return true;
       case 'value':
         this.#takeAll();
@@ -79,7 +89,7 @@ export class PieceReader {
 
   /** Adds what stands between the text that is in the container already and `to`. */
   #take({ value, from }: Container, to: number): void {
-    const run = this.#text.slice(from, to);
+    const run = this.#scanner.decode(from, to);
     if (Array.isArray(value)) {
       for (const item of JSON.parse(`[${run}]`)) value.push(item);
     } else {
@@ -92,8 +102,7 @@ export class PieceReader {
     if (index === 0) return undefined;
     const { isObject, mark } = this.#scanner.level(index - 1);
     if (!isObject) return undefined;
-    const colon = this.#text.lastIndexOf(':', begin);
-    return JSON.parse(this.#text.slice(mark + 1, colon));
+    return JSON.parse(this.#scanner.decode(mark + 1, this.#bytes.lastIndexOf(colon, begin)));
   }
 
   #close(): void {
@@ -104,21 +113,30 @@ export class PieceReader {
   }
 
   #takeString(): void {
-    if (this.#string === '') this.#rest = this.#scanner.stringStart;
-    this.#string += this.#decode(this.#scanner.at);
-    this.#rest = this.#scanner.at;
+    const { at, stringStart, depth, hasEscape } = this.#scanner;
+    if (this.#rest < stringStart) {
+      this.#rest = stringStart;
+      const { bytesOf } = this.#options;
+      const isForBytes = bytesOf !== undefined && depth === 1 && this.#nameAt(1, stringStart - 1) === bytesOf;
+      this.#string = isForBytes ? undefined : '';
+    }
+    if (hasEscape) this.#string ??= '';
+    if (this.#string === undefined) return;
+    this.#string += this.#decode(at);
+    this.#rest = at;
   }
 
   #endString(): void {
     const { at, stringStart, hasEscape, depth } = this.#scanner;
-    const value = hasEscape ? this.#string + this.#decode(at - 1) : this.#text.slice(stringStart, at - 1);
-    this.#string = '';
+    if (hasEscape) this.#string ??= '';
+    const value =
+      this.#string === undefined ? this.#bytes.subarray(stringStart, at - 1) : this.#string + this.#decode(at - 1);
     this.#attach(this.#nameAt(depth, stringStart - 1), value);
   }
 
   /** The rest of a string up to `to`. */
   #decode(to: number): string {
-    const part = this.#text.slice(this.#rest, to);
+    const part = this.#scanner.decode(this.#rest, to);
     return part.includes('\\') ? JSON.parse(`"${part}"`) : part;
   }
 
@@ -131,9 +149,14 @@ export class PieceReader {
     }
     if (Array.isArray(parent.value)) parent.value.push(value);
     else setMember(parent.value, name ?? '', value);
-    this.#comma.lastIndex = this.#scanner.at;
-    this.#comma.test(this.#text);
-    parent.from = this.#comma.lastIndex;
+    parent.from = this.#behindComma(this.#scanner.at);
+  }
+
+  /** Where the next item or member begins behind a value that ends at `at`; the bracket that closes their container where there is none. */
+  #behindComma(at: number): number {
+    let end = at;
+    while (blanks.includes(this.#bytes[end] ?? 0)) end += 1;
+    return this.#bytes[end] === comma ? end + 1 : end;
   }
 }
 

@@ -28,8 +28,10 @@ const closeObject = 0x7d;
 const letterE = 0x65;
 const letterU = 0x75;
 const plus = 0x2b;
+/** Behind the last byte: less than every byte, and never one that goes on. */
+const none = -0x100;
 
-const words = ['true', 'false', 'null'];
+const words: readonly Uint8Array[] = ['true', 'false', 'null'].map((word) => new TextEncoder().encode(word));
 
 /** What may follow a backslash, `u` and its digits apart. */
 const shortEscapes: ReadonlySet<number> = new Set([...'"\\/bfnrt'].map((character) => character.charCodeAt(0)));
@@ -54,11 +56,11 @@ class Level {
   /** Items or members before the current one. */
   count = 0;
   /**
-   * The names of the object that was here before, in its order, as they stand in the text and as they are meant; while the current one has the
-   * same names in the same order, none of them can be there twice.
+   * Where the names of the object that was here before begin and end, in its order and with their quotes; while the current one has the same
+   * names in the same order, none of them can be there twice.
    */
-  readonly texts: string[] = [];
-  readonly names: string[] = [];
+  readonly nameStarts: number[] = [];
+  readonly nameEnds: number[] = [];
   /** All names of the current object, once it differs from the one before. */
   own: Set<string> | undefined;
   /** Whether the name of the current member was there before. */
@@ -77,12 +79,16 @@ type Stop =
   | 'close'
   | 'end';
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+const replacing = new TextDecoder('utf-8', { ignoreBOM: true });
+
 /**
- * Goes once over a text and checks everything that a strict reader wants to know of it, without making the values: what it passes, `JSON.parse`
- * takes, and means by it what every other reader means. One loop over the characters, so that it is cheap in a program that was just started too.
+ * Goes once over a text in UTF-8 and checks everything that a strict reader wants to know of it, without making the values: what it passes,
+ * `JSON.parse` takes, and means by it what every other reader means. One loop over the bytes, so that it is cheap in a program that was just
+ * started too. What stands in strings is passed over: whether that is UTF-8 is for who decodes them.
  */
 export class JsonScanner {
-  readonly #text: string;
+  readonly #bytes: Uint8Array;
   readonly #length: number;
   #at = 0;
   readonly #levels: Level[] = [];
@@ -103,15 +109,13 @@ export class JsonScanner {
   #firstHalfEnd = -1;
   #hasHalf = false;
 
-  /** Throws `JsonSyntaxError` for half a surrogate pair. */
-  constructor(text: string, { items = Infinity, names, values = Infinity }: JsonLimits) {
-    this.#text = text;
-    this.#length = text.length;
+  constructor(bytes: Uint8Array, { items = Infinity, names, values = Infinity }: JsonLimits) {
+    this.#bytes = bytes;
+    this.#length = bytes.length;
     this.#maxItems = items;
     this.#maxNames = names ?? Infinity;
     if (names !== undefined) this.#names = new Set();
     this.#maxValues = values;
-    if (!text.isWellFormed()) throw new JsonSyntaxError('half a surrogate pair', text.search(/\p{Surrogate}/u));
   }
 
   get at(): number {
@@ -168,11 +172,15 @@ export class JsonScanner {
   }
 
   #error(problem: string): JsonSyntaxError {
-    return new JsonSyntaxError(problem, this.#at);
+    return new JsonSyntaxError(problem, this.#characters());
   }
 
   #limit(problem: string): JsonLimitError {
-    return new JsonLimitError(problem, this.#at);
+    return new JsonLimitError(problem, this.#characters());
+  }
+
+  #characters(): number {
+    return replacing.decode(this.#bytes.subarray(0, this.#at)).length;
   }
 
   #end(): Stop {
@@ -270,32 +278,55 @@ export class JsonScanner {
 
   /** Takes the name of a member and its colon. */
   #name(level: Level): void {
-    const expected = level.own === undefined ? level.texts[level.count] : undefined;
-    if (expected !== undefined && this.#text.startsWith(expected, this.#at)) {
-      this.#at += expected.length;
+    const end =
+      level.own === undefined ? this.#endOfSame(level.nameStarts[level.count], level.nameEnds[level.count]) : 0;
+    if (end > 0) {
+      this.#at = end;
       this.#colon();
     } else {
       this.#otherName(level);
     }
   }
 
+  /** Where the text ends here that is the same as the one from `start` to `end`; 0 where it is another one. */
+  #endOfSame(start: number | undefined, end = 0): number {
+    if (start === undefined) return 0;
+    const bytes = this.#bytes;
+    let at = this.#at;
+    for (let other = start; other < end; other += 1, at += 1) if (bytes[at] !== bytes[other]) return 0;
+    return at;
+  }
+
   #otherName(level: Level): void {
-    if (this.#text.charCodeAt(this.#at) !== quote) throw this.#error('no string');
+    if (this.#byte(this.#at) !== quote) throw this.#error('no string');
     const start = this.#at;
     this.#string(Infinity);
-    const text = this.#text.slice(start, this.#at);
-    const name = this.#hasEscape ? JSON.parse(text) : text.slice(1, -1);
+    const end = this.#at;
+    const name = this.#decodeName(start, end);
     this.#colon();
     if (this.#names !== undefined) this.#countName(name, this.#names);
     if (level.own === undefined) {
-      level.texts.length = level.count;
-      level.names.length = level.count;
-      level.own = new Set(level.names);
+      level.nameStarts.length = level.count;
+      level.nameEnds.length = level.count;
+      level.own = new Set(level.nameStarts.map((from, index) => this.#decodeName(from, level.nameEnds[index] ?? from)));
     }
     level.isTwice = level.own.has(name);
     level.own.add(name);
-    level.texts.push(text);
-    level.names.push(name);
+    level.nameStarts.push(start);
+    level.nameEnds.push(end);
+  }
+
+  #decodeName(start: number, end: number): string {
+    return JSON.parse(this.decode(start, end));
+  }
+
+  /** The text between two places. Throws `JsonSyntaxError` where it is not UTF-8. */
+  decode(start: number, end: number): string {
+    try {
+      return utf8.decode(this.#bytes.subarray(start, end));
+    } catch {
+      throw this.#error('not UTF-8');
+    }
   }
 
   #colon(): void {
@@ -314,41 +345,32 @@ export class JsonScanner {
   }
 
   #word(): void {
-    for (const word of words) {
-      if (this.#text.startsWith(word, this.#at)) {
-        this.#at += word.length;
-        return;
-      }
-    }
-    throw this.#error('no value');
+    const word = words.find((one) => one.every((byte, index) => this.#bytes[this.#at + index] === byte));
+    if (word === undefined) throw this.#error('no value');
+    this.#at += word.length;
   }
 
   #number(): void {
     const start = this.#at;
-    const text = this.#text;
-    const whole = text.charCodeAt(start) === minus ? start + 1 : start;
-    let at = text.charCodeAt(whole) === zero ? whole + 1 : this.#digits(whole);
+    const whole = this.#byte(start) === minus ? start + 1 : start;
+    let at = this.#byte(whole) === zero ? whole + 1 : this.#digits(whole);
     if (at === whole) throw this.#error('no value');
-    if (text.charCodeAt(at) === dot) at = this.#digits(at + 1, at);
+    if (this.#byte(at) === dot) at = this.#digits(at + 1, at);
     const exponent = at;
     // The one bit by which `e` and `E` differ.
-    if ((text.charCodeAt(at) | 0x20) === letterE) {
-      const sign = text.charCodeAt(at + 1);
+    if ((this.#byte(at) | 0x20) === letterE) {
+      const sign = this.#byte(at + 1);
       at = this.#digits(sign === plus || sign === minus ? at + 2 : at + 1, at);
     }
     this.#at = at;
     const maybeInfinite = at - start > finiteLength || at - exponent > finiteExponent;
-    if (maybeInfinite && !Number.isFinite(Number(text.slice(start, at)))) throw this.#error('no value');
+    if (maybeInfinite && !Number.isFinite(Number(this.decode(start, at)))) throw this.#error('no value');
   }
 
   /** Where the digits end that begin here; `otherwise` when there are none. */
   #digits(from: number, otherwise = from): number {
-    const text = this.#text;
     let at = from;
-    for (; at < this.#length; at += 1) {
-      const unit = text.charCodeAt(at);
-      if (unit < zero || unit > nine) break;
-    }
+    for (let unit = this.#byte(at); unit >= zero && unit <= nine; unit = this.#byte(at)) at += 1;
     return at === from ? otherwise : at;
   }
 
@@ -378,14 +400,19 @@ export class JsonScanner {
     return true;
   }
 
-  /** Skips what stands for itself in a string, up to `end`; answers what is behind it. */
+  /** Skips what stands for itself in a string, up to the character at `end`; answers what is behind it. */
   #skipPlain(end: number): number {
-    const text = this.#text;
+    const bytes = this.#bytes;
     let at = this.#at;
-    let unit = text.charCodeAt(at);
+    let unit = bytes[at] ?? none;
     while (at < end && unit >= 0x20 && unit !== quote && unit !== backslash) {
       at += 1;
-      unit = text.charCodeAt(at);
+      unit = bytes[at] ?? none;
+    }
+    // The other bytes of a character that has begun.
+    while ((unit & 0xc0) === 0x80) {
+      at += 1;
+      unit = bytes[at] ?? none;
     }
     this.#at = at;
     return unit;
@@ -394,7 +421,7 @@ export class JsonScanner {
   /** Takes what follows a backslash. */
   #escape(): void {
     this.#hasEscape = true;
-    const unit = this.#text.charCodeAt(this.#at);
+    const unit = this.#byte(this.#at);
     if (unit === letterU) this.#unicode();
     else if (!shortEscapes.has(unit)) throw this.#error('no escape');
     else this.#at += 1;
@@ -405,7 +432,7 @@ export class JsonScanner {
     const start = this.#at;
     let code = 0;
     for (let at = start + 1; at <= start + 4; at += 1) {
-      const digit = hexDigits[this.#text.charCodeAt(at)];
+      const digit = hexDigits[this.#byte(at)];
       if (digit === undefined) throw this.#error('no escape');
       code = code * 16 + digit;
     }
@@ -419,16 +446,17 @@ export class JsonScanner {
     this.#firstHalfEnd = isFirst ? this.#at : -1;
   }
 
-  /** Skips blanks, and answers the character behind them; NaN at the end. */
+  /** Skips blanks, and answers the byte behind them. */
   #skipBlank(): number {
-    const text = this.#text;
-    let at = this.#at;
-    let unit = text.charCodeAt(at);
+    let unit = this.#byte(this.#at);
     while (unit === 0x20 || unit === 0x0a || unit === 0x0d || unit === 0x09) {
-      at += 1;
-      unit = text.charCodeAt(at);
+      this.#at += 1;
+      unit = this.#byte(this.#at);
     }
-    this.#at = at;
     return unit;
+  }
+
+  #byte(at: number): number {
+    return this.#bytes[at] ?? none;
   }
 }

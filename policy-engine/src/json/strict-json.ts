@@ -1,9 +1,12 @@
 import type { Steps } from '../steps/steps.ts';
-import { PieceReader } from './piece-reader.ts';
+import { JsonSyntaxError } from './json-errors.ts';
+import { type PieceOptions, PieceReader } from './piece-reader.ts';
 import { type JsonLimits, JsonScanner } from './scanner.ts';
 
-/** Characters between two yields. */
+/** Bytes between two yields. */
 const pieceLength = 32_768;
+
+const encoder = new TextEncoder();
 
 /**
  * Parses JSON as RFC 8259 wants it and as every other reader must understand it too: duplicate members, lone surrogates,
@@ -12,13 +15,19 @@ const pieceLength = 32_768;
  */
 export function parseStrictJson(text: string, limits: JsonLimits = {}): unknown {
   // Refused by what it is before anything is made of it: that keeps a refusal cheap, and JSON.parse quotes what it refuses.
-  new JsonScanner(text, limits).scan();
+  new JsonScanner(encodeStrictly(text), limits).scan();
   return JSON.parse(text);
 }
 
-/** `parseStrictJson` in slices, for large documents. */
-export function* parseInSteps(text: string, length = pieceLength): Steps<unknown> {
-  const reader = new PieceReader(text, length);
+/** `parseStrictJson` in slices, for large documents in UTF-8. */
+export function* parseInSteps(bytes: Uint8Array, options: Partial<PieceOptions> = {}): Steps<unknown> {
+  const reader = new PieceReader(bytes, { pieceLength, ...options });
   while (!reader.readOn()) yield;
   return reader.value;
+}
+
+/** The text in UTF-8. Throws `JsonSyntaxError` for half a surrogate pair. */
+export function encodeStrictly(text: string): Uint8Array {
+  if (!text.isWellFormed()) throw new JsonSyntaxError('half a surrogate pair', text.search(/\p{Surrogate}/u));
+  return encoder.encode(text);
 }
