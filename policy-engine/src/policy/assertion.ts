@@ -43,7 +43,8 @@ export interface CompiledAssertion {
   /** Present when the role has a wildcard. */
   readonly rolePattern: Pattern | undefined;
   readonly action: Pattern;
-  readonly resource: Pattern;
+  /** Equal ones become one object when they are indexed. */
+  resource: Pattern;
   readonly conditions: CompiledConditions;
   /** What evaluating them costs. */
   readonly conditionCost: number;
@@ -60,13 +61,65 @@ type PreparedAssertion =
   | { kind: 'ready'; assertion: CompiledAssertion; problem?: string }
   | { kind: 'foreign'; problem: string };
 
-export interface PrepareOptions {
+/** A role made ready for comparison; `name` is undefined when it is one of another domain. */
+interface PreparedRole {
+  readonly name: string | undefined;
+  readonly pattern: Pattern | undefined;
+}
+
+/** What the assertions of one domain share. */
+export class PrepareContext {
   readonly domain: string;
   readonly qualified: boolean;
+  readonly #patterns = new Map<string, Pattern>();
+  /** By their texts as written: a text that was seen needs no second look. */
+  readonly #roles = new Map<string, PreparedRole>();
+  readonly #actions = new Map<string, Pattern>();
+
+  constructor(domain: string, qualified: boolean) {
+    this.domain = domain;
+    this.qualified = qualified;
+  }
+
+  /** Equal role names share one text: most comparisons are then done by looking at the reference. Throws as `prepareAssertion` does. */
+  role(text: string, policy: string): PreparedRole {
+    const known = this.#roles.get(text);
+    if (known !== undefined) return known;
+    checkText(text, 'role', policy);
+    const name = shortRole(text, this.domain);
+    const pattern = name !== undefined && isPattern(name) ? this.#shared(name) : undefined;
+    const role = { name, pattern };
+    this.#roles.set(text, role);
+    return role;
+  }
+
   /** Equal patterns share one object, which keeps large policies small. */
-  readonly patterns: Map<string, Pattern>;
-  /** Equal role names share one text: most comparisons are then done by looking at the reference. */
-  readonly roles: Map<string, string>;
+  action(text: string, policy: string): Pattern {
+    const known = this.#actions.get(text);
+    if (known !== undefined) return known;
+    checkText(text, 'action', policy);
+    const action = this.#shared(foldAscii(text));
+    this.#actions.set(text, action);
+    return action;
+  }
+
+  /** Undefined when it is one of another domain. */
+  resource(text: string, policy: string): Pattern | undefined {
+    checkText(text, 'resource', policy);
+    const folded = foldAscii(text);
+    const name = this.qualified ? folded : withoutDomain(folded, this.domain);
+    if (name === undefined) return undefined;
+    // Most resources are named once: it is the index that finds those that are not.
+    return isPattern(name) ? this.#shared(name) : { kind: 'exact', text: name };
+  }
+
+  #shared(text: string): Pattern {
+    const known = this.#patterns.get(text);
+    if (known !== undefined) return known;
+    const pattern = compilePattern(text);
+    this.#patterns.set(text, pattern);
+    return pattern;
+  }
 }
 
 /** Throws `PolicyEngineError('bundle-malformed')` for an assertion that must make the whole policy invalid. */
@@ -74,30 +127,29 @@ export function prepareAssertion(
   input: AssertionInput,
   policy: string,
   rank: number,
-  options: PrepareOptions,
+  context: PrepareContext,
 ): PreparedAssertion {
-  checkTexts(input, policy);
+  const role = context.role(input.role, policy);
+  const action = context.action(input.action, policy);
+  const resource = context.resource(input.resource, policy);
   const effect = input.effect === undefined ? 'ALLOW' : input.effect;
   if (effect !== 'ALLOW' && effect !== 'DENY') throw malformed(policy, 'has an effect other than ALLOW and DENY');
   if (effect === 'ALLOW' && input.conditions !== undefined && !areConditions(input.conditions)) {
     throw malformed(policy, 'has an assertion whose conditions are malformed');
   }
   const conditions = compileConditions(input.conditions);
-  const role = sharedText(shortRole(input.role, options.domain), options.roles);
-  const resource = options.qualified ? foldAscii(input.resource) : shortResource(input.resource, options.domain);
-  if (role === undefined) return foreign(policy, 'role', input.role);
+  if (role.name === undefined) return foreign(policy, 'role', input.role);
   if (resource === undefined) return foreign(policy, 'resource', input.resource);
-  const rolePattern = isPattern(role) ? shared(role, options.patterns) : undefined;
   return {
     kind: 'ready',
     assertion: {
       rank,
       effect,
-      precedence: (effect === 'DENY' ? 0 : 2) + (rolePattern === undefined ? 0 : 1),
-      role,
-      rolePattern,
-      action: shared(foldAscii(input.action), options.patterns),
-      resource: shared(resource, options.patterns),
+      precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
+      role: role.name,
+      rolePattern: role.pattern,
+      action,
+      resource,
       conditions,
       conditionCost: costOfConditions(conditions),
       policy,
@@ -114,12 +166,10 @@ function unknownCondition(policy: string, effect: Effect): string {
   return `policy \`${policy}\`: an assertion has a condition that this version cannot evaluate and ${outcome}`;
 }
 
-function checkTexts(input: AssertionInput, policy: string): void {
-  for (const field of ['role', 'action', 'resource'] as const) {
-    if (typeof input[field] !== 'string') throw malformed(policy, `has an assertion whose ${field} is not a string`);
-    const problem = patternProblem(input[field]);
-    if (problem !== undefined) throw malformed(policy, `has an assertion whose ${field} is not valid: ${problem}`);
-  }
+function checkText(text: unknown, field: 'role' | 'action' | 'resource', policy: string): void {
+  if (typeof text !== 'string') throw malformed(policy, `has an assertion whose ${field} is not a string`);
+  const problem = patternProblem(text);
+  if (problem !== undefined) throw malformed(policy, `has an assertion whose ${field} is not valid: ${problem}`);
 }
 
 function malformed(policy: string, what: string): PolicyEngineError {
@@ -139,30 +189,11 @@ function shortRole(role: string, domain: string): string | undefined {
   return local?.startsWith('role.') ? local.slice('role.'.length) : local;
 }
 
-function shortResource(resource: string, domain: string): string | undefined {
-  return withoutDomain(foldAscii(resource), domain);
-}
-
 /** The text after `domain:`, the whole text when there is no colon, `undefined` when another domain stands before it. */
 export function withoutDomain(text: string, domain: string): string | undefined {
   const colon = text.indexOf(':');
   if (colon < 0) return text;
   return colon === domain.length && text.startsWith(domain) ? text.slice(colon + 1) : undefined;
-}
-
-function sharedText(text: string | undefined, known: Map<string, string>): string | undefined {
-  if (text === undefined) return undefined;
-  const same = known.get(text);
-  if (same === undefined) known.set(text, text);
-  return same ?? text;
-}
-
-function shared(text: string, patterns: Map<string, Pattern>): Pattern {
-  const known = patterns.get(text);
-  if (known !== undefined) return known;
-  const pattern = compilePattern(text);
-  patterns.set(text, pattern);
-  return pattern;
 }
 
 /** Whether the conditions let the assertion count in this context (of `foldContext`). */

@@ -1,6 +1,6 @@
 import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { type CompiledAssertion, type PolicyInput, type PrepareOptions, prepareAssertion } from './assertion.ts';
+import { type CompiledAssertion, type PolicyInput, PrepareContext, prepareAssertion } from './assertion.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexByResource } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
@@ -61,12 +61,7 @@ export function* compileInSteps(
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
-  const { assertions, assertionCount, problems } = yield* prepareAll(policies, {
-    domain,
-    qualified,
-    patterns: new Map(),
-    roles: new Map(),
-  });
+  const { assertions, assertionCount, problems } = yield* prepareAll(policies, new PrepareContext(domain, qualified));
   const ranked = rankPatternRoles(assertions);
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
@@ -88,7 +83,7 @@ export function* compileInSteps(
 
 function* prepareAll(
   policies: readonly PolicyInput[],
-  options: PrepareOptions,
+  context: PrepareContext,
 ): Steps<{ assertions: CompiledAssertion[]; assertionCount: number; problems: string[] }> {
   const assertions: CompiledAssertion[] = [];
   const problems: string[] = [];
@@ -97,7 +92,7 @@ function* prepareAll(
   for (const policy of policies) {
     checkShape(policy);
     for (const input of policy.assertions) {
-      const prepared = prepareAssertion(input, policy.name, assertions.length, options);
+      const prepared = prepareAssertion(input, policy.name, assertions.length, context);
       if (prepared.kind === 'ready') assertions.push(prepared.assertion);
       if (prepared.problem !== undefined) problems.push(prepared.problem);
       assertionCount += 1;

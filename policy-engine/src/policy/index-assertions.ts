@@ -35,17 +35,57 @@ class ActionIndex extends AssertionIndex {
  * of them apart. `assertions` are sorted by rank; `qualifier` stands before each resource.
  */
 export function* indexByResource(assertions: readonly CompiledAssertion[], qualifier: string): Steps<PatternIndex> {
-  const index = new PatternIndex();
-  let count = 0;
-  for (const [{ kind, text }, group] of yield* groupInSteps(assertions, ({ resource }) => resource)) {
-    const name = qualifier + text;
-    const written = group[0]?.source.resource;
-    // the policy's own string, where it is the same, so that it is held once
-    index.add(kind, written === name ? written : name, yield* groupOfResource(group));
-    count += 1;
-    if (count % sliceLength === 0) yield;
+  const patterned: CompiledAssertion[] = [];
+  const index = new PatternIndex(yield* indexExact(assertions, qualifier, patterned));
+  for (const [{ kind, text }, group] of yield* groupInSteps(patterned, ({ resource }) => resource)) {
+    index.add(kind, qualifier + text, yield* groupOfResource(group));
+    yield;
   }
   return index;
+}
+
+/** By the names of the resources that are no patterns, in one map from the beginning; those that are, come into `patterned`. */
+function* indexExact(
+  assertions: readonly CompiledAssertion[],
+  qualifier: string,
+  patterned: CompiledAssertion[],
+): Steps<Map<string, AssertionGroup>> {
+  const firsts = new Map<string, CompiledAssertion>();
+  const several = new Map<string, CompiledAssertion[]>();
+  let count = 0;
+  for (const assertion of assertions) {
+    count += 1;
+    if (count % sliceLength === 0) yield;
+    if (assertion.resource.kind !== 'exact') {
+      patterned.push(assertion);
+      continue;
+    }
+    const name = qualifiedName(assertion, qualifier);
+    const first = firsts.get(name);
+    if (first === undefined) {
+      firsts.set(name, assertion);
+      continue;
+    }
+    assertion.resource = first.resource;
+    const group = several.get(name);
+    if (group === undefined) several.set(name, [first, assertion]);
+    else group.push(assertion);
+  }
+  const groups: Map<string, AssertionGroup> = firsts;
+  for (const [name, group] of several) {
+    groups.set(name, yield* groupOfResource(group));
+    yield;
+  }
+  return groups;
+}
+
+/** The policy's own text where it is the same, so that it is held once. */
+function qualifiedName({ resource, source }: CompiledAssertion, qualifier: string): string {
+  const { text } = resource;
+  const written = source.resource;
+  const isSame =
+    written.length === qualifier.length + text.length && written.startsWith(qualifier) && written.endsWith(text);
+  return isSame ? written : qualifier + text;
 }
 
 function* groupOfResource(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
