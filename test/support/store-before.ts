@@ -75,7 +75,7 @@ type Step = (typeof undo)[number][0];
 
 /** Leaves a store file as the version before the step would have, then runs `more` on it. */
 export async function takeBack(file: string, step: Step, more = ''): Promise<void> {
-  const schemas = await knownSchemas();
+  const schemas = knownSchemas();
   const database = new Database(file);
   database.pragma('foreign_keys = OFF');
   for (const [name, statements] of undo) {

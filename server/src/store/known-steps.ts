@@ -1,5 +1,5 @@
 import { StoreRefusedError } from '../errors.ts';
-import { migrations } from './migrations/index.ts';
+import { stepNames } from './schema-steps.ts';
 
 /** Refuses the steps of another program than this, by their names in order. Throws `StoreRefusedError`. */
 export function refuseOtherSteps(
@@ -7,7 +7,7 @@ export function refuseOtherSteps(
   place: string,
   want: 'current' | 'older-is-fine' = 'current',
 ): void {
-  const steps = Object.keys(migrations);
+  const steps = stepNames;
   if (applied.some((name, at) => name !== steps[at])) throw otherSteps(applied, steps, place);
   if (want === 'current' && applied.length < steps.length) {
     throw new StoreRefusedError(

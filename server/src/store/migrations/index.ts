@@ -19,7 +19,10 @@ import { addSealedKeys } from './017-sealed-keys.ts';
 import { orderReviews, reviewsInOrder } from './018-reviews-in-order.ts';
 import { addBundleReaders } from './019-bundle-readers.ts';
 
-/** Every step of the schema, in order. A step that was released is never edited: a new one is added below it. */
+/**
+ * Every step of the schema, in order. A step that was released is never edited: a new one is added below it, and `npm run reference` writes down
+ * what it makes (`schema-steps.json`).
+ */
 export const migrations: Readonly<Record<string, Migration>> = {
   '001-domains': { up: createDomainTables },
   '002-records': { up: createRecordTables },

@@ -17,7 +17,7 @@ import { syncFile, syncNameOf, writeError } from './written-file.ts';
  */
 export async function backUpStore(storeFile: string, target: string, sealKey: Buffer): Promise<string> {
   checkStoreFile(storeFile);
-  const schemas = await knownSchemas();
+  const schemas = knownSchemas();
   if (existsSync(target)) throw new ConflictError(`\`${target}\` exists already`);
   const partial = `${target}.partial-${process.pid}`;
   try {

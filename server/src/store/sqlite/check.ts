@@ -37,7 +37,7 @@ const messages = z.array(z.object({ integrity_check: z.string() }));
  */
 export async function checkStore(file: string, sealKey?: Buffer): Promise<StoreCheck> {
   checkStoreFile(file);
-  const { faults: inFile, digest, seal, loss } = checkPages(file, await knownSchemas(), sealKey);
+  const { faults: inFile, digest, seal, loss } = checkPages(file, knownSchemas(), sealKey);
   const store = await openSqliteStore(file, { readonly: true, witness: 'ignored' });
   try {
     const { faults, notes, ...counts } = await store.everything(checkDomains);

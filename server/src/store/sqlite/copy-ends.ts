@@ -23,7 +23,7 @@ import { syncFile, syncNameOf } from './written-file.ts';
 export async function openSqliteSource(file: string, others: 'locked-out' | 'allowed'): Promise<CopyEnd> {
   try {
     checkStoreFile(file);
-    const schemas = await knownSchemas();
+    const schemas = knownSchemas();
     const witness = readWitness(file);
     const reading = openForReading(file);
     try {
@@ -96,7 +96,7 @@ async function isPartialCopy(file: string): Promise<boolean> {
   const database = openDatabase(file, true);
   try {
     if (!isMarked(database)) return false;
-    checkSchema(database, file, await knownSchemas(), 'partial-copy');
+    checkSchema(database, file, knownSchemas(), 'partial-copy');
     return true;
   } finally {
     database.close();

@@ -1,15 +1,11 @@
-import Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
-import { Migrator } from 'kysely/migration';
+import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import { StoreRefusedError } from '../../errors.ts';
 import { markTable, partialCopy } from '../copy/copy-mark.ts';
-import type { Schema } from '../database-schema.ts';
 import { refuseOtherSteps } from '../known-steps.ts';
-import { migrations } from '../migrations/index.ts';
+import { type SchemaStep, schemaSteps } from '../schema-steps.ts';
 import { sealTableDefinitions } from './backup-seal.ts';
 import { openForReading } from './connect.ts';
-import { SignetSqliteDialect } from './dialect.ts';
 import { sealTable } from './digest.ts';
 
 /* A trigger, a view or another definition of a table changes what a statement of this program means. So a store holds exactly what the
@@ -26,40 +22,25 @@ const text = z.string().catch('(not a string)');
 const objectRows = z.array(z.object({ type: text, name: text, tbl_name: text, sql: text.nullable() }));
 const nameRows = z.array(z.object({ name: z.string() }));
 
-let known: Promise<KnownSchemas> | undefined;
+let known: KnownSchemas | undefined;
 
 /** The schemas that this program makes: those of an empty store, one step after the other. */
-export function knownSchemas(): Promise<KnownSchemas> {
-  known ??= makeSchemas();
+export function knownSchemas(): KnownSchemas {
+  known ??= followSteps(schemaSteps);
   return known;
 }
 
-/** A store in memory with the schema of this program, for whoever asks what that is. Closed by the caller. */
-export async function emptyStore(onStep: (database: Database.Database) => void = () => {}): Promise<Database.Database> {
-  const database = new Database(':memory:');
-  const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
-  const migrator = new Migrator({ db, provider: { getMigrations: async () => migrations } });
-  for (const name of Object.keys(migrations)) {
-    const { error } = await migrator.migrateTo(name);
-    if (error !== undefined) throw error;
-    onStep(database);
-  }
-  return database;
-}
-
-async function makeSchemas(): Promise<KnownSchemas> {
-  const schemas: Definitions[] = [];
-  const database = await emptyStore((step) => void schemas.push(readDefinitions(step)));
-  try {
-    const before = [...(schemas[0] ?? [])].filter(([, definition]) => definition.startsWith('kysely_migration'));
-    return [new Map(before), ...schemas];
-  } finally {
-    database.close();
-  }
+function followSteps(steps: readonly SchemaStep[]): KnownSchemas {
+  const definitions = new Map<string, string>();
+  return steps.map(({ made, gone }) => {
+    for (const object of gone) definitions.delete(object);
+    for (const { object, definition } of made) definitions.set(object, definition);
+    return new Map(definitions);
+  });
 }
 
 /** Every object of the schema, with the table that it belongs to and its text. Indices that SQLite makes by itself have none. */
-function readDefinitions(database: Database.Database, schema: 'main' | 'replaced' = 'main'): Definitions {
+export function readDefinitions(database: Database.Database, schema: 'main' | 'replaced' = 'main'): Definitions {
   const rows = database.prepare(`select type, name, tbl_name, sql from ${schema}.sqlite_schema`).all();
   const definitions = new Map<string, string>();
   for (const { type, name, tbl_name: table, sql } of objectRows.parse(rows)) {

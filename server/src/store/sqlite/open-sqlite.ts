@@ -6,14 +6,15 @@ import { StoreRefusedError, StoreUnavailableError } from '../../errors.ts';
 import type { Store } from '../../model/store.ts';
 import type { Schema } from '../database-schema.ts';
 import { KyselyStore } from '../kysely-store.ts';
+import { insertMeta } from '../meta-row.ts';
+import { stepNames } from '../schema-steps.ts';
 import { breakSeal } from './backup-seal.ts';
 import { openDatabase } from './connect.ts';
 import { SignetSqliteDialect } from './dialect.ts';
 import { checkStoreFile, createStoreFile } from './file-checks.ts';
 import { nothing, readPosition, requireInStep } from './in-step.ts';
-import { checkSchema, knownSchemas } from './known-schema.ts';
+import { appliedSteps, checkSchema, knownSchemas } from './known-schema.ts';
 import { LockRetry } from './lock.ts';
-import { migrate } from './migrate.ts';
 import { isCorrupt, isNoDatabase, isReadonly, translateError } from './sqlite-errors.ts';
 import { SqliteStoreDatabase } from './store-connections.ts';
 import { createWitness, readWitness } from './witness.ts';
@@ -55,7 +56,7 @@ export async function openSqliteStore(file: string, options: SqliteStoreOptions 
       await prepareWhenFree(file, clock, 'with-witness');
     };
     const clocks = { clock, monotonic, tellsTime, acceptsClock };
-    const deps = { file, readonly, witness, schemas: await knownSchemas(), ...clocks, prepare };
+    const deps = { file, readonly, witness, schemas: knownSchemas(), ...clocks, prepare };
     const database = new SqliteStoreDatabase(deps);
     await database.open();
     return new KyselyStore(database, clock);
@@ -109,9 +110,10 @@ async function prepare(file: string, clock: Clock, retry: LockRetry, beside: Bes
   const db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes', retry) });
   try {
     // Before anything is written: a trigger would take part in it.
-    checkSchema(database, file, await knownSchemas(), 'older-is-fine');
+    checkSchema(database, file, knownSchemas(), 'older-is-fine');
     database.pragma('journal_mode = WAL');
-    await migrate(db, clock.now());
+    if (appliedSteps(database).length < stepNames.length) await (await import('./migrate.ts')).migrate(db);
+    await insertMeta(db, clock.now());
     if (beside === 'with-witness' && readWitness(file) === 'missing') createWitness(file, readPosition(database));
     breakSeal(database);
   } finally {

@@ -45,7 +45,7 @@ export interface RestoreOptions {
  */
 export async function restoreStore(storeFile: string, backup: string, options: RestoreOptions): Promise<Restored> {
   const fresh = `${storeFile}.restore-${process.pid}`;
-  const schemas = await knownSchemas();
+  const schemas = knownSchemas();
   try {
     // What a killed restore, or somebody else, left there would be read as a part of the copy.
     removeCopy(fresh);

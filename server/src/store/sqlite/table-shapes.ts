@@ -2,7 +2,7 @@ import type Database from 'better-sqlite3';
 import { z } from 'zod';
 import type { TableShape } from '../copy/table-shape.ts';
 import { tableNames } from '../database-schema.ts';
-import { emptyStore } from './known-schema.ts';
+import { emptyStore } from './empty-store.ts';
 
 const columnRows = z.array(
   z.object({ name: z.string(), type: z.enum(['text', 'integer', 'bigint']), pk: z.int().nonnegative() }),
