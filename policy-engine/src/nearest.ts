@@ -1,9 +1,12 @@
 /** Names that are compared at most: the message is for people who mistyped one of a few. */
 const maxCompared = 1000;
 
-/** `: did you mean `x`?` for the known name that differs from this one in one or two characters, the closest; else the empty string. */
+/**
+ * `: did you mean `x`?` for the known name that differs least from this one, in two characters at most and in one of three; else the empty
+ * string.
+ */
 export function didYouMean(name: string, known: Iterable<string>): string {
-  let bound = name.length < 5 ? 1 : 2;
+  let bound = Math.min(2, Math.floor(name.length / 3));
   let nearest: string | undefined;
   let compared = 0;
   for (const candidate of known) {

@@ -20,7 +20,9 @@ const roots = [
 const allowed = new Set([
   'yaml',
   'zod',
-  ...['clock', 'internal/steps', 'names', 'policy', 'wire'].map((entry) => `@signet/policy-engine/${entry}`),
+  ...['clock', 'internal/nearest', 'internal/steps', 'names', 'policy', 'wire'].map(
+    (entry) => `@signet/policy-engine/${entry}`,
+  ),
 ]);
 
 const source = fileURLToPath(new URL('../../server/src', import.meta.url));

@@ -3,15 +3,18 @@ import test from 'ava';
 
 const cases: readonly (readonly [name: string, known: readonly string[], meant: string | undefined])[] = [
   ['meida', ['media', 'movies'], 'media'],
-  ['redaer', ['reader', 'editor'], 'reader'],
+  ['redear', ['reader', 'editor'], 'reader'],
   ['reder', ['reader'], 'reader'],
   ['readers', ['reader'], 'reader'],
   ['reade', ['raede', 'ready', 'reader'], 'raede'],
   ['writer', ['reader'], undefined],
-  ['a', ['b'], 'b'],
+  ['a', ['b'], undefined],
+  ['abc', ['abd'], 'abd'],
   ['abcd', ['abxy'], undefined],
-  ['abcde', ['abcxy'], 'abcxy'],
-  ['abcde', ['abxyz'], undefined],
+  ['abcde', ['abcdx'], 'abcdx'],
+  ['abcde', ['abcxy'], undefined],
+  ['abcdef', ['abcdxy'], 'abcdxy'],
+  ['abcdef', ['abcxyz'], undefined],
   ['reader', ['reader'], undefined],
   ['x', [], undefined],
 ];

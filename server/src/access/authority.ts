@@ -17,9 +17,11 @@ interface Authority {
   readonly objects?: readonly string[];
   /** Whether no assertion gives it whose action is nothing but wildcards. */
   readonly byName?: boolean;
+  /** Whether its name means something to the server alone. */
+  readonly reserved?: boolean;
 }
 
-const managed: Authority = { objects: ['domain', 'role', 'group', 'policy', 'service'], byName: true };
+const managed: Authority = { objects: ['domain', 'role', 'group', 'policy', 'service'], byName: true, reserved: true };
 
 const authorities = {
   view_domain: managed,
@@ -28,15 +30,15 @@ const authorities = {
   manage_policies: managed,
   manage_services: managed,
   manage_keys: managed,
-  assume_role: { objects: ['role'] },
+  assume_role: { objects: ['role'], reserved: true },
   assume_aws_role: { byName: true },
-  ssh_login: { objects: ['ssh'] },
+  ssh_login: { objects: ['ssh'], reserved: true },
   launch: { objects: ['service', 'instance', 'dns', 'hostname', 'address'] },
   update: { objects: ['service'] },
   delete: { objects: ['instance'] },
   revoke: { objects: ['ssh'] },
-  access_check: { objects: ['principal'] },
-  issue_certificate: { objects: ['principal'] },
+  access_check: { objects: ['principal'], reserved: true },
+  issue_certificate: { objects: ['principal'], reserved: true },
 } satisfies Readonly<Record<Right, Authority>> & Readonly<Record<string, Authority>>;
 
 /**
@@ -69,6 +71,15 @@ export function bearsAuthority({ effect, action, resource }: AuthorityAssertion)
     if (isBare && byName && (effect !== 'DENY' || objects === undefined)) return false;
     return objects === undefined || objects.some((kind) => mayMatch(resource, kind));
   });
+}
+
+/** The kinds of objects on which the server asks for an action of its own, where the resource is of none of them; else undefined. */
+export function unaskedObjects({ action, resource }: AuthorityAssertion): readonly string[] | undefined {
+  const name = foldAscii(action);
+  if (!Object.hasOwn(authorities, name)) return undefined;
+  const { objects, reserved }: Authority = authorities[name as AuthorityAction];
+  if (reserved !== true || objects === undefined) return undefined;
+  return objects.some((kind) => mayMatch(resource, kind)) ? undefined : objects;
 }
 
 /** Whether a resource may be one of a kind; with wildcards, as far as the text before the first of them tells. */

@@ -21,6 +21,7 @@ interface ApplyOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;
+  readonly strict?: boolean;
   readonly json?: boolean;
 }
 
@@ -32,6 +33,7 @@ export function applyCommand(): Command {
     .option('--reason <text>', 'why, for the audit log')
     .option('--allow-wildcard', 'let `*` and prefixes become members')
     .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
+    .option('--strict', 'refuse what is otherwise warned of')
     .option('--reuse-name', 'use names that were deleted before their reservation ends')
     .option('--plan <file>', 'refuse when store or documents changed since `signet plan --out <file>`')
     .option('--json', 'print JSON')

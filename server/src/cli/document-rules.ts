@@ -7,6 +7,7 @@ interface DocumentRuleOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;
+  readonly strict?: boolean;
 }
 
 /** How strictly documents are taken, by the options of a command and the configuration of the server. */
@@ -15,6 +16,7 @@ export function documentRulesOf(options: DocumentRuleOptions, config: ServerConf
     allowWildcard: options.allowWildcard === true,
     removeMemberships: options.removeMemberships === true,
     reuseName: options.reuseName === true,
+    strict: options.strict === true,
     reservedMs: reservationOf(config),
     quotas: config.management.quotas,
   };

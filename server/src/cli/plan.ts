@@ -20,6 +20,7 @@ interface PlanOptions {
   readonly allowWildcard?: boolean;
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;
+  readonly strict?: boolean;
   readonly json?: boolean;
 }
 
@@ -39,6 +40,7 @@ export function planCommand(): Command {
     )
     .option('--allow-wildcard', 'let `*` and prefixes become members')
     .option('--remove-memberships', 'take what is deleted out of the roles and groups that list it')
+    .option('--strict', 'refuse what is otherwise warned of')
     .option('--reuse-name', 'use names that were deleted before their reservation ends')
     .option('--out <file>', 'write the plan for `signet apply --plan` (mode 0600)')
     .option('--force', 'write over the file of --out')

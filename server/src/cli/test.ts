@@ -1,10 +1,10 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command } from 'commander';
-import { formatProblem } from '../errors.ts';
+import { type DocumentProblem, formatProblem } from '../errors.ts';
 import { checkDocuments } from '../management/check-documents.ts';
 import { type Coverage, coverageOf } from '../management/coverage.ts';
 import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { runCases } from '../management/run-cases.ts';
+import { type CaseReport, runCases } from '../management/run-cases.ts';
 import { noStore } from '../management/stored-world.ts';
 import { describeFailure } from './describe-failure.ts';
 import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
@@ -12,6 +12,7 @@ import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
 interface TestOptions {
   /** True without a number. */
   readonly coverage?: boolean | string;
+  readonly strict?: boolean;
   readonly json?: boolean;
 }
 
@@ -21,6 +22,7 @@ export function testCommand(): Command {
     .description('run the cases of a folder against its documents')
     .argument('<dir>', 'folder with <domain>.yaml and <domain>.cases.yaml')
     .option('--coverage [percent]', 'say which assertions no case tries; with a number fail when fewer are tried')
+    .option('--strict', 'exit status 1 also for what is warned of')
     .option('--json', 'print JSON')
     .action(action(test));
 }
@@ -29,19 +31,31 @@ function test(folder: string, options: TestOptions): void {
   const least = leastCoverage(options.coverage);
   const { documents, cases } = readDocumentFolder(folder);
   const now = systemClock.now();
-  const { snapshot, warnings } = checkDocuments(documents, noStore, now);
+  const { snapshot, warnings } = checkDocuments(documents, noStore, now, cases);
   const { passed, failures, deciding } = runCases(snapshot, cases, now);
   const coverage = least === undefined ? undefined : coverageOf(documents, deciding);
-  if (options.json === true) {
-    print({ passed, failed: failures.length, failures, warnings, ...(coverage !== undefined && { coverage }) }, true);
-  } else {
-    for (const warning of warnings) warn(formatProblem(warning));
-    for (const failure of failures) print(describeFailure(failure), false);
-    for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
-    print(`${passed} passed, ${failures.length} failed`, false);
-    if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} assertions tried`, false);
-  }
-  if (failures.length > 0 || isThin(coverage, least)) throw new CommandFailedError();
+  const report = { passed, failures, warnings, coverage };
+  if (options.json === true) print(asJson(report), true);
+  else describe(report);
+  const isRefused = options.strict === true && warnings.length > 0;
+  if (failures.length > 0 || isRefused || isThin(coverage, least)) throw new CommandFailedError();
+}
+
+interface Report extends Omit<CaseReport, 'deciding'> {
+  readonly warnings: readonly DocumentProblem[];
+  readonly coverage: Coverage | undefined;
+}
+
+function asJson({ passed, failures, warnings, coverage }: Report) {
+  return { passed, failed: failures.length, failures, warnings, ...(coverage !== undefined && { coverage }) };
+}
+
+function describe({ passed, failures, warnings, coverage }: Report): void {
+  for (const warning of warnings) warn(formatProblem(warning));
+  for (const failure of failures) print(describeFailure(failure), false);
+  for (const problem of coverage?.uncovered ?? []) print([formatProblem(problem)], false);
+  print(`${passed} passed, ${failures.length} failed`, false);
+  if (coverage !== undefined) print(`${coverage.covered} of ${coverage.total} assertions tried`, false);
 }
 
 function isThin(coverage: Coverage | undefined, least = 0): boolean {

@@ -10,7 +10,7 @@ import type { ChangeContext } from '../model/records.ts';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { SaveOutcome, Store } from '../model/store.ts';
 import { checkDocuments } from './check-documents.ts';
-import { type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
+import { type DocumentRules, findElsewhere, findRefusals, refusedWarnings } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { lostNames, removeMemberships } from './name-safeguards.ts';
 import type { PlannedState } from './plan-file.ts';
@@ -56,10 +56,11 @@ export function applyDocuments(
   return store.change(context, async (transaction) => {
     if (options.planned !== undefined) requireUnmoved(transaction.state(), options.planned);
     const world = await readWorld(transaction, folder);
-    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
-    const refusals = await findRefusals(transaction, changes, options, now);
-    if (refusals.length > 0) throw new InvalidDocumentError(refusals);
+    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now, folder.cases);
     const elsewhere = await findElsewhere(transaction, changes, options);
+    const refusals = await findRefusals(transaction, changes, options, now);
+    refusals.push(...refusedWarnings(warnings, elsewhere, options));
+    if (refusals.length > 0) throw new InvalidDocumentError(refusals);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new PolicyTestsFailedError(failures);
     const domains: AppliedDomain[] = [];

@@ -242,7 +242,7 @@ export async function judge(
   const after = new StoreAfter(reader, [change]);
   const names = nameRulesOf(deps, request, change.name);
   await checkChange(change, { ...names, reader, after, now, allowWildcard, quotas, sees });
-  const missing = await memberWarnings(change, reader);
+  const missing = await memberWarnings(change, reader, now);
   return [...missing, ...dnsWarnings(change), ...(await elsewhereWarnings(request, change, after, sees))];
 }
 

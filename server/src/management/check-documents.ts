@@ -5,22 +5,33 @@ import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { diffDomains } from '../store/diff-domains.ts';
 import type { DocumentChange } from './document-refusals.ts';
+import { assertionWarnings } from './documents/assertion-warnings.ts';
+import type { CaseFile } from './documents/case-file.ts';
+import { caseWarnings } from './documents/case-warnings.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
+import { byPlace, placeOf } from './documents/places.ts';
 import { checkReferences } from './documents/references.ts';
+import { roleWarnings } from './documents/role-warnings.ts';
+import { expiredMembers, freshlyExpired } from './expired-members.ts';
 import { placeholders, type StoredWorld } from './stored-world.ts';
 
 /** What documents mean together: checked, compiled, ready for cases. */
 interface CheckedDocuments {
   readonly snapshot: Snapshot;
   readonly changes: readonly DocumentChange[];
+  /** What their authors should look at although nothing is refused for it, in the order of the files. */
   readonly warnings: readonly DocumentProblem[];
 }
 
-/** Checks documents against each other and against the domains of a store. Pure. Throws `InvalidDocumentError`. */
+/**
+ * Checks documents, and the names in their cases, against each other and against the domains of a store. Members that have expired are
+ * warned of where they did before, and without a store. Pure. Throws `InvalidDocumentError`.
+ */
 export function checkDocuments(
   documents: readonly DomainDocument[],
-  { domains: known, services, switchedOff }: StoredWorld,
+  { domains: known, services: stored, isWhole, switchedOff }: StoredWorld,
   now: number,
+  cases: readonly CaseFile[] = [],
 ): CheckedDocuments {
   const changes = documents.map((document): DocumentChange => {
     const before = known.get(document.content.name);
@@ -29,7 +40,10 @@ export function checkDocuments(
   });
   const all = new Map<DomainName, DomainContent>(known);
   for (const { after } of changes) all.set(after.name, after);
-  const { problems, warnings } = checkReferences(changes, { after: all, services });
+  const services = new Map(stored);
+  for (const { name, services: own } of all.values()) services.set(name, new Set(own.map((service) => service.name)));
+  const world = { after: all, services, isWhole };
+  const { problems, warnings } = checkReferences(changes, world);
   if (problems.length > 0) throw new InvalidDocumentError(problems);
   const domains = [
     ...[...all.values()].map((content) => asRecord(content, now)),
@@ -39,7 +53,24 @@ export function checkDocuments(
   const compiled = compileSnapshot(undefined, { state, domains, deleted: [], signingKeys: [] });
   const [problem] = compiled.problems;
   if (problem !== undefined) throw problem.error;
-  return { snapshot: compiled.snapshot, changes, warnings };
+  const mistakes = changes.flatMap((change) => {
+    const { document } = change;
+    const unused = [...assertionWarnings(document), ...roleWarnings(document, all, now)];
+    return [...unused, ...expiredBefore(change, isWhole, now)].sort(byPlace);
+  });
+  return {
+    snapshot: compiled.snapshot,
+    changes,
+    warnings: [...warnings, ...mistakes, ...caseWarnings(cases, world)],
+  };
+}
+
+function expiredBefore({ document: { source }, change, after }: DocumentChange, isWhole: boolean, now: number) {
+  const keyOf = ({ path }: { readonly path: readonly string[] }) => JSON.stringify(path);
+  const fresh = new Set(isWhole ? freshlyExpired(change, now).map(keyOf) : []);
+  return expiredMembers(after, now)
+    .filter((member) => !fresh.has(keyOf(member)))
+    .map(({ path, message }) => source.problem(placeOf(source.value, path), message));
 }
 
 function withWhatStays({ content, keepsKeys }: DomainDocument, stored: DomainRecord | undefined): DomainContent {

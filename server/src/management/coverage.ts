@@ -1,6 +1,7 @@
 import type { DocumentProblem } from '../errors.ts';
 import { describeAssertion } from './describe-assertion.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
+import { assertionPlace } from './documents/places.ts';
 import { assertionKey } from './run-cases.ts';
 
 /** How many assertions of the active policies decided at least one case, and which did not. */
@@ -22,24 +23,9 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
         total += 1;
         if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
         const message = `no case tries: ${describeAssertion(assertion)}`;
-        uncovered.push(source.problem([...policyPath(source.value, policy.name, policy.version), index], message));
+        uncovered.push(source.problem(assertionPlace(source.value, policy, index), message));
       }
     }
   }
   return { covered: total - uncovered.length, total, uncovered };
-}
-
-/** A policy is an array of assertions, or has versions; names may be written in capitals. */
-function policyPath(document: unknown, name: string, version: string): PropertyKey[] {
-  const policies = member(document, 'policies');
-  const key = Object.keys(asObject(policies)).find((candidate) => candidate.toLowerCase() === name) ?? name;
-  return Array.isArray(member(policies, key)) ? ['policies', key] : ['policies', key, 'versions', version];
-}
-
-function asObject(value: unknown): object {
-  return typeof value === 'object' && value !== null ? value : {};
-}
-
-function member(value: unknown, key: string): unknown {
-  return Object.entries(asObject(value)).find(([name]) => name === key)?.[1];
 }

@@ -7,12 +7,15 @@ import { findFaults } from './check-change.ts';
 import { usersOf } from './dangling.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
 import { byPlace, placeOf } from './documents/places.ts';
+import { freshlyExpired } from './expired-members.ts';
 import { lostNames, removalWarnings } from './name-safeguards.ts';
 import { lostGroups } from './safeguards.ts';
 import { StoreAfter } from './store-after.ts';
 
 /** How strictly documents are taken. */
 export interface DocumentRules extends NameRules {
+  /** Whether what is warned of is refused. */
+  readonly strict?: boolean;
   /** Whether `*` and prefixes may become members. */
   readonly allowWildcard?: boolean;
   /** Those of the server; absent: there are none but those that a domain has of its own. */
@@ -31,7 +34,7 @@ export interface DocumentChange {
 const sees = () => true;
 
 /**
- * What the rules of the management API refuse of documents, each at its place. A change is judged with all others: what makes it harmless or
+ * What the rules of the management API refuse of documents, and new members that have expired, each at its place. A change is judged with all others: what makes it harmless or
  * dangerous may stand in another document.
  */
 export async function findRefusals(
@@ -45,8 +48,12 @@ export async function findRefusals(
   for (const { document, change } of changes) {
     const { source } = document;
     const faults = await findFaults(change, facts);
-    const ofDocument = faults.map(({ path, error }) => {
-      return source.problem(placeOf(source.value, path), error.message, isSection(path) ? 'key' : 'value');
+    const refused = [
+      ...faults.map(({ path, error }) => ({ path, message: error.message })),
+      ...freshlyExpired(change, now),
+    ];
+    const ofDocument = refused.map(({ path, message }) => {
+      return source.problem(placeOf(source.value, path), message, isSection(path) ? 'key' : 'value');
     });
     problems.push(ofDocument.sort(byPlace));
   }
@@ -91,4 +98,14 @@ export async function findElsewhere(
     }
   }
   return problems;
+}
+
+/** The warnings that `strict` refuses: all but those of what `removeMemberships` was given for. */
+export function refusedWarnings(
+  mistakes: readonly DocumentProblem[],
+  elsewhere: readonly DocumentProblem[],
+  { strict = false, removeMemberships = false }: DocumentRules,
+): readonly DocumentProblem[] {
+  if (!strict) return [];
+  return removeMemberships ? mistakes : [...mistakes, ...elsewhere];
 }

@@ -1,7 +1,9 @@
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import { type DomainName, type PrincipalName, splitPrincipal } from '@signet/policy-engine/names';
 import type { DomainChange } from '../model/domain-change.ts';
 import type { StoreReader } from '../model/store.ts';
-import { newMembers } from './new-references.ts';
+import { maxProblems } from './documents/places.ts';
+import { freshlyExpired } from './expired-members.ts';
 
 /** The service that a member names; undefined for groups, patterns and users. */
 export function serviceOf(member: string): ReturnType<typeof splitPrincipal> {
@@ -10,25 +12,80 @@ export function serviceOf(member: string): ReturnType<typeof splitPrincipal> {
   return parts?.domain === 'user' ? undefined : parts;
 }
 
-/** What to say of a member that is a service which its existing domain does not have: it may come later. */
-export function missingService(
-  member: string,
-  services: ReadonlyMap<DomainName, ReadonlySet<string>>,
-): string | undefined {
-  const parts = serviceOf(member);
-  const known = parts === undefined ? undefined : services.get(parts.domain);
-  if (parts === undefined || known === undefined || known.has(parts.service)) return undefined;
-  return `domain \`${parts.domain}\` has no service \`${member}\``;
+/** The services that there are. */
+export interface KnownServices {
+  readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
+  /** Whether a domain that is not among them does not exist. Else it is told only where another one may have been meant. */
+  readonly isWhole: boolean;
 }
 
-/** What the author of a change should look at although it is made: new members that nobody is yet. */
+interface NamedMember {
+  readonly name: string;
+  readonly path: readonly string[];
+}
+
+interface Missing {
+  readonly message: string;
+  readonly path: readonly string[];
+}
+
+/**
+ * What to say of members that are services which do not exist: they may come later. Once for each domain that does not exist, at its first
+ * member, and of at most `maxProblems` such domains. `hints`: how many of them say what was probably meant.
+ */
+export function missingMembers(
+  members: readonly NamedMember[],
+  known: KnownServices,
+  hints = maxProblems,
+): readonly Missing[] {
+  const found: Missing[] = [];
+  const domains = new Set<string>();
+  for (const { name, path } of members) {
+    const parts = serviceOf(name);
+    if (parts === undefined || domains.has(parts.domain)) continue;
+    const isUnknown = !known.services.has(parts.domain);
+    if (isUnknown && domains.size >= maxProblems) continue;
+    const message = missingService(name, known, found.length < hints);
+    if (message === undefined) continue;
+    if (isUnknown) domains.add(parts.domain);
+    found.push({ message, path });
+  }
+  return found;
+}
+
+/** What to say of a service that does not exist, with the one that was meant if `hints`; undefined of others than services. */
+export function missingService(
+  principal: string,
+  { services, isWhole }: KnownServices,
+  hints: boolean,
+): string | undefined {
+  const parts = serviceOf(principal);
+  if (parts === undefined) return undefined;
+  const { domain, service } = parts;
+  const known = services.get(domain);
+  if (known === undefined) {
+    const hint = hints ? didYouMean(domain, services.keys()) : '';
+    return isWhole || hint !== '' ? `domain \`${domain}\` does not exist${hint}` : undefined;
+  }
+  if (known.has(service)) return undefined;
+  const hint = hints ? didYouMean(service, known).replace('`', `\`${domain}.`) : '';
+  return `domain \`${domain}\` has no service \`${principal}\`${hint}`;
+}
+
+/** What the author of a change should look at although it is made: new members that nobody is yet, or that have expired. */
 export async function memberWarnings(
   change: DomainChange,
   reader: Pick<StoreReader, 'serviceNames'>,
+  now: number,
 ): Promise<string[]> {
-  const names = newMembers(change).map(({ member }) => member.name);
-  const domains = new Set(names.flatMap((name) => serviceOf(name)?.domain ?? []));
-  if (domains.size === 0) return [];
+  const expired = freshlyExpired(change, now).map(({ message }) => message);
+  const members = [...change.roles, ...change.groups].flatMap(({ members: { added } }) =>
+    added.map(({ name }) => ({ name, path: [] })),
+  );
+  const domains = new Set(members.flatMap(({ name }) => serviceOf(name)?.domain ?? []));
+  if (domains.size === 0) return expired;
   const services = await reader.serviceNames([...domains]);
-  return names.flatMap((name) => missingService(name, services) ?? []);
+  // Without hints: the author may not be one who may look at those domains.
+  const missing = missingMembers(members, { services, isWhole: true }, 0);
+  return [...missing.map(({ message }) => message), ...expired];
 }

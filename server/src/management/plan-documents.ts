@@ -9,7 +9,13 @@ import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Steps } from '../steps/steps.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './check-documents.ts';
-import { type DocumentChange, type DocumentRules, findElsewhere, findRefusals } from './document-refusals.ts';
+import {
+  type DocumentChange,
+  type DocumentRules,
+  findElsewhere,
+  findRefusals,
+  refusedWarnings,
+} from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
 import { runCases } from './run-cases.ts';
@@ -43,15 +49,18 @@ export async function planDocuments(
 ): Promise<Plan> {
   const { state, moved, warnings, refusals, casesPassed, before } = await store.view(async (reader) => {
     const world = await readWorld(reader, folder);
-    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now);
+    const { snapshot, changes, warnings } = checkDocuments(folder.documents, world, now, folder.cases);
     const { passed, failures } = runCases(snapshot, folder.cases, now);
     if (failures.length > 0) throw new InvalidDocumentError(failures);
     const moved = changes.filter(({ change }) => !isEmpty(change));
+    const elsewhere = await findElsewhere(reader, changes, rules);
+    const mistakes = [...warnings, ...missingReasons(moved)];
+    const refused = refusedWarnings(mistakes, elsewhere, rules);
     return {
       state: reader.state(),
       moved,
-      warnings: [...warnings, ...missingReasons(moved), ...(await findElsewhere(reader, changes, rules))],
-      refusals: await findRefusals(reader, changes, rules, now),
+      warnings: [...mistakes, ...elsewhere].filter((warning) => !refused.includes(warning)),
+      refusals: [...(await findRefusals(reader, changes, rules, now)), ...refused],
       casesPassed: passed,
       before: snapshotOf({
         ...world,

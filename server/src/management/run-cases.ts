@@ -15,7 +15,7 @@ interface CaseFailure extends DocumentProblem {
   readonly why: string;
 }
 
-interface CaseReport {
+export interface CaseReport {
   readonly passed: number;
   readonly failures: readonly CaseFailure[];
   /** The assertions that decided a case, by `assertionKey`. */

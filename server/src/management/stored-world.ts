@@ -6,14 +6,17 @@ import type { DomainContent, DomainRecord } from '../model/records.ts';
 import type { StoreReader, SwitchedOff } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { askedDomains } from './documents/case-warnings.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { memberDomains, neededDomains } from './documents/references.ts';
 
 /** As much of a store as documents have to do with. */
 export interface StoredWorld {
   readonly domains: ReadonlyMap<DomainName, DomainRecord>;
-  /** The services of domains that have one as a member. */
+  /** The services of domains that have one as a member, or that cases ask about. */
   readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
+  /** Whether a domain that is in neither of them does not exist. */
+  readonly isWhole: boolean;
   readonly switchedOff: SwitchedOff;
 }
 
@@ -21,6 +24,7 @@ export interface StoredWorld {
 export const noStore: StoredWorld = {
   domains: new Map(),
   services: new Map(),
+  isWhole: false,
   switchedOff: { domains: [], services: [] },
 };
 
@@ -32,7 +36,8 @@ export async function readWorld(reader: StoreReader, { documents, cases }: Docum
   const domains = await withNeeded(reader, new Map(), [...own, ...neededDomains(contents), ...asked]);
   return {
     domains,
-    services: await reader.serviceNames([...memberDomains(contents)]),
+    services: await reader.serviceNames([...memberDomains(contents), ...askedDomains(cases)]),
+    isWhole: true,
     switchedOff: await reader.switchedOff(),
   };
 }

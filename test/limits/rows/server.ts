@@ -30,13 +30,17 @@ import { foreignRefreshAlarm } from '@signet/server/instances/foreign-refresh';
 import { expiryTimeSchema } from '@signet/server/instances/instance-request';
 import { readSealingKey } from '@signet/server/keys/sealing-key';
 import { parseZmsKeys } from '@signet/server/management/athenz/verify-export';
+import { assertionWarnings } from '@signet/server/management/documents/assertion-warnings';
 import { arePlainConditions, conditionsSchema } from '@signet/server/management/documents/conditions';
+import { jsonSource } from '@signet/server/management/documents/json-source';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
 import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
+import { defaultsOf } from '@signet/server/model/fields';
+import { recordFields } from '@signet/server/model/record-fields';
 import type { StoreState } from '@signet/server/model/store';
 import { athenzRequests } from '@signet/server/oauth/request-rules';
 import { parseScope } from '@signet/server/oauth/scope';
@@ -368,6 +372,16 @@ export const serverRows: readonly Row[] = [
       .join('');
     const result = parseYaml('d.yaml', text);
     return result.kind === 'bad' && result.problems.length === count;
+  }),
+  maximum('server/src/management/documents/assertion-warnings.ts', 'maxPairs', (pairs) => {
+    const assertion = { effect: 'ALLOW', role: 'd:role.r', resource: 'd:x', caseSensitive: false } as const;
+    const assertions = [
+      { ...assertion, effect: 'DENY' as const, action: '*' },
+      ...list(pairs, '').map((_, index) => ({ ...assertion, action: `a${index}` })),
+    ];
+    const policies = [{ ...defaultsOf(recordFields.policy), name: 'p', version: '0', active: true, assertions }];
+    const content = { ...domainContent('d'), policies } as never;
+    return assertionWarnings({ source: jsonSource({}), content, keepsKeys: new Set() }).length > 0;
   }),
   maximum('server/src/management/documents/members.ts', 'maxPrefixLength', (length) => {
     const member = `${'m'.repeat(length - 2)}.*`;

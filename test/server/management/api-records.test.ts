@@ -58,7 +58,7 @@ test('the changes of an object come in pages, and what documents did is among th
   mkdirSync(folder);
   const text =
     'domain: paged.objects\nroles:\n  admin: { members: [media.boss] }\n  reader: { description: applied }\n';
-  writeFileSync(join(folder, 'd.yaml'), text);
+  writeFileSync(join(folder, 'paged.objects.yaml'), text);
   await applyDocuments(server.store, readDocumentFolder(folder), { actor: 'local:jane' }, { now: 0 });
   const seen: string[] = [];
   let next: string | undefined = '';
@@ -82,7 +82,7 @@ test('who may look at one object sees nothing of the others that changed with it
   const folder = join(server.folder, 'narrow');
   mkdirSync(folder);
   writeFileSync(
-    join(folder, 'd.yaml'),
+    join(folder, 'narrow.yaml'),
     `domain: narrow
 roles:
   admin: { members: [media.boss] }
@@ -112,9 +112,13 @@ test('a member that no service is called is taken, and warned of', async (t) => 
   t.deepEqual([put.status, put.headers['signet-warning']], [201, warning]);
   const again = await boss(`${domain}/roles/reader/members/media.nobody`, send('PUT', { disabled: true }));
   t.deepEqual([again.status, again.headers['signet-warning']], [200, undefined]);
-  const members = { members: ['media.player', 'user.jane', 'unknown.service', 'media.nobody', 'media.nothing'] };
+  const members = { members: ['media.player', 'user.jane', 'unknown.service', 'media.nobody', 'media.playr'] };
   const all = await boss(`${domain}/roles/other`, send('PUT', members));
-  t.is(all.headers['signet-warning'], `${warning}; domain \`media\` has no service \`media.nothing\``);
+  const others = 'domain `media` has no service `media.playr`; domain `unknown` does not exist';
+  t.is(all.headers['signet-warning'], `${warning}; ${others}`);
+  const past = await boss(`${domain}/roles/other/members/user.joe`, send('PUT', { expires: '2020-01-01T00:00:00Z' }));
+  const expired = '`user.joe` expired on 2020-01-01T00:00:00.000Z: give a later time, or remove the member';
+  t.deepEqual([past.status, past.headers['signet-warning']], [201, expired]);
 });
 
 test('a service whose name cannot stand in DNS is taken, and warned of once', async (t) => {

@@ -160,7 +160,7 @@ test('registering a key: replaced by its id; refused without domain, service or 
 
 test('one bad file, and nothing of the others is applied', async (t) => {
   const { store, apply } = await openWorld(t);
-  const files = { 'a.yaml': catalog, 'b.yaml': 'domain: b\nrolls: {}\n', 'c.yaml': 'domain: a b\n' };
+  const files = { 'catalog.yaml': catalog, 'b.yaml': 'domain: b\nrolls: {}\n', 'c.yaml': 'domain: a b\n' };
   t.deepEqual(
     (await refused(t, store, apply(files))).map((line) => line.replace(/;.*/, '')),
     ['b.yaml:2:1: rolls: is not known here', 'c.yaml:1:9: domain: is not a valid DomainName'],
@@ -169,8 +169,8 @@ test('one bad file, and nothing of the others is applied', async (t) => {
 
 test('the same domain in two files', async (t) => {
   const { store, apply } = await openWorld(t);
-  const [line] = await refused(t, store, apply({ 'a.yaml': media, 'b.yaml': 'domain: MEDIA\n' }));
-  t.is(line, 'a.yaml already');
+  const [line] = await refused(t, store, apply({ 'media.yaml': media, 'media.yml': 'domain: MEDIA\n' }));
+  t.is(line, 'media.yaml already');
 });
 
 test('groups and trusted domains must exist, in the documents or in the store', async (t) => {
@@ -185,7 +185,7 @@ test('groups and trusted domains must exist, in the documents or in the store', 
   t.is(summary.domains.length, 2);
 });
 
-test('a service that an existing domain does not have is only warned of', async (t) => {
+test('a service that does not exist is only warned of', async (t) => {
   const { apply } = await openWorld(t);
   await apply({ 'media.yaml': media });
   const text =
@@ -193,7 +193,10 @@ test('a service that an existing domain does not have is only warned of', async 
   const { warnings } = await apply({ 'd.yaml': text }, { allowWildcard: true });
   t.deepEqual(
     warnings.map((problem) => formatProblem(problem).replace(/^.*\//, '')),
-    ['d.yaml:7:9: roles.A.members[2]: domain `media` has no service `media.plaier`'],
+    [
+      'd.yaml:7:9: roles.A.members[2]: domain `media` has no service `media.plaier`: did you mean `media.player`?',
+      'd.yaml:8:9: roles.A.members[3]: domain `unknown` does not exist',
+    ],
   );
 });
 

@@ -47,9 +47,10 @@ test('apply writes, says what, and keeps the reason', async (t) => {
   const { folder, write, run } = openWorld(t);
   write('catalog.yaml', catalog);
   write('catalog.cases.yaml', good);
+  write('media.yaml', 'domain: media\nservices: { player: {} }\n');
   t.deepEqual(await run('apply', 'docs', '--reason', 'first day'), {
     status: 0,
-    out: 'catalog: created, version 1\n1 cases passed\n',
+    out: 'catalog: created, version 1\nmedia: created, version 1\n1 cases passed\n',
     err: '',
   });
   const turned = await run('apply', 'docs', '--reason', 'first\u202eyad');
@@ -59,7 +60,9 @@ test('apply writes, says what, and keeps the reason', async (t) => {
   );
   t.deepEqual(await run('apply', 'docs', '--json'), {
     status: 0,
-    out: '{"domains":[{"name":"catalog","outcome":"unchanged","version":1}],"casesPassed":1,"warnings":[]}\n',
+    out:
+      '{"domains":[{"name":"catalog","outcome":"unchanged","version":1},{"name":"media","outcome":"unchanged","version":1}],' +
+      '"casesPassed":1,"warnings":[]}\n',
     err: '',
   });
   const store = await openSqliteStore(join(folder, 'data', 'signet.db'));

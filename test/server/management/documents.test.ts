@@ -172,7 +172,11 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   ['a domain with NUL', 'domain: "a\\0b"\n', '1:9: domain: is not a valid DomainName'],
   ['a domain with an emoji', 'domain: "a\u{1f512}"\n', '1:9: domain: is not a valid DomainName'],
   ['a domain that is too long', `domain: ${'x'.repeat(257)}\n`, '1:9: domain: is not a valid DomainName'],
-  ['an unknown key', 'domain: c\npolices: {}\n', `2:1: polices: is not known here; allowed: ${topKeys}`],
+  [
+    'an unknown key',
+    'domain: c\npolices: {}\n',
+    `2:1: polices: is not known here; allowed: ${topKeys}: did you mean \`policies\`?`,
+  ],
   ['a key twice', 'domain: c\nroles:\n  a: {}\n  a: {}\n', '4:3: map keys must be unique'],
   [
     'a name twice in other case',
@@ -248,7 +252,7 @@ const faults: readonly (readonly [note: string, text: string, ...said: string[]]
   [
     'an unknown key of a member',
     member('{ name: a.b, expire: x }'),
-    '5:22: roles.r.members[0].expire: is not known here; allowed: `name`, `expires`, `disabled`, `review`',
+    '5:22: roles.r.members[0].expire: is not known here; allowed: `name`, `expires`, `disabled`, `review`: did you mean `expires`?',
   ],
   [
     'trust in itself',

@@ -99,7 +99,10 @@ const cases: readonly Case[] = [
     note: 'the last administrator expired already',
     stored: { d: admins('[user.jane]') },
     files: { d: admins('[{ name: user.jane, expires: "2020-01-01T00:00:00Z" }]') },
-    problems: [`d.yaml:4:5: roles.Admin.members: ${gone}`],
+    problems: [
+      `d.yaml:4:5: roles.Admin.members: ${gone}`,
+      'd.yaml:4:43: roles.Admin.members[0].expires: `user.jane` expired on 2020-01-01T00:00:00.000Z: give a later time, or remove the member',
+    ],
   },
   {
     note: 'the last administrator given an end',
@@ -121,14 +124,14 @@ const cases: readonly Case[] = [
   },
   {
     note: 'the domain of the system disabled',
-    stored: { s: 'domain: sys.auth\n' },
-    files: { s: 'domain: sys.auth\nenabled: false\n' },
-    problems: ['s.yaml:2:10: enabled: domain `sys.auth` cannot be disabled'],
+    stored: { 'sys.auth': 'domain: sys.auth\n' },
+    files: { 'sys.auth': 'domain: sys.auth\nenabled: false\n' },
+    problems: ['sys.auth.yaml:2:10: enabled: domain `sys.auth` cannot be disabled'],
   },
   {
     note: 'a domain whose services would be users',
-    files: { u: 'domain: User\nservices: { jane: {} }\n' },
-    problems: ['u.yaml:1:9: domain: domain `user` cannot be made: its services would have the names of users'],
+    files: { user: 'domain: User\nservices: { jane: {} }\n' },
+    problems: ['user.yaml:1:9: domain: domain `user` cannot be made: its services would have the names of users'],
   },
   {
     note: 'every quota passed, for a new domain',
@@ -154,9 +157,9 @@ services: { a: {}, b: {}, c: {} }
   },
   {
     note: 'services of a domain below `user`',
-    files: { u: 'domain: user.jane\nservices:\n  laptop: {}\n' },
+    files: { 'user.jane': 'domain: user.jane\nservices:\n  laptop: {}\n' },
     problems: [
-      'u.yaml:3:3: services.laptop: domain `user.jane` cannot have services: members such as `user.*` mean users',
+      'user.jane.yaml:3:3: services.laptop: domain `user.jane` cannot have services: members such as `user.*` mean users',
     ],
   },
   {

@@ -43,6 +43,8 @@ export interface PolicyCase {
   readonly expect: 'allow' | 'deny' | Status;
   /** Milliseconds since the epoch; absent: when the case is run. */
   readonly at?: number;
+  /** That a principal or role of the case is meant not to exist. */
+  readonly unknown: boolean;
   /** Place in the file, from 0. */
   readonly index: number;
 }
@@ -71,6 +73,7 @@ const caseShape = {
   expect: z.enum(['allow', 'deny', ...statuses]),
   at: z.string().optional(),
   context: contextSchema.optional(),
+  unknown: z.boolean().optional(),
 };
 export const caseFileSchema = z.array(z.strictObject(caseShape, { error: unknownKeyMessage(caseShape) }));
 type CaseShape = z.output<typeof caseFileSchema>[number];
@@ -107,6 +110,7 @@ function readCase(reader: FieldReader, shape: CaseShape, index: number, fileDoma
     ...(shape.context !== undefined && { context: definedOnly(shape.context) }),
     expect: shape.expect,
     ...(at !== undefined && { at }),
+    unknown: shape.unknown === true,
     index,
   };
 }

@@ -24,6 +24,17 @@ export function placeOf(document: unknown, path: readonly string[]): PropertyKey
   return place;
 }
 
+/** Where an assertion stands: a policy is an array of them, or has versions. */
+export function assertionPlace(
+  document: unknown,
+  { name, version }: { readonly name: string; readonly version: string },
+  index: number,
+): PropertyKey[] {
+  const policy = entry(entry(document, 'policies')?.value, name);
+  const place = ['policies', policy?.key ?? name];
+  return Array.isArray(policy?.value) ? [...place, index] : [...place, 'versions', version, index];
+}
+
 interface Step {
   readonly key: PropertyKey;
   readonly value: unknown;

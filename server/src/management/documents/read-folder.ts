@@ -1,5 +1,5 @@
 import { readdirSync, readFileSync } from 'node:fs';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import { type DocumentProblem, InvalidDocumentError, InvalidRequestError } from '../../errors.ts';
 import { parsePublicKey } from '../public-key.ts';
 import { type CaseFile, parseCaseFile } from './case-file.ts';
@@ -13,7 +13,8 @@ export interface DocumentFolder {
 }
 
 /**
- * Reads `<domain>.yaml` and `<domain>.cases.yaml` of a folder (not of folders below it), in the order of their names. Throws
+ * Reads `<domain>.yaml` and `<domain>.cases.yaml` of a folder (not of folders below it), in the order of their names. The name of a document
+ * is that of its domain: else a copied file, or a slip in `domain`, would make another domain and leave the one that was meant. Throws
  * `InvalidDocumentError` with every problem of every file, `InvalidRequestError` when there is no document at all.
  */
 export function readDocumentFolder(folder: string): DocumentFolder {
@@ -33,7 +34,7 @@ export function readDocumentFolder(folder: string): DocumentFolder {
     if (result.kind === 'ok') documents.push(result.document);
     else problems.push(...result.problems);
   }
-  problems.push(...repeatedDomains(documents));
+  problems.push(...repeatedDomains(documents), ...misnamedFiles(documents));
   if (problems.length > 0) throw new InvalidDocumentError(problems);
   if (documents.length === 0) throw new InvalidRequestError(`folder \`${folder}\` holds no documents`);
   return { documents, cases };
@@ -47,4 +48,14 @@ function yamlFiles(folder: string): string[] {
   } catch (error) {
     throw new InvalidRequestError(`folder \`${folder}\` cannot be read`, { cause: error });
   }
+}
+
+function misnamedFiles(documents: readonly DomainDocument[]): DocumentProblem[] {
+  return documents.flatMap(({ source, content: { name } }) => {
+    const file = basename(source.file);
+    if (file.replace(/\.ya?ml$/, '').toLowerCase() === name) return [];
+    return [
+      source.problem(['domain'], `\`${name}\` must be in \`${name}.yaml\`, not in \`${file}\`: change one of the two`),
+    ];
+  });
 }

@@ -1,3 +1,4 @@
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import type { DomainName } from '@signet/policy-engine/names';
 import type { DocumentProblem } from '../../errors.ts';
 import type { DomainChange } from '../../model/domain-change.ts';
@@ -5,9 +6,9 @@ import type { DomainContent } from '../../model/records.ts';
 import { diffDomains } from '../../store/diff-domains.ts';
 import { withoutDnsName } from '../dns-warnings.ts';
 import type { DocumentChange } from '../document-refusals.ts';
-import { missingService, serviceOf } from '../member-warnings.ts';
+import { type KnownServices, missingMembers, serviceOf } from '../member-warnings.ts';
 import { faultOf, type GroupNames, groupNames, newReferences } from '../new-references.ts';
-import { byPlace, placeOf } from './places.ts';
+import { byPlace, maxProblems, placeOf } from './places.ts';
 
 /** What the documents name in another place and what is not there. */
 interface ReferenceReport {
@@ -16,11 +17,9 @@ interface ReferenceReport {
 }
 
 /** Where the documents may refer to. */
-interface ReferenceWorld {
+interface ReferenceWorld extends KnownServices {
   /** What there is with the documents. */
   readonly after: ReadonlyMap<DomainName, DomainContent>;
-  /** The services of every domain that has one as a member of the documents' roles. */
-  readonly services: ReadonlyMap<DomainName, ReadonlySet<string>>;
 }
 
 /** The domains whose groups are members, and those that roles trust: what the decisions of these domains depend on. */
@@ -38,9 +37,9 @@ export function neededDomains(contents: readonly DomainContent[]): ReadonlySet<D
   return needed;
 }
 
-/** The domains of services that are members of roles. */
+/** The domains of services that are members of roles and groups. */
 export function memberDomains(contents: readonly DomainContent[]): ReadonlySet<DomainName> {
-  const members = contents.flatMap(({ roles }) => roles.flatMap((role) => role.members));
+  const members = contents.flatMap(({ roles, groups }) => [...roles, ...groups].flatMap((list) => list.members));
   return new Set(members.flatMap(({ name }) => serviceOf(name)?.domain ?? []));
 }
 
@@ -52,11 +51,9 @@ function groupDomain(member: string): DomainName | undefined {
 
 /**
  * Looks up every group, trusted domain and service that the documents name. A missing group or trusted domain is a problem where the
- * reference is new, else a warning; a service that its existing domain does not have is one too: it may come later.
+ * reference is new, else a warning; a service that does not exist is one too: it may come later. `services` has those of the documents.
  */
 export function checkReferences(changes: readonly DocumentChange[], world: ReferenceWorld): ReferenceReport {
-  const services = new Map(world.services);
-  for (const { after } of changes) services.set(after.name, new Set(after.services.map(({ name }) => name)));
   const problems: DocumentProblem[] = [];
   const warnings: DocumentProblem[] = [];
   for (const { document, after: content, change } of changes) {
@@ -65,7 +62,7 @@ export function checkReferences(changes: readonly DocumentChange[], world: Refer
     const { fresh, old } = brokenReferences(content, change, world);
     problems.push(...fresh.map(at).sort(byPlace));
     const nameless = namelessServices(change);
-    warnings.push(...[...old, ...missingServices(content, services), ...nameless].map(at).sort(byPlace));
+    warnings.push(...[...old, ...missingServices(content, world), ...nameless].map(at).sort(byPlace));
   }
   return { problems, warnings };
 }
@@ -91,9 +88,14 @@ function brokenReferences(content: DomainContent, change: DomainChange, { after 
       );
     return groups.get(domain);
   };
+  let hints = maxProblems;
   const broken = newReferences(diffDomains(undefined, content)).flatMap((reference): Finding[] => {
     const fault = faultOf(reference, groupsOf(reference.domain));
-    return fault === undefined ? [] : [{ path: fault.path, message: fault.error.message }];
+    if (fault === undefined) return [];
+    hints -= 1;
+    const { group, domain } = reference;
+    const hint = group === undefined || hints < 0 ? '' : didYouMean(group, groupsOf(domain) ?? []);
+    return [{ path: fault.path, message: `${fault.error.message}${hint}` }];
   });
   return {
     fresh: broken.filter((finding) => isFresh.has(keyOf(finding))),
@@ -108,15 +110,10 @@ function namelessServices({ name: domain, services }: DomainChange): readonly Fi
   });
 }
 
-function missingServices(
-  { roles }: DomainContent,
-  services: ReadonlyMap<DomainName, ReadonlySet<string>>,
-): readonly Finding[] {
-  return roles.flatMap(({ name: role, members }) =>
-    members.flatMap(({ name }): Finding[] => {
-      const message = missingService(name, services);
-      if (message === undefined) return [];
-      return [{ path: ['roles', role, 'members', name], message }];
-    }),
-  );
+function missingServices({ roles, groups }: DomainContent, known: KnownServices): readonly Finding[] {
+  const members = [
+    ...roles.map((role) => ({ section: 'roles', ...role })),
+    ...groups.map((group) => ({ section: 'groups', ...group })),
+  ].flatMap((list) => list.members.map(({ name }) => ({ name, path: [list.section, list.name, 'members', name] })));
+  return missingMembers(members, known);
 }

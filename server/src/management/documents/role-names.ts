@@ -1,5 +1,7 @@
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import { matchesPattern, Work, WorkExceededError } from '@signet/policy-engine/policy';
 import { InvalidRequestError } from '../../errors.ts';
+import { maxProblems } from './places.ts';
 
 /** Work of finding the roles that the patterns of one domain's policies fit, in units of about one compared character. */
 const maxPatternWork = 1_000_000;
@@ -11,6 +13,7 @@ export class RoleNames {
   /** What was found for a pattern: policies repeat them. */
   readonly #known = new Map<string, boolean>();
   readonly #work = new Work(maxPatternWork);
+  #hints = 0;
 
   constructor(names: readonly string[]) {
     this.#names = new Set(names);
@@ -26,6 +29,12 @@ export class RoleNames {
     const found = this.#fits(nameOrPattern, nameOrPattern.slice(0, wildcard));
     this.#known.set(nameOrPattern, found);
     return found;
+  }
+
+  /** The role that was probably meant, as a part of a message; of the first `maxProblems` names. */
+  hint(name: string): string {
+    this.#hints += 1;
+    return this.#hints > maxProblems ? '' : didYouMean(name, this.#sorted);
   }
 
   #fits(pattern: string, prefix: string): boolean {

@@ -1,3 +1,4 @@
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
 import type { z } from 'zod';
 import type { DocumentProblem } from '../../errors.ts';
 import { maxProblems } from './places.ts';
@@ -10,8 +11,12 @@ export function unknownKeyMessage(shape: Readonly<Record<string, unknown>>) {
   const allowed = Object.keys(shape)
     .map((key) => `\`${key}\``)
     .join(', ');
-  return (issue: { readonly code?: string | undefined }): string | undefined =>
-    issue.code === 'unrecognized_keys' ? `is not known here; allowed: ${allowed}` : undefined;
+  return ({ code, keys }: { readonly code?: string | undefined; readonly keys?: unknown }): string | undefined => {
+    if (code !== 'unrecognized_keys') return undefined;
+    const [key, ...others]: readonly unknown[] = Array.isArray(keys) ? keys : [];
+    const hint = typeof key === 'string' && others.length === 0 ? didYouMean(key, Object.keys(shape)) : '';
+    return `is not known here; allowed: ${allowed}${hint}`;
+  };
 }
 
 /** What a schema found, with the places in the file. */

@@ -1,0 +1,76 @@
+import { didYouMean } from '@signet/policy-engine/internal/nearest';
+import { foldAscii } from '@signet/policy-engine/names';
+import { unaskedObjects } from '../../access/authority.ts';
+import type { DocumentProblem } from '../../errors.ts';
+import type { AssertionRecord } from '../../model/records.ts';
+import type { DomainDocument } from './parse-document.ts';
+import { coversPattern } from './pattern-covers.ts';
+import { assertionPlace } from './places.ts';
+import { formatPath, type YamlSource } from './yaml-source.ts';
+
+/** Pairs of an ALLOW and a DENY of one domain: of more of them nothing is said. */
+const maxPairs = 100_000;
+
+interface PlacedAssertion {
+  readonly assertion: AssertionRecord;
+  readonly place: readonly PropertyKey[];
+}
+
+/** The assertions of the active policies of a document that change no decision. Pure. */
+export function assertionWarnings({ source, content }: DomainDocument): readonly DocumentProblem[] {
+  const placed = content.policies
+    .filter(({ active }) => active)
+    .flatMap((policy) =>
+      policy.assertions.map((assertion, index): PlacedAssertion => {
+        return { assertion, place: assertionPlace(source.value, policy, index) };
+      }),
+    );
+  return [...repeated(source, placed), ...unasked(source, placed), ...shadowed(source, placed)];
+}
+
+function repeated(source: YamlSource, placed: readonly PlacedAssertion[]): DocumentProblem[] {
+  const first = new Map<string, PlacedAssertion>();
+  return placed.flatMap((one) => {
+    const { effect, role, action, resource, conditions } = one.assertion;
+    const key = JSON.stringify([effect, role, foldAscii(action), foldAscii(resource), conditions]);
+    const same = first.get(key);
+    if (same !== undefined) return [source.problem(one.place, `says the same as ${named(source, same)}: remove one`)];
+    first.set(key, one);
+    return [];
+  });
+}
+
+/** Assertions for actions of the server on what it never asks about. */
+function unasked(source: YamlSource, placed: readonly PlacedAssertion[]): DocumentProblem[] {
+  return placed.flatMap(({ assertion, place }) => {
+    const objects = unaskedObjects(assertion);
+    if (objects === undefined) return [];
+    const { action, resource } = assertion;
+    const [kind = ''] = resource.slice(resource.indexOf(':') + 1).split('.', 1);
+    const asked = objects.map((object) => `\`${object}\``).join(', ');
+    const message = `the server asks for \`${action}\` only on ${asked} and names below, such as \`${objects[0]}.x\``;
+    return [source.problem([...place, 'resource'], `${message}${didYouMean(kind, objects)}`)];
+  });
+}
+
+/** Assertions all of whose requests a DENY denies. */
+function shadowed(source: YamlSource, placed: readonly PlacedAssertion[]): DocumentProblem[] {
+  const denies = placed.filter(({ assertion }) => assertion.effect === 'DENY' && assertion.conditions === undefined);
+  const allows = placed.filter(({ assertion }) => assertion.effect === 'ALLOW');
+  if (allows.length * denies.length > maxPairs) return [];
+  return allows.flatMap(({ assertion, place }) => {
+    const deny = denies.find((other) => coversAssertion(other.assertion, assertion));
+    if (deny === undefined) return [];
+    return [source.problem(place, `never allows anything: ${named(source, deny)} denies all of it`)];
+  });
+}
+
+function coversAssertion(deny: AssertionRecord, allow: AssertionRecord): boolean {
+  return (['role', 'action', 'resource'] as const).every((field) =>
+    coversPattern(foldAscii(deny[field]), foldAscii(allow[field])),
+  );
+}
+
+function named(source: YamlSource, { place }: PlacedAssertion): string {
+  return `\`${formatPath(place)}\` in line ${source.problem(place, '').line}`;
+}
