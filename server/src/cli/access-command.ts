@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { explainCommand, whoCommand } from './explain-command.ts';
+import { listCommand } from './list-access-command.ts';
 import { action, CommandFailedError, print } from './run.ts';
 
 interface CheckOptions extends ConnectionOptions {
@@ -25,7 +26,8 @@ export function accessCommand(): Command {
     .description('ask who may do what')
     .addCommand(check)
     .addCommand(explainCommand())
-    .addCommand(whoCommand());
+    .addCommand(whoCommand())
+    .addCommand(listCommand());
 }
 
 async function checkAccess(actionName: string, resource: string, options: CheckOptions): Promise<void> {

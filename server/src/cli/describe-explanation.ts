@@ -28,7 +28,7 @@ export function describeRole({ role, held, paths }: ExplainedRole): string {
 }
 
 /** One way into a role, or why it does not count. */
-function describePath(path: RolePath): string {
+export function describePath(path: RolePath): string {
   switch (path.kind) {
     case 'member':
       return `member ${path.entry}${path.state === 'counts' ? '' : `, ${path.state}`}`;

@@ -1,5 +1,5 @@
 import { systemClock } from '@signet/policy-engine/clock';
-import { parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
+import { type DomainName, foldAscii, parseActionName, parsePrincipalName } from '@signet/policy-engine/names';
 import { conditionKeys, type DecisionContext } from '@signet/policy-engine/policy';
 import { Command, InvalidArgumentError } from 'commander';
 import type { Snapshot } from '../snapshot/snapshot.ts';
@@ -77,6 +77,8 @@ function addContext(text: string, known: DecisionContext = {}): DecisionContext 
 /** The documents, or the store of the configuration. Loaded only here: a question to a server needs no database. */
 async function readSnapshot(resource: string, options: LocalOptions, command: Command): Promise<Snapshot> {
   const { readSnapshotOf } = await import('./read-snapshot.ts');
-  const source = { documents: options.documents, configFile: () => configPathOf(command), resource };
+  // Only looked up: a text that is not a domain name finds no domain.
+  const domain = foldAscii(resource.slice(0, Math.max(resource.indexOf(':'), 0))) as DomainName;
+  const source = { documents: options.documents, configFile: () => configPathOf(command), domain };
   return await readSnapshotOf(source, systemClock.now());
 }

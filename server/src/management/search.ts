@@ -4,9 +4,10 @@ import { matchesPattern } from '@signet/policy-engine/policy';
 import type { Store, StoreReader } from '../model/store.ts';
 import { coveringEntries } from '../snapshot/domain-members.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
-import { type Steps, sliceLength } from '../steps/steps.ts';
+import type { Steps } from '../steps/steps.ts';
 import { wildcardsOf } from './affected-domains.ts';
 import { describeAssertion } from './describe-assertion.ts';
+import { behind, type ListPage, sortedDomains } from './sorted-domains.ts';
 
 /** What to look for: members, or assertions that name a resource, an action or both; or everything of both kinds. */
 interface SearchQuery {
@@ -65,7 +66,7 @@ function* hitsInSteps(
   deps: SearchDeps,
   query: SearchQuery,
   { member, named }: WantedMember,
-  page: { readonly after: string; readonly limit: number },
+  page: ListPage,
 ): Steps<SearchHit[]> {
   const { snapshot, isVisible } = deps;
   const hits: SearchHit[] = [];
@@ -74,28 +75,10 @@ function* hitsInSteps(
     if (prefix < page.after.slice(0, prefix.length) || !isVisible(domain)) continue;
     const shown = named.has(domain) ? yield* shownHits(deps, domain, member ?? '') : [];
     const assertions = yield* assertionHits(deps, domain, query);
-    for (const hit of yield* behind(page.after, [...shown, ...assertions])) hits.push(hit);
+    for (const hit of yield* behind(page.after, [...shown, ...assertions], keyOfHit)) hits.push(hit);
     if (hits.length >= page.limit) return hits.slice(0, page.limit);
   }
   return hits;
-}
-
-/** Those whose keys come after `after`, sorted. */
-function* behind(after: string, hits: readonly SearchHit[]): Steps<SearchHit[]> {
-  const keyed: (readonly [key: string, hit: SearchHit])[] = [];
-  for (const [index, hit] of hits.entries()) {
-    if (index % sliceLength === 0) yield;
-    const key = keyOfHit(hit);
-    if (key > after) keyed.push([key, hit]);
-  }
-  return keyed.sort(([a], [b]) => (a < b ? -1 : 1)).map(([, hit]) => hit);
-}
-
-/** Domains in the order of the keys of their hits, with what these begin with. */
-function sortedDomains(names: Iterable<DomainName>): (readonly [DomainName, string])[] {
-  return Array.from(names, (name) => [name, `${JSON.stringify([name]).slice(0, -1)},`] as const).sort(([, a], [, b]) =>
-    a < b ? -1 : 1,
-  );
 }
 
 /** The domains with a role or group that has the member, or a wildcard that covers it. */

@@ -1,6 +1,7 @@
 import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
 import { coveringEntries, type DomainMembers, type Entry } from '../snapshot/domain-members.ts';
 import { type DomainSnapshot, principalState, type RoleSnapshot, type Snapshot } from '../snapshot/snapshot.ts';
+import type { Steps } from '../steps/steps.ts';
 import { directRoles, grantedRoles } from './granted-roles.ts';
 import { RolePatterns } from './role-patterns.ts';
 
@@ -32,21 +33,52 @@ export function explainRoles(
   now: number,
 ): ExplainedRole[] {
   const held = new Set(grantedRoles(snapshot, domain, principal, now).map((role) => role.name));
-  const directIn = (where: DomainSnapshot) => directRoles(snapshot, where, principal, now);
-  const direct = directIn(domain);
-  const entries = entryPaths(snapshot, domain, principal, now);
+  const pathsOf = rolePaths(snapshot, domain, principal, now);
   return [...domain.roles.values()]
-    .map((role) => ({
-      role: role.name,
-      held: held.has(role.name),
-      paths: [
-        ...(entries.get(role.name) ?? []),
-        ...assumedPaths(domain, role, direct),
-        ...delegatedPaths(snapshot, domain, role, directIn),
-      ],
-    }))
+    .map((role) => ({ role: role.name, held: held.has(role.name), paths: pathsOf(role) }))
     .filter(({ held, paths }) => held || paths.length > 0)
     .sort((a, b) => (a.role < b.role ? -1 : 1));
+}
+
+/** Those that are held, without a look at the others. Pure. */
+export function* explainHeldRoles(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): Steps<ExplainedRole[]> {
+  const held = grantedRoles(snapshot, domain, principal, now);
+  // Most principals hold nothing in most domains.
+  if (held.length === 0) return [];
+  const pathsOf = rolePaths(snapshot, domain, principal, now);
+  const explained: ExplainedRole[] = [];
+  for (const role of held) {
+    yield;
+    explained.push({ role: role.name, held: true, paths: pathsOf(role) });
+  }
+  return explained;
+}
+
+/** The ways of the principal into a role of the domain. */
+function rolePaths(
+  snapshot: Snapshot,
+  domain: DomainSnapshot,
+  principal: PrincipalName,
+  now: number,
+): (role: RoleSnapshot) => readonly RolePath[] {
+  const known = new Map<DomainSnapshot, readonly RoleSnapshot[]>();
+  const directIn = (where: DomainSnapshot) => {
+    const direct = known.get(where) ?? directRoles(snapshot, where, principal, now);
+    known.set(where, direct);
+    return direct;
+  };
+  const direct = directIn(domain);
+  const entries = entryPaths(snapshot, domain, principal, now);
+  return (role) => [
+    ...(entries.get(role.name) ?? []),
+    ...assumedPaths(domain, role, direct),
+    ...delegatedPaths(snapshot, domain, role, directIn),
+  ];
 }
 
 /** Why a principal holds nothing anywhere, whatever names it. */

@@ -262,6 +262,12 @@ export const serverRows: readonly Row[] = [
     return said[1]?.connections['other'] === undefined;
   }),
   elsewhere(
+    'server/src/management/list-access.ts',
+    'maxThrough',
+    'server/management/list-access.test.ts',
+    'of many roles and ways at most twenty are listed',
+  ),
+  elsewhere(
     'server/src/http/routes/access-checks-route.ts',
     'maxQuestions',
     'server/http/access.test.ts',

@@ -153,6 +153,8 @@ const readings: readonly (readonly [template: string, path: string, rows: number
   ['/changes', '/changes?limit=200', 200],
   ['/search', '/search?action=none', rows],
   ['/reviews', '/reviews?limit=1', rows],
+  // Every domain, in most of which the principal holds nothing.
+  ['/access', '/access?principal=media.m1', rows],
   // By what is compared, as everywhere.
   ['/access/:action', '/access/read?resource=ruled:object1&principal=media.m1', 0],
   ['/access/:action/:resource', '/access/read/ruled:object1?principal=media.m1', 0],

@@ -1,11 +1,14 @@
-import type { DomainName } from '@signet/policy-engine/names';
+import { runInSlices } from '@signet/policy-engine/internal/slices';
+import { type DomainName, parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError } from '../../errors.ts';
+import { keyOfEntry, listAccessInSteps } from '../../management/list-access.ts';
 import { readPage } from '../../management/paging.ts';
 import { mayView, viewerOf } from '../../management/rights.ts';
 import { keyOfHit, search } from '../../management/search.ts';
 import type { AuditRecord } from '../../model/records.ts';
 import { withoutHidden } from '../../store/audit-objects.ts';
-import { requireIdentity } from '../context.ts';
+import { type RouteContext, requireIdentity } from '../context.ts';
 import { answerChanges, commonFilters, shownChange } from './change-pages.ts';
 import { lookedAt, paidByCaller } from './looked-at.ts';
 import type { ManagementRouteDeps } from './management-deps.ts';
@@ -58,4 +61,51 @@ export function mountRecordRoutes(routes: ManagementRoutes, deps: ManagementRout
       await answerView(ctx, await readPage(read, keyOfHit, pageRequestOf(ctx, query), deps.pagingSecret));
     },
   );
+  routes.get(
+    `${deps.basePath}/access`,
+    { kind: 'untold', why: 'the answer holds what the caller may look at, and what is about itself' },
+    async (ctx) => {
+      const query = queryOf(ctx, ['principal', 'action', 'domain', 'limit', 'cursor']);
+      const asked = accessQueryOf(ctx, query);
+      const listed = accessDepsOf(deps, ctx, asked.principal);
+      const read = (after: string, limit: number) => runInSlices(listAccessInSteps(listed, asked, { after, limit }));
+      await answerView(ctx, await readPage(read, keyOfEntry, pageRequestOf(ctx, query), deps.pagingSecret));
+    },
+  );
+}
+
+/** About whom is asked, and about what of its access. */
+function accessQueryOf(ctx: RouteContext, query: ReadonlyMap<string, string>) {
+  const [principal, action, domain] = ['principal', 'action', 'domain'].map((name) => query.get(name));
+  return {
+    principal: principal === undefined ? requireIdentity(ctx).name : parsePrincipalName(principal, 'principal'),
+    ...(action !== undefined && { action: parseActionName(action, 'action') }),
+    ...(domain !== undefined && { domain: parseDomainName(domain, 'domain') }),
+  };
+}
+
+/** What the caller may know, each domain and object asked about once. */
+function accessDepsOf({ snapshot: read, clock }: ManagementRouteDeps, ctx: RouteContext, principal: string) {
+  const caller = requireIdentity(ctx).name;
+  const [snapshot, now] = [read(), clock.now()];
+  const known = new Map<string, boolean>();
+  return {
+    snapshot,
+    now,
+    isSelf: caller === principal,
+    sees: (domain: DomainName, object: string) => {
+      const key = `${domain}:${object}`;
+      let isSeen = known.get(key);
+      if (isSeen === undefined) {
+        lookedAt(ctx, 'viewDecision');
+        isSeen = mayView(snapshot, { caller, domain, object }, now);
+        known.set(key, isSeen);
+      }
+      return isSeen;
+    },
+    looked: (rows: number) => lookedAt(ctx, 'row', rows),
+    compared: (work: number) => {
+      ctx.state.work += work * costs.comparison;
+    },
+  };
 }

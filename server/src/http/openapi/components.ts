@@ -106,5 +106,6 @@ export const components: Components = new Map<unknown, Component>([
   [management.shownAssertion, plain('ShownAssertion')],
   [management.instanceShape, plain('Instance')],
   [management.searchHitShape, plain('SearchHit')],
+  [management.accessEntryShape, plain('AccessEntry')],
   [management.reviewShape, plain('Review')],
 ]);

@@ -209,6 +209,15 @@ const records: readonly Operation[] = [
     before: { says: 'due by then (default: now)', schema: names.Timestamp },
     domain: { says: 'only of this domain', schema: names.DomainName },
   }),
+  list(
+    ['ListAccess', `${base}/access`, 'What a principal may do: the assertions about its roles'],
+    shapes.accessEntryShape,
+    {
+      principal: { says: 'about whom (default: the caller)', schema: names.EntityName },
+      action: { says: 'only what is about this action', schema: names.ActionName },
+      domain: { says: 'only of this domain', schema: names.DomainName },
+    },
+  ),
   list(['Search', `${base}/search`, 'Where a principal, resource or action is found'], shapes.searchHitShape, {
     member: { says: 'a principal, group or pattern', schema: z.string() },
     resource: { says: '`domain:entity`, or an entity of any domain', schema: z.string() },

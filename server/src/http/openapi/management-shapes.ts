@@ -74,6 +74,36 @@ export const searchHitShape = z.strictObject({
   name,
   entry: z.string(),
 });
+const entryState = z.enum(['counts', 'expired', 'disabled']);
+/** How a principal comes to a role. */
+const rolePath = z.union([
+  z.strictObject({ kind: z.literal('member'), entry: names.MemberName, state: entryState }),
+  z.strictObject({ kind: z.literal('group'), group: names.MemberName, state: entryState }),
+  z.strictObject({ kind: z.literal('assumed'), from: names.EntityName }),
+  z.strictObject({ kind: z.literal('delegated'), domain: names.DomainName, from: names.EntityName }),
+]);
+/** As bundles carry them. */
+const wireConditions = z.strictObject({
+  conditionsList: z.array(
+    z.strictObject({
+      id: z.int().optional(),
+      conditionsMap: z.record(z.string(), z.strictObject({ operator: z.string(), value: z.string() })),
+    }),
+  ),
+});
+/** An assertion about a role of a principal. */
+export const accessEntryShape = z.strictObject({
+  domain: names.DomainName,
+  /** With its domain. */
+  policy: name,
+  id: z.int(),
+  effect: z.enum(['ALLOW', 'DENY']),
+  action: name,
+  resource: name,
+  conditions: wireConditions.optional(),
+  denied: z.literal(true).optional(),
+  through: z.array(z.strictObject({ role: names.EntityName, paths: z.array(rolePath) })),
+});
 export const reviewShape = z.strictObject({
   domain: names.DomainName,
   kind: z.enum(['role', 'group']),
