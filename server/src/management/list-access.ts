@@ -96,6 +96,7 @@ function* entriesOf(
   if (held.length === 0) return [];
   deps.looked(held.length);
   const shown = yield* shownRoles(deps, domain.name, held);
+  if (shown.size === 0) return [];
   const found = yield* behind(after, yield* assertionsOf(deps, query.action, domain, shown), keyOfEntry);
   const roles = held.map(({ role }) => role);
   const entries: AccessEntry[] = [];
@@ -127,9 +128,7 @@ function* assertionsOf(
   shown: ShownRoles,
 ): Steps<FoundAssertion[]> {
   const found: FoundAssertion[] = [];
-  if (shown.size === 0) return found;
-  for (const { name: policy, active, assertions } of policies) {
-    if (active === false) continue;
+  for (const { name: policy, assertions } of policies.filter(({ active }) => active !== false)) {
     looked(assertions.length);
     for (const [index, assertion] of assertions.entries()) {
       // A pattern may cost as much as a hundred plain texts.
@@ -152,7 +151,7 @@ function* shownRoles(
   held: readonly ExplainedRole[],
 ): Steps<ShownRoles> {
   const shown = new Map<RoleName, readonly RolePath[]>();
-  if (held.length === 0 || !(isSelf || sees(domain, 'domain'))) return shown;
+  if (!isSelf && !sees(domain, 'domain')) return shown;
   for (const { role, paths } of held) {
     yield;
     const isSeen = sees(domain, `role.${role}`);
