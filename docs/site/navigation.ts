@@ -6,7 +6,6 @@ export type Page = readonly [path: string, name: string];
 export interface Section {
   readonly name: string;
   readonly pages: readonly Page[];
-  readonly collapsed?: boolean;
 }
 
 export const sections: readonly Section[] = [
@@ -66,7 +65,6 @@ export const sections: readonly Section[] = [
   },
   {
     name: 'Project',
-    collapsed: true,
     pages: [
       ['project/policy-engine', 'Package: policy engine'],
       ['project/client', 'Package: client'],

@@ -43,13 +43,15 @@ export default defineConfig({
   cacheDir: 'made/cache',
   rewrites: { [`${made}/:path*`]: ':path*' },
   metaChunk: true,
-  lastUpdated: false,
+  // It would insert a style element.
+  appearance: { disableTransition: false },
   head: [
     ['link', { rel: 'icon', type: 'image/svg+xml', href: '/icon.svg' }],
     ['link', { rel: 'stylesheet', href: '/colours.css' }],
   ],
   buildEnd: ({ outDir }) => writeFileSync(join(outDir, 'colours.css'), coloursSheet()),
   markdown: {
+    theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: anchorOf },
     config: rewriteLinks,
     codeTransformers: [coloursAsClasses],
@@ -64,7 +66,7 @@ export default defineConfig({
       { text: 'Guides', link: '/guides/first-server' },
       { text: 'Reference', link: '/reference/README' },
     ],
-    sidebar: sections.map(({ name, pages, collapsed = false }) => ({ text: name, collapsed, items: pages.map(item) })),
+    sidebar: sections.map(({ name, pages }) => ({ text: name, items: pages.map(item) })),
     outline: [2, 3],
     externalLinkIcon: true,
   },
