@@ -9,6 +9,7 @@ export interface Section {
 }
 
 export const sections: readonly Section[] = [
+  { name: 'Tutorial', pages: [['tutorial/protect-a-service', 'Protect a service']] },
   {
     name: 'Guides',
     pages: [
@@ -60,8 +61,11 @@ export const sections: readonly Section[] = [
     ],
   },
   {
-    name: 'Understanding',
-    pages: [['architecture', 'Architecture of the code']],
+    name: 'Concepts',
+    pages: [
+      ['concepts/overview', 'Who talks to whom'],
+      ['architecture', 'Architecture of the code'],
+    ],
   },
   {
     name: 'Project',

@@ -5,6 +5,7 @@ import { defineConfig, type MarkdownOptions } from 'vitepress';
 import { anchorOf, linkOnSite } from '../links.ts';
 import { type Page, sections } from '../navigation.ts';
 import { coloursAsClasses, coloursSheet } from './colours.ts';
+import { drawDiagrams } from './diagrams.ts';
 
 const folder = (path: string): string => fileURLToPath(new URL(path, import.meta.url));
 /** Pages that the build writes, beside the ones that are kept. */
@@ -53,7 +54,10 @@ export default defineConfig({
   markdown: {
     theme: { light: 'github-light-high-contrast', dark: 'github-dark-high-contrast' },
     anchor: { slugify: anchorOf },
-    config: rewriteLinks,
+    config: (markdown) => {
+      rewriteLinks(markdown);
+      drawDiagrams(markdown);
+    },
     codeTransformers: [coloursAsClasses],
   },
   vite: {
@@ -63,6 +67,7 @@ export default defineConfig({
   themeConfig: {
     search: { provider: 'local' },
     nav: [
+      { text: 'Tutorial', link: '/tutorial/protect-a-service' },
       { text: 'Guides', link: '/guides/first-server' },
       { text: 'Reference', link: '/reference/README' },
     ],
