@@ -36,7 +36,11 @@ function standardErrorLogger(options: LoggerOptions): Logger {
     minLength: flushBytes,
     periodicFlush: flushMs,
     maxLength: waitingBytes,
+    contentMode: 'buffer',
   });
+  // Bytes are what it takes in this mode: the length of a text that waits would be counted again with each line.
+  const write = stream.write.bind(stream) as unknown as (line: Buffer) => boolean;
+  stream.write = (line) => write(Buffer.from(line));
   const logger = pino(options, stream);
   let lost = 0;
   let failing = false;

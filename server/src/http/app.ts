@@ -9,6 +9,7 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
+import { directRoutes } from './direct-routes.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
 import { hostOfAuthority } from './host-names.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
@@ -64,12 +65,14 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   if (deps.budget !== undefined) app.use(deps.budget.middleware);
   app.use(outstanding(deps.limits, bodyLimitOf(deps)));
   const served: string[] = [];
-  for (const mount of [deps.busyRoutes, deps.routes]) {
+  const routerOf = (mount: (router: Router<RequestState>) => void) => {
     const router = new Router<RequestState>({ sensitive: true, strict: true });
     mount(router);
     for (const { methods, path } of router.stack) served.push(`${methods.join()} ${String(path)}`);
-    app.use(router.routes());
-  }
+    return router;
+  };
+  app.use(directRoutes(routerOf(deps.busyRoutes)));
+  app.use(routerOf(deps.routes).routes());
   deps.logger.debug({ served }, 'operations');
   app.use(unmatched);
   // Reached when an answer cannot be written any more: the caller is gone.

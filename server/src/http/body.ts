@@ -7,12 +7,40 @@ import { TransportError } from './transport-error.ts';
 const formType = 'application/x-www-form-urlencoded';
 const jsonType = 'application/json';
 
+/** Forms up to this length, in bytes, are read directly: what the parser does for any type, charset and length costs a tenth of a token. */
+const shortForm = 4096;
+
 /**
  * Reads a form body of at most `limitBytes` as text. Only the raw text is taken from the parser: parameters are flat here, and
  * it would build nested objects. Throws 415 for another type, charset or a compressed body, 413 and 400 while reading.
  */
 export function readForm(limitBytes: number): Middleware {
-  return readText(formType, limitBytes);
+  const read = readText(formType, limitBytes);
+  const directly = Math.min(shortForm, limitBytes);
+  return (ctx, next) => {
+    // A body without an announced length is not short.
+    if (!(Number(ctx.req.headers['content-length']) <= directly)) return read(ctx, next);
+    checkType(ctx, formType);
+    return readShort(ctx).then(next);
+  };
+}
+
+const decoder = new TextDecoder();
+const wrongLength = 'the body is not as long as announced';
+
+/** Reads a body whose length was announced: the parser of HTTP lets no more of it pass. */
+function readShort({ req, request }: AppContext): Promise<void> {
+  return new Promise((resolve, reject) => {
+    let bytes: Buffer | undefined;
+    req.on('data', (chunk: Buffer) => {
+      bytes = bytes === undefined ? chunk : Buffer.concat([bytes, chunk]);
+    });
+    req.once('end', () => {
+      request.rawBody = decoder.decode(bytes);
+      resolve();
+    });
+    req.once('error', () => reject(new InvalidRequestError(wrongLength)));
+  });
 }
 
 /** What a body may hold beside its bytes, where nothing else is said: requests for certificates, bundles and logins are small. */
@@ -107,7 +135,7 @@ function readingError(error: Error): Error {
   const type = 'type' in error ? error.type : undefined;
   if (type === 'entity.too.large') return new TooLargeError('the body is too large');
   if (type === 'request.size.invalid' || type === 'request.aborted') {
-    return new InvalidRequestError('the body is not as long as announced');
+    return new InvalidRequestError(wrongLength);
   }
   return error;
 }
