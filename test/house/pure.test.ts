@@ -25,12 +25,13 @@ const allowed = new Set([
   ),
 ]);
 
-const source = fileURLToPath(new URL('../../server/src', import.meta.url));
+const top = fileURLToPath(new URL('../..', import.meta.url));
+const source = join(top, 'server/src');
 const statement = /^(?:import|export)\s(?!type\b)(?:[^'";]*?\sfrom\s)?\s*'([^']+)'/gm;
 
 /** What a file imports when it runs. */
 function imported(file: string): readonly string[] {
-  const text = readFileSync(join(source, file), 'utf8');
+  const text = readFileSync(file, 'utf8');
   const runs = (declaration: string) =>
     /\{([^}]*)\}/
       .exec(declaration)?.[1]
@@ -39,33 +40,45 @@ function imported(file: string): readonly string[] {
   return [...text.matchAll(statement)].flatMap(([declaration, from = '']) => (runs(declaration) ? [from] : []));
 }
 
+/** The file of the repository that an import leads to, if that is looked into as well. */
+function fileOf(file: string, from: string): string | undefined {
+  if (from.startsWith('.')) return normalize(join(dirname(file), from));
+  return from.startsWith('@signet/server/') ? join(source, `${from.slice('@signet/server/'.length)}.ts`) : undefined;
+}
+
 function* closure(files: readonly string[]): Generator<readonly [file: string, from: string]> {
   const seen = new Set(files);
   for (const file of seen) {
     for (const from of imported(file)) {
-      if (from.startsWith('.')) seen.add(normalize(join(dirname(file), from)));
-      else yield [file, from];
+      const next = fileOf(file, from);
+      if (next === undefined) yield [file, from];
+      else seen.add(next);
     }
   }
 }
 
-for (const root of roots) {
-  test(`${root}: nothing of Node, at whatever distance`, (t) => {
-    const files = globSync(root, { cwd: source });
+const inServer = (root: string) => globSync(root, { cwd: source }).map((file) => join(source, file));
+const playground = globSync(join(top, 'docs/site/playground/*.ts'));
+
+const samples: [what: string, files: readonly string[], packages: ReadonlySet<string>][] = [
+  ...roots.map((root): (typeof samples)[number] => [root, inServer(root), allowed]),
+  ['the playground of the site', playground, new Set([...allowed, 'jose'])],
+];
+for (const [what, files, known] of samples) {
+  test(`${what}: nothing of Node, at whatever distance`, (t) => {
     t.true(files.length > 0);
     const packages = [...closure(files)];
     t.true(packages.length > 0);
     t.deepEqual(
-      packages.filter(([, from]) => !allowed.has(from)),
+      packages.filter(([, from]) => !known.has(from)),
       [],
     );
   });
 }
 
 test('globals of Node are not used either', (t) => {
-  const files = roots.flatMap((root) => globSync(root, { cwd: source }));
-  const using = files.filter((file) =>
-    /\b(?:Buffer|process|setImmediate|__dirname)\b[.(]/.test(readFileSync(join(source, file), 'utf8')),
+  const using = [...roots.flatMap(inServer), ...playground].filter((file) =>
+    /\b(?:Buffer|process|setImmediate|__dirname)\b[.(]/.test(readFileSync(file, 'utf8')),
   );
   t.deepEqual(using, []);
 });

@@ -63,11 +63,17 @@ export default defineConfig({
   vite: {
     publicDir: folder('../made/public'),
     plugins: [vueOfPages],
+    // The playground runs the sources of the engine and of the server.
+    resolve: { conditions: ['@signet/source'], dedupe: ['yaml'] },
+    worker: { format: 'es' },
+    // Types are cut out and nothing else; of the target that the sources are checked for the generator does not know.
+    esbuild: { tsconfigRaw: '{}' },
   },
   themeConfig: {
     search: { provider: 'local' },
     nav: [
       { text: 'Tutorial', link: '/tutorial/protect-a-service' },
+      { text: 'Playground', link: '/playground' },
       { text: 'Guides', link: '/guides/first-server' },
       { text: 'Reference', link: '/reference/README' },
     ],

@@ -1,24 +1,36 @@
-import type { Change } from '@signet/policy-engine/policy';
+import type { Change, NearMiss } from '@signet/policy-engine/policy';
 import type { AccessExplanation } from '../access/explain-access.ts';
 import { describeAssertion } from '../management/describe-assertion.ts';
 import type { ExplainedRole, RolePath } from '../roles/explain-roles.ts';
 
 /** An explanation for people, a line for each thing to know. */
 export function describeExplanation(explained: AccessExplanation): string[] {
-  const { granted, status, principal, switchedOff, roles, decidedBy, nearMisses, changes } = explained;
+  const { granted, status, changes } = explained;
   return [
     `${granted ? 'granted' : 'not granted'} (${status})`,
+    ...describeReasons(explained),
+    ...changes.map((change) => `would help: ${describeChange(change)}`),
+  ];
+}
+
+/** Which roles the principal has to do with, what decided, and what nearly did. */
+export function describeReasons({ principal, switchedOff, roles, decidedBy, nearMisses }: AccessExplanation): string[] {
+  return [
     ...(switchedOff ? [`${principal} is disabled, or its domain is: it holds no role`] : []),
     ...(roles.length === 0 ? [`${principal} holds no role of the domain`] : roles.map((role) => describeRole(role))),
     ...(decidedBy === undefined
       ? []
       : [`decided by policy ${decidedBy.policy}: ${describeAssertion(decidedBy.assertion)}`]),
     ...nearMisses.map(
-      (miss) =>
-        `near: policy ${miss.policy}: ${describeAssertion(miss.assertion)} (differs in ${miss.misses.join(', ')})`,
+      ({ policy, assertion, misses }) =>
+        `near: policy ${policy}: ${describeAssertion(assertion)} (${describeMisses(misses)})`,
     ),
-    ...changes.map((change) => `would help: ${describeChange(change)}`),
   ];
+}
+
+/** An assertion that fits did not decide: another one denies. */
+function describeMisses(misses: NearMiss['misses']): string {
+  return misses.length === 0 ? 'fits' : `differs in ${misses.join(', ')}`;
 }
 
 /** A role, whether it is held, and the ways into it. */
@@ -42,7 +54,7 @@ export function describePath(path: RolePath): string {
 }
 
 /** A change that helps to get access. */
-function describeChange(change: Change): string {
+export function describeChange(change: Change): string {
   switch (change.kind) {
     case 'grant-role':
       return `membership of role ${change.role} of ${change.domain}`;

@@ -1,0 +1,2 @@
+/** What stands before the example in the fragment of an address. */
+export const linkPrefix = '#example=';
