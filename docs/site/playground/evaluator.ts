@@ -1,7 +1,7 @@
 import type { Reply, Request } from './messages.ts';
 
 /** How long the worker may take for one answer, in milliseconds. */
-const deadlineMs = 20_000;
+const deadlineMs = 60_000;
 
 interface Asked {
   readonly request: Request;
