@@ -2,7 +2,8 @@
  * What can go wrong in this package; a closed list.
  *
  * - `invalid-argument`: a value given to the client is not usable; nothing was sent.
- * - `invalid-identity`: the certificate, key or CA files cannot be read, or the key is not the certificate's.
+ * - `invalid-identity`: the certificate, key or CA files cannot be read, the key is not the certificate's, or the
+ *   certificate has expired; nothing was sent.
  * - `invalid-cache`: `tokenCacheFile` cannot hold tokens; it is left alone. Calls go on without it.
  * - `unknown-key`: a token names a key that the server does not publish.
  * - `unreachable`: no connection (DNS, refused, no handshake in time), or it broke before the whole answer was in.

@@ -21,6 +21,7 @@ export type {
 export { type ClientIdentity, type ClientOptions, createClient, type SignetClient } from './client.ts';
 export { type ServerAnswer, SignetClientError, type SignetClientErrorCode } from './errors.ts';
 export { parseHttpDate } from './http/http-date.ts';
+export { checkIdentity, type IdentitySource } from './http/identity.ts';
 export {
   type IdentityAgent,
   type IdentityAgentOptions,

@@ -154,7 +154,10 @@ export function checkClientCertificate(
     throw new UnauthenticatedError('client certificate was revoked', { detail: { claimed: principal.name } });
   }
   if (now < certificate.notBefore || now > certificate.notAfter) {
-    throw new UnauthenticatedError('client certificate is not valid now', { detail: { claimed: principal.name } });
+    const reason = now < certificate.notBefore ? 'it is not valid yet, compare the clocks' : 'it has expired, renew it';
+    throw new UnauthenticatedError(`client certificate is not valid now: ${reason}`, {
+      detail: { claimed: principal.name },
+    });
   }
   if (!isKnown(principal, snapshot)) {
     throw new UnauthenticatedError('client certificate names no enabled service', {

@@ -29,11 +29,12 @@ function outcome(name: string, now = begins, revoked: readonly string[] = []): s
   }
 }
 
-const late = 'client certificate is not valid now';
+const early = 'client certificate is not valid now: it is not valid yet, compare the clocks';
+const late = 'client certificate is not valid now: it has expired, renew it';
 const unknown = 'client certificate names no enabled service';
 const cases: [note: string, outcome: () => string, expected: string][] = [
   ['at its first instant', () => outcome('media.player', begins), 'media.player'],
-  ['before it', () => outcome('media.player', begins - 1), late],
+  ['before it', () => outcome('media.player', begins - 1), early],
   ['at its last instant', () => outcome('media.player', ends), 'media.player'],
   ['after it', () => outcome('media.player', ends + 1), late],
   ['revoked', () => outcome('media.player', begins, ['0a']), 'client certificate was revoked'],

@@ -147,7 +147,7 @@ const outcomes: [error: Error, outcome: object][] = [
     new SignetClientError(code, 'm'),
     { kind: 'rejected', reason: code, message: 'm' },
   ]),
-  ...(['unreachable', 'timed-out', 'tls', 'aborted', 'closed'] as const).map((code): [Error, object] => [
+  ...(['unreachable', 'timed-out', 'tls', 'aborted', 'closed', 'invalid-identity'] as const).map((code): [Error, object] => [
     new SignetClientError(code, 'm'),
     { kind: 'unreachable', reason: code, message: 'm' },
   ]),
@@ -157,7 +157,7 @@ test('what a failure means for the domain', (t) => {
   const bugs = [
     new TypeError('bug'),
     new UpdaterError('locked', 'm'),
-    ...(['invalid-argument', 'invalid-identity', 'invalid-cache', 'unknown-key'] as const).map(
+    ...(['invalid-argument', 'invalid-cache', 'unknown-key'] as const).map(
       (code) => new SignetClientError(code, 'm'),
     ),
   ];

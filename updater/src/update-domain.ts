@@ -136,9 +136,10 @@ export function outcomeOf(error: unknown): Outcome {
     case 'tls':
     case 'aborted':
     case 'closed':
+    // The certificate has expired: the next run takes up a new one.
+    case 'invalid-identity':
       return { kind: 'unreachable', reason, message };
     case 'invalid-argument':
-    case 'invalid-identity':
     case 'invalid-cache':
     case 'unknown-key':
       throw error;

@@ -3,7 +3,14 @@ import { secureClientOptions } from '@signet/policy-engine/http';
 import type { ServerCheck } from '@signet/policy-engine/server-identity';
 import { Agent, type Dispatcher, EnvHttpProxyAgent } from 'undici';
 import { SignetClientError } from '../errors.ts';
-import { type Identity, type IdentitySource, identityStamp, readIdentity, readIdentitySync } from './identity.ts';
+import {
+  expiryProblem,
+  type Identity,
+  type IdentitySource,
+  identityStamp,
+  readIdentity,
+  readIdentitySync,
+} from './identity.ts';
 
 interface AgentOptions {
   readonly source: IdentitySource;
@@ -120,6 +127,8 @@ export class Agents {
 
   get #open(): Pools {
     if (this.closed.aborted) throw new SignetClientError('closed', 'the client is closed');
+    const expired = expiryProblem(this.#identity, this.#options.clock.now());
+    if (expired !== undefined) throw expired;
     return this.#pools;
   }
 

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { readFile, stat } from 'node:fs/promises';
+import { formatTimestamp } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
 
 /** Where the client's certificate chain, its key and the trusted CA certificates come from: file names, or PEM text. */
@@ -58,6 +59,19 @@ function parseIdentity(certificate: string, key: string, caBundle: string): Iden
   return { certificate, key, caBundle, thumbprint, subject: leaf.subject, notAfter: leaf.validToDate.getTime() };
 }
 
+/**
+ * The error for a certificate that has expired at `now` (milliseconds since the epoch): a server would only refuse it. Whether it is valid
+ * already is left to the server, whose clock is more often right than that of a machine that has just started.
+ */
+export function expiryProblem({ subject, notAfter }: Identity, now: number): SignetClientError | undefined {
+  if (now <= notAfter) return undefined;
+  const ended = formatTimestamp(notAfter);
+  return new SignetClientError(
+    'invalid-identity',
+    `the client certificate of \`${subject.replaceAll('\n', ', ')}\` expired at ${ended}: renew it, with \`signet identity once\` for an instance, \`signet identity issue\` or \`signet login\` for a person`,
+  );
+}
+
 /** Reads and checks an identity. Throws `invalid-identity`. */
 export function readIdentitySync(source: IdentitySource): Identity {
   const [certificate, key, caBundle] = parts.map((part) => {
@@ -71,7 +85,16 @@ export function readIdentitySync(source: IdentitySource): Identity {
   return parseIdentity(certificate ?? '', key ?? '', caBundle ?? '');
 }
 
-/** The same without blocking. Throws `invalid-identity`. */
+/**
+ * Checks, before anything is sent, that the files can be read, that the key is the certificate's and that the certificate has not
+ * expired at `now` (milliseconds since the epoch). Throws `invalid-identity` with the reason.
+ */
+export function checkIdentity(source: IdentitySource, now: number): void {
+  const problem = expiryProblem(readIdentitySync(source), now);
+  if (problem !== undefined) throw problem;
+}
+
+/** `readIdentitySync` without blocking. Throws `invalid-identity`. */
 export async function readIdentity(source: IdentitySource): Promise<Identity> {
   const [certificate, key, caBundle] = await Promise.all(
     parts.map(async (part) => {

@@ -13,6 +13,7 @@ import {
 import { type ServerTokens, verifyPrincipalToken } from '../principal-token.ts';
 import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
+import { certificateRefusal } from './certificate-refusal.ts';
 import type { ClientTrust } from './client-trust.ts';
 import type { AppContext, Middleware } from './context.ts';
 import { type PrincipalTokenUse, recentSeconds } from './principal-token-use.ts';
@@ -47,7 +48,7 @@ export interface AuthenticationDeps {
  * that claim a certificate mean nothing here.
  */
 export function authentication(deps: AuthenticationDeps): Middleware {
-  const certificateOf = connectionCertificates(deps.trust);
+  const certificateOf = connectionCertificates(deps);
   return (ctx, next) => {
     if (deps.isOpen(ctx.path)) {
       if (deps.tellsMore(ctx.path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
@@ -133,14 +134,14 @@ interface KnownConnection {
   readonly isTrusted: boolean;
 }
 
-function connectionCertificates(trust: ClientTrust): CertificateReader {
+function connectionCertificates({ trust, clock }: AuthenticationDeps): CertificateReader {
   const known = new WeakMap<object, KnownConnection>();
   return (ctx) => {
     const { socket } = ctx.req;
     const { generation } = trust;
     const read = known.get(socket);
     if (read?.generation === generation) return requireTrust(ctx, read);
-    const certificate = read?.certificate ?? readConnection(ctx);
+    const certificate = read?.certificate ?? readConnection(ctx, clock);
     // A handshake checks against the authorities of its moment; those that were removed since count no more.
     const isCurrent = (read?.generation ?? trust.handshakeOf(socket)) === generation;
     const checked = { certificate, generation, isTrusted: isCurrent || isTrusted(socket, trust) };
@@ -161,7 +162,7 @@ function requireTrust(ctx: AppContext, { certificate, isTrusted: trusted }: Know
   throw new UnauthenticatedError('client certificate is not valid', { detail: { reason: 'authority withdrawn' } });
 }
 
-function readConnection(ctx: AppContext): ClientCertificate {
+function readConnection(ctx: AppContext, clock: Clock): ClientCertificate {
   const { socket } = ctx.req;
   const certificate = socket instanceof TLSSocket ? socket.getPeerX509Certificate() : undefined;
   if (!(socket instanceof TLSSocket) || certificate === undefined) {
@@ -171,17 +172,9 @@ function readConnection(ctx: AppContext): ClientCertificate {
     const reason = String(socket.authorizationError);
     // Its handshake is over: only a new connection can be judged otherwise.
     ctx.set('Connection', 'close');
-    throw new UnauthenticatedError(`client certificate is not valid${missingChain(reason)}`, {
-      detail: { reason },
-    });
+    throw new UnauthenticatedError(certificateRefusal(certificate, reason, clock.now()), { detail: { reason } });
   }
   const read = readClientCertificate(certificate);
   if (typeof read !== 'string') return read;
   throw new UnauthenticatedError('client certificate names no principal', { detail: { reason: read } });
-}
-
-/** Who has the right certificate and sends it alone cannot know what is wrong: OpenSSL found no second certificate of the chain. */
-function missingChain(reason: string): string {
-  if (reason !== 'UNABLE_TO_VERIFY_LEAF_SIGNATURE') return '';
-  return ': its issuer is not known here, send the intermediate certificate with it';
 }

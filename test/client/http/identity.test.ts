@@ -1,5 +1,8 @@
+import { X509Certificate } from 'node:crypto';
 import { rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import { checkIdentity } from '@signet/client';
+import { formatTimestamp } from '@signet/policy-engine/clock';
 import test from 'ava';
 import { FakeClock } from '#support/clock';
 import { temporaryFolder } from '#support/temp';
@@ -22,6 +25,7 @@ interface Agents {
   readonly identity: { readonly certificate: string };
   readonly problem: { readonly message: string } | undefined;
   readonly server: object;
+  readonly targets: object;
   refresh(): Promise<void>;
   close(): Promise<void>;
 }
@@ -55,6 +59,31 @@ test('an identity is read from texts and from files, and each part that is none 
   t.is(await identityStamp(texts), '  ');
   t.regex(await identityStamp(files), /^(?:\d+:\d+:\d+:\d+:\d+ ?){3}$/);
   t.is(await identityStamp({ ...texts, key: join(folder, 'none') }), ' missing ');
+});
+
+test('a certificate that has expired is not sent, and the error says when it ended', async (t) => {
+  const folder = temporaryFolder(t);
+  const pki = await makePki(folder);
+  const own = await pki.issue('media.player');
+  const source = { certificate: own.cert, key: own.key, caBundle: pki.ca };
+  const ends = new X509Certificate(own.cert).validToDate.getTime();
+  const expired = {
+    code: 'invalid-identity',
+    message: `the client certificate of \`CN=media.player\` expired at ${formatTimestamp(ends)}: renew it, with \`signet identity once\` for an instance, \`signet identity issue\` or \`signet login\` for a person`,
+  } as const;
+  t.notThrows(() => checkIdentity(source, ends));
+  t.throws(() => checkIdentity(source, ends + 1), expired as never);
+  t.throws(() => checkIdentity({ ...source, key: 'none' }, ends), { message: 'key cannot be read' });
+  const clock = new FakeClock(ends);
+  const times = { connectTimeoutMs: 1000, readTimeoutMs: 1000, reloadIntervalMs: 1000, maxConnections: 1 };
+  const agents = new Agents({ source, clock, ...times, isServer: () => undefined });
+  t.truthy(agents.server);
+  clock.advance(1);
+  t.throws(() => agents.server, expired as never);
+  t.throws(() => agents.targets, expired as never);
+  clock.advance(-1);
+  t.truthy(agents.targets);
+  await agents.close();
 });
 
 test('changed files are taken up when it is time to look, and half of them are not', async (t) => {

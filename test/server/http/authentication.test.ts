@@ -27,14 +27,22 @@ const odd: readonly (readonly [name: string, certificate: OddCertificate, messag
   [
     'expired',
     { subject: 'CN=media.player', notBefore: now - 2 * day, notAfter: now - 1000 },
-    'client certificate is not valid',
+    'client certificate is not valid: it has expired, renew it',
   ],
-  ['not yet valid', { subject: 'CN=media.player', notBefore: now + day / 2 }, 'client certificate is not valid'],
-  ['self-signed', { subject: 'CN=media.player', selfSigned: true }, 'client certificate is not valid'],
+  [
+    'not yet valid',
+    { subject: 'CN=media.player', notBefore: now + day / 2 },
+    'client certificate is not valid: it is not valid yet, compare the clocks',
+  ],
+  [
+    'self-signed',
+    { subject: 'CN=media.player', selfSigned: true },
+    'client certificate is not valid: no authority that is trusted here has issued it',
+  ],
   [
     'only for servers',
     { subject: 'CN=media.player', usages: ['1.3.6.1.5.5.7.3.1'] },
-    'client certificate is not valid',
+    'client certificate is not valid: it, or its issuer, is not for client authentication',
   ],
   ['without a usage', { subject: 'CN=media.player', usages: 'none' }, 'client certificate names no principal'],
   ['of an authority', { subject: 'CN=media.player', isAuthority: true }, 'client certificate names no principal'],
@@ -89,7 +97,10 @@ for (const [name, certificate, message] of odd) {
 
 test('401: a certificate of another authority with the right name', async (t) => {
   const answer = await caller(t, server, await foreign.identity('media.player'))('/oauth2/keys');
-  t.deepEqual([answer.status, answer.body], [401, { code: 401, message: 'client certificate is not valid' }]);
+  t.deepEqual(
+    [answer.status, answer.body],
+    [401, { code: 401, message: 'client certificate is not valid: no authority that is trusted here has issued it' }],
+  );
 });
 
 function leafOf(certificate: string): string {
@@ -163,7 +174,10 @@ test('a kept-alive connection ends with its certificate, and with its service', 
   clock.set(ends - 1000);
   t.is((await call('/oauth2/keys')).status, 200);
   clock.set(ends + 1000);
-  t.deepEqual((await call('/oauth2/keys')).body, { code: 401, message: 'client certificate is not valid now' });
+  t.deepEqual((await call('/oauth2/keys')).body, {
+    code: 401,
+    message: 'client certificate is not valid now: it has expired, renew it',
+  });
   clock.set(now - 2 * day);
   t.is((await call('/oauth2/keys')).status, 401);
 });

@@ -7,7 +7,7 @@ const advices: Partial<Record<SignetClientErrorCode, string>> = {
   unreachable: 'check that the server runs (`/healthz`), the address in --url, DNS, the firewall and the proxy',
   'timed-out': 'something swallows the packets or the server is overloaded: check the firewall and the proxy',
   tls: 'check that --ca holds the authority of the server and that --url has the name in its certificate',
-  'invalid-identity': 'give a certificate and its key that this user may read',
+  'invalid-identity': 'give a certificate in force and its key that this user may read',
   'server-error': 'the server has a problem: look at its log',
   redirected: 'the address is not that of the API: it ends in a version such as /v1',
   'response-malformed': 'the address is not that of the API: it ends in a version such as /v1',

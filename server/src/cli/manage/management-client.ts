@@ -1,6 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { request } from 'node:https';
 import { text } from 'node:stream/consumers';
+import { checkIdentity } from '@signet/client';
+import { systemClock } from '@signet/policy-engine/clock';
 import { checkServerIs } from '@signet/policy-engine/server-identity';
 import { type ConnectionOptions, clientSettings } from '../connection.ts';
 import { warn } from '../run.ts';
@@ -42,6 +44,7 @@ export async function manage(options: ConnectionOptions, asked: ManagementReques
 /** The same with the entity tag. */
 export async function manageTagged(options: ConnectionOptions, asked: ManagementRequest): Promise<TaggedAnswer> {
   const settings = clientSettings(options);
+  checkIdentity(settings, systemClock.now());
   // The management API has one address: that of the first server.
   const [origin = ''] = [settings.baseUrl].flat();
   const url = new URL(`/management/v1/${asked.path.map(encodeURIComponent).join('/')}`, String(origin));
