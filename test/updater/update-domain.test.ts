@@ -147,19 +147,16 @@ const outcomes: [error: Error, outcome: object][] = [
     new SignetClientError(code, 'm'),
     { kind: 'rejected', reason: code, message: 'm' },
   ]),
-  ...(['unreachable', 'timed-out', 'tls', 'aborted', 'closed', 'invalid-identity'] as const).map((code): [Error, object] => [
-    new SignetClientError(code, 'm'),
-    { kind: 'unreachable', reason: code, message: 'm' },
-  ]),
+  ...(['unreachable', 'timed-out', 'tls', 'aborted', 'closed', 'invalid-identity'] as const).map(
+    (code): [Error, object] => [new SignetClientError(code, 'm'), { kind: 'unreachable', reason: code, message: 'm' }],
+  ),
 ];
 test('what a failure means for the domain', (t) => {
   for (const [error, outcome] of outcomes) t.deepEqual<unknown, unknown>(outcomeOf(error), outcome, error.message);
   const bugs = [
     new TypeError('bug'),
     new UpdaterError('locked', 'm'),
-    ...(['invalid-argument', 'invalid-cache', 'unknown-key'] as const).map(
-      (code) => new SignetClientError(code, 'm'),
-    ),
+    ...(['invalid-argument', 'invalid-cache', 'unknown-key'] as const).map((code) => new SignetClientError(code, 'm')),
   ];
   for (const bug of bugs)
     t.is(
