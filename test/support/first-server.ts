@@ -1,22 +1,13 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { repository, signetScript } from './dev-world.ts';
+import { freePort } from './free-port.ts';
 import { blocksOf } from './guide.ts';
 import { type Finished, runProgram } from './run-program.ts';
 import type { Ending } from './start-server.ts';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return typeof address === 'object' && address !== null ? address.port : 0;
-}
 
 /** The commands of the guide to a first server: those before the server is started, the one that starts it, and those after. */
 export function firstServerCommands(): { readonly before: string; readonly serve: string; readonly after: string } {

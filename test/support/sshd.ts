@@ -1,9 +1,9 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { existsSync, mkdirSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { ExecutionContext } from 'ava';
+import { freePort } from './free-port.ts';
 import { until } from './until.ts';
 
 /* A real sshd and a real ssh on loopback. */
@@ -14,15 +14,6 @@ export const hasSshd: boolean = sshd !== undefined && spawnSync('ssh', ['-V']).e
 
 /** Who runs the tests, and may log in to this machine. */
 export const login: string = userInfo().username;
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  if (address === null || typeof address === 'string') throw new Error('no port');
-  return address.port;
-}
 
 /** The files of an sshd. */
 export interface SshdFiles {

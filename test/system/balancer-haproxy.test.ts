@@ -1,20 +1,11 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
 import { Agent, request } from 'node:https';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test from 'ava';
+import { freePort } from '#support/free-port';
 import { install, serve } from '#support/signet-program';
 import { until } from '#support/until';
-
-/** A port that is free now. */
-async function freePort(): Promise<number> {
-  const probe = createServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
-}
 
 test('behind a real HAProxy the address of a client is its own', async (t) => {
   if (spawnSync('haproxy', ['-v']).status !== 0) {

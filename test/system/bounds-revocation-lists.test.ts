@@ -1,10 +1,10 @@
 import { spawn, spawnSync } from 'node:child_process';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer as createNetServer } from 'node:net';
 import { join } from 'node:path';
 import { connect, createServer } from 'node:tls';
 import test, { type ExecutionContext } from 'ava';
 import { assertWithin } from '#support/cost';
+import { freePort } from '#support/free-port';
 import { field, type InstanceWorld, instanceDomains, type Registered, register } from '#support/instance-world';
 import { openssl } from '#support/openssl';
 import { type Installation, install, serve } from '#support/signet-program';
@@ -56,14 +56,6 @@ function isServed(port: number, { pki }: Installation, { certificate, key }: Reg
   socket.on('error', () => resolve(false));
   socket.on('close', () => resolve(/^HTTP\/1\.[01] 200/.test(text)));
   return promise;
-}
-
-async function freePort(): Promise<number> {
-  const probe = createNetServer();
-  await new Promise<void>((resolve) => probe.listen(0, '127.0.0.1', resolve));
-  const address = probe.address();
-  await new Promise((resolve) => probe.close(resolve));
-  return typeof address === 'object' ? (address?.port ?? 0) : 0;
 }
 
 const readers: readonly (readonly [

@@ -1,19 +1,9 @@
-import { once } from 'node:events';
-import { createServer } from 'node:net';
 import test from 'ava';
+import { freePort } from '#support/free-port';
 import { loadDomains } from '#support/mixed-load';
 import { install, type Serving, serve } from '#support/signet-program';
 
 /* Servers of their own on one port, without a balancer: each is stopped and started while the others answer. */
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return Object(address).port;
-}
 
 /** Which processes answer, each request on a connection of its own: the first part of a request id is the process. */
 async function whoAnswers(serving: Serving, requests: number): Promise<Set<string>> {

@@ -2,11 +2,11 @@ import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { copyFileSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:http';
-import { createServer as createNetServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { type DevWorld, repository, startDevWorld } from '#support/dev-world';
+import { freePort } from '#support/free-port';
 import { runProgram } from '#support/run-program';
 import { until } from '#support/until';
 
@@ -160,15 +160,6 @@ test.serial('nginx', async (t) => {
 
 function portOf(server: { address(): unknown }): number {
   return Number(Object(server.address()).port);
-}
-
-async function freePort(): Promise<number> {
-  const server = createNetServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const port = portOf(server);
-  server.close();
-  await once(server, 'close');
-  return port;
 }
 
 async function ended(child: ChildProcess): Promise<void> {

@@ -1,11 +1,11 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { cpSync, readFileSync, symlinkSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import test from 'ava';
 import { repository, startDevWorld } from '#support/dev-world';
+import { freePort } from '#support/free-port';
 import { blocksOf } from '#support/guide';
 import { runProgram } from '#support/run-program';
 import { temporaryFolder } from '#support/temp';
@@ -13,15 +13,6 @@ import { temporaryFolder } from '#support/temp';
 /* The tutorial as it is printed, in a folder as a checkout is one, but for the ports, which are free ones here. */
 
 const tutorial = readFileSync(join(repository, 'docs/tutorial/protect-a-service.md'), 'utf8');
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = Object(server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 test('every command of the tutorial does what the tutorial says', async (t) => {
   t.timeout(300_000);

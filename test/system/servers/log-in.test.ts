@@ -1,10 +1,10 @@
 import { chownSync, copyFileSync, readFileSync, statSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import type { PostgresSettings } from '@signet/server/config/store-place';
 import { openPostgresStore } from '@signet/server/store/postgres/open-postgres';
 import test, { type ExecutionContext } from 'ava';
 import { repository, signetScript } from '#support/dev-world';
+import { freePort } from '#support/free-port';
 import { openssl } from '#support/openssl';
 import { noPostgres, type PostgresServer, postgresPrograms, startPostgres, startStandby } from '#support/postgres';
 import { runProgram } from '#support/run-program';
@@ -29,14 +29,6 @@ async function serveTo(installation: Installation, store: PostgresSettings) {
     text.replace(/^store: .*$/m, () => line),
   );
   return runProgram(process.execPath, [signetScript, 'serve', '--config', file], { cwd: repository });
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const address = server.address();
-  await new Promise((resolve) => server.close(resolve));
-  return typeof address === 'object' && address !== null ? address.port : 0;
 }
 
 /** An authority `<name>.pem` and what it has signed, in a folder. */

@@ -1,10 +1,10 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdirSync, readFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import test, { type ExecutionContext } from 'ava';
 import { repository, signetScript } from '#support/dev-world';
+import { freePort } from '#support/free-port';
 import { blocksOf } from '#support/guide';
 import { noPostgres, postgresPrograms, startPostgres } from '#support/postgres';
 import { prometheusFile, promtoolFile } from '#support/promtool';
@@ -25,15 +25,6 @@ const daemons: readonly (readonly [line: RegExp, program: string, more: readonly
   [/^haproxy -f /, 'haproxy', []],
   [/^prometheus /, 'prometheus', []],
 ];
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const { port } = Object(server.address());
-  server.close();
-  await once(server, 'close');
-  return port;
-}
 
 /** How many commands a block has, without what it writes into files. */
 function commandsIn(text: string): number {

@@ -1,24 +1,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync, writeFileSync } from 'node:fs';
-import { createServer } from 'node:net';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import test from 'ava';
+import { freePort } from '#support/free-port';
 import { loadDomains } from '#support/mixed-load';
 import { missingPrometheus, prometheusFile } from '#support/promtool';
 import { install, serve } from '#support/signet-program';
 import { form } from '#support/start-server';
 import { until } from '#support/until';
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  await once(server, 'close');
-  return Object(address).port;
-}
 
 const rules = fileURLToPath(new URL('../../../deploy/prometheus/rules.yaml', import.meta.url));
 
