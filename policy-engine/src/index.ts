@@ -43,6 +43,7 @@ export {
   type Status,
   statuses,
   statusMeaning,
+  statusRemedy,
 } from './policy/index.ts';
 export type { DecisionRecord, RecordCounts, RecordOptions } from './records/decision-recorder.ts';
 export {

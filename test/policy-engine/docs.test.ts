@@ -6,7 +6,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
-import { type PolicyEngineErrorCode, statuses, statusMeaning } from '@signet/policy-engine';
+import { type PolicyEngineErrorCode, statuses, statusMeaning, statusRemedy } from '@signet/policy-engine';
 import { createTestAuthority, TestClock } from '@signet/policy-engine/testing';
 import test from 'ava';
 import { exportsOf } from '#support/exports';
@@ -78,7 +78,7 @@ test('the table of statuses is the closed list, with its meanings', (t) => {
       .find((line) => line.startsWith(`| \`${status}\` `));
     const [, , meaning = '', advice = ''] = row?.split('|') ?? [];
     if (status !== 'DENY_TOKEN_EXPIRED') t.is(meaning.trim(), statusMeaning(status));
-    t.not(advice.trim(), '');
+    t.is(advice.trim(), statusRemedy(status));
   }
 });
 
@@ -109,7 +109,7 @@ const tables: [heading: string, interfaces: [file: string, name: string][]][] = 
   [
     'Middleware',
     [
-      ['middleware/authorize.ts', 'ProtectOptions'],
+      ['middleware/protect-options.ts', 'ProtectOptions'],
       ['middleware/request-rule.ts', 'RuleOptions'],
       ['middleware/connection-certificate.ts', 'ConnectionOptions'],
       ['middleware/fetch.ts', 'FetchProtectOptions'],

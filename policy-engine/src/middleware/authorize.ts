@@ -1,46 +1,12 @@
 import { systemClock } from '../clock.ts';
 import { bareDecision } from '../policy/decide.ts';
 import type { Decision } from '../policy/index.ts';
-import { type CertificateInput, certificateThumbprint } from '../token/index.ts';
+import { certificateThumbprint } from '../token/index.ts';
 import type { ResourceError } from '../wire/index.ts';
-import type { ConnectionOptions } from './connection-certificate.ts';
+import { checkProtectOptions, type ProtectedRequest, type ProtectOptions } from './protect-options.ts';
 import { type ClientCertificate, clientCertificate, type Peer, type TrustedProxies } from './proxy-certificate.ts';
-import { RequestRule, type RuleOptions, type SeenRequest } from './request-rule.ts';
-
-/** What the middleware needs of an engine. */
-export interface Decider {
-  /** The domains that it was told are served. */
-  readonly domains?: readonly string[] | undefined;
-  decide(request: {
-    token: string;
-    action: string;
-    resource: string;
-    certificate?: CertificateInput;
-  }): Promise<Decision>;
-}
-
-/** How requests are let through or refused; every middleware takes these. */
-export interface ProtectOptions extends RuleOptions, ConnectionOptions {
-  engine: Decider;
-  /** Headers that may carry the token. Default `svc-role-auth`, `athenz-role-auth` and `authorization`. */
-  tokenHeaders?: readonly string[];
-  /** Answer 401 and 400 where RFC 6750 §3.1 has them, in place of 403 for everything. Default false. */
-  rfc6750?: boolean;
-  /** Proxies whose `Client-Cert` header (RFC 9440) is believed. Default none. */
-  proxies?: TrustedProxies;
-  /**
-   * Finds the client's certificate in place of the connection and of `proxies`, for platforms and proxies with ways of their
-   * own. Whatever it reads from a header, it must first make sure of the sender (`peer`).
-   */
-  certificate?: (request: ProtectedRequest) => CertificateInput | undefined;
-}
-
-/** A request as the adapters of the frameworks hand it over. */
-export interface ProtectedRequest extends SeenRequest {
-  /** All values of a header, by its lower-case name. */
-  header(name: string): readonly string[];
-  peer: Peer;
-}
+import { reportRefusal } from './refusal.ts';
+import { RequestRule, type RequiredAccess } from './request-rule.ts';
 
 /** Headers of an answer that depends on credentials: shared caches know only `Authorization` as one (RFC 9111 §3.5). */
 export interface AnswerHeaders extends Record<string, string> {
@@ -65,7 +31,19 @@ interface Refused<Headers> {
  */
 export type Outcome = { kind: 'allowed'; headers: AnswerHeaders; decision: Decision } | Refused<AnswerHeaders>;
 
-type BareOutcome = { kind: 'allowed'; decision: Decision } | Refused<Record<string, string>>;
+/** `asked` and `hint` are for the service alone. */
+type BareOutcome = (
+  | { kind: 'allowed'; decision: Decision }
+  | (Refused<Record<string, string>> & { readonly hint?: string })
+) & { readonly asked?: RequiredAccess };
+
+/** What to do about requests that the engine was not asked about. */
+const hints = {
+  400: 'the path could be read in another way by the router: callers must send its canonical form',
+  404: 'the rule has no answer for it: cover it in the rule, or leave `protect` out in front of it',
+  several: 'the caller must send one token in one header',
+  certificate: 'the proxy must send the certificate as RFC 9440 has it: base64 of its DER between colons',
+};
 
 const defaultHeaders = ['svc-role-auth', 'athenz-role-auth', 'authorization'] as const;
 
@@ -77,17 +55,40 @@ export async function authorize(request: ProtectedRequest, options: ProtectOptio
   return authorizeBy(new RequestRule(options, options.engine.domains), request, options);
 }
 
-/** `authorize` with its rule made ready, for the middleware of a service that has started. */
-export function createAuthorizer(options: ProtectOptions): (request: ProtectedRequest) => Promise<Outcome> {
+/**
+ * `authorize` with its rule made ready, for the middleware of a service that starts; `more` are options of the adapter. Throws
+ * `PolicyEngineError('invalid-options')` for options that are not what they must be.
+ */
+export function createAuthorizer(
+  options: ProtectOptions,
+  more: readonly string[] = [],
+): (request: ProtectedRequest) => Promise<Outcome> {
+  checkProtectOptions(options, more);
   const rule = new RequestRule(options, options.engine.domains).requireDomains();
-  return (request) => authorizeBy(rule, request, options);
+  const { tokenHeaders } = options;
+  const lower = tokenHeaders?.map((name) => name.toLowerCase());
+  const ready = lower === undefined ? options : { ...options, tokenHeaders: lower };
+  return (request) => authorizeBy(rule, request, ready);
 }
 
 async function authorizeBy(rule: RequestRule, request: ProtectedRequest, options: ProtectOptions): Promise<Outcome> {
-  const outcome = await outcomeBy(rule, request, options);
+  const { asked, ...outcome } = await outcomeBy(rule, request, options);
   const headers = answerHeaders(options);
   if (outcome.kind === 'allowed') return { ...outcome, headers };
-  return { ...outcome, headers: { ...headers, ...outcome.headers } };
+  const { hint, ...refused } = outcome;
+  const { method, target, route } = request;
+  const { status, decision, body } = refused;
+  reportRefusal(options.onRefusal, {
+    method,
+    target,
+    status,
+    message: body.message,
+    ...(route !== undefined && { route }),
+    ...(asked !== undefined && { asked }),
+    ...(decision !== undefined && { decision }),
+    ...(hint !== undefined && { hint }),
+  });
+  return { ...refused, headers: { ...headers, ...refused.headers } };
 }
 
 /** The headers that decide; behind proxies `Client-Cert` is one of them (RFC 9440 §2.4). */
@@ -98,20 +99,23 @@ function answerHeaders({ tokenHeaders = defaultHeaders, proxies }: ProtectOption
 
 async function outcomeBy(rule: RequestRule, request: ProtectedRequest, options: ProtectOptions): Promise<BareOutcome> {
   const read = rule.read(request);
-  if (read.kind === 'refused') return refusal(read.code, read.message);
+  if (read.kind === 'refused') return { ...refusal(read.code, read.message), hint: hints[read.code] };
   const token = findToken(request, options.tokenHeaders ?? defaultHeaders);
   if (token.kind === 'several') return several(options);
   if (token.kind === 'none') return missing(options);
   if (read.kind === 'denied') return denied(options, bareDecision(read.status));
   const certificate = findCertificate(request, options);
-  if (certificate.kind === 'malformed') return refusal(400, 'header `client-cert` is malformed');
+  if (certificate.kind === 'malformed') {
+    return { ...refusal(400, 'header `client-cert` is malformed'), hint: hints.certificate };
+  }
+  const { asked } = read;
   const decision = await options.engine.decide({
     token: token.token,
-    action: read.asked.action,
-    resource: read.asked.resource,
+    action: asked.action,
+    resource: asked.resource,
     ...(certificate.kind === 'certificate' && { certificate: certificate.certificate }),
   });
-  return decision.status === 'ALLOW' ? { kind: 'allowed', decision } : denied(options, decision);
+  return decision.status === 'ALLOW' ? { kind: 'allowed', decision } : { ...denied(options, decision), asked };
 }
 
 function findCertificate(request: ProtectedRequest, options: ProtectOptions): ClientCertificate {
@@ -163,12 +167,15 @@ const tokenStatuses: ReadonlySet<Decision['status']> = new Set([
 ]);
 
 function missing(options: ProtectOptions): BareOutcome {
-  return refusal(options.rfc6750 ? 401 : 403, 'a token is required', { 'WWW-Authenticate': 'Bearer' });
+  const names = (options.tokenHeaders ?? defaultHeaders).map((name) => `\`${name}\``).join(', ');
+  const hint = `the caller must send its token in one of the headers ${names}`;
+  return { ...refusal(options.rfc6750 ? 401 : 403, 'a token is required', { 'WWW-Authenticate': 'Bearer' }), hint };
 }
 
 function several(options: ProtectOptions): BareOutcome {
   const message = 'more than one token was sent';
-  return refusal(options.rfc6750 ? 400 : 403, message, { 'WWW-Authenticate': bearer('invalid_request', message) });
+  const challenge = { 'WWW-Authenticate': bearer('invalid_request', message) };
+  return { ...refusal(options.rfc6750 ? 400 : 403, message, challenge), hint: hints.several };
 }
 
 function denied(options: ProtectOptions, decision: Decision): BareOutcome {

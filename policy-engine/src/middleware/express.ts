@@ -1,5 +1,8 @@
-import { createAuthorizer, type ProtectOptions } from './authorize.ts';
+import type { Decision } from '../policy/index.ts';
+import { createAuthorizer } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
+import { perRoute, type RouteProtection, type SharedOptions } from './per-route.ts';
+import type { ProtectOptions } from './protect-options.ts';
 import { type ExpressRouting, expressRouting } from './routing.ts';
 
 type ExpressRequest = NodeRequest & ExpressRouting;
@@ -13,14 +16,40 @@ interface ExpressResponse {
   json(body: unknown): unknown;
 }
 
+declare global {
+  namespace Express {
+    interface Request {
+      /** The decision that let the request pass. */
+      signet?: Decision;
+    }
+    interface Locals {
+      signet?: Decision;
+    }
+  }
+}
+
+/** What Express takes. */
+export type ExpressMiddleware = (
+  request: ExpressRequest,
+  response: ExpressResponse,
+  next: (error?: unknown) => void,
+) => Promise<void>;
+
 /**
  * Express middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is
- * then in `res.locals.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
- * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ * then in `req.signet` and `res.locals.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a
+ * `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws
+ * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
  */
+export function protect(options: ProtectOptions): ExpressMiddleware;
+export function protect(options: SharedOptions): RouteProtection<ExpressMiddleware>;
 export function protect(
-  options: ProtectOptions,
-): (request: ExpressRequest, response: ExpressResponse, next: (error?: unknown) => void) => Promise<void> {
+  options: ProtectOptions | SharedOptions,
+): ExpressMiddleware | RouteProtection<ExpressMiddleware> {
+  return options.rule === undefined ? perRoute(options, middleware) : middleware(options);
+}
+
+function middleware(options: ProtectOptions): ExpressMiddleware {
   const read = nodeRequests(options);
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(request, response, next) {
@@ -30,6 +59,7 @@ export function protect(
     response.vary(Vary);
     if (outcome.kind === 'allowed') {
       Object.assign(response.locals, { signet: outcome.decision });
+      Object.assign(request, { signet: outcome.decision });
       next();
     } else {
       response.status(outcome.status).json(outcome.body);
@@ -37,5 +67,7 @@ export function protect(
   };
 }
 
-export type { Decider, ProtectOptions } from './authorize.ts';
+export type { RouteProtection, SharedOptions } from './per-route.ts';
+export type { Decider, ProtectOptions } from './protect-options.ts';
+export type { OnRefusal, Refusal } from './refusal.ts';
 export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

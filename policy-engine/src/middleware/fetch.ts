@@ -1,5 +1,7 @@
+import { PolicyEngineError } from '../errors.ts';
 import type { Decision } from '../policy/index.ts';
-import { type AnswerHeaders, createAuthorizer, type ProtectOptions } from './authorize.ts';
+import { type AnswerHeaders, createAuthorizer } from './authorize.ts';
+import type { ProtectOptions } from './protect-options.ts';
 import type { Peer } from './proxy-certificate.ts';
 
 /** A handler of the Fetch standard. */
@@ -16,7 +18,13 @@ export interface FetchProtectOptions extends ProtectOptions {
  * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
  */
 export function protect(handler: FetchHandler, options: FetchProtectOptions): (request: Request) => Promise<Response> {
-  const authorize = createAuthorizer(options);
+  const authorize = createAuthorizer(options, ['peer']);
+  if (typeof options.peer !== 'function') {
+    throw new PolicyEngineError(
+      'invalid-options',
+      '`peer` must be a function: a Fetch request says nothing of its connection',
+    );
+  }
   return async (request) => {
     const outcome = await authorize({
       method: request.method,
@@ -58,5 +66,6 @@ function valuesOf(value: string | null): readonly string[] {
   return value === null ? [] : value.split(', ');
 }
 
-export type { Decider, ProtectOptions } from './authorize.ts';
+export type { Decider, ProtectOptions } from './protect-options.ts';
+export type { OnRefusal, Refusal } from './refusal.ts';
 export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

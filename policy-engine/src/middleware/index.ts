@@ -1,16 +1,15 @@
 export {
   type AnswerHeaders,
   authorize,
-  type Decider,
   type Outcome,
-  type ProtectedRequest,
-  type ProtectOptions,
 } from './authorize.ts';
 export { canonicalPath } from './canonical-path.ts';
 export type { ConnectionOptions } from './connection-certificate.ts';
 export { type CloseOptions, type GracefulServer, gracefulServer } from './graceful-server.ts';
 export { type NodeRequest, nodeRequests } from './node-request.ts';
+export type { Decider, ProtectedRequest, ProtectOptions } from './protect-options.ts';
 export type { Peer, TrustedProxies } from './proxy-certificate.ts';
+export type { OnRefusal, Refusal } from './refusal.ts';
 export {
   RequestRule,
   type RequiredAccess,

@@ -1,6 +1,9 @@
+import type {} from 'koa';
 import type { Decision } from '../policy/index.ts';
-import { createAuthorizer, type ProtectOptions } from './authorize.ts';
+import { createAuthorizer } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
+import { perRoute, type RouteProtection, type SharedOptions } from './per-route.ts';
+import type { ProtectOptions } from './protect-options.ts';
 import { type KoaRouting, koaRouting } from './routing.ts';
 
 /** The part of a Koa context that the middleware uses. */
@@ -13,14 +16,29 @@ interface KoaContext extends KoaRouting {
   vary(field: string): void;
 }
 
+declare module 'koa' {
+  interface DefaultState {
+    /** The decision that let the request pass. */
+    signet?: Decision;
+  }
+}
+
+/** What Koa and its routers take. */
+export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown>;
+
 /**
  * Koa middleware, of one route or in front of all, that lets a request pass only when the engine answers ALLOW; the decision is
  * then in `ctx.state.signet`. Everything else is answered here: 400, 401 (with `rfc6750`), 403 or 404 with a `ResourceError`.
- * Throws `PolicyEngineError('invalid-options')` when nobody said which domains are served.
+ * Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws
+ * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
  */
-export function protect(
-  options: ProtectOptions,
-): (context: KoaContext, next: () => Promise<unknown>) => Promise<unknown> {
+export function protect(options: ProtectOptions): KoaMiddleware;
+export function protect(options: SharedOptions): RouteProtection<KoaMiddleware>;
+export function protect(options: ProtectOptions | SharedOptions): KoaMiddleware | RouteProtection<KoaMiddleware> {
+  return options.rule === undefined ? perRoute(options, middleware) : middleware(options);
+}
+
+function middleware(options: ProtectOptions): KoaMiddleware {
   const read = nodeRequests(options);
   const authorize = createAuthorizer(options);
   return async function protectedBySignet(context, next) {
@@ -38,5 +56,7 @@ export function protect(
   };
 }
 
-export type { Decider, ProtectOptions } from './authorize.ts';
+export type { RouteProtection, SharedOptions } from './per-route.ts';
+export type { Decider, ProtectOptions } from './protect-options.ts';
+export type { OnRefusal, Refusal } from './refusal.ts';
 export type { RequiredAccess, Rule, RuleInput } from './request-rule.ts';

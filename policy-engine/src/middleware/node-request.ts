@@ -1,6 +1,6 @@
 import type { X509Certificate } from 'node:crypto';
-import type { ProtectedRequest } from './authorize.ts';
 import { ConnectionCertificates, type ConnectionOptions, type NodeSocket } from './connection-certificate.ts';
+import type { ProtectedRequest } from './protect-options.ts';
 
 /** The part of `IncomingMessage` or `Http2ServerRequest` that the middleware reads. */
 export interface NodeRequest {

@@ -1,7 +1,8 @@
 import { STATUS_CODES } from 'node:http';
 import type { Decision } from '../policy/index.ts';
-import { createAuthorizer, type ProtectOptions } from './authorize.ts';
+import { createAuthorizer } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
+import type { ProtectOptions } from './protect-options.ts';
 
 /** The part of the socket of an `upgrade` event that is used. */
 export interface UpgradeSocket {

@@ -46,3 +46,30 @@ const meanings: Readonly<Record<Status, string>> = {
 export function statusMeaning(status: Status): string {
   return meanings[status];
 }
+
+const remedies: Readonly<Record<Status, string>> = {
+  ALLOW: 'serve the request',
+  DENY: 'refuse; if that is wrong, take the assertion that `explain` names out of the policy',
+  DENY_NO_MATCH: 'refuse; `explain` names the role or assertion that is missing',
+  DENY_INVALID_PARAMETERS:
+    'fix the code that calls the engine; a resource without a domain needs exactly one in `domains`',
+  DENY_TOKEN_INVALID:
+    'refuse; the `token.fault` of `explain` says what is wrong. When all tokens fail, look at `health()` and at `issuers`',
+  DENY_TOKEN_EXPIRED: 'refuse; the caller gets a new one. If it has one, look at the clocks',
+  DENY_DOMAIN_MISMATCH: "refuse; the caller needs a token of the resource's domain, which must be one of `domains`",
+  DENY_DOMAIN_NOT_FOUND: 'add the domain to those that the updater of this host fetches',
+  DENY_DOMAIN_EMPTY: 'write policy for the domain',
+  DENY_DOMAIN_EXPIRED: 'see why the updater gets no new bundle',
+  DENY_CERT_HASH_MISMATCH:
+    'refuse; pass `certificate`, and behind a proxy see `proxies`. For unbound tokens see `requireBound`',
+  DENY_CERT_MISMATCH_ISSUER: 'refuse, or add the authority to `authorities` of the request',
+  DENY_CERT_MISSING_SUBJECT: 'refuse; it is not a role certificate',
+  DENY_CERT_MISSING_DOMAIN: 'refuse; it is not a role certificate',
+  DENY_CERT_MISSING_ROLE_NAME: 'refuse; it is not a role certificate',
+  DENY_BUDGET_EXCEEDED: 'refuse, and simplify the policy; `health()` counts them',
+};
+
+/** What a developer or an operator does about a status, in one sentence. */
+export function statusRemedy(status: Status): string {
+  return remedies[status];
+}

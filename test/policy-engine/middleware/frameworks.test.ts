@@ -1,27 +1,16 @@
 import { createServer, type RequestListener } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import { PolicyEngine } from '@signet/policy-engine';
 import { protect as protectExpress } from '@signet/policy-engine/express';
 import { protect as protectFastify } from '@signet/policy-engine/fastify';
 import { protect as protectFetch } from '@signet/policy-engine/fetch';
-import type { Decider, ProtectOptions } from '@signet/policy-engine/http';
+import type { ProtectOptions } from '@signet/policy-engine/http';
 import { protect as protectKoa } from '@signet/policy-engine/koa';
 import type { Decision } from '@signet/policy-engine/policy';
 import test, { type ExecutionContext } from 'ava';
 import express from 'express';
 import fastify from 'fastify';
 import Koa from 'koa';
-
-/** Decides by roles that stand in place of a token, so that the frameworks are tried without certificates. */
-function decider(): Decider {
-  const engine = PolicyEngine.fromDomains({
-    catalog: [{ name: 'movies', assertions: [{ effect: 'ALLOW', role: 'reader', action: 'read', resource: 'movie' }] }],
-  });
-  return {
-    decide: async ({ token, action, resource }) =>
-      engine.decideRoles({ domain: 'catalog', roles: [token], action, resource }),
-  };
-}
+import { decider } from '#support/decider';
 
 const options: ProtectOptions = {
   engine: decider(),
@@ -154,3 +143,37 @@ test('fetch: an answer that is given twice says what it varies with once', async
   await call();
   t.is((await call()).headers.get('vary'), 'svc-role-auth, athenz-role-auth, authorization');
 });
+
+/** What the compiler checks as well: the decision has its type wherever the framework keeps it. */
+const routes: Readonly<Record<string, (t: ExecutionContext) => Promise<string>>> = {
+  koa: async (t) => {
+    const routes = protectKoa({ engine: decider(), domains: ['catalog'] });
+    const app = new Koa().use(routes.for('read', 'movie')).use((ctx) => {
+      ctx.body = { role: ctx.state.signet?.role };
+    });
+    return listen(t, app.callback());
+  },
+  express: async (t) => {
+    const routes = protectExpress({ engine: decider(), domains: ['catalog'] });
+    const app = express().get('/movie', routes.for('read', 'movie'), (request, response) => {
+      response.json({ role: request.signet?.role === response.locals.signet?.role && request.signet?.role });
+    });
+    return listen(t, app);
+  },
+  fastify: async (t) => {
+    const routes = protectFastify({ engine: decider(), domains: ['catalog'] });
+    const app = fastify();
+    app.get('/movie', { onRequest: routes.for('read', 'movie') }, async (request) => ({ role: request.signet?.role }));
+    t.teardown(() => app.close());
+    return app.listen({ port: 0, host: '127.0.0.1' });
+  },
+};
+
+for (const [name, open] of Object.entries(routes)) {
+  test(`${name}: each route says what it asks for, and the handler has the decision`, async (t) => {
+    const base = await open(t);
+    const call = (role: string) => fetch(`${base}/movie`, { headers: { authorization: `Bearer ${role}` } });
+    t.deepEqual(await (await call('reader')).json(), { role: 'reader' });
+    t.is((await call('writer')).status, 403);
+  });
+}

@@ -1,0 +1,24 @@
+import { checkProtectOptions, type ProtectOptions } from './protect-options.ts';
+
+/** What all routes of a service have in common: the options without `rule`. */
+export interface SharedOptions extends Omit<ProtectOptions, 'rule'> {
+  rule?: undefined;
+}
+
+/** Makes the middleware of each route: `protect.for('read', 'catalog:movie')`. */
+export interface RouteProtection<Middleware> {
+  /** Throws `PolicyEngineError('invalid-options')` for what cannot be asked for. */
+  for(action: string, resource: string): Middleware;
+}
+
+/** Checks the options at once, and each route when it is made. */
+export function perRoute<Middleware>(
+  options: SharedOptions,
+  make: (options: ProtectOptions) => Middleware,
+): RouteProtection<Middleware> {
+  checkProtectOptions({ ...options, rule: anyRule });
+  return { for: (action, resource) => make({ ...options, rule: { action, resource } }) };
+}
+
+/** In the place of those that come. */
+const anyRule = () => undefined;

@@ -1,0 +1,57 @@
+import { debuglog } from 'node:util';
+import { type Decision, statusRemedy } from '../policy/index.ts';
+import type { RequiredAccess } from './request-rule.ts';
+
+/** Why a request was refused, for the developer of the service: the caller is told less. It holds no credential. */
+export interface Refusal {
+  readonly method: string;
+  /** As received, without the query. */
+  readonly path: string;
+  /** The pattern of the route, where it is known. */
+  readonly route?: string;
+  /** What the request asked for, once the rule has said so. */
+  readonly asked?: RequiredAccess;
+  /** The status of the answer. */
+  readonly status: number;
+  /** The answer of the engine, when it was asked. */
+  readonly decision?: Decision;
+  /** What to do about it. */
+  readonly hint: string;
+  /** All of it in one line, for a log. */
+  readonly text: string;
+}
+
+/** Is told of every request that is refused; what it throws goes nowhere, as it has no say in the answer. */
+export type OnRefusal = (refusal: Refusal) => void;
+
+const debug = debuglog('signet');
+
+/** What a refusal says before it is put into words. */
+interface RefusalParts extends Omit<Refusal, 'hint' | 'text' | 'path'> {
+  readonly target: string;
+  readonly message: string;
+  /** What to do where the engine was not asked. */
+  readonly hint?: string;
+}
+
+/** Tells the listener, and the debug log of Node (`NODE_DEBUG=signet`). */
+export function reportRefusal(onRefusal: OnRefusal | undefined, parts: RefusalParts): void {
+  if (onRefusal === undefined && !debug.enabled) return;
+  const { target, message, hint: own, ...said } = parts;
+  const [path = ''] = target.split('?', 1);
+  const hint = said.decision === undefined ? (own ?? message) : statusRemedy(said.decision.status);
+  const text = inOneLine({ ...said, path, hint }, message);
+  debug('%s', text);
+  try {
+    onRefusal?.({ ...said, path, hint, text });
+  } catch {
+    // It has no say.
+  }
+}
+
+/** Names of callers in quotes, so that none of them makes a line of its own. */
+function inOneLine(refusal: Omit<Refusal, 'text'>, message: string): string {
+  const { method, path, asked, status, decision, hint } = refusal;
+  const question = asked === undefined ? '' : ` (${JSON.stringify(asked.action)} on ${JSON.stringify(asked.resource)})`;
+  return `${JSON.stringify(`${method} ${path}`)}${question}: ${status} ${decision?.status ?? message}; ${hint}`;
+}
