@@ -25,20 +25,54 @@ export function* canonicalPolicies(
   domain: string,
   policies: readonly WirePolicy[],
   origin?: BundleOrigin,
-): Steps<Uint8Array<ArrayBuffer>[]> {
-  const texts: string[] = [];
-  for (const policy of policies) texts.push(yield* canonicalPolicy(policy));
-  return yield* encodeLines([line([canonicalFormOf(origin), domain]), ...(yield* sortInSteps(texts))]);
+): Steps<Uint8Array<ArrayBuffer>> {
+  const lines = [line([canonicalFormOf(origin), domain])];
+  const byHead = yield* groupByHead(policies);
+  for (const head of yield* sortInSteps([...byHead.keys()])) {
+    const [only = [], ...others] = yield* linesOfAll(byHead.get(head) ?? []);
+    if (others.length === 0) {
+      lines.push(head);
+      for (const own of only) lines.push(own);
+    } else {
+      // With one first line, it is the others that order them.
+      const texts = [only, ...others].map((own) => head + own.join(''));
+      for (const text of yield* sortInSteps(texts)) lines.push(text);
+    }
+  }
+  return yield* encodeInSteps(lines);
 }
 
-function* canonicalPolicy({ name, version, active, caseSensitive, assertions }: WirePolicy): Steps<string> {
+function* groupByHead(policies: readonly WirePolicy[]): Steps<Map<string, WirePolicy[]>> {
+  const byHead = new Map<string, WirePolicy[]>();
+  let count = 0;
+  for (const policy of policies) {
+    const head = headOf(policy);
+    const same = byHead.get(head);
+    if (same === undefined) byHead.set(head, [policy]);
+    else same.push(policy);
+    count += 1;
+    if (count % sliceLength === 0) yield;
+  }
+  return byHead;
+}
+
+function* linesOfAll(policies: readonly WirePolicy[]): Steps<(readonly string[])[]> {
+  const all: (readonly string[])[] = [];
+  for (const policy of policies) all.push(yield* canonicalAssertions(policy));
+  return all;
+}
+
+function headOf({ name, version, active, caseSensitive }: WirePolicy): string {
+  return line([name, version ?? '0', active ?? true, caseSensitive ?? false]);
+}
+
+function* canonicalAssertions({ assertions }: WirePolicy): Steps<readonly string[]> {
   const lines: string[] = [];
   for (const assertion of assertions) {
     lines.push(line(canonicalAssertion(assertion)));
     if (lines.length % sliceLength === 0) yield;
   }
-  const head = line([name, version ?? '0', active ?? true, caseSensitive ?? false]);
-  return [head, ...(yield* sortInSteps(lines))].join('');
+  return yield* sortInSteps(lines);
 }
 
 function canonicalAssertion({ effect, role, action, resource, caseSensitive, conditions }: WireAssertion): unknown[] {
@@ -92,12 +126,19 @@ function* mergeInSteps(left: readonly string[], right: readonly string[]): Steps
   return merged;
 }
 
-function* encodeLines(lines: readonly string[]): Steps<Uint8Array<ArrayBuffer>[]> {
-  const encoder = new TextEncoder();
-  const parts: Uint8Array<ArrayBuffer>[] = [];
+const encoder = new TextEncoder();
+
+function* encodeInSteps(lines: readonly string[]): Steps<Uint8Array<ArrayBuffer>> {
+  const parts: Uint8Array[] = [];
+  let length = 0;
   for (let from = 0; from < lines.length; from += sliceLength) {
-    parts.push(encoder.encode(lines.slice(from, from + sliceLength).join('')));
+    const part = encoder.encode(lines.slice(from, from + sliceLength).join(''));
+    parts.push(part);
+    length += part.length;
     yield;
   }
-  return parts;
+  const bytes = new Uint8Array(length);
+  for (let part = parts.shift(), at = 0; part !== undefined; at += part.length, part = parts.shift())
+    bytes.set(part, at);
+  return bytes;
 }

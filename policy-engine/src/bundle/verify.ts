@@ -79,9 +79,8 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
   return { ...data, policies, domain: options.domain, kid, digest };
 }
 
-async function digestOf(origin: BundleOrigin, parts: Uint8Array<ArrayBuffer>[]): Promise<string> {
-  const hash = new Uint8Array(await crypto.subtle.digest('SHA-256', await new Blob(parts).arrayBuffer()));
-  return `${canonicalFormOf(origin)}:${encodeBase64url(hash)}`;
+async function digestOf(origin: BundleOrigin, text: Uint8Array<ArrayBuffer>): Promise<string> {
+  return `${canonicalFormOf(origin)}:${encodeBase64url(new Uint8Array(await crypto.subtle.digest('SHA-256', text)))}`;
 }
 
 interface Jws {

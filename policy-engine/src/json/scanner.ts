@@ -385,7 +385,8 @@ export class JsonScanner {
 
   /** Takes the rest of a string with its quote, but not many more than `longest` characters: then it answers false. */
   #restOfString(longest: number): boolean {
-    const end = Math.min(this.#length, this.#at + longest);
+    // An integer in any case: the loop over the bytes compares with it.
+    const end = longest < this.#length - this.#at ? this.#at + longest : this.#length;
     for (;;) {
       const unit = this.#skipPlain(end);
       this.#isInString = this.#at >= end && end < this.#length;

@@ -1,16 +1,17 @@
 import { runAtOnce, type Steps } from '@signet/policy-engine/internal/steps';
 import type { WireAssertion, WirePolicy } from '@signet/policy-engine/wire';
 import test from 'ava';
+import fc from 'fast-check';
 import { internals } from '../../limits/row.ts';
 
 /* The text of policies is in order, however many there are and however they come: it is sorted in runs, which are then merged. */
 
 const { canonicalPolicies } = await internals<{
-  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array[]>;
+  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array>;
 }>('policy-engine/src/bundle/canonical-policies.ts');
 
 function textOf(policies: readonly WirePolicy[]): string {
-  return Buffer.concat(runAtOnce(canonicalPolicies('d', policies))).toString();
+  return Buffer.from(runAtOnce(canonicalPolicies('d', policies))).toString();
 }
 
 const assertion = (resource: string): WireAssertion => ({ effect: 'ALLOW', role: 'r', action: 'a', resource });
@@ -46,4 +47,61 @@ test('conditions are in order too, and none are as an empty list', (t) => {
   t.is(textOf([withSets(set('c'), set('b', 'a'))]), own);
   t.not(textOf([withSets(set('a'), set('b', 'c'))]), own);
   t.is(textOf([withSets()]), textOf([{ name: 'p', modified: '', assertions: [assertion('x')] }]));
+});
+
+/* The same text by the rule of decision 019, as short as it can be. */
+function byTheRule(policies: readonly WirePolicy[]): string {
+  const line = (value: unknown) => `${JSON.stringify(value)}\n`;
+  const sorted = (values: unknown[]) =>
+    values
+      .map((one) => JSON.stringify(one))
+      .sort()
+      .map((one) => JSON.parse(one));
+  const texts = policies.map(({ name, version = '0', active = true, caseSensitive = false, assertions }) => {
+    const lines = assertions.map(({ effect, role, action, resource, caseSensitive: own = false, conditions }) => {
+      const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
+        sorted(Object.entries(conditionsMap).map(([key, { operator, value }]) => [key, operator, value])),
+      );
+      return line([effect, role, action, resource, own, sorted(sets)]);
+    });
+    return line([name, version, active, caseSensitive]) + lines.sort().join('');
+  });
+  return head + texts.sort().join('');
+}
+
+const word = fc.constantFrom('', 'a', 'a!', 'a b', 'a"', 'a\\', '"', 'é', '😀', '\u0001', '\n', 'b', '],["', 'a","b');
+const condition = fc.record({ operator: word, value: word });
+const anyAssertion: fc.Arbitrary<WireAssertion> = fc.record(
+  {
+    effect: fc.constantFrom('ALLOW' as const, 'DENY' as const),
+    role: word,
+    action: word,
+    resource: word,
+    caseSensitive: fc.boolean(),
+    conditions: fc.record({
+      conditionsList: fc.array(fc.record({ conditionsMap: fc.dictionary(word, condition, { maxKeys: 2 }) }), {
+        maxLength: 2,
+      }),
+    }),
+  },
+  { requiredKeys: ['effect', 'role', 'action', 'resource'] },
+);
+const anyPolicy: fc.Arbitrary<WirePolicy> = fc.record(
+  {
+    name: word,
+    modified: fc.constant(''),
+    version: word,
+    active: fc.boolean(),
+    caseSensitive: fc.boolean(),
+    assertions: fc.array(anyAssertion, { maxLength: 8 }),
+  },
+  { requiredKeys: ['name', 'modified', 'assertions'] },
+);
+
+test('the text is the one of the rule, whatever stands in names', (t) => {
+  fc.assert(
+    fc.property(fc.array(anyPolicy, { maxLength: 5 }), (policies) => textOf(policies) === byTheRule(policies)),
+    { numRuns: 1000 },
+  );
+  t.pass();
 });
