@@ -1,51 +1,73 @@
 import { kinds, layouts, type WorkloadPlan } from '../decisions/workload.ts';
-import type { PartContext, PartReport } from '../measure/figure.ts';
+import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
 import { oneAnswer } from '../measure/one-answer.ts';
-import { formatNumber, formatSpread, markdownTable } from '../measure/report.ts';
-import { spreadOf } from '../measure/statistics.ts';
+import type { OwnCost } from '../measure/own-cpu.ts';
+import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
+import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
 import type { MemoryOrder } from './memory-worker.ts';
-import type { LoadingResult } from './worker.ts';
+import type { LoadingOrder } from './worker.ts';
 
 const loadScript = new URL('./worker.ts', import.meta.url);
+const signingScript = new URL('./signing-worker.ts', import.meta.url);
 const memoryScript = new URL('./memory-worker.ts', import.meta.url);
 
-/** What a new bundle costs a running service, and what the policies of an engine weigh. */
-export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
-  const rows: string[][] = [];
-  for (const megabytes of [1, 10]) {
-    const results: LoadingResult[] = [];
-    for (let round = 0; round < (quick ? 3 : 7); round++)
-      results.push(asResult(await oneAnswer(loadScript, { megabytes })));
-    rows.push(loadingRow(megabytes, results));
-  }
-  const head = [
-    'bundle',
-    'assertions',
-    'processor time, ms',
-    'in units of JSON.parse alone',
-    'longest stall, ms',
-    'longest stall / JSON.parse alone',
-  ];
-  const memory = await memoryRows();
-  const markdown = [
-    '## Loading and swapping a bundle',
-    'Verified, parsed, indexed and put in force in a running process.',
-    markdownTable(head, rows),
-    '## Memory',
-    markdownTable(['kind', 'layout', 'KiB of heap for 10,000 assertions', 'in units of the hand-coded map'], memory),
-  ].join('\n\n');
-  return { markdown, figures: [] };
+/** In each round all are measured, one after the other. */
+interface Rounds {
+  readonly load: OwnCost[];
+  readonly least: OwnCost[];
+  readonly sign: OwnCost[];
 }
 
-function loadingRow(megabytes: number, results: readonly LoadingResult[]): string[] {
-  const of = (pick: (result: LoadingResult) => number): string => formatSpread(spreadOf(results.map(pick)));
+/** What a new bundle costs a running service and the server that signs it, and what the policies of an engine weigh. */
+export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
+  const figures: Figure[] = [];
+  for (const megabytes of [1, 10]) {
+    const rounds: Rounds = { load: [], least: [], sign: [] };
+    for (let round = 0; round < (quick ? 3 : 9); round++) await measureRound(megabytes, rounds);
+    figures.push(...figuresOf(megabytes, rounds));
+  }
+  const rows = figures.map(({ title, unit, value, aim }) => [
+    title,
+    `${formatSpread(value)} ${unit}`,
+    aim === undefined ? '–' : verdict(value.median, aim.value, aim.kind),
+  ]);
+  const markdown = [
+    '## Loading, swapping and signing a bundle',
+    'Verified, parsed, indexed and put in force in a running process; signed by the publisher of a server.',
+    markdownTable(['figure', 'median (least–greatest)', 'aim'], rows),
+    '## Memory',
+    markdownTable(
+      ['kind', 'layout', 'KiB of heap for 10,000 assertions', 'in units of the hand-coded map'],
+      await memoryRows(),
+    ),
+  ].join('\n\n');
+  return { markdown, figures };
+}
+
+async function measureRound(megabytes: number, { load, least, sign }: Rounds): Promise<void> {
+  const ask = async (script: URL, order: object) => asCost(await oneAnswer(script, order));
+  const loading: LoadingOrder = { megabytes, what: 'load' };
+  load.push(await ask(loadScript, loading));
+  least.push(await ask(loadScript, { ...loading, what: 'least' }));
+  sign.push(await ask(signingScript, { megabytes }));
+}
+
+function figuresOf(megabytes: number, { load, least, sign }: Rounds): Figure[] {
+  const cpu = (costs: readonly OwnCost[]) => costs.map(({ cpuMs }) => cpuMs);
+  const turn = (costs: readonly OwnCost[]): Spread => spreadOf(costs.map(({ longestTurnMs }) => longestTurnMs));
+  const aim = (value: number): Pick<Figure, 'aim'> => (megabytes === 10 ? { aim: { kind: 'at most', value } } : {});
+  const figure = (name: string, title: string, unit: string, value: Spread): Figure => ({
+    id: `loading/${megabytes}mb/${name}`,
+    title: `${title}, payload of ${megabytes} MB`,
+    unit,
+    value,
+  });
   return [
-    `${megabytes} MB of payload`,
-    formatNumber(results[0]?.assertions ?? Number.NaN),
-    of(({ loadCpuMs }) => loadCpuMs),
-    of(({ loadCpuMs, parseCpuMs }) => loadCpuMs / parseCpuMs),
-    of(({ longestStallMs }) => longestStallMs),
-    of(({ longestStallMs, parseCpuMs }) => longestStallMs / parseCpuMs),
+    figure('load/cpu', 'a load, processor time', 'ms', spreadOf(cpu(load))),
+    { ...figure('load/ratio', 'a load ÷ SHA-256 and JSON.parse', '', ratioOf(cpu(load), cpu(least))), ...aim(2) },
+    { ...figure('load/turn', 'a load, longest turn of the event loop', 'ms', turn(load)), ...aim(10) },
+    { ...figure('sign/cpu', 'a signature, processor time', 'ms', spreadOf(cpu(sign))), ...aim(120) },
+    { ...figure('sign/turn', 'a signature, longest turn of the event loop', 'ms', turn(sign)), ...aim(10) },
   ];
 }
 
@@ -66,11 +88,11 @@ async function heapOf(order: MemoryOrder): Promise<number> {
   return Number(await oneAnswer(memoryScript, order, ['--expose-gc']));
 }
 
-function asResult(value: unknown): LoadingResult {
-  if (typeof value !== 'object' || value === null || !isResult(value)) throw new Error('no result of a load');
+function asCost(value: unknown): OwnCost {
+  if (typeof value !== 'object' || value === null || !isCost(value)) throw new Error('no result');
   return value;
 }
 
-function isResult(value: object): value is LoadingResult {
-  return 'loadCpuMs' in value && 'parseCpuMs' in value && 'longestStallMs' in value;
+function isCost(value: object): value is OwnCost {
+  return 'cpuMs' in value && 'longestTurnMs' in value;
 }

@@ -1,0 +1,48 @@
+/** What a piece of work cost its process, and others in it. */
+export interface OwnCost {
+  /** Milliseconds of processor time of all threads: those of the garbage collector and of the compiler count too. */
+  readonly cpuMs: number;
+  /** Milliseconds of processor time of the main thread in the longest turn of the event loop: how long others wait, on a machine of their own. */
+  readonly longestTurnMs: number;
+}
+
+/** Runs the work while the event loop goes round and round. */
+export async function measureOwn(work: () => Promise<unknown>): Promise<OwnCost> {
+  const watch = watchTurns();
+  await nextTurn();
+  const start = process.cpuUsage();
+  await work();
+  await nextTurn();
+  const { user, system } = process.cpuUsage(start);
+  return { cpuMs: (user + system) / 1000, longestTurnMs: watch.stop() };
+}
+
+function nextTurn(): Promise<void> {
+  return new Promise((resolve) => {
+    setImmediate(resolve);
+  });
+}
+
+function watchTurns(): { stop(): number } {
+  let longest = 0;
+  let last = threadMs();
+  let next: NodeJS.Immediate;
+  const turn = (): void => {
+    const now = threadMs();
+    longest = Math.max(longest, now - last);
+    last = now;
+    next = setImmediate(turn);
+  };
+  next = setImmediate(turn);
+  return {
+    stop() {
+      clearImmediate(next);
+      return longest;
+    },
+  };
+}
+
+function threadMs(): number {
+  const { user, system } = process.threadCpuUsage();
+  return (user + system) / 1000;
+}
