@@ -25,7 +25,7 @@ export function* canonicalPolicies(
   domain: string,
   policies: readonly WirePolicy[],
   origin?: BundleOrigin,
-): Steps<Uint8Array<ArrayBuffer>> {
+): Steps<readonly Uint8Array[]> {
   const lines = [line([canonicalFormOf(origin), domain])];
   const byHead = yield* groupByHead(policies);
   for (const head of yield* sortInSteps([...byHead.keys()])) {
@@ -128,17 +128,11 @@ function* mergeInSteps(left: readonly string[], right: readonly string[]): Steps
 
 const encoder = new TextEncoder();
 
-function* encodeInSteps(lines: readonly string[]): Steps<Uint8Array<ArrayBuffer>> {
+function* encodeInSteps(lines: readonly string[]): Steps<readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
-  let length = 0;
   for (let from = 0; from < lines.length; from += sliceLength) {
-    const part = encoder.encode(lines.slice(from, from + sliceLength).join(''));
-    parts.push(part);
-    length += part.length;
+    parts.push(encoder.encode(lines.slice(from, from + sliceLength).join('')));
     yield;
   }
-  const bytes = new Uint8Array(length);
-  for (let part = parts.shift(), at = 0; part !== undefined; at += part.length, part = parts.shift())
-    bytes.set(part, at);
-  return bytes;
+  return parts;
 }

@@ -4,10 +4,11 @@ import { parseInSteps, parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { type Pause, runWithPauses, type Steps } from '../steps/steps.ts';
+import { type BundleCrypto, webBundleCrypto } from './bundle-crypto.ts';
 import { canonicalFormOf, canonicalPolicies } from './canonical-policies.ts';
-import { type BundleOrigin, type BundlePayload, decodePayload } from './decode-payload.ts';
+import { type BundlePayload, decodePayload } from './decode-payload.ts';
 import { readLaterConditions } from './later-conditions.ts';
-import { algorithmsOf, verifySignature, wrongSignature } from './signature.ts';
+import { algorithmsOf, type Verify, verifySignature, wrongSignature } from './signature.ts';
 import { type BundleFloor, refuseSuccessor } from './succession.ts';
 
 /** A bundle that was found good. The times are milliseconds since the epoch. */
@@ -39,14 +40,17 @@ export interface VerifyBundleOptions {
   pause?: Pause;
 }
 
+/** What the loader gives beside. */
+interface Means {
+  /** Default: WebCrypto. */
+  bundleCrypto?: BundleCrypto;
+}
+
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
 export const maxBundleBytes = 33_554_432;
 
 const encoder = new TextEncoder();
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
-
-/** Bytes between two yields. */
-const copySlice = 4_194_304;
 
 /** How far ahead of the own clock a bundle may have been issued, in milliseconds. */
 export const issuedSkew = 300_000;
@@ -59,28 +63,29 @@ export const maxBundleLifeMs = 7_776_000_000;
  * then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used.
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
-export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
-  const { pause = () => undefined, athenzBundles = false } = options;
+export async function verifyBundle(
+  bytes: Uint8Array | string,
+  options: VerifyBundleOptions & Means,
+): Promise<VerifiedBundle> {
+  const { pause = () => undefined, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
   const jws = readJws(await run(parseJson(bytesOf(bytes), 'payload')));
   const { kid, alg } = readHeader(jws, athenzBundles);
   const key = await findKey(options.keys, kid);
-  const signed = await run(signedBytes(jws));
-  const encoding = await verifySignature({ alg, encoded: jws.signature, signed }, key, athenzBundles);
+  const parts = [encoder.encode(`${jws.protected}.`), jws.payload];
+  const verify: Verify = async (signature) => run(bundleCrypto.verify(parts, signature, key));
+  const encoding = await verifySignature({ alg, encoded: jws.signature, key, verify }, athenzBundles);
   const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is not base64url');
   const data = await run(decodePayload(await run(parseJson(payload)), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
-  const digest = await digestOf(data.origin, await run(canonicalPolicies(data.domain, data.policies, data.origin)));
+  const text = await run(canonicalPolicies(data.domain, data.policies, data.origin));
+  const digest = `${canonicalFormOf(data.origin)}:${encodeBase64url(await run(bundleCrypto.digest(text)))}`;
   const refusal = refuseSuccessor({ ...data, digest }, options.floor);
   if (refusal !== undefined) throw refusal;
   const policies = data.origin === undefined ? data.policies.map(readLaterConditions) : data.policies;
   return { ...data, policies, domain: options.domain, kid, digest };
-}
-
-async function digestOf(origin: BundleOrigin, text: Uint8Array<ArrayBuffer>): Promise<string> {
-  return `${canonicalFormOf(origin)}:${encodeBase64url(new Uint8Array(await crypto.subtle.digest('SHA-256', text)))}`;
 }
 
 interface Jws {
@@ -166,18 +171,6 @@ async function findKey(keys: KeySource, kid: string): Promise<CryptoKey> {
     throw new PolicyEngineError('bundle-key-unknown', `bundle is signed by the unknown key \`${kid.slice(0, 64)}\``);
   }
   return key;
-}
-
-/** The bytes that the signature covers (RFC 7515 §5.2). */
-function* signedBytes({ protected: header, payload }: Jws): Steps<Uint8Array<ArrayBuffer>> {
-  const start = encoder.encode(`${header}.`);
-  const bytes = new Uint8Array(start.length + payload.length);
-  bytes.set(start);
-  for (let from = 0; from < payload.length; from += copySlice) {
-    bytes.set(payload.subarray(from, from + copySlice), start.length + from);
-    yield;
-  }
-  return bytes;
 }
 
 function checkClaims(data: BundlePayload, options: VerifyBundleOptions): void {

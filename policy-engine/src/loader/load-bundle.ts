@@ -1,4 +1,5 @@
 import { type BundleFloor, type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
+import { nodeBundleCrypto } from '../bundle/node-bundle-crypto.ts';
 import type { LoadedDomain } from '../engine/policy-set.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
@@ -39,6 +40,7 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
     acceptExpired: true,
     athenzBundles,
     pause,
+    bundleCrypto: nodeBundleCrypto,
     ...(floor !== undefined && { floor }),
   });
   const { epoch, version, kid, origin, issued, expires, digest } = bundle;

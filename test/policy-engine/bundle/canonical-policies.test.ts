@@ -7,11 +7,11 @@ import { internals } from '../../limits/row.ts';
 /* The text of policies is in order, however many there are and however they come: it is sorted in runs, which are then merged. */
 
 const { canonicalPolicies } = await internals<{
-  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<Uint8Array>;
+  canonicalPolicies(domain: string, policies: readonly WirePolicy[]): Steps<readonly Uint8Array[]>;
 }>('policy-engine/src/bundle/canonical-policies.ts');
 
 function textOf(policies: readonly WirePolicy[]): string {
-  return Buffer.from(runAtOnce(canonicalPolicies('d', policies))).toString();
+  return Buffer.concat(runAtOnce(canonicalPolicies('d', policies))).toString();
 }
 
 const assertion = (resource: string): WireAssertion => ({ effect: 'ALLOW', role: 'r', action: 'a', resource });
