@@ -24,7 +24,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   [
     'plan',
     'say what the documents of a folder would change, and whose access; exit status 1 when `signet apply` would refuse them',
-    async () => (await import('./cli/plan.ts')).planCommand(),
+    async () => (await import('./cli/plan/plan.ts')).planCommand(),
   ],
   [
     'apply',

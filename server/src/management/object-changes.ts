@@ -10,6 +10,16 @@ import {
 import type { PolicyRecord } from '../model/records.ts';
 import { diffLists, plainAssertion } from '../store/diff-domains.ts';
 import { describeAssertion } from './describe-assertion.ts';
+import {
+  type FieldChange,
+  fieldChanges,
+  showDomain,
+  showGroup,
+  showMember,
+  showPolicy,
+  showRole,
+  showService,
+} from './field-changes.ts';
 
 /** One thing that a change touches. */
 export interface ObjectChange {
@@ -18,55 +28,92 @@ export interface ObjectChange {
   readonly domain: DomainName;
   /** `reader`, `reader: media.player` for a member, `movies version 1: allow read …` for an assertion. */
   readonly name: string;
+  /** What becomes of its fields; absent where none differs, and of what is deleted. */
+  readonly fields?: readonly FieldChange[];
+}
+
+type OwnChange = Omit<ObjectChange, 'domain'>;
+
+/** How one kind of object is shown. */
+interface Kind<Item> {
+  readonly kind: ObjectChange['kind'];
+  nameOf(item: Item): string;
+  fieldsOf(before: Item | undefined, after: Item): readonly FieldChange[];
 }
 
 /** What a change creates, changes and deletes, down to members and assertions. Pure. */
 export function describeChanges(change: DomainChange): ObjectChange[] {
-  const { name: domain, before, roles, groups, services } = change;
-  const own: Omit<ObjectChange, 'domain'>[] = [];
-  if (before === undefined) own.push({ change: 'create', kind: 'domain', name: domain });
-  else if (changesFields(change)) own.push({ change: 'change', kind: 'domain', name: domain });
+  const { name: domain, before, after, roles, groups, services } = change;
+  const own = changesFields(change)
+    ? [changed({ kind: 'domain', name: domain }, before, () => fieldChanges(before, after, showDomain))]
+    : [];
   const items = [
     ...own,
-    ...roles.flatMap((role) => listChanges('role', role)),
-    ...groups.flatMap((group) => listChanges('group', group)),
+    ...roles.flatMap((role) => listChanges('role', role, (from, to) => fieldChanges(from, to, showRole))),
+    ...groups.flatMap((group) => listChanges('group', group, (from, to) => fieldChanges(from, to, showGroup))),
     ...policyChanges(change),
-    ...listed('service', services, ({ name }) => name),
+    ...listed(services, {
+      kind: 'service',
+      nameOf: ({ name }) => name,
+      fieldsOf: (from, to) => fieldChanges(from, to, showService),
+    }),
   ];
   return items.map((item) => ({ ...item, domain }));
 }
 
-function listed<Item>(
-  kind: ObjectChange['kind'],
-  diff: ListDiff<Item>,
-  nameOf: (item: Item) => string,
-): Omit<ObjectChange, 'domain'>[] {
+function changed(
+  item: Pick<OwnChange, 'kind' | 'name'>,
+  before: unknown,
+  fieldsOf: () => readonly FieldChange[],
+): OwnChange {
+  const fields = fieldsOf();
+  return { change: before === undefined ? 'create' : 'change', ...item, ...(fields.length > 0 && { fields }) };
+}
+
+function listed<Item>(diff: ListDiff<Item>, { kind, nameOf, fieldsOf }: Kind<Item>): OwnChange[] {
   return [
     ...diff.removed.map((item) => ({ change: 'delete' as const, kind, name: nameOf(item) })),
-    ...diff.changed.map(({ after }) => ({ change: 'change' as const, kind, name: nameOf(after) })),
-    ...diff.added.map((item) => ({ change: 'create' as const, kind, name: nameOf(item) })),
+    ...diff.changed.map(({ before, after }) =>
+      changed({ kind, name: nameOf(after) }, before, () => fieldsOf(before, after)),
+    ),
+    ...diff.added.map((item) => changed({ kind, name: nameOf(item) }, undefined, () => fieldsOf(undefined, item))),
   ];
 }
 
 /** Who was in a role or group that goes is not listed. */
-function listChanges(kind: 'role' | 'group', list: MemberListChange): Omit<ObjectChange, 'domain'>[] {
+function listChanges<List extends MemberListChange>(
+  kind: 'role' | 'group',
+  list: List,
+  fieldsOf: (before: List['before'], after: NonNullable<List['after']>) => readonly FieldChange[],
+): OwnChange[] {
   const name = listName(list);
-  if (list.after === undefined) return [{ change: 'delete', kind, name }];
-  const own: Omit<ObjectChange, 'domain'>[] = [];
-  if (list.before === undefined) own.push({ change: 'create', kind, name });
-  else if (changesList(list)) own.push({ change: 'change', kind, name });
-  return [...own, ...listed('member', list.members, (member) => `${name}: ${member.name}`)];
+  const { before, after } = list;
+  if (after === undefined) return [{ change: 'delete', kind, name }];
+  const own = changesList(list) ? [changed({ kind, name }, before, () => fieldsOf(before, after))] : [];
+  const members = listed(list.members, {
+    kind: 'member',
+    nameOf: (member) => `${name}: ${member.name}`,
+    fieldsOf: (from, to) => fieldChanges(from, to, showMember),
+  });
+  return [...own, ...members];
 }
 
-function policyChanges({ policies }: DomainChange): Omit<ObjectChange, 'domain'>[] {
+function policyChanges({ policies }: DomainChange): OwnChange[] {
   const nameOf = ({ name, version }: PolicyRecord) => `${name} version ${version}`;
   const inside = policies.changed.flatMap(({ before, after }) => assertionChanges(nameOf(after), before, after));
-  return [...listed('policy', policies, nameOf), ...inside];
+  const own = listed(policies, {
+    kind: 'policy',
+    nameOf,
+    fieldsOf: (from: PolicyRecord | undefined, to: PolicyRecord) => fieldChanges(from, to, showPolicy),
+  });
+  return [...own, ...inside];
 }
 
-function assertionChanges(policy: string, before: PolicyRecord, after: PolicyRecord): Omit<ObjectChange, 'domain'>[] {
+function assertionChanges(policy: string, before: PolicyRecord, after: PolicyRecord): OwnChange[] {
   const keyOf = (assertion: PolicyRecord['assertions'][number]) => JSON.stringify(plainAssertion(assertion));
   const diff = diffLists(before.assertions, after.assertions, keyOf);
-  const nameOf = (assertion: PolicyRecord['assertions'][number]) => `${policy}: ${describeAssertion(assertion)}`;
-  return listed('assertion', { ...diff, changed: [] }, nameOf);
+  return listed(
+    { ...diff, changed: [] },
+    { kind: 'assertion', nameOf: (assertion) => `${policy}: ${describeAssertion(assertion)}`, fieldsOf: () => [] },
+  );
 }

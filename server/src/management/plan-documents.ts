@@ -18,6 +18,7 @@ import {
 } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
 import { describeChanges, type ObjectChange } from './object-changes.ts';
+import { type PlanTotals, planTotals } from './plan-totals.ts';
 import { runCases } from './run-cases.ts';
 import { readWorld, snapshotOf, withNeeded } from './stored-world.ts';
 
@@ -30,6 +31,7 @@ export interface Plan {
   readonly impact?: readonly AccessChange[];
   /** Present when the impact is too large to list: how much there is of it. */
   readonly impactTotals?: ImpactTotals;
+  readonly totals: PlanTotals;
   readonly casesPassed: number;
   readonly warnings: readonly DocumentProblem[];
   /** Why `signet apply` with the same rules would refuse the documents; empty when it would not. */
@@ -83,9 +85,11 @@ export async function planDocuments(
     signingKeys: [],
   });
   const impact = await unlessEntangled(impactInSteps(before, after, now, new Work(usualBounds)));
+  const changes = moved.flatMap(({ change }) => describeChanges(change));
   return {
     state,
-    changes: moved.flatMap(({ change }) => describeChanges(change)),
+    changes,
+    totals: planTotals(changes, impact?.changes, impact?.totals),
     ...(impact !== undefined && { impact: impact.changes }),
     ...(impact?.totals !== undefined && { impactTotals: impact.totals }),
     casesPassed,

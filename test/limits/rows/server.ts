@@ -11,6 +11,7 @@ import { compileConditions } from '@signet/policy-engine/policy';
 import { parsePolicyVersions } from '@signet/server/bundles/select-policies';
 import { FileReader } from '@signet/server/cli/config/file-reader';
 import { runShell } from '@signet/server/cli/identity/run-shell';
+import { planMarkdown } from '@signet/server/cli/plan/plan-markdown';
 import { parseCredentialsRequest } from '@signet/server/cloud/credentials-request';
 import { roleSession } from '@signet/server/cloud/role-session';
 import { TooManyRequestsError, UnauthenticatedError } from '@signet/server/errors';
@@ -36,6 +37,7 @@ import { jsonSource } from '@signet/server/management/documents/json-source';
 import { parseDomainDocument } from '@signet/server/management/documents/parse-document';
 import { RoleNames } from '@signet/server/management/documents/role-names';
 import { parseYaml } from '@signet/server/management/documents/yaml-source';
+import { fieldChanges } from '@signet/server/management/field-changes';
 import { checkUnused, reservationOf } from '@signet/server/management/name-safeguards';
 import { parsePublicKey } from '@signet/server/management/public-key';
 import { parseReason } from '@signet/server/management/require-reason';
@@ -54,6 +56,7 @@ import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import type { ExecutionContext } from 'ava';
 import { type DomainSketch, domainContent } from '#support/domains';
 import { plainSnapshot } from '#support/plain-domains';
+import { planOf, problemOf } from '#support/plans';
 import { saveDomain } from '#support/save-domain';
 import { startServer } from '#support/start-server';
 import { changesAfter } from '#support/store-contents';
@@ -388,6 +391,30 @@ export const serverRows: readonly Row[] = [
     const policies = [{ ...defaultsOf(recordFields.policy), name: 'p', version: '0', active: true, assertions }];
     const content = { ...domainContent('d'), policies } as never;
     return assertionWarnings({ source: jsonSource({}), content, keepsKeys: new Set() }).length > 0;
+  }),
+  maximum('server/src/management/field-changes.ts', 'maxShown', (length) => {
+    const [change] = fieldChanges(undefined, 'x'.repeat(length), (text) => ({ text }));
+    return change?.after?.endsWith('…') === false;
+  }),
+  elsewhere(
+    'server/src/cli/plan/plan-markdown.ts',
+    'maxBytes',
+    'server/cli/plan/plan-markdown.test.ts',
+    'a plan that nearly fills a comment is whole',
+  ),
+  inner('server/src/cli/plan/plan-markdown.ts', 'maxFrameBytes', 'it follows from maxLineCharacters'),
+  maximum('server/src/cli/plan/plan-markdown.ts', 'maxLineCharacters', (length) => {
+    return !planMarkdown(planOf([{ name: 'x'.repeat(length - 'role '.length) }])).includes('…');
+  }),
+  maximum('server/src/cli/plan/plan-markdown.ts', 'maxShownDomains', (count) => {
+    return !planMarkdown(planOf(list(count, 'd').map((name) => ({ domain: parseDomainName(name) })))).includes(
+      'and 1 more',
+    );
+  }),
+  maximum('server/src/cli/plan/plan-markdown.ts', 'maxShownRefusals', (count) => {
+    return !planMarkdown(planOf([], { refusals: list(count, '').map((_, line) => problemOf(line)) })).includes(
+      '<details>',
+    );
   }),
   maximum('server/src/management/documents/members.ts', 'maxPrefixLength', (length) => {
     const member = `${'m'.repeat(length - 2)}.*`;

@@ -142,7 +142,16 @@ export const valueSet = z.union([
 export const previewShape = z.strictObject({
   warnings: z.array(z.string()).optional(),
   changes: z.array(
-    z.strictObject({ change: z.enum(['create', 'change', 'delete']), kind: z.string(), domain: name, name }),
+    z.strictObject({
+      change: z.enum(['create', 'change', 'delete']),
+      kind: z.string(),
+      domain: name,
+      name,
+      /** What becomes of its fields, each as documents write it. */
+      fields: z
+        .array(z.strictObject({ field: z.string(), before: z.string().optional(), after: z.string().optional() }))
+        .optional(),
+    }),
   ),
   /** Present when there are more changes than are listed: how many. */
   changesTotal: z.int().optional(),

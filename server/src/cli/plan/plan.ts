@@ -1,17 +1,18 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { Command, Option } from 'commander';
-import { loadConfig } from '../config/config.ts';
-import { processEnvironment } from '../config/env.ts';
-import { formatProblem } from '../errors.ts';
-import { readDocumentFolder } from '../management/documents/read-folder.ts';
-import { type Plan, planDocuments } from '../management/plan-documents.ts';
-import { planFileOf } from '../management/plan-file.ts';
-import { openStore } from '../store/open.ts';
-import { describeImpact } from './describe-impact.ts';
-import { documentRulesOf } from './document-rules.ts';
-import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
-import { escapeControls } from './terminal-text.ts';
-import { writeOutput } from './written-output.ts';
+import { loadConfig } from '../../config/config.ts';
+import { processEnvironment } from '../../config/env.ts';
+import { formatProblem, InvalidDocumentError } from '../../errors.ts';
+import { readDocumentFolder } from '../../management/documents/read-folder.ts';
+import { type Plan, planDocuments } from '../../management/plan-documents.ts';
+import { planFileOf } from '../../management/plan-file.ts';
+import { openStore } from '../../store/open.ts';
+import { documentRulesOf } from '../document-rules.ts';
+import { action, CommandFailedError, configPathOf, print, printRaw, UsageError, warn } from '../run.ts';
+import { escapeControls } from '../terminal-text.ts';
+import { writeOutput } from '../written-output.ts';
+import { planMarkdown, problemsMarkdown } from './plan-markdown.ts';
+import { planText } from './plan-text.ts';
 
 interface PlanOptions {
   readonly failOn?: 'gain' | 'loss' | 'any';
@@ -21,8 +22,12 @@ interface PlanOptions {
   readonly removeMemberships?: boolean;
   readonly reuseName?: boolean;
   readonly strict?: boolean;
+  readonly format?: Format;
   readonly json?: boolean;
 }
+
+const formats = ['text', 'markdown', 'json'] as const;
+type Format = (typeof formats)[number];
 
 /** `signet plan`: what `signet apply` would do, and who gains and who loses which access. */
 export function planCommand(): Command {
@@ -44,11 +49,30 @@ export function planCommand(): Command {
     .option('--reuse-name', 'use names that were deleted before their reservation ends')
     .option('--out <file>', 'write the plan for `signet apply --plan` (mode 0600)')
     .option('--force', 'write over the file of --out')
-    .option('--json', 'print JSON')
+    .addOption(
+      new Option(
+        '--format <format>',
+        'for people, for a comment on a pull request, or for programs (default: text)',
+      ).choices(formats),
+    )
+    .option('--json', 'as `--format json`')
     .action(action(plan));
 }
 
 async function plan(folder: string, options: PlanOptions, command: Command): Promise<void> {
+  const format = formatOf(options);
+  try {
+    await planFolder(folder, options, command, format);
+  } catch (error) {
+    if (error instanceof InvalidDocumentError) {
+      if (format === 'json') print({ problems: error.problems }, true);
+      if (format === 'markdown') printRaw(problemsMarkdown(error.problems));
+    }
+    throw error;
+  }
+}
+
+async function planFolder(folder: string, options: PlanOptions, command: Command, format: Format): Promise<void> {
   const documents = readDocumentFolder(folder);
   const config = loadConfig(configPathOf(command), processEnvironment());
   const store = await openStore(config.store, { readonly: true });
@@ -59,8 +83,7 @@ async function plan(folder: string, options: PlanOptions, command: Command): Pro
       const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;
       await writeOutput(options.out, text, { force: options.force === true });
     }
-    if (options.json === true) print(made, true);
-    else describe(made);
+    say(made, format);
     const isUnwanted = options.failOn !== undefined && fails(made, options.failOn);
     if (isUnwanted || made.refusals.length > 0) throw new CommandFailedError();
   } finally {
@@ -80,17 +103,22 @@ function countChanges(impact: NonNullable<Plan['impact']>): { readonly gains: nu
   return { gains, losses: impact.length - gains };
 }
 
-const signs = { create: '+', change: '~', delete: '-' } as const;
+function formatOf({ format, json = false }: PlanOptions): Format {
+  if (!json) return format ?? 'text';
+  if (format !== undefined && format !== 'json') throw new UsageError('--json is --format json: give one of them');
+  return 'json';
+}
 
-function describe({ changes, impact, impactTotals, warnings, refusals, casesPassed }: Plan): void {
-  for (const warning of warnings) warn(formatProblem(warning));
-  for (const { change, kind, domain, name } of changes) {
-    print(`${signs[change]} ${kind} ${kind === 'domain' ? name : `${domain}: ${name}`}`, false);
+/** On standard output; people read warnings and refusals on standard error as well. */
+function say(made: Plan, format: Format): void {
+  if (format === 'json') {
+    print(made, true);
+    return;
   }
-  if (changes.length === 0) print('nothing would change', false);
-  for (const line of describeImpact(impact, impactTotals)) print(line, false);
-  print(`${casesPassed} cases passed`, false);
-  for (const refusal of refusals) {
+  for (const warning of made.warnings) warn(formatProblem(warning));
+  if (format === 'markdown') printRaw(planMarkdown(made));
+  else process.stdout.write(planText(made, process.stdout));
+  for (const refusal of made.refusals) {
     process.stderr.write(`signet: would be refused: ${escapeControls(formatProblem(refusal))}\n`);
   }
 }
