@@ -139,7 +139,11 @@ export function followFiles(
 /** Starts to listen and answers the address as a URL. */
 export async function listen(server: Server, { host, port }: ProviderConfig['listen']): Promise<string> {
   server.listen(port, host);
-  await once(server, 'listening');
+  await once(server, 'listening').catch((cause: NodeJS.ErrnoException) => {
+    if (cause.code !== 'EADDRINUSE') throw cause;
+    const remedy = 'end the program that has it, or take another port (of `signet dev`: `--provider-port`)';
+    throw new Error(`listen.port: port ${port} of \`${host}\` is in use: ${remedy} (${cause.code})`, { cause });
+  });
   const address = server.address();
   const actual = typeof address === 'object' && address !== null ? address.port : port;
   return `https://${host.includes(':') ? `[${host}]` : host}:${actual}`;

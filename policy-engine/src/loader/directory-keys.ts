@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { PolicyEngineError } from '../errors.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 import { noUsableKey } from '../keys/decode-jwk.ts';
@@ -49,7 +49,7 @@ export class DirectoryKeys implements KeySource {
     const file = await readProtectedFile(this.#path, maxKeysBytes, this.#identity);
     if (file.kind === 'unchanged') return;
     if (file.kind !== 'read') {
-      this.#error = unavailable(file.kind === 'absent' ? 'it does not exist' : file.problem);
+      this.#error = unavailable(file.kind === 'absent' ? missingFrom(this.#path) : file.problem);
       this.#identity = undefined;
       return;
     }
@@ -75,6 +75,10 @@ function decodeKeysFile(bytes: Uint8Array, rules: KeyRules): { source: KeySource
     throw new PolicyEngineError('keys-malformed', '`issuer` must be a string');
   }
   return { source: { ...staticKeys(list), leftOut: list.leftOut }, issuer };
+}
+
+function missingFrom(path: string): string {
+  return `it does not exist in \`${dirname(path)}\`: run \`signet-updater once\`, which writes it, or give \`keys\``;
 }
 
 function unavailable(problem: string, cause?: unknown): PolicyEngineError {

@@ -49,7 +49,9 @@ export async function startCrlServer(deps: CrlServerDeps, addresses: Addresses, 
   server.on('drop', () => failures.count('plain accept: too many connections'));
   const graceful = gracefulServer(server);
   slowConnections(deps).watch(server);
-  const listening = await listen(server, { host: config.crl.listen.host, port, reusePort: config.listen.reusePort });
+  const { host } = config.crl.listen;
+  const { reusePort } = config.listen;
+  const listening = await listen(server, { host, port, reusePort, option: 'crl.listen.port' });
   server.on('error', (error) => failures.count(`plain accept: ${'code' in error ? String(error.code) : 'unknown'}`));
   server.on('request', appFor(deps, addresses).callback());
   return {

@@ -85,7 +85,12 @@ async function listenAt(server: Server, at: MetricsListener, isPlain: boolean): 
     chmodSync(at.path, 0o660);
     return at.path;
   }
-  const port = await listen(server, { host: at.host, port: at.port, reusePort: false });
+  const port = await listen(server, {
+    host: at.host,
+    port: at.port,
+    reusePort: false,
+    option: 'metrics.listen.port',
+  });
   const host = at.host.includes(':') ? `[${at.host}]` : at.host;
   return `${isPlain ? 'http' : 'https'}://${host}:${port}/metrics`;
 }

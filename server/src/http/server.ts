@@ -102,7 +102,7 @@ export async function startHttpServer(deps: HttpServerDeps): Promise<HttpServer>
   slowConnections(deps).watch(server);
   server.on('connection', trust.began);
   server.on('secureConnection', trust.met);
-  const addresses = addressesOf(config, await listen(server, config.listen));
+  const addresses = addressesOf(config, await listen(server, { ...config.listen, option: 'listen.port' }));
   let own = ownCertificate(config, addresses);
   const state = { isStopping: () => graceful.isClosing, own: () => own, budgets, answers };
   const descriptors = watchDescriptors(() => failures.count('accept: no file descriptor left'));

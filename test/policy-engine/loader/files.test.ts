@@ -153,7 +153,10 @@ test('keys of a directory: a good file is taken, a bad one leaves the keys and t
   };
   t.is(await keys.find(kid, 'token'), undefined);
   await keys.refresh();
-  t.is(keys.error?.message, 'keys.json cannot be used: it does not exist');
+  t.is(
+    keys.error?.message,
+    `keys.json cannot be used: it does not exist in \`${folder}\`: run \`signet-updater once\`, which writes it, or give \`keys\``,
+  );
   t.is(await look(JSON.stringify({ keys: before })), undefined);
   t.is(keys.issuer, undefined);
   t.is(await look(JSON.stringify({ issuer: 'https://i', keys: before })), undefined);

@@ -549,7 +549,7 @@ test('open refuses without keys, and without an issuer', async (t) => {
   await t.throwsAsync(PolicyEngine.open({ policyDir: empty }), {
     instanceOf: PolicyEngineError,
     code: 'keys-unavailable',
-    message: 'keys.json cannot be used: it does not exist',
+    message: `keys.json cannot be used: it does not exist in \`${empty}\`: run \`signet-updater once\`, which writes it, or give \`keys\``,
   });
   await t.throwsAsync(PolicyEngine.open({ policyDir: empty, keys: authority.keys }), {
     instanceOf: PolicyEngineError,
