@@ -2,6 +2,8 @@ import { execFileSync } from 'node:child_process';
 import { cpSync, existsSync, globSync, mkdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
 import { served, shown } from './navigation.ts';
+import { operationPages } from './operations.ts';
+import { writePackagePages } from './packages.ts';
 import { withSecurityPolicy } from './security-policy.ts';
 
 /* Builds `docs/` as static pages in `docs/dist/`: installs the generator where it is not there, writes the pages that are made of other files. */
@@ -33,6 +35,10 @@ function makePages(): void {
   rmSync(made, { recursive: true, force: true });
   for (const [source, page] of Object.entries(shown)) write(`pages/${page}`, readFileSync(join(top, source), 'utf8'));
   for (const [source, path] of Object.entries(served)) write(`public/${path}`, readFileSync(join(top, source), 'utf8'));
+  const document = JSON.parse(readFileSync(join(top, 'docs/openapi.json'), 'utf8'));
+  for (const [name, text] of operationPages(document)) write(`pages/reference/${name}`, text);
+  const typedoc = join(here, 'node_modules/typedoc/bin/typedoc');
+  writePackagePages(top, join(made, 'pages/reference'), (args) => run(process.execPath, [typedoc, ...args]));
   cpSync(join(here, 'icon.svg'), join(made, 'public/icon.svg'));
 }
 

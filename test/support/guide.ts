@@ -8,9 +8,10 @@ export interface Block {
   readonly kind: '' | 'refused' | 'stopped';
 }
 
-/** The blocks of a guide that are commands. */
+/** The blocks of a guide that are commands and are run; not those below `<!-- not run: reason -->`. */
 export function blocksOf(markdown: string): Block[] {
-  return [...markdown.matchAll(/^```sh ?(refused|stopped)?\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({
+  const run = markdown.replaceAll(/^<!-- not run: [^\n]+ -->\n+```.*?^```$/gms, '');
+  return [...run.matchAll(/^```sh ?(refused|stopped)?\n(.*?)^```$/gms)].map(([, kind = '', text = '']) => ({
     text,
     kind: kind === 'refused' || kind === 'stopped' ? kind : '',
   }));
