@@ -13,6 +13,7 @@ export const sections: readonly Section[] = [
   {
     name: 'Guides',
     pages: [
+      ['guides/README', 'All guides'],
       ['guides/first-server', 'A first server'],
       ['guides/operator', 'Change access safely'],
       ['guides/documents', 'Documents in git'],
@@ -30,6 +31,8 @@ export const sections: readonly Section[] = [
       ['guides/production', 'Production'],
       ['guides/several-servers', 'Several servers'],
       ['guides/rollover', 'Replace keys and authorities'],
+      ['guides/backup', 'Backup and disaster'],
+      ['guides/upgrade', 'Upgrade'],
       ['guides/move-the-store', 'Move the store'],
       ['guides/when-the-store-fails', 'When the store fails'],
       ['guides/monitoring', 'Monitoring'],
@@ -72,6 +75,9 @@ export const sections: readonly Section[] = [
     name: 'Concepts',
     pages: [
       ['concepts/overview', 'Who talks to whom'],
+      ['concepts/comparison', 'Comparison'],
+      ['concepts/faq', 'Questions'],
+      ['concepts/glossary', 'Glossary'],
       ['architecture', 'Architecture of the code'],
     ],
   },

@@ -73,8 +73,9 @@ export default defineConfig({
     search: { provider: 'local' },
     nav: [
       { text: 'Tutorial', link: '/tutorial/protect-a-service' },
+      { text: 'Guides', link: '/guides/README' },
+      { text: 'Concepts', link: '/concepts/overview' },
       { text: 'Playground', link: '/playground' },
-      { text: 'Guides', link: '/guides/first-server' },
       { text: 'Reference', link: '/reference/README' },
     ],
     sidebar: sections.map(({ name, pages }) => ({ text: name, items: pages.map(item) })),
