@@ -21,7 +21,8 @@ export function shortText(text: string, maxBytes = maxMessageBytes): string {
 /** The members of a line of the log, none of which is long: a line that is too large for the stream would be lost. */
 export function shortLine(line: Record<string, unknown>): Record<string, unknown> {
   let result = line;
-  for (const [key, value] of Object.entries(line)) {
+  for (const key of Object.keys(line)) {
+    const value = line[key];
     const shown = shortValue(key, value);
     if (shown === value) continue;
     if (result === line) result = { ...line };

@@ -224,7 +224,8 @@ function transportRules(deps: AppDeps): Middleware {
     if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
       throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
     }
-    if (Number(req.headers['content-length'] ?? 0) > bodyLimit(ctx.path)) {
+    const announced = Number(req.headers['content-length'] ?? 0);
+    if (announced > 0 && announced > bodyLimit(ctx.path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
     }
     if (deps.profile.mergesSlashes && ctx.path.includes('//')) ctx.path = ctx.path.replace(/\/{2,}/g, '/');
@@ -238,11 +239,12 @@ const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
 /** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
 function checkHost({ isOwnHost }: AppDeps, { req, path }: AppContext): void {
   const { host } = req.headers;
-  const authority = absoluteForm.exec(req.url ?? '')?.[1] ?? host;
+  const authority = req.url?.startsWith('/') === true ? host : (absoluteForm.exec(req.url ?? '')?.[1] ?? host);
   if (authority === undefined && req.httpVersion === '1.0') return;
   const asked = hostOfAuthority(authority ?? '');
   const isOnce = host === undefined ? req.httpVersion === '1.0' : countHosts(req.rawHeaders) === 1;
-  if (asked === undefined || !isOnce || (host !== undefined && hostOfAuthority(host) === undefined)) {
+  const isMalformed = host !== undefined && host !== authority && hostOfAuthority(host) === undefined;
+  if (asked === undefined || !isOnce || isMalformed) {
     throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
   }
   if (isOwnHost(asked, path)) return;

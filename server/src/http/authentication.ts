@@ -111,8 +111,10 @@ function requireUse(use: PrincipalTokenUse, claimed: PrincipalName, issuedAt: nu
 
 /** The token of a request. Throws `UnauthenticatedError` when its headers differ. */
 function principalTokenOf({ req }: AppContext): string | undefined {
+  const { headers } = req;
+  if (principalTokenHeaders.every((name) => headers[name] === undefined)) return undefined;
   const sent = principalTokenHeaders.flatMap((name) => {
-    const value = req.headers[name];
+    const value = headers[name];
     // A header sent twice arrives joined by a comma and blank, which no token holds.
     return value === undefined ? [] : [typeof value === 'string' ? value : value.join(', ')];
   });

@@ -25,7 +25,6 @@ export function readForm(limitBytes: number): Middleware {
   };
 }
 
-const decoder = new TextDecoder();
 const wrongLength = 'the body is not as long as announced';
 
 /** Reads a body whose length was announced: the parser of HTTP lets no more of it pass. */
@@ -36,7 +35,8 @@ function readShort({ req, request }: AppContext): Promise<void> {
       bytes = bytes === undefined ? chunk : Buffer.concat([bytes, chunk]);
     });
     req.once('end', () => {
-      request.rawBody = decoder.decode(bytes);
+      const text = bytes?.toString() ?? '';
+      request.rawBody = text.startsWith('\uFEFF') ? text.slice(1) : text;
       resolve();
     });
     req.once('error', () => reject(new InvalidRequestError(wrongLength)));

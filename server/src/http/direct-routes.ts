@@ -1,5 +1,5 @@
 import type Router from '@koa/router';
-import type { AppContext, Middleware, RequestState, RouteContext } from './context.ts';
+import type { Middleware, RequestState, RouteContext } from './context.ts';
 
 type Layer = Router<RequestState>['stack'][number];
 type Run = (ctx: RouteContext, next: () => Promise<unknown>) => unknown;
@@ -14,10 +14,15 @@ export function directRoutes(router: Router<RequestState>): Middleware {
   const dispatch = router.routes();
   return (ctx, next) => {
     const { method, path } = ctx;
+    const own = ctx as RouteContext;
     for (const { layer, run } of operations) {
-      if (layer.methods.includes(method) && layer.match(path)) return run(routed(ctx, layer, path), next);
+      const found = layer.methods.includes(method) ? layer.regexp.exec(path) : null;
+      if (found === null) continue;
+      own._matchedRoute = layer.path;
+      own.params = found.length === 1 ? {} : layer.params(path, found.slice(1));
+      return run(own, next);
     }
-    return dispatch(routed(ctx), next);
+    return dispatch(own, next);
   };
 }
 
@@ -27,14 +32,4 @@ function chainOf({ stack }: Layer): Run {
     (rest, handler) => (ctx, next) => (handler as Run)(ctx, async () => rest(ctx, next)),
     (_, next) => next(),
   );
-}
-
-/** The request with what the router adds to it for handlers, boundary and log. */
-function routed(ctx: AppContext, layer?: Layer, path = ''): RouteContext {
-  const own = ctx as RouteContext;
-  if (layer !== undefined) {
-    own._matchedRoute = layer.path;
-    own.params = layer.paramNames.length === 0 ? {} : layer.params(path, layer.captures(path));
-  }
-  return own;
 }

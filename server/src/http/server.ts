@@ -175,8 +175,8 @@ type ServerState = Pick<ReadinessDeps, 'isStopping'> & {
 
 /** Instances register and people log in before they have a certificate. */
 function strangersMay({ basePath }: Addresses): (method: string, path: string) => boolean {
-  const login = loginPath(basePath);
-  return (method, path) => path === login || (method === 'POST' && path === `${basePath}/instance`);
+  const [login, instance] = [loginPath(basePath), `${basePath}/instance`];
+  return (method, path) => path === login || (method === 'POST' && path === instance);
 }
 
 /** What instances get beside their certificates. */
@@ -229,6 +229,7 @@ function publisherOf({ snapshot, keys, clock, config, observer, tracing }: HttpS
 function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, state: ServerState) {
   const { config, clock, snapshot } = deps;
   const open = openPaths(addresses, config);
+  const takesRequests = carriesRequests(addresses.basePath);
   const probes = probePaths(addresses);
   const routeDeps: RouteDeps = {
     config,
@@ -267,7 +268,7 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
     isRevoked: deps.isRevoked,
     serverTokens: serverTokensOf(deps),
     trust,
-    takesLargeBody: (path) => isManagement(path) || carriesRequests(addresses.basePath)(path),
+    takesLargeBody: (path) => isManagement(path) || takesRequests(path),
     principalTokenUse: principalTokenUses(config.profile, addresses.basePath),
     busyRoutes: (router) => {
       if (!config.management.alone) mountBusyRoutes(router, routeDeps);

@@ -18,6 +18,8 @@ import { mountServiceRoutes } from './service-routes.ts';
 
 /** Where the management API lives. */
 export const managementPath = '/management/v1';
+const managementPaths = `${managementPath}/`;
+const accessPaths = `${managementPath}/access/`;
 
 /** Values of a body in all; a member, rule or condition has several. With the largest quota, so many more than its list has items. */
 const maxBodyValues = 150_000;
@@ -56,10 +58,10 @@ export function mountManagementRoutes(
 
 /** Whether a path of the management API only asks about access. */
 export function isAccessCheck(path: string): boolean {
-  return path.startsWith(`${managementPath}/access/`);
+  return path.startsWith(accessPaths);
 }
 
 /** Whether a path belongs to the management API. */
 export function isManagement(path: string): boolean {
-  return path.startsWith(`${managementPath}/`);
+  return path.startsWith(managementPaths);
 }
