@@ -27,9 +27,11 @@ export function issue(deps: IssueDeps, pem: string): Promise<SignedCertificate> 
   return signOrder(deps, { ...order, holder: parsePrincipalName('media.player'), provider: key.provider, instanceId });
 }
 
+export const fleetSize = 64;
+
 /** Registers and refreshes the instances of a small fleet in turn. */
 export function fleetOf(store: Store, deps: IssueDeps, pem: string) {
-  const fleet = Array.from({ length: 64 }, (_, index) => ({
+  const fleet = Array.from({ length: fleetSize }, (_, index) => ({
     key: { ...key, instanceId: parsePathElement(`i-${index}`) },
     presented: '',
   }));

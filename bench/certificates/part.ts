@@ -7,13 +7,14 @@ import { parseCertificateRequest } from '@signet/server/x509/csr';
 import type { IssueDeps } from '@signet/server/x509/issue-certificate';
 import { issuerFromPem } from '@signet/server/x509/issuer-files';
 import { parseSubjectKey } from '@signet/server/x509/subject-key';
-import type { PartContext, PartReport } from '../measure/figure.ts';
-import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
-import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
+import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
+import { ratioOf, type Spread, spreadOf } from '../measure/statistics.ts';
 import { fleetOf, issue } from './fleet.ts';
 import { fullStoreTable } from './full-store.ts';
 import { issueWithLibrary } from './library.ts';
 import { benchRequest } from './request.ts';
+import { syncsOfLoneRefresh } from './syncs.ts';
 
 /** What no issuing can do without: load the request's key, verify one signature, make one. */
 function leastWork(pem: string, privateKey: KeyObject, load: (spki: Buffer) => unknown): () => Promise<unknown> {
@@ -32,6 +33,10 @@ const loadDer = (spki: Buffer) => createPublicKey({ key: spki, format: 'der', ty
 
 /** Requests under way at once: those that come together share a write to the disk. */
 const widths = [16, 64] as const;
+
+const refreshed = (width: number) => `an instance refreshed, store included, ${width} at once`;
+/** Alone, each takes its two writes to the disk for itself. */
+const alone = 'an instance refreshed, store included, alone';
 
 interface Work {
   readonly name: string;
@@ -83,10 +88,11 @@ export async function certificatesPart({ folder, quick }: PartContext): Promise<
       width,
     })),
     ...widths.map((width) => ({
-      name: `an instance refreshed, store included, ${width} at once`,
+      name: refreshed(width),
       run: refresh,
       width,
     })),
+    { name: alone, run: refresh, width: 1, share: 0.1 },
     { name: 'the library, used plainly', run: issueWithLibrary(pem, intermediate), width: 16, share: 0.1 },
   ];
   const costsOf = await measure(works, quick);
@@ -94,14 +100,34 @@ export async function certificatesPart({ folder, quick }: PartContext): Promise<
   const shareOf = (name: string) => ratioOf(costsOf('least work'), costsOf(name));
   const rows = works.map(({ name }) => [name, formatSpread(spreadOf(costsOf(name))), formatSpread(shareOf(name))]);
   const reached = works
-    .filter(({ name }) => name.startsWith('a'))
+    .filter(({ name }) => name.startsWith('a') && name !== alone)
     .map(({ name }) => `- ${name}: ${verdict(shareOf(name).median, 0.5, 'at least')}`);
+  const syncs = syncsOfLoneRefresh(folder, quick ? 100 : 1000);
   const markdown = [
     '## Certificates',
     'One core, a request with a P-256 key and two names, a P-256 issuer. The least work is to load the key of the request from DER, to verify one P-256 signature and to make one. Sixteen requests are under way at once where nothing else is said; those that come together share the two writes to the disk that a certificate needs.',
     markdownTable(['what', 'processor time, µs', "rate as a share of the least work's"], rows),
     await fullStoreTable({ folder, quick }),
     `The aim is half of the least work's rate:\n\n${reached.join('\n')}`,
+    `Syncs of the disk for a refresh that shares them with none: ${syncs === undefined ? 'not counted' : formatNumber(syncs)}; a checkpoint of the log, once in a few hundred, has its own.`,
   ].join('\n\n');
-  return { markdown, figures: [] };
+  return { markdown, figures: figuresOf(shareOf, syncs) };
+}
+
+function figuresOf(shareOf: (name: string) => Spread, syncs: number | undefined): Figure[] {
+  const share = (id: string, name: string): Omit<Figure, 'aim'> => ({
+    id: `certificates/${id}/cpu`,
+    title: `least work of a certificate ÷ ${name}, processor time`,
+    unit: '',
+    value: shareOf(name),
+  });
+  const figures: Figure[] = [
+    { ...share('refresh-16', refreshed(16)), aim: { kind: 'at least', value: 0.6 } },
+    share('refresh-alone', alone),
+  ];
+  if (syncs === undefined) return figures;
+  const title = 'syncs of the disk for a refresh alone';
+  // A checkpoint of the log comes on top of the two now and then.
+  const aim = { kind: 'at most', value: 2.1 } as const;
+  return [...figures, { id: 'certificates/refresh-alone/syncs', title, unit: '', value: spreadOf([syncs]), aim }];
 }

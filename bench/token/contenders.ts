@@ -59,6 +59,7 @@ export async function createPeers(folder: string): Promise<readonly Contender[]>
     server.certificateFile,
     server.keyFile,
     server.certificateFile,
+    caller.certificateFile,
   ];
   const tokenOf = (form: string) => (baseUrl: string) => formTarget(base, `${baseUrl}/v1/oauth2/token`, form);
   const bundleUrl = (baseUrl: string): string => `${baseUrl}/v1/domain/catalog/policy/signed`;

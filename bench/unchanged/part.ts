@@ -7,7 +7,7 @@ import { costFigures, costTable } from '../token/cost-tables.ts';
 import { startLoad } from '../token/load-generator.ts';
 import { createSignet, signetName } from '../token/signet.ts';
 
-/** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that answers 304. */
+/** What it costs to tell an updater that nothing has changed: 304 to a bundle's entity tag, against Koa that checks the same certificate and answers 304. */
 export async function unchangedPart({ folder, quick }: PartContext): Promise<PartReport> {
   const peers = (await createPeers(folder)).filter(({ name }) => name === peerNames.koa);
   const plan: ServersPlan = { contenders: [...peers, await createSignet(folder)], folder, target: askWithTag };

@@ -1,7 +1,13 @@
-/** Peer (b): Koa with `@koa/router`, the form parser of `koa-bodyparser` and a role look-up in a map; it only signs. Also answers 304. */
+/**
+ * Peer (b): Koa with `@koa/router`, the form parser of `koa-bodyparser` and a role look-up in a map; it only signs. Also answers 304, to a caller
+ * whose certificate it knows and whose dates hold.
+ */
+import { X509Certificate } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import type { Socket } from 'node:net';
 import { TLSSocket } from 'node:tls';
 import Router from '@koa/router';
+import { systemClock } from '@signet/policy-engine/clock';
 import Koa from 'koa';
 import bodyParser from 'koa-bodyparser';
 import { createTokenSigner, tokenAnswer } from './signed-token.ts';
@@ -22,6 +28,35 @@ function principalOf(socket: Socket): string {
   return name;
 }
 
+/** A certificate and until when it may be used, in milliseconds. */
+interface Known {
+  readonly name: string;
+  readonly notBefore: number;
+  readonly notAfter: number;
+}
+
+/** Who is known by the fingerprint of a certificate: those of the files that follow the three usual ones. */
+const callers = new Map<string, Known>(
+  process.argv.slice(5).map((file) => {
+    const { fingerprint256, subject, validFromDate, validToDate } = new X509Certificate(readFileSync(file));
+    const name = subject.replace('CN=', '');
+    return [fingerprint256, { name, notBefore: validFromDate.getTime(), notAfter: validToDate.getTime() }];
+  }),
+);
+
+/** As above: the fingerprint is computed once a connection. */
+const fingerprints = new WeakMap<Socket, string>();
+
+/** The caller, looked up and with dates that hold, for each request. */
+function callerOf(socket: Socket): string | undefined {
+  if (!(socket instanceof TLSSocket) || !socket.authorized) return undefined;
+  const fingerprint = fingerprints.get(socket) ?? socket.getPeerX509Certificate()?.fingerprint256 ?? '';
+  fingerprints.set(socket, fingerprint);
+  const known = callers.get(fingerprint);
+  const now = systemClock.now();
+  return known !== undefined && now >= known.notBefore && now <= known.notAfter ? known.name : undefined;
+}
+
 function createApp(baseUrl: string): Koa {
   const signer = createTokenSigner(`${baseUrl}/v1`);
   const router = new Router({ prefix: '/v1' });
@@ -34,7 +69,9 @@ function createApp(baseUrl: string): Koa {
     context.body = tokenAnswer(signer.accessToken(roles), roles);
   });
   router.get('/domain/:domain/policy/signed', (context) => {
-    const roles = rolesOf.get(`${context.params['domain']}:domain ${principalOf(context.req.socket)}`);
+    const caller = callerOf(context.req.socket);
+    if (caller === undefined) return context.throw(401);
+    const roles = rolesOf.get(`${context.params['domain']}:domain ${caller}`);
     if (roles === undefined) return context.throw(403);
     context.set('etag', bundleTag);
     context.status = 200;

@@ -1,0 +1,19 @@
+/** Refreshes instances one after the other; the parent counts what the system is asked meanwhile. */
+import { randomBytes } from 'node:crypto';
+import { join } from 'node:path';
+import { systemClock } from '@signet/policy-engine/clock';
+import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
+import { createAuthorities } from '@signet/server/x509/certificate-authority';
+import { issuerFromPem } from '@signet/server/x509/issuer-files';
+import { fleetOf, fleetSize } from './fleet.ts';
+import { benchRequest } from './request.ts';
+
+const [folder = '.', count = '0'] = process.argv.slice(2);
+const { intermediate } = await createAuthorities(systemClock);
+const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
+const store = await openSqliteStore(join(folder, `lone-${count}.db`));
+const deps = { issuers: { signing: () => issuer }, clock: systemClock, randomBytes, certificates: store.certificates };
+const fleet = fleetOf(store, deps, benchRequest('media.player', 'i-1.instanceid.signet.bench'));
+for (let turn = 0; turn < fleetSize; turn += 1) await fleet.register();
+for (let turn = 0; turn < Number(count); turn += 1) await fleet.refresh();
+await store.close();
