@@ -38,6 +38,11 @@ const hostile: [note: string, fragment: string, why: string][] = [
     packed(JSON.stringify({ ...state, tests: 'x'.repeat(262_145) })),
     'it carries no example',
   ],
+  [
+    'a question that is too long',
+    packed(JSON.stringify({ ...state, question: { ...state?.question, action: 'x'.repeat(2049) } })),
+    'it carries no example',
+  ],
   ['too long', `${linkPrefix}${'A'.repeat(linkBounds.characters + 1)}`, 'it is too long'],
   ['what grows a thousandfold', packed('x'.repeat(linkBounds.bytes + 1)), 'what it carries is too large'],
 ];
@@ -46,6 +51,15 @@ for (const [note, fragment, why] of hostile) {
     t.deepEqual(await openLink(fragment), { kind: 'bad', message: `the link cannot be opened: ${why}` });
   });
 }
+
+test('the longest texts and fields are still carried', async (t) => {
+  const longest = {
+    ...state,
+    tests: 'x'.repeat(262_144),
+    question: { principal: 'x'.repeat(2048), action: '', resource: '', context: '' },
+  };
+  t.deepEqual(await openLink(packed(JSON.stringify(longest))), { kind: 'ok', state: longest });
+});
 
 test('what is too long for a link gets none', async (t) => {
   const noise = Array.from({ length: 40_000 }, (_, at) => (at * 2_654_435_761).toString(36))

@@ -15,7 +15,7 @@ export type Edit =
     };
 
 /**
- * The text with the edits done for a principal, comments and all else as they were. `domain`: the one whose policies an edit means
+ * The text with the edits done for a principal, comments and nearly all else as they were. `domain`: the one whose policies an edit means
  * that names none. Undefined where an edit cannot be made here, e.g. where a role trusts another domain.
  */
 export function editDocuments(
@@ -43,9 +43,16 @@ function parsed(piece: string): Document {
   return parseDocument(piece, { stringKeys: true, uniqueKeys: false });
 }
 
+/** Lines that would differ from what they were only in blanks between words and within brackets stay as they were. */
 function written(piece: string, document: Document): string {
-  const start = piece.startsWith('\n') ? '\n' : '';
-  return start + document.toString({ lineWidth: 0 });
+  const lines = new Map(piece.split('\n').map((line) => [tight(line), line]));
+  const text = document.toString({ lineWidth: 0 }).split('\n');
+  const kept = text.map((line) => lines.get(tight(line)) ?? line).join('\n');
+  return piece.startsWith('\n') ? `\n${kept}` : kept;
+}
+
+function tight(line: string): string {
+  return line.replaceAll(/(?<=\S) +/g, ' ').replaceAll(/([[{]) | ([\]}])/g, '$1$2');
 }
 
 function domainOf(document: Document): string | undefined {

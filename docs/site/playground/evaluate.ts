@@ -73,9 +73,13 @@ function answerOf(state: PlaygroundState, answered: Answered, now: number): Answ
   };
 }
 
-function impactSince(baseline: string, { snapshot }: ReadDocuments, now: number): readonly string[] {
+function impactSince(baseline: string, after: ReadDocuments, now: number): readonly string[] {
   const before = readDocuments(baseline, now);
-  if (before.kind === 'bad') return ['access: cannot be told, the baseline has problems'];
+  if (before.kind === 'bad') return ['cannot be told, the baseline has problems'];
+  return impactOf(before, after, now).map((line) => line.replace(/^access: /, ''));
+}
+
+function impactOf(before: ReadDocuments, { snapshot }: ReadDocuments, now: number): readonly string[] {
   try {
     const { changes, totals } = runAtOnce(impactInSteps(before.snapshot, snapshot, now, new Work(impactBounds)));
     return describeImpact(changes, totals);

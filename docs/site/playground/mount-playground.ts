@@ -9,6 +9,9 @@ import type { PlaygroundState } from './state.ts';
 /** How long nothing is typed before it is evaluated, in milliseconds. */
 const quietMs = 250;
 
+/** How long an evaluation may take before that is told, in milliseconds. */
+const promptMs = 1000;
+
 const fields = ['principal', 'action', 'resource', 'context'] as const;
 
 /** Brings the playground below `root` to life; answers what ends it. */
@@ -37,6 +40,7 @@ class Playground {
   /** What was there before an example, a link or a change took its place. */
   #replaced: PlaygroundState | undefined;
   #quiet: ReturnType<typeof setTimeout> | undefined;
+  #prompt: ReturnType<typeof setTimeout> | undefined;
 
   constructor(find: Find, evaluator: Evaluator) {
     this.#find = find;
@@ -126,7 +130,10 @@ class Playground {
 
   #evaluate(): void {
     clearTimeout(this.#quiet);
+    clearTimeout(this.#prompt);
+    this.#prompt = setTimeout(() => status(this.#find, 'Evaluating …'), promptMs);
     this.#evaluator.ask({ kind: 'evaluate', state: this.#state() }, (reply) => {
+      clearTimeout(this.#prompt);
       if (reply.kind === 'evaluated') this.#show(reply.evaluation);
       else this.#failed(reply);
     });
