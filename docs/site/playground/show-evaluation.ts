@@ -115,10 +115,7 @@ function showTests(find: Find, tests: TestsResult | undefined): void {
   ]);
   find('totals', HTMLElement).textContent =
     totals ?? (tests === undefined ? '' : `the tests have problems: ${bad.length}`);
-  const told = [...failed, ...results.filter(({ passed }) => passed)];
+  const passed = results.filter((one) => one.passed).map(({ text }) => `passed: ${text}`);
   const untried = run?.coverage.uncovered.map(({ message }) => message) ?? [];
-  list(
-    find('results', HTMLUListElement),
-    [...told.map(({ passed, text }) => `${passed ? 'passed' : 'failed'}: ${text}`), ...untried].map(item),
-  );
+  list(find('results', HTMLUListElement), [...passed, ...untried].map(item));
 }

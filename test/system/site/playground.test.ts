@@ -106,7 +106,7 @@ inBrowser(
     await until(page, 'Granted (ALLOW)');
     t.is(await page.evaluate('document.activeElement.id'), 'playground-headline', 'the focus is on the answer');
     t.regex(await text(page, id('impact')), /media\.player: gains write on catalog:movie/);
-    t.regex(await text(page, id('results')), /failed: a player changes nothing/);
+    t.regex(await text(page, id('tests-remarks')), /^Line 2 failed: a player changes nothing/);
     t.regex(await page.inputValue(id('documents')), /editor: .*media\.player/);
     const described = `document.querySelector('${id('picture')} svg').getAttribute('aria-labelledby').split(' ')
     .map((name) => document.getElementById(name).textContent).join(': ')`;
@@ -197,7 +197,7 @@ inBrowser('markup stays text wherever it is shown', async (t) => {
   };
   const page = await open(t, linkTo(state));
   await until(page, 'Not granted (DENY_NO_MATCH)');
-  await eventually(page, `document.querySelector('${id('results')}').textContent.includes('<img src=x')`);
+  await eventually(page, `document.querySelector('${id('tests-remarks')}').textContent.includes('<img src=x')`);
   t.regex(await text(page, id('reasons')), /<img\/src=x/);
   t.deepEqual(await page.evaluate(`[globalThis.taken, document.querySelectorAll('main img').length]`), [undefined, 0]);
 });
