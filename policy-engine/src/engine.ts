@@ -220,12 +220,9 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   #decideRoles(request: DecideRolesRequest): Decision {
     try {
       const { domain, roles } = request;
-      if (!Array.isArray(roles) || !roles.every((role) => typeof role === 'string')) {
-        return this.#refuse('DENY_TOKEN_INVALID', request);
-      }
+      if (!areStrings(roles)) return this.#refuse('DENY_TOKEN_INVALID', request);
       const holder = { domain, roles };
-      const decision = decideInSet(this.#set, holder, request, this.#clock.now());
-      return this.#recorded(decision, request, holder);
+      return this.#recorded(decideInSet(this.#set, holder, request, this.#clock), request, holder);
     } catch (error) {
       return this.#failed('decideRoles', error);
     }
@@ -401,6 +398,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     if (this.#recorder?.samples()) this.#recorder.record(recordOf(decision, asked, holder, this.#clock.now()));
     return decision;
   }
+}
+
+/** Whether a caller without types passed an array of strings. */
+function areStrings(values: unknown): boolean {
+  if (!Array.isArray(values)) return false;
+  for (const value of values) if (typeof value !== 'string') return false;
+  return true;
 }
 
 /** Read once and before anything is decided: what is checked is what is decided, also of an object whose parts are computed. */

@@ -64,8 +64,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/token/verify.ts',
-    from: "return typeof kid === 'string' && kid !== '' ? { kid } : 'unknown-key';",
-    to: "return true ? { kid } : 'unknown-key';",
+    from: "if (typeof kid !== 'string' || kid === '') return 'unknown-key';",
+    to: "if (false) return 'unknown-key';",
     reason: 'no key has such an id: looked for, it is unknown as well',
   },
   {
@@ -82,8 +82,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/token/verify.ts',
-    from: "if (typeof alg !== 'string' || !algorithms.includes(alg)) return 'algorithm';",
-    to: "if (false || !algorithms.includes(alg)) return 'algorithm';",
+    from: "if (typeof alg !== 'string' || !signatureAlgorithms.includes(alg)) return 'algorithm';",
+    to: "if (false || !signatureAlgorithms.includes(alg)) return 'algorithm';",
     reason: 'what is not a string is not in the list; the condition tells the compiler so',
   },
   {
@@ -284,24 +284,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'if (assertions.length === 0) return undefined;',
     to: 'if (false) return undefined;',
     reason: 'an index that is empty finds nothing, only later',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (same === undefined) known.set(text, text);',
-    to: 'if (true) known.set(text, text);',
-    reason: 'equal texts are the same value; sharing them saves memory only',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (same === undefined) known.set(text, text);',
-    to: 'if (false) known.set(text, text);',
-    reason: 'equal texts are the same value; sharing them saves memory only',
-  },
-  {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (text === undefined) return undefined;',
-    to: 'if (false) return undefined;',
-    reason: 'undefined would be shared as itself; the condition tells the compiler that it is no text',
   },
   {
     file: 'server/src/access/report-overruns.ts',
@@ -563,8 +545,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/assertion-group.ts',
-    from: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
-    to: 'const sorted = group.toSorted((a, b) => a.precedence - b.precedence || false);',
+    from: 'return group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);',
+    to: 'return group.toSorted((a, b) => a.precedence - b.precedence || false);',
     reason: 'the group comes sorted by rank, and sorting keeps the order of what is equal',
   },
   {
@@ -644,12 +626,6 @@ export const equivalent: readonly Equivalent[] = [
     from: 'return group.length <= longestChainOfRole || isOneAction',
     to: 'return false || isOneAction',
     reason: 'from how many rules on an index is built decides how fast the answer is, not what it is',
-  },
-  {
-    file: 'policy-engine/src/policy/index-assertions.ts',
-    from: 'index.add(kind, written === name ? written : name, yield* groupOfResource(group));',
-    to: 'index.add(kind, false ? written : name, yield* groupOfResource(group));',
-    reason: 'a text that is held twice costs memory only',
   },
   {
     file: 'updater/src/check-bundle.ts',
@@ -796,12 +772,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'a prefix with a star is a glob too, only compared more slowly',
   },
   {
-    file: 'policy-engine/src/policy/assertion.ts',
-    from: 'if (same === undefined) known.set(text, text);',
-    to: 'if (same !== undefined) known.set(text, text);',
-    reason: 'a text that is held twice costs memory only',
-  },
-  {
     file: 'policy-engine/src/loader/tls-fetch.ts',
     from: "...(ca !== undefined && { ca: typeof ca === 'string' ? ca : [...ca] }),",
     to: '...(ca !== undefined && { ca: true ? ca : [...ca] }),',
@@ -809,8 +779,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/token/verify.ts',
-    from: "if (first === undefined || others.includes(undefined)) return 'malformed';",
-    to: "if (false || others.includes(undefined)) return 'malformed';",
+    from: "if (first === undefined || payload === undefined || signature === undefined) return 'malformed';",
+    to: "if (false || payload === undefined || signature === undefined) return 'malformed';",
     reason: 'no bytes hold no header, which is malformed too; the condition tells the compiler so',
   },
   {
@@ -910,12 +880,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'the end comes without a value; the condition tells the compiler so',
   },
   {
-    file: 'policy-engine/src/policy/pattern-index.ts',
-    from: 'if (node.value !== undefined) searchGroup(node.value, search);',
-    to: 'if (true) searchGroup(node.value, search);',
-    reason: 'no rules offer nothing; the condition tells the compiler so',
-  },
-  {
     file: 'policy-engine/src/bundle/decode-payload.ts',
     from: "if (typeof value === 'number' && Number.isSafeInteger(value) && value >= 0) return value;",
     to: 'if (true && Number.isSafeInteger(value) && value >= 0) return value;',
@@ -929,8 +893,8 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/assertion-group.ts',
-    from: 'if (!patternMatches(next.action, search.action, search)) continue;',
-    to: 'if (false) continue;',
+    from: 'const place = search.matchesAction(next.action) ? placeOfRole(next, search) : -1;',
+    to: 'const place = true ? placeOfRole(next, search) : -1;',
     reason: 'the rules are compared when the text has been; which comes first costs work only',
   },
   {

@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import { bareDecision, checkRequest, decideInDomain } from '../policy/decide.ts';
 import type { Decision, DecisionContext, DomainPolicy } from '../policy/index.ts';
 import type { Holder } from './record-of.ts';
@@ -21,14 +22,23 @@ export interface RequestedAccess {
   readonly context?: DecisionContext | undefined;
 }
 
-/** Decides for roles of a domain, at a time in milliseconds since the epoch. */
-export function decideInSet(set: PolicySet, { domain, roles }: Holder, asked: RequestedAccess, now: number): Decision {
+/** Decides for roles of a domain. The clock is asked only where the policy has an end; a time in milliseconds since the epoch may stand for it. */
+export function decideInSet(
+  set: PolicySet,
+  { domain, roles }: Pick<Holder, 'domain' | 'roles'>,
+  asked: RequestedAccess,
+  clock: Clock | number,
+): Decision {
   const { action, resource } = asked;
   const loaded = set.get(domain);
-  if (loaded !== undefined && now < loaded.expires) {
+  if (loaded !== undefined && isInForce(loaded, clock)) {
     return decideInDomain(loaded.policy, roles, action, resource, asked.context);
   }
   const refusal = checkRequest(domain, roles, action, resource);
   if (refusal !== undefined) return bareDecision(refusal);
   return { status: loaded === undefined ? 'DENY_DOMAIN_NOT_FOUND' : 'DENY_DOMAIN_EXPIRED', domain };
+}
+
+function isInForce({ expires }: LoadedDomain, clock: Clock | number): boolean {
+  return expires === Number.POSITIVE_INFINITY || (typeof clock === 'number' ? clock : clock.now()) < expires;
 }

@@ -41,8 +41,8 @@ export type ExpressMiddleware = (
  * `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws
  * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
  */
-export function protect(options: ProtectOptions): ExpressMiddleware;
 export function protect(options: SharedOptions): RouteProtection<ExpressMiddleware>;
+export function protect(options: ProtectOptions): ExpressMiddleware;
 export function protect(
   options: ProtectOptions | SharedOptions,
 ): ExpressMiddleware | RouteProtection<ExpressMiddleware> {

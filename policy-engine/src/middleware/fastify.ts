@@ -35,8 +35,8 @@ export type FastifyHook = (request: FastifyRequest, reply: FastifyReply) => Prom
  * `ResourceError`. Without `rule` it answers `{ for(action, resource) }`, which makes the hook of each route. Throws
  * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
  */
-export function protect(options: ProtectOptions): FastifyHook;
 export function protect(options: SharedOptions): RouteProtection<FastifyHook>;
+export function protect(options: ProtectOptions): FastifyHook;
 export function protect(options: ProtectOptions | SharedOptions): FastifyHook | RouteProtection<FastifyHook> {
   return options.rule === undefined ? perRoute(options, hook) : hook(options);
 }

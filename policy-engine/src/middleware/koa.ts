@@ -32,8 +32,8 @@ export type KoaMiddleware = (context: KoaContext, next: () => Promise<unknown>) 
  * Without `rule` it answers `{ for(action, resource) }`, which makes the middleware of each route. Throws
  * `PolicyEngineError('invalid-options')` for wrong options, and when nobody said which domains are served.
  */
-export function protect(options: ProtectOptions): KoaMiddleware;
 export function protect(options: SharedOptions): RouteProtection<KoaMiddleware>;
+export function protect(options: ProtectOptions): KoaMiddleware;
 export function protect(options: ProtectOptions | SharedOptions): KoaMiddleware | RouteProtection<KoaMiddleware> {
   return options.rule === undefined ? perRoute(options, middleware) : middleware(options);
 }

@@ -11,9 +11,14 @@ export abstract class AssertionIndex {
   abstract search(search: Search): void;
 }
 
+/** The order in which assertions can decide. */
+export function inOrder(group: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
+  return group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);
+}
+
 /** Chains assertions in the order in which they can decide. The list is one at least, sorted by rank. */
 export function chained(group: readonly CompiledAssertion[]): CompiledAssertion {
-  const sorted = group.toSorted((a, b) => a.precedence - b.precedence || a.rank - b.rank);
+  const sorted = inOrder(group);
   const [first] = sorted;
   if (first === undefined) throw new RangeError('there is nothing to chain');
   for (const [at, assertion] of sorted.entries()) assertion.next = sorted[at + 1];
@@ -35,19 +40,17 @@ export function mayOffer(group: AssertionGroup, search: Search): boolean {
   if (group instanceof AssertionIndex || search.place >= 0) return true;
   for (let next: CompiledAssertion | undefined = group; next !== undefined; next = next.next) {
     search.spend(1);
-    if (!patternMatches(next.action, search.action, search)) continue;
-    const place = placeOfRole(next, search);
+    const place = search.matchesAction(next.action) ? placeOfRole(next, search) : -1;
     if (place >= 0 && search.isBetter(next, place)) return true;
   }
   return false;
 }
 
 function searchAllRoles(first: CompiledAssertion, search: Search): void {
-  const { action } = search;
   for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
     if (!search.isOpen(next.precedence, 0)) return;
     search.spend(1);
-    if (!patternMatches(next.action, action, search)) continue;
+    if (!search.matchesAction(next.action)) continue;
     const place = placeOfRole(next, search);
     if (place >= 0 && counts(next, search)) search.offer(next, place);
   }
@@ -55,17 +58,17 @@ function searchAllRoles(first: CompiledAssertion, search: Search): void {
 
 /** All of one precedence: the first that matches is the one. */
 function searchOneRole(first: CompiledAssertion, search: Search): void {
-  const { action, place } = search;
+  const { place } = search;
   for (let next: CompiledAssertion | undefined = first; next !== undefined; next = next.next) {
     search.spend(1);
-    if (!patternMatches(next.action, action, search) || !counts(next, search)) continue;
+    if (!search.matchesAction(next.action) || !counts(next, search)) continue;
     search.offer(next, place);
     return;
   }
 }
 
 /** The place of the first role that the assertion is for, or -1. */
-function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): number {
+export function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): number {
   const { roles } = search;
   search.spend(roles.length);
   if (rolePattern === undefined) return roles.indexOf(role);
@@ -73,7 +76,8 @@ function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): 
   return -1;
 }
 
-function counts(assertion: CompiledAssertion, search: Search): boolean {
+/** Whether its conditions let the assertion count. */
+export function counts(assertion: CompiledAssertion, search: Search): boolean {
   if (assertion.conditions.kind === 'none') return true;
   search.spend(assertion.conditionCost);
   return countsIn(assertion, search.context);

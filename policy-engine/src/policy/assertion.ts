@@ -142,20 +142,21 @@ export function prepareAssertion(
   if (resource === undefined) return foreign(policy, 'resource', input.resource);
   return {
     kind: 'ready',
+    // What every comparison looks at stands first, and so lies together in memory.
     assertion: {
-      rank,
-      effect,
-      precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
-      role: role.name,
-      rolePattern: role.pattern,
       action,
       resource,
+      role: role.name,
+      precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
       conditions,
+      rank,
+      next: undefined,
+      decision: undefined,
+      rolePattern: role.pattern,
+      effect,
       conditionCost: costOfConditions(conditions),
       policy,
       source: input,
-      next: undefined,
-      decision: undefined,
     },
     ...(conditions.kind === 'unknown' && { problem: unknownCondition(policy, effect) }),
   };

@@ -3,7 +3,7 @@ import { type CompiledAssertion, decisionOf, withoutDomain } from './assertion.t
 import type { DecisionContext } from './conditions.ts';
 import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
-import { Search } from './search.ts';
+import { type Question, Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
 import { maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
@@ -33,10 +33,10 @@ export function decideInDomain(
   if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
     return bareDecision('DENY_INVALID_PARAMETERS');
   }
-  const folded = foldAscii(resource);
-  const name = policy.qualified ? folded : qualifiedName(folded, policy.domain);
+  const name = nameIn(policy, resource);
   if (name === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const deciding = findDeciding(policy, name, new Search(roles, foldAscii(action), context));
+  const { action: folded, named } = actionOf(policy, action);
+  const deciding = findDeciding(policy, new Search({ roles, action: folded, named, name, context }));
   if (deciding === 'too-much-work') {
     policy.overruns.count += 1;
     return policy.exceeded;
@@ -48,20 +48,24 @@ function isText(value: unknown, maxLength: number): boolean {
   return typeof value === 'string' && value.length > 0 && value.length <= maxLength;
 }
 
-/** The name with its domain, as it is when it has one: most callers give it, and then no new text is made. */
-function qualifiedName(resource: string, domain: string): string | undefined {
-  const colon = resource.indexOf(':');
-  if (colon < 0) return `${domain}:${resource}`;
-  return colon === domain.length && resource.startsWith(domain) ? resource : undefined;
+/** The action, folded; one that assertions name is folded as it is. */
+function actionOf({ rows }: DomainPolicy, given: string): Pick<Question, 'action' | 'named'> {
+  const named = rows.named(given);
+  if (named !== undefined) return { action: given, named };
+  const action = foldAscii(given);
+  return { action, named: rows.named(action) };
 }
 
-function findDeciding(
-  policy: DomainPolicy,
-  name: string,
-  search: Search,
-): CompiledAssertion | 'too-much-work' | undefined {
+/** The resource without its domain, as assertions are compared with it; `undefined` for one of another domain. */
+function nameIn({ prefix, qualified, domain }: DomainPolicy, resource: string): string | undefined {
+  if (qualified) return resource;
+  if (resource.indexOf(prefix) === 0) return resource.slice(prefix.length);
+  return withoutDomain(foldAscii(resource), domain);
+}
+
+function findDeciding(policy: DomainPolicy, search: Search): CompiledAssertion | 'too-much-work' | undefined {
   try {
-    policy.byResource.search(name, search);
+    searchIn(policy, search);
   } catch (error) {
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
     if (error instanceof WorkExceededError) return 'too-much-work';
@@ -70,6 +74,16 @@ function findDeciding(
     policy.work.spent += search.spent;
   }
   return search.best;
+}
+
+function searchIn({ rows, byResource }: DomainPolicy, search: Search): void {
+  if (rows.isSmall) {
+    rows.searchSmall(search);
+    return;
+  }
+  const { name } = search;
+  byResource.searchExact(name, search);
+  if (!rows.searchRoles(search)) byResource.searchPatterns(name, search);
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

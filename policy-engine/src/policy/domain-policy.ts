@@ -1,6 +1,7 @@
 import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { type CompiledAssertion, type PolicyInput, PrepareContext, prepareAssertion } from './assertion.ts';
+import { AssertionRows } from './assertion-rows.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexByResource } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
@@ -10,6 +11,8 @@ import { sliceLength } from './steps.ts';
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
   readonly domain: string;
+  /** The domain as it stands before a resource: with its colon. */
+  readonly prefix: string;
   /** Whether resources are compared with their domain, as written. */
   readonly qualified: boolean;
   readonly revision: PolicyRevision | undefined;
@@ -19,7 +22,9 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  /** Those that can match, by their resource with its domain. */
+  /** Those that can match, in rows where these are short. */
+  readonly rows: AssertionRows;
+  /** Those that can match, by their resource; empty where the rows hold all of them. */
   readonly byResource: PatternIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
@@ -63,17 +68,20 @@ export function* compileInSteps(
   const qualified = options.qualified ?? false;
   const { assertions, assertionCount, problems } = yield* prepareAll(policies, new PrepareContext(domain, qualified));
   const ranked = rankPatternRoles(assertions);
+  const rows = yield* AssertionRows.build(ranked);
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
   return Object.freeze({
     domain,
+    prefix: `${domain}:`,
     qualified,
     revision,
     problems,
     assertionCount,
     assertions,
-    byResource: yield* indexByResource(ranked, qualified ? '' : `${domain}:`),
+    rows,
+    byResource: yield* indexByResource(rows.isSmall ? [] : ranked),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },

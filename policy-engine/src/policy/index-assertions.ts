@@ -31,14 +31,14 @@ class ActionIndex extends AssertionIndex {
 }
 
 /**
- * Indexes all assertions of a domain by their resource; each lot for one resource by role or by action, whichever tells more
- * of them apart. `assertions` are sorted by rank; `qualifier` stands before each resource.
+ * Indexes assertions by their resource; each lot for one resource by role or by action, whichever tells more of them apart. `assertions`
+ * are sorted by rank.
  */
-export function* indexByResource(assertions: readonly CompiledAssertion[], qualifier: string): Steps<PatternIndex> {
+export function* indexByResource(assertions: readonly CompiledAssertion[]): Steps<PatternIndex> {
   const patterned: CompiledAssertion[] = [];
-  const index = new PatternIndex(yield* indexExact(assertions, qualifier, patterned));
+  const index = new PatternIndex(yield* indexExact(assertions, patterned));
   for (const [{ kind, text }, group] of yield* groupInSteps(patterned, ({ resource }) => resource)) {
-    index.add(kind, qualifier + text, yield* groupOfResource(group));
+    index.add(kind, text, yield* groupOfResource(group));
     yield;
   }
   return index;
@@ -47,7 +47,6 @@ export function* indexByResource(assertions: readonly CompiledAssertion[], quali
 /** By the names of the resources that are no patterns, in one map from the beginning; those that are, come into `patterned`. */
 function* indexExact(
   assertions: readonly CompiledAssertion[],
-  qualifier: string,
   patterned: CompiledAssertion[],
 ): Steps<Map<string, AssertionGroup>> {
   const firsts = new Map<string, CompiledAssertion>();
@@ -60,7 +59,7 @@ function* indexExact(
       patterned.push(assertion);
       continue;
     }
-    const name = qualifiedName(assertion, qualifier);
+    const name = assertion.resource.text;
     const first = firsts.get(name);
     if (first === undefined) {
       firsts.set(name, assertion);
@@ -77,15 +76,6 @@ function* indexExact(
     yield;
   }
   return groups;
-}
-
-/** The policy's own text where it is the same, so that it is held once. */
-function qualifiedName({ resource, source }: CompiledAssertion, qualifier: string): string {
-  const { text } = resource;
-  const written = source.resource;
-  const isSame =
-    written.length === qualifier.length + text.length && written.startsWith(qualifier) && written.endsWith(text);
-  return isSame ? written : qualifier + text;
 }
 
 function* groupOfResource(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {

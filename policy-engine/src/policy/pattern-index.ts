@@ -1,16 +1,16 @@
 import { type AssertionGroup, searchGroup } from './assertion-group.ts';
 import { GlobIndex } from './glob-index.ts';
 import type { PatternKind } from './pattern.ts';
-import { emptyTrie, nextNode, type TrieNode, trieNode } from './radix-trie.ts';
+import { PrefixIndex } from './prefix-index.ts';
 import type { Search } from './search.ts';
 
 /**
  * From a text to the assertions of all patterns that match it, without looking at patterns that cannot: exact texts in a map,
- * prefixes in a tree, other globs by the literals that they hold. A text has few prefixes, so the cost hardly grows.
+ * prefixes in a table, other globs by the literals that they hold. A text has few prefixes, so the cost hardly grows.
  */
 export class PatternIndex {
   readonly #exact: Map<string, AssertionGroup>;
-  #prefixes: TrieNode<AssertionGroup> | undefined;
+  #prefixes: PrefixIndex | undefined;
   #globs: GlobIndex | undefined;
 
   /** `exact` are the assertions of patterns that are there already. */
@@ -26,26 +26,27 @@ export class PatternIndex {
       this.#globs ??= new GlobIndex();
       this.#globs.add(text, group);
     } else {
-      this.#prefixes ??= emptyTrie();
-      trieNode(this.#prefixes, text).value = group;
+      this.#prefixes ??= new PrefixIndex();
+      this.#prefixes.add(text, group);
     }
   }
 
   /** Offers what the assertions of every pattern that matches have to offer. */
   search(text: string, search: Search): void {
+    this.searchExact(text, search);
+    this.searchPatterns(text, search);
+  }
+
+  /** As `search`, of the patterns without a wildcard alone. */
+  searchExact(text: string, search: Search): void {
+    if (this.#exact.size === 0) return;
     const exact = this.#exact.get(text);
     if (exact !== undefined) searchGroup(exact, search);
-    if (this.#prefixes !== undefined) searchPrefixes(this.#prefixes, text, search);
-    this.#globs?.search(text, search);
   }
-}
 
-function searchPrefixes(root: TrieNode<AssertionGroup>, text: string, search: Search): void {
-  let node: TrieNode<AssertionGroup> | undefined = root;
-  let at = 0;
-  while (node !== undefined) {
-    at += node.label.length;
-    if (node.value !== undefined) searchGroup(node.value, search);
-    node = nextNode(node, text, at, search);
+  /** As `search`, of the patterns with a wildcard alone. */
+  searchPatterns(text: string, search: Search): void {
+    this.#prefixes?.search(text, search, searchGroup);
+    this.#globs?.search(text, search);
   }
 }

@@ -68,10 +68,31 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
     case 'exact':
       return pattern.text === text;
     case 'prefix':
-      return text.startsWith(pattern.text);
+      return startsWith(text, pattern.text);
     case 'glob':
-      return globMatches(pattern.text, text, work);
+      return fitsAtEnds(pattern.text, text) && globMatches(pattern.text, text, work);
   }
+}
+
+/** Up to here characters are compared faster than a call takes. */
+const shortPrefix = 32;
+
+/** As the method of strings, for short texts. */
+export function startsWith(text: string, prefix: string): boolean {
+  if (prefix.length > shortPrefix) return text.startsWith(prefix);
+  if (prefix.length > text.length) return false;
+  for (let at = 0; at < prefix.length; at += 1) if (text.charCodeAt(at) !== prefix.charCodeAt(at)) return false;
+  return true;
+}
+
+/** Whether first and last character fit, as far as they are no wildcards: this tells most globs apart from what they do not match. */
+function fitsAtEnds(glob: string, text: string): boolean {
+  const first = glob.charCodeAt(0);
+  const last = glob.charCodeAt(glob.length - 1);
+  return (
+    (isWildcard(first) || first === text.charCodeAt(0)) &&
+    (isWildcard(last) || last === text.charCodeAt(text.length - 1))
+  );
 }
 
 /**

@@ -1,6 +1,28 @@
+import { foldAscii } from '../names/index.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { type DecisionContext, type FoldedContext, foldContext } from './conditions.ts';
+import { type Pattern, patternMatches } from './pattern.ts';
 import { Work } from './work.ts';
+
+/** An action that assertions name without a wildcard. */
+export interface NamedAction {
+  /** The one of all these assertions. */
+  readonly pattern: Pattern;
+  /** In a small policy: all assertions that match this action, in the order in which they can decide. */
+  readonly row: readonly CompiledAssertion[];
+}
+
+/** What is searched for. */
+export interface Question {
+  readonly roles: readonly string[];
+  /** Folded, as it is compared. */
+  readonly action: string;
+  /** The action, when assertions name it. */
+  readonly named: NamedAction | undefined;
+  /** The resource as assertions are compared with it: without its domain. */
+  readonly name: string;
+  readonly context: DecisionContext | undefined;
+}
 
 /**
  * One search for the assertion that decides. Of all that match, that one is the one with the smallest precedence (DENY before
@@ -9,8 +31,10 @@ import { Work } from './work.ts';
  */
 export class Search extends Work {
   readonly roles: readonly string[];
-  /** Folded, as it is compared. */
   readonly action: string;
+  readonly named: NamedAction | undefined;
+  readonly #name: string;
+  #folded: string | undefined;
   readonly #given: DecisionContext | undefined;
   #context: FoldedContext | undefined;
   /** The place of the one role that is searched for; -1 while all are. */
@@ -18,11 +42,30 @@ export class Search extends Work {
   #best: CompiledAssertion | undefined;
   #bestPlace = 0;
 
-  constructor(roles: readonly string[], action: string, context: DecisionContext | undefined) {
+  constructor({ roles, action, named, name, context }: Question) {
     super();
     this.roles = roles;
     this.action = action;
+    this.named = named;
+    this.#name = name;
     this.#given = context;
+  }
+
+  /** Whether the pattern, one of an assertion of the policy, matches the action. */
+  matchesAction(pattern: Pattern): boolean {
+    if (pattern.kind === 'exact') return pattern === this.named?.pattern;
+    return patternMatches(pattern, this.action, this);
+  }
+
+  /** Whether the pattern matches the resource. */
+  matchesResource(pattern: Pattern): boolean {
+    return patternMatches(pattern, this.name, this);
+  }
+
+  /** The name of the resource, folded when it is first compared. */
+  get name(): string {
+    this.#folded ??= foldAscii(this.#name);
+    return this.#folded;
   }
 
   /** As conditions compare it; folded when the first one asks. */

@@ -32,12 +32,17 @@ function padded(folder: string, name: string, json: unknown, size: number): stri
 }
 
 /** As many rules as `size`, each for a role and an action of its own, all on one resource. */
-function onOneResource(size: number, roleOf: (index: number) => string, actionOf: (index: number) => string) {
+function onOneResource(
+  size: number,
+  roleOf: (index: number) => string,
+  actionOf: (index: number) => string,
+  resource = 'thing',
+) {
   const assertions = Array.from({ length: size }, (_, index) => ({
     effect: 'ALLOW' as const,
     role: roleOf(index),
     action: actionOf(index),
-    resource: 'thing',
+    resource,
   }));
   const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] }, {});
   const status = (role: string, action: string) =>
@@ -193,6 +198,25 @@ export const engineRows: readonly Row[] = [
     'widest',
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
+  same('policy-engine/src/policy/assertion-rows.ts', 'longestRow', (size) =>
+    onOneResource(
+      size,
+      (index) => `r${index % 2}`,
+      (index) => `a${index}`,
+      '*g',
+    ),
+  ),
+  same('policy-engine/src/policy/assertion-rows.ts', 'mostRolesInRows', (count) => {
+    const assertions = Array.from({ length: 40 }, (_, index) => ({
+      role: `r${index}`,
+      action: 'read',
+      resource: `${index}*`,
+    }));
+    const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] });
+    const roles = Array.from({ length: count }, (_, index) => `r${index}`);
+    const status = (resource: string) => engine.decideRoles({ domain: 'd', roles, action: 'read', resource }).status;
+    return status(`${count - 1}x`) === 'ALLOW' && status('x') === 'DENY_NO_MATCH';
+  }),
   same('policy-engine/src/policy/index-assertions.ts', 'longestChain', (size) =>
     onOneResource(
       size,

@@ -1,0 +1,57 @@
+import test from 'ava';
+import fc from 'fast-check';
+import { internals } from '../../limits/row.ts';
+
+interface Work {
+  readonly spent: number;
+  spend(units: number): void;
+}
+interface Index {
+  add(prefix: string, group: string): void;
+  search(text: string, work: Work, visit: (group: string) => void): void;
+}
+const { PrefixIndex } = await internals<{ PrefixIndex: new () => Index }>('policy-engine/src/policy/prefix-index.ts');
+const { Work } = await internals<{ Work: new () => Work }>('policy-engine/src/policy/work.ts');
+
+function found(index: Index, text: string): { prefixes: string[]; spent: number } {
+  const prefixes: string[] = [];
+  const work = new Work();
+  index.search(text, work, (prefix) => prefixes.push(prefix));
+  return { prefixes: prefixes.toSorted(), spent: work.spent };
+}
+
+function indexOf(prefixes: Iterable<string>): Index {
+  const index = new PrefixIndex();
+  for (const prefix of prefixes) index.add(prefix, prefix);
+  return index;
+}
+
+const letters = fc.string({ unit: fc.constantFrom('a', 'b', 'ab', '.', '\u{1F600}'), maxLength: 40 });
+
+test('property: the table finds what a look at every prefix finds', (t) => {
+  fc.assert(
+    fc.property(fc.uniqueArray(letters, { maxLength: 60 }), fc.array(letters, { maxLength: 20 }), (prefixes, texts) => {
+      const index = indexOf(prefixes);
+      for (const text of [...texts, ...prefixes, ...prefixes.map((prefix) => `${prefix}b`)]) {
+        t.deepEqual(found(index, text).prefixes, prefixes.filter((prefix) => text.startsWith(prefix)).toSorted());
+      }
+    }),
+    { numRuns: 300 },
+  );
+});
+
+test('ten thousand prefixes are told apart, for about as much work as ten', (t) => {
+  const numbered = (count: number) => Array.from({ length: count }, (_, index) => `item.${index + 10_000}.`);
+  const few = found(indexOf(numbered(10)), 'item.10007.part');
+  const many = found(indexOf(numbered(10_000)), 'item.10007.part');
+  t.deepEqual(few.prefixes, ['item.10007.']);
+  t.deepEqual(many.prefixes, ['item.10007.']);
+  t.true(many.spent <= few.spent + 10, `${few.spent} and ${many.spent} units`);
+});
+
+test('each character and each place that is looked at is paid for', (t) => {
+  t.is(found(indexOf([]), 'abcd').spent, 0);
+  t.is(found(indexOf(['x']), 'abcd').spent, 2);
+  t.is(found(indexOf(['x', 'yyy']), 'abcd').spent, 5);
+  t.is(found(indexOf(['x', 'yyyyy']), 'abcd').spent, 2, 'a prefix that is longer than the text is not looked for');
+});
