@@ -60,4 +60,10 @@ export {
   type PrincipalTokenOptions,
   type PrincipalTokenSource,
 } from './tokens/principal-token.ts';
+export {
+  type KeptTokenOutcome,
+  openTokenKeeper,
+  type TokenKeeper,
+  type TokenKeeperOptions,
+} from './tokens/token-keeper.ts';
 export type { IdTokenQuery, TokenQuery, Tokens } from './tokens/tokens.ts';

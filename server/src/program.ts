@@ -77,7 +77,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     'run the cases of a folder against its documents',
     async () => (await import('./cli/test.ts')).testCommand(),
   ],
-  ['token', 'get, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
+  ['token', 'get, keep, sign and inspect tokens', async () => (await import('./cli/token.ts')).tokenCommand()],
   ['access', 'ask who may do what', async () => (await import('./cli/access-command.ts')).accessCommand()],
   [
     'login',

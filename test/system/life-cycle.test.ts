@@ -58,7 +58,10 @@ test('works without a home, and a port that is taken is said in one line', async
   const other = join(world.folder, '../other');
   const { status, stderr, stdout } = await world.signet('dev', '--data', other, '--port', port, '--provider-port', '0');
   t.deepEqual({ status, stdout }, { status: 1, stdout: '' });
-  t.regex(stderr, /^signet: token server ended with exit status 1: .*listen\.port: port \d+ of `.*` is in use: end the program .*EADDRINUSE.*\n$/);
+  t.regex(
+    stderr,
+    /^signet: token server ended with exit status 1: .*listen\.port: port \d+ of `.*` is in use: end the program .*EADDRINUSE.*\n$/,
+  );
 });
 
 test('killed outright, it leaves no program behind', async (t) => {

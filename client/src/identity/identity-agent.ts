@@ -1,6 +1,6 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { SignetClientError } from '../errors.ts';
+import { runSteps } from '../run-steps.ts';
 import { type IdentityTexts, readIdentityFiles, writeIdentityFiles } from './identity-files.ts';
 import { httpTransport, type IdentityTransport } from './identity-transport.ts';
 import type { InstanceName, ReceivedIdentity } from './instance-requests.ts';
@@ -48,14 +48,6 @@ export interface IdentityAgent {
   run(signal: AbortSignal, onOutcome?: (outcome: IdentityOutcome) => unknown): Promise<void>;
 }
 
-/** The longest sleep of `run`: a clock that is set, or a file that is removed, is noticed by then. */
-const maxSleepMs = 60_000;
-
-/** How long `run` sleeps before the next step, in milliseconds. */
-export function sleepMs(nextAt: number, now: number): number {
-  return Math.min(maxSleepMs, Math.max(100, nextAt - now));
-}
-
 interface Known {
   readonly texts: IdentityTexts;
   /** Of the certificate, in milliseconds since the epoch. */
@@ -96,12 +88,7 @@ class Agent implements IdentityAgent {
   }
 
   async run(signal: AbortSignal, onOutcome: (outcome: IdentityOutcome) => unknown = () => undefined): Promise<void> {
-    while (!signal.aborted) {
-      const outcome = await this.step({ signal });
-      if (signal.aborted) return;
-      await onOutcome(outcome);
-      await pause(sleepMs(outcome.nextAt, this.#clock.now()), undefined, { signal }).catch(() => undefined);
-    }
+    await runSteps(() => this.step({ signal }), { signal, now: () => this.#clock.now(), onOutcome });
   }
 
   async #step({

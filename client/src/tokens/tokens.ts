@@ -93,9 +93,12 @@ export class Tokens {
     return { ...token, idToken: token.idToken };
   }
 
-  /** Forgets a kept token that a protected service refused; the next `get` asks for another. */
-  async forget(query: TokenQuery, token: Pick<AccessToken, 'accessToken'>): Promise<void> {
-    this.#cache.delete(await this.#keyOf(parseQuery(query, undefined)), token.accessToken);
+  /** Forgets a kept token, as one that a protected service refused; the next `get`, or `getId` with its `service`, asks for another. */
+  async forget(
+    query: TokenQuery & Partial<Pick<IdTokenQuery, 'service'>>,
+    token: Pick<AccessToken, 'accessToken'>,
+  ): Promise<void> {
+    this.#cache.delete(await this.#keyOf(parseQuery(query, query.service)), token.accessToken);
   }
 
   /** Why `tokenCacheFile` is not used, when it cannot be. */

@@ -2,18 +2,16 @@ import { text } from 'node:stream/consumers';
 import type { AccessToken, SignetClient } from '@signet/client';
 import { systemClock } from '@signet/policy-engine/clock';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
-import { Command, InvalidArgumentError } from 'commander';
+import { Command } from 'commander';
 import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
 import { readDevState } from './dev-state.ts';
 import { checkSignature, type DecodedToken, decodeToken, describeToken, type SignatureState } from './inspect-token.ts';
 import { principalTokenCommand } from './principal-token-command.ts';
 import { action, CommandFailedError, describeError, print } from './run.ts';
+import { type TokenOptions, tokenOptions, tokenQuery } from './token-options.ts';
+import { tokenRunCommand } from './token-run.ts';
 
-interface GetOptions extends ConnectionOptions {
-  readonly domain: string;
-  readonly role?: readonly string[];
-  readonly expiresIn?: number;
-  readonly idToken?: string;
+interface GetOptions extends ConnectionOptions, TokenOptions {
   readonly json?: boolean;
 }
 
@@ -23,12 +21,8 @@ interface InspectOptions extends ConnectionOptions {
 
 /** `signet token`: gets tokens from a server and shows what is in them. */
 export function tokenCommand(): Command {
-  const get = connectionOptions(new Command('get'))
+  const get = tokenOptions(connectionOptions(new Command('get')))
     .description('get an access token and print it')
-    .requiredOption('--domain <domain>', 'domain that the token is for')
-    .option('--role <role...>', 'short names of roles (default: all that the caller holds there)')
-    .option('--expires-in <seconds>', 'life to ask for', wholeSeconds)
-    .option('--id-token <service>', 'also get an ID token for this service of the domain, and print that instead')
     .option('--json', 'print the whole answer as JSON')
     .action(action(getToken));
   const inspect = connectionOptions(new Command('inspect'))
@@ -37,25 +31,16 @@ export function tokenCommand(): Command {
     .option('--json', 'print JSON')
     .action(action(inspectToken));
   return new Command('token')
-    .description('get, sign and inspect tokens')
+    .description('get, keep, sign and inspect tokens')
     .addCommand(get)
+    .addCommand(tokenRunCommand())
     .addCommand(inspect)
     .addCommand(principalTokenCommand());
 }
 
-function wholeSeconds(value: string): number {
-  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
-  return Number(value);
-}
-
 async function getToken(options: GetOptions): Promise<void> {
   await using client = openClient(options);
-  const { domain, role, expiresIn, idToken: service } = options;
-  const query = {
-    domain,
-    ...(role !== undefined && { roles: role }),
-    ...(expiresIn !== undefined && { expiresIn }),
-  };
+  const { service, ...query } = tokenQuery(options);
   if (service === undefined) {
     const token = await client.tokens.get(query);
     print(options.json === true ? asResponse(token) : token.accessToken, options.json);

@@ -55,10 +55,8 @@ export const clientRows: readonly Row[] = [
     const { backOff } = await internals<BackOff>('client/src/http/back-off.ts');
     return backOff(0, failed(seconds), () => 0) === seconds * 1000;
   }),
-  maximum('client/src/identity/identity-agent.ts', 'maxSleepMs', async (ms) => {
-    const { sleepMs } = await internals<{ sleepMs(nextAt: number, now: number): number }>(
-      'client/src/identity/identity-agent.ts',
-    );
+  maximum('client/src/run-steps.ts', 'maxSleepMs', async (ms) => {
+    const { sleepMs } = await internals<{ sleepMs(nextAt: number, now: number): number }>('client/src/run-steps.ts');
     return sleepMs(1000 + ms, 1000) === ms;
   }),
   maximum('client/src/identity/post-json.ts', 'maxAnswerBytes', async (size, t) => {

@@ -1,0 +1,35 @@
+import type { IdTokenQuery, TokenQuery } from '@signet/client';
+import { type Command, InvalidArgumentError } from 'commander';
+
+/** Which token is asked for. */
+export interface TokenOptions {
+  readonly domain: string;
+  readonly role?: readonly string[];
+  readonly expiresIn?: number;
+  readonly idToken?: string;
+}
+
+/** Gives a command the options that say which token it gets. */
+export function tokenOptions(command: Command): Command {
+  return command
+    .requiredOption('--domain <domain>', 'domain that the token is for')
+    .option('--role <role...>', 'short names of roles (default: all that the caller holds there)')
+    .option('--expires-in <seconds>', 'life to ask for', wholeSeconds)
+    .option('--id-token <service>', 'also get an ID token for this service of the domain, and give that instead');
+}
+
+function wholeSeconds(value: string): number {
+  if (!/^\d{1,10}$/.test(value)) throw new InvalidArgumentError('it must be an integer (seconds)');
+  return Number(value);
+}
+
+/** The same for the client; with `service` the ID token is wanted. */
+export function tokenQuery(options: TokenOptions): TokenQuery & Partial<Pick<IdTokenQuery, 'service'>> {
+  const { domain, role, expiresIn, idToken: service } = options;
+  return {
+    domain,
+    ...(role !== undefined && { roles: role }),
+    ...(expiresIn !== undefined && { expiresIn }),
+    ...(service !== undefined && { service }),
+  };
+}

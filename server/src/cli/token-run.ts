@@ -1,0 +1,65 @@
+import { type KeptTokenOutcome, openTokenKeeper } from '@signet/client';
+import { formatTimestamp } from '@signet/policy-engine/clock';
+import { Command } from 'commander';
+import { createLogger, type Logger } from '../logger.ts';
+import { type ConnectionOptions, connectionOptions, openClient } from './connection.ts';
+import { action, CommandFailedError, print } from './run.ts';
+import { stopSignal } from './stop-signal.ts';
+import { type TokenOptions, tokenOptions, tokenQuery } from './token-options.ts';
+
+interface RunOptions extends ConnectionOptions, TokenOptions {
+  readonly out: string;
+  readonly once?: boolean;
+  readonly json?: boolean;
+}
+
+/** `signet token run`: keeps a token fresh in a file, for programs that can read no more than that. */
+export function tokenRunCommand(): Command {
+  return tokenOptions(connectionOptions(new Command('run')))
+    .description('keep a fresh token in a file for other programs, until told to stop')
+    .requiredOption('--out <file>', 'file of the token and nothing else: mode 0600, replaced in one step')
+    .option('--once', 'write one token and end; exit status 1 when there is none')
+    .option('--json', 'print one JSON object for each token or failure instead of log lines')
+    .action(action(runToken));
+}
+
+async function runToken(options: RunOptions): Promise<void> {
+  using stop = stopSignal();
+  await using client = openClient(options);
+  const keeper = openTokenKeeper({ client, query: tokenQuery(options), file: options.out });
+  const tell = options.json === true ? printed : logged(createLogger('info'), options.out);
+  if (options.once === true) {
+    const outcome = await keeper.step({ signal: stop.signal });
+    tell(outcome);
+    if (outcome.kind === 'failed') throw new CommandFailedError();
+    return;
+  }
+  await keeper.run(stop.signal, (outcome) => {
+    // Nothing happened and nothing will until then: not worth a line.
+    if (outcome.kind !== 'current') tell(outcome);
+  });
+}
+
+/** Never the token itself. */
+function described(outcome: KeptTokenOutcome) {
+  const { kind, expiresAt, nextAt } = outcome;
+  return {
+    outcome: kind,
+    ...(outcome.kind === 'failed' && { error: outcome.error.message }),
+    ...(expiresAt !== undefined && { expires: formatTimestamp(expiresAt) }),
+    nextAt: formatTimestamp(nextAt),
+  };
+}
+
+function printed(outcome: KeptTokenOutcome): void {
+  print(described(outcome), true);
+}
+
+/** As a program that stays says what happens (docs/reference/logs.md). */
+function logged(logger: Logger, file: string): (outcome: KeptTokenOutcome) => void {
+  return (outcome) => {
+    const said = { ...described(outcome), file };
+    if (outcome.kind === 'failed') logger.error(said, 'no new token');
+    else logger.info(said, 'token written');
+  };
+}
