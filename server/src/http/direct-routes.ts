@@ -5,7 +5,7 @@ type Layer = Router<RequestState>['stack'][number];
 type Run = (ctx: RouteContext, next: () => Promise<unknown>) => unknown;
 
 /**
- * A small router whose operations are run at once. For each request, a dispatch by the router itself collects the layers of the path, decodes
+ * A small router whose operations are run at once (docs/decisions/062). For each request, a dispatch by the router itself collects the layers of the path, decodes
  * its host and composes the handlers: twice what it takes to find the operation. INVARIANT: no two operations have a method and a path in
  * common. What none of them has is left to the router, which notes the methods of a path for a 405, and goes on.
  */
