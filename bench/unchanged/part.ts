@@ -14,11 +14,12 @@ export async function unchangedPart({ folder, quick }: PartContext): Promise<Par
   const cpu = await withServers(plan, [], (running) =>
     cpuRounds(
       running,
-      quick ? { warmUp: 2000, rounds: 5, requests: 1000 } : { warmUp: 8000, rounds: 21, requests: 3000 },
+      quick ? { warmUp: 2000, rounds: 5, requests: 1000 } : { warmUp: 16_000, rounds: 21, requests: 3000 },
     ),
   );
   const counter = quick ? undefined : callgrindCounter(folder);
-  const instructions = counter && (await countInstructions(plan, counter, { warmUp: 4000, rounds: 5, requests: 500 }));
+  const instructions =
+    counter && (await countInstructions(plan, counter, { warmUp: 12_000, rounds: 5, requests: 500 }));
   const aims = [{ id: 'koa', peer: peerNames.koa, aim: 1.1 }];
   const costs = { cpu, instructions };
   return {
