@@ -28,6 +28,7 @@ export const sections: readonly Section[] = [
     name: 'Running it',
     pages: [
       ['guides/install', 'Install'],
+      ['guides/kubernetes', 'Kubernetes'],
       ['guides/production', 'Production'],
       ['guides/several-servers', 'Several servers'],
       ['guides/rollover', 'Replace keys and authorities'],
