@@ -14,7 +14,11 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
   [
     'serve',
     'run the token server until SIGINT or SIGTERM',
-    async () => (await import('./cli/serve.ts')).serveCommand(),
+    async () => {
+      const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
+      keepYoungHeapSmall();
+      return (await import('./cli/serve.ts')).serveCommand();
+    },
   ],
   [
     'dev',

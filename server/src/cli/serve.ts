@@ -17,6 +17,7 @@ import { stopSignal } from './stop-signal.ts';
 import { tellSystemd } from './tell-systemd.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
 import { prepareStore, runWorkers } from './workers.ts';
+import { boundYoungHeap } from './young-heap.ts';
 
 interface Options {
   readonly host?: string;
@@ -95,6 +96,7 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
     tellMetrics: readings?.answerWith,
   });
   peers?.answerWith(server.refresh);
+  boundYoungHeap();
   const onHangUp = () => checkAgain(load, server.reload, logger);
   process.on('SIGHUP', onHangUp);
   const { baseUrl, crlUrl, metricsUrl } = server;
