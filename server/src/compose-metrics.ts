@@ -1,7 +1,7 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import type { ServerConfig } from './config/config.ts';
 import { metricsListenerOf } from './config/metrics-listener.ts';
-import { startMetricsServer } from './http/metrics-server.ts';
+import type { startMetricsServer } from './http/metrics-server.ts';
 import { signingOrder } from './keys/key-life.ts';
 import type { Logger } from './logger.ts';
 import type { ServerMetrics } from './metrics/server-metrics.ts';
@@ -129,6 +129,7 @@ export async function giveOutMetrics(deps: GiveOutDeps): Promise<MetricsOutlet |
   const at = metricsListenerOf(deps.config);
   if (at === undefined) return undefined;
   const { exposition } = await import('./metrics/readings.ts');
+  const { startMetricsServer } = await import('./http/metrics-server.ts');
   const { config, logger, read } = deps;
   const server = await startMetricsServer(
     { config, logger, read: async (format) => exposition(await read(), format) },

@@ -29,7 +29,8 @@ import { openStore } from './store/open.ts';
 import { endDivergence, logHistory } from './store-history.ts';
 import { type StoreWatch, watchStore } from './store-watch.ts';
 import { watchTlsFiles } from './tls-files.ts';
-import { openTracing, type Tracing } from './tracing/tracing.ts';
+import { openTracing } from './tracing/open-tracing.ts';
+import type { Tracing } from './tracing/tracing.ts';
 import { withoutDnsNames } from './x509/naming.ts';
 
 type ManagementDeps = NonNullable<HttpServerDeps['management']>;
@@ -71,7 +72,7 @@ export async function createServer(config: ServerConfig, deps: ServerDeps): Prom
   const opened = deps.store ?? cleanup.adopt(await openOwnStore(config, deps, started), (own) => own.close());
   const metrics = cleanup.adopt(await openMetrics(config, logger, deps.tellMetrics), (open) => open?.close());
   const observer = metrics?.observer;
-  const tracing = openTracing();
+  const tracing = await openTracing();
   const store = watchedStore(opened, observer, tracing);
   const storeWatch = cleanup.adopt(await openStoreWatch(config, store, deps), (watch) => watch.close());
   const privateKeys = await openPrivateKeys(config, store, { logger, clock });

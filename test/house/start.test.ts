@@ -67,14 +67,29 @@ test('a command that asks a server loads no store and no configuration', async (
   for (const name of ['kysely', 'better-sqlite3', 'pg']) t.false(packages.includes(name), name);
 });
 
-test('a server loads no driver of PostgreSQL, no SDK of a cloud and no client of providers before it needs one', async (t) => {
-  const { status, packages } = await loadedBy(t, 'server/src/compose.ts', []);
+test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of providers and no API for spans before it needs one', async (t) => {
+  const { status, packages, files } = await loadedBy(t, 'server/src/compose.ts', []);
   t.is(status, 0);
-  const late = ['pg', '@aws-sdk/client-sts', 'undici'];
+  const late = ['pg', '@aws-sdk/client-sts', 'undici', '@opentelemetry/api', 'prom-client'];
   t.deepEqual(
     packages.filter((name) => late.includes(name)),
     [],
   );
+  const migrations = /^server\/src\/store\/(migrations\/|sqlite\/(migrate|empty-store)\.ts)/;
+  t.deepEqual(
+    files.filter((file) => migrations.test(file)),
+    [],
+  );
+});
+
+test('a server does not load what Node has for a fetch and WebSocket of its own', async (t) => {
+  const { status, stdout } = await runProgram(process.execPath, [
+    '--conditions=@signet/source',
+    '--input-type=module',
+    '-e',
+    `await import('${root}server/src/compose.ts'); console.log(process.moduleLoadList.some((name) => /undici/.test(name)));`,
+  ]);
+  t.deepEqual({ status, stdout }, { status: 0, stdout: 'false\n' });
 });
 
 test('what is known of the commands without loading them is what they say themselves', async (t) => {

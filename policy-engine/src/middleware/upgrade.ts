@@ -1,4 +1,3 @@
-import { STATUS_CODES } from 'node:http';
 import type { Decision } from '../policy/index.ts';
 import { createAuthorizer } from './authorize.ts';
 import { type NodeRequest, nodeRequests } from './node-request.ts';
@@ -52,6 +51,11 @@ export function refuseUpgrade(
     ...answer.headers,
   };
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-  const head = `HTTP/1.1 ${answer.status} ${STATUS_CODES[answer.status] ?? ''}\r\n${lines.join('')}\r\n`;
+  const head = `HTTP/1.1 ${answer.status} ${reasonOf(answer.status)}\r\n${lines.join('')}\r\n`;
   socket.end(head + body, () => socket.destroy());
+}
+
+/** An import of `node:http` would load its WebSocket, fetch and all that they need, in every program that uses the engine. */
+function reasonOf(status: number): string {
+  return process.getBuiltinModule('node:http').STATUS_CODES[status] ?? '';
 }

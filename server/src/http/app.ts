@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import Router from '@koa/router';
+import type Router from '@koa/router';
 import Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
@@ -12,6 +12,7 @@ import type { AppContext, Middleware, RequestState } from './context.ts';
 import { directRoutes } from './direct-routes.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
 import { hostOfAuthority } from './host-names.ts';
+import { KoaRouter } from './koa-router.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
 import { requireMatch } from './read-preconditions.ts';
@@ -66,7 +67,7 @@ export function createApp(deps: AppDeps): Koa<RequestState> {
   app.use(outstanding(deps.limits, bodyLimitOf(deps)));
   const served: string[] = [];
   const routerOf = (mount: (router: Router<RequestState>) => void) => {
-    const router = new Router<RequestState>({ sensitive: true, strict: true });
+    const router = new KoaRouter<RequestState>({ sensitive: true, strict: true });
     mount(router);
     for (const { methods, path } of router.stack) served.push(`${methods.join()} ${String(path)}`);
     return router;

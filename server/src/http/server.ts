@@ -16,7 +16,6 @@ import type { Tracing } from '../tracing/tracing.ts';
 import { createApp } from './app.ts';
 import { type ClientTrust, openClientTrust } from './client-trust.ts';
 import { type ConnectionFailures, countConnectionFailures } from './connection-failures.ts';
-import { startCrlServer } from './crl-server.ts';
 import { watchDescriptors } from './descriptor-watch.ts';
 import { ownHosts } from './host-names.ts';
 import { listen } from './listen.ts';
@@ -145,6 +144,7 @@ async function openCrlServer(
   const { identity } = deps;
   const { port } = deps.config.crl.listen;
   if (identity === undefined || port === undefined) return undefined;
+  const { startCrlServer } = await import('./crl-server.ts');
   return startCrlServer({ ...deps, identity, idPrefix: randomBytes(6).toString('base64url') }, addresses, port);
 }
 

@@ -35,8 +35,8 @@ export interface Tracing {
   traceparent(): string | undefined;
 }
 
-/** Undefined where no SDK was registered before the server started: then nothing is asked on the way of a request. */
-export function openTracing(): Tracing | undefined {
+/** Undefined where no SDK collects spans. */
+export function tracingOfSdk(): Tracing | undefined {
   const provider = trace.getTracerProvider();
   if (provider instanceof ProxyTracerProvider && provider.getDelegateTracer('signet') === undefined) return undefined;
   return tracingWith(trace.getTracer('signet'));

@@ -1,5 +1,5 @@
+import { openTracing } from '@signet/server/tracing/open-tracing';
 import { formatTraceParent, parseTraceParent } from '@signet/server/tracing/traceparent';
-import { openTracing } from '@signet/server/tracing/tracing';
 import test from 'ava';
 import { caller, form, startServer } from '#support/start-server';
 
@@ -7,7 +7,7 @@ const traceId = '4bf92f3577b34da6a3ce929d0e0e4736';
 const traceparent = `00-${traceId}-00f067aa0ba902b7-01`;
 
 test('without an SDK nothing is traced, and the log still has the trace of the caller', async (t) => {
-  t.is(openTracing(), undefined);
+  t.is(await openTracing(), undefined);
   const server = await startServer(t, { domains: [{ name: 'media', services: { player: {} } }] });
   const call = caller(t, server, await server.pki.identity('media.player'));
   const ask = form({ grant_type: 'client_credentials', scope: 'media:domain' });
