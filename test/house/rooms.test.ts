@@ -10,6 +10,7 @@ import test from 'ava';
 const rooms = [
   'errors.ts',
   'at-most.ts',
+  'own-files.ts',
   'tracing',
   'short-text.ts',
   'ybase64.ts',

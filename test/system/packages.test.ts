@@ -17,7 +17,7 @@ const carriedBy: Readonly<Record<(typeof packages)[number], readonly string[]>> 
   'policy-engine': [],
   client: ['@signet/policy-engine'],
   updater: both,
-  server: both,
+  server: [],
   'example-provider': both,
 };
 
@@ -113,7 +113,7 @@ for (const name of packages) {
     const carried = paths.flatMap((path) => /^package\/node_modules\/(@?[^/]+(?:\/[^/]+)?)\//.exec(path)?.[1] ?? []);
     t.deepEqual([...new Set(carried)].toSorted(), carriedBy[name]);
     const own =
-      /^package\/(node_modules\/@signet\/[\w-]+\/)?((dist|bin|policies|schemas)\/.+|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/;
+      /^package\/(node_modules\/@signet\/[\w-]+\/)?((dist|joined|bin|policies|schemas)\/.+|package\.json|README\.md|LICENSE|NOTICE|CHANGELOG\.md)$/;
     t.deepEqual(
       paths.filter((path) => !own.test(path) || /\.map$|tsbuildinfo/.test(path)),
       [],

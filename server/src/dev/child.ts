@@ -1,9 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { closeSync, openSync, readFileSync, statSync, writeSync } from 'node:fs';
-import { extname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 import type { Environment } from '../config/env.ts';
+import { ownProgram } from '../own-files.ts';
 
 export interface ChildSpec {
   /** As it is called in messages. */
@@ -33,7 +33,7 @@ export interface Child {
   stop(graceMs: number): Promise<void>;
 }
 
-const guard = fileURLToPath(new URL(`./end-with-parent${extname(import.meta.filename)}`, import.meta.url));
+const guard = fileURLToPath(ownProgram('dev/end-with-parent'));
 
 /** Starts a program that ends when this one does, however this one ends. Throws when it cannot be started at all. */
 export function startChild(spec: ChildSpec): Child {

@@ -1,9 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import { packageFolder } from '../own-files.ts';
 import { quote } from './announce.ts';
-
-const packageFolder = fileURLToPath(new URL('../..', import.meta.url));
 
 /** Where the programs lie that `signet dev` runs, and the sample policies. */
 export interface Programs {

@@ -2,6 +2,7 @@ import type { PrincipalName } from '@signet/policy-engine/names';
 import type { StorePlace } from '../config/store-place.ts';
 import { ServiceUnavailableError, TooManyRequestsError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
+import { ownProgram } from '../own-files.ts';
 import { laneOf } from '../turns/lane-of.ts';
 import { createWorkProcess, JobError } from '../work-process/work-process.ts';
 import type { ImpactAnswer, ImpactQuestion } from './find-impact.ts';
@@ -38,12 +39,9 @@ const maxWaitingOfDomain = 4;
 /** Soon: a dry run takes seconds at most, nearly always. */
 const retryAfterSeconds = 2;
 
-/** In a checkout the source runs as it is, in an installed package what was built of it. */
-const extension = import.meta.url.endsWith('.ts') ? 'ts' : 'js';
-
 export function openDryRuns({ place, logger }: { readonly place: StorePlace; readonly logger: Logger }): DryRuns {
   const helper = createWorkProcess({
-    module: new URL(`../impact-process.${extension}`, import.meta.url),
+    module: ownProgram('impact-process'),
     idleMs,
     maxJobMs,
     maxHeapMiB,

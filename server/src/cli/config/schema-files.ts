@@ -1,9 +1,7 @@
 import { existsSync, lstatSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
+import { packageFolder } from '../../own-files.ts';
 import { outputFolder, writeOutput } from '../written-output.ts';
-
-const packageFolder = fileURLToPath(new URL('../../..', import.meta.url));
 
 /** The JSON Schemas of the files that people write; `schemas/` has them (made by `npm run reference`, which a test holds true). */
 export const schemaNames = ['config', 'updater', 'domain', 'policy-tests'] as const;
