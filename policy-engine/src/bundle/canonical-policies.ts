@@ -26,7 +26,7 @@ export function* canonicalPolicies(
   policies: readonly WirePolicy[],
   origin?: BundleOrigin,
 ): Steps<readonly Uint8Array[]> {
-  const lines = [line([canonicalFormOf(origin), domain])];
+  const lines = [JSON.stringify([canonicalFormOf(origin), domain])];
   const byHead = yield* groupByHead(policies);
   for (const head of yield* sortInSteps([...byHead.keys()])) {
     const [only = [], ...others] = yield* linesOfAll(byHead.get(head) ?? []);
@@ -35,7 +35,7 @@ export function* canonicalPolicies(
       for (const own of only) lines.push(own);
     } else {
       // With one first line, it is the others that order them.
-      const texts = [only, ...others].map((own) => head + own.join(''));
+      const texts = [only, ...others].map((own) => [head, ...own].join('\n'));
       for (const text of yield* sortInSteps(texts)) lines.push(text);
     }
   }
@@ -63,13 +63,13 @@ function* linesOfAll(policies: readonly WirePolicy[]): Steps<(readonly string[])
 }
 
 function headOf({ name, version, active, caseSensitive }: WirePolicy): string {
-  return line([name, version ?? '0', active ?? true, caseSensitive ?? false]);
+  return JSON.stringify([name, version ?? '0', active ?? true, caseSensitive ?? false]);
 }
 
 function* canonicalAssertions({ assertions }: WirePolicy): Steps<readonly string[]> {
   const lines: string[] = [];
   for (const assertion of assertions) {
-    lines.push(line(canonicalAssertion(assertion)));
+    lines.push(JSON.stringify(canonicalAssertion(assertion)));
     if (lines.length % sliceLength === 0) yield;
   }
   return yield* sortInSteps(lines);
@@ -79,9 +79,12 @@ function canonicalAssertion({ effect, role, action, resource, caseSensitive, con
   return [effect, role, action, resource, caseSensitive ?? false, canonicalConditions(conditions)];
 }
 
+const noSets: unknown[] = [];
+
 /** Sets and the conditions of a set in the order of their text; no conditions and an empty list are the same. */
 function canonicalConditions(conditions: WireConditions | undefined): unknown[] {
-  const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
+  if (conditions === undefined) return noSets;
+  const sets = conditions.conditionsList.map(({ conditionsMap }) =>
     Object.entries(conditionsMap)
       .map(([key, { operator, value }]) => [key, operator, value])
       .sort(byText),
@@ -91,10 +94,6 @@ function canonicalConditions(conditions: WireConditions | undefined): unknown[] 
 
 function byText(one: unknown, other: unknown): number {
   return JSON.stringify(one) < JSON.stringify(other) ? -1 : 1;
-}
-
-function line(value: unknown): string {
-  return `${JSON.stringify(value)}\n`;
 }
 
 /** Sorts by code units: runs first, then each two neighbours become one. */
@@ -131,7 +130,7 @@ const encoder = new TextEncoder();
 function* encodeInSteps(lines: readonly string[]): Steps<readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
   for (let from = 0; from < lines.length; from += sliceLength) {
-    parts.push(encoder.encode(lines.slice(from, from + sliceLength).join('')));
+    parts.push(encoder.encode(`${lines.slice(from, from + sliceLength).join('\n')}\n`));
     yield;
   }
   return parts;
