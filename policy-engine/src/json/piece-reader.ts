@@ -17,7 +17,10 @@ interface Container {
 export interface PieceOptions {
   /** Bytes between two stops. */
   readonly pieceLength: number;
-  /** The member of the outermost object that is wanted as the bytes of its text, where that is a string longer than a piece without escapes. */
+  /**
+   * The member of the outermost object that is wanted as the bytes of its text, where that is a string longer than a piece without escapes.
+   * Whether they are UTF-8 without control characters is not looked at.
+   */
   readonly bytesOf?: string | undefined;
 }
 
@@ -117,8 +120,9 @@ export class PieceReader {
     if (this.#rest < stringStart) {
       this.#rest = stringStart;
       const { bytesOf } = this.#options;
-      const isForBytes = bytesOf !== undefined && depth === 1 && this.#nameAt(1, stringStart - 1) === bytesOf;
-      this.#string = isForBytes ? undefined : '';
+      const isText = hasEscape || bytesOf === undefined || depth !== 1 || this.#nameAt(1, stringStart - 1) !== bytesOf;
+      this.#string = isText ? '' : undefined;
+      if (!isText) this.#scanner.jumpToQuote();
     }
     if (hasEscape) this.#string ??= '';
     if (this.#string === undefined) return;

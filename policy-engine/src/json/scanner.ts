@@ -166,6 +166,15 @@ export class JsonScanner {
     }
   }
 
+  /**
+   * Goes to the quote that ends the string that is being read, natively: whether everything before it may stand in a string is for the caller
+   * to find out. Stays where it is when there is an escape.
+   */
+  jumpToQuote(): void {
+    const end = this.#bytes.indexOf(quote, this.#at);
+    if (end >= 0 && !this.#bytes.subarray(this.#at, end).includes(backslash)) this.#at = end;
+  }
+
   #readOnInString(longest: number): Stop {
     this.#isBehindValue = this.#restOfString(longest);
     return this.#isBehindValue ? 'string end' : 'string';

@@ -499,3 +499,23 @@ test('the digest of a large bundle does not depend on the order either', async (
 function never(): never {
   throw new Error('the bundle has no such rule');
 }
+
+test('a long payload is taken as it stands in the text, and in no other alphabet', async (t) => {
+  const assertions = Array.from({ length: 1000 }, (_, id) => ({ ...assertion, id, resource: `catalog:movie.${id}` }));
+  const long = { ...payload, policyData: { ...policyData, policies: [{ ...policy, assertions }] } };
+  const bundle = await signBundle(long as typeof payload, key);
+  t.is(await codeOf(JSON.stringify(bundle)), 'good');
+  const withPayload = (text: string) => JSON.stringify({ ...bundle, payload: 'here' }).replace('here', text);
+  t.is(await codeOf(withPayload(`\\u0065${bundle.payload.slice(1)}`)), 'good', 'an escape of JSON');
+  const middle = bundle.payload.length / 2;
+  const withMiddle = (put: string) => `${bundle.payload.slice(0, middle)}${put}${bundle.payload.slice(middle)}`;
+  for (const put of ['\\', '"', '\\x']) t.is(await codeOf(withPayload(withMiddle(put))), 'bundle-malformed', put);
+  for (const put of ['\n', '\0', '=', '+', 'é']) {
+    const text = withMiddle(put);
+    const bytes = Buffer.from(`${bundle.protected}.${text}`);
+    const other = sign('sha256', bytes, { key: key.privateKey, dsaEncoding: 'ieee-p1363' }).toString('base64url');
+    const resigned = withPayload(text).replace(bundle.signature, other);
+    t.is(await codeOf(resigned), 'bundle-malformed', JSON.stringify(put));
+    t.is(await codeOf(withPayload(text)), 'bundle-signature', JSON.stringify(put));
+  }
+});

@@ -164,6 +164,26 @@ test('a string longer than a piece is whole, with the escapes at its cuts', (t) 
   }
 });
 
+test('a long string of the outermost object comes as its bytes when they are asked for', (t) => {
+  const read = (text: string) => runAtOnce(parseInSteps(encodeStrictly(text), { pieceLength: 8, bytesOf: 'x' }));
+  const long = 'aé😀b'.repeat(9);
+  const bytes = encodeStrictly(long);
+  t.deepEqual(read(`{"a":1,"x":"${long}","y":"${long}"}`), { a: 1, x: bytes, y: long });
+  t.deepEqual(read(`{"\\u0078" : "${long}"}`), { x: bytes });
+  t.deepEqual(read(`{"x":"short","y":{"x":"${long}"},"z":["${long}"]}`), { x: 'short', y: { x: long }, z: [long] });
+  t.deepEqual(read(`["${long}"]`), [long]);
+  t.deepEqual(read(`"${long}"`), long);
+  // With an escape it is a text, wherever that is.
+  for (const before of ['', long]) {
+    for (const after of ['', long]) {
+      t.deepEqual(read(`{"x":"${before}\\"\\n${after}","y":[2]}`), { x: `${before}"\n${after}`, y: [2] });
+    }
+  }
+  for (const text of [`{"x":"${long}`, `{"x":"${long}\\`, `{"x":"${long}" "y":1}`, `{"x":"${long}","x":"${long}"}`]) {
+    t.throws(() => read(text), { instanceOf: JsonSyntaxError });
+  }
+});
+
 test('half a surrogate pair is refused at the cuts of pieces', (t) => {
   for (const string of ['\\ud83d', '\\ud83dx\\ude00', '\\ude00', '\\ud83d\\n\\ude00', '\\ud83d\\ud83d\\ude00']) {
     for (let length = 1; length < 24; length += 1) {
