@@ -12,6 +12,7 @@ import { openStore } from '../store/open.ts';
 import { describeFailure } from './describe-failure.ts';
 import { documentRulesOf } from './document-rules.ts';
 import { localActor } from './local-user.ts';
+import { withProgress } from './progress.ts';
 import { action, CommandFailedError, configPathOf, print, warn } from './run.ts';
 import { escapeControls } from './terminal-text.ts';
 
@@ -62,11 +63,14 @@ async function applyFolder(folder: string, options: ApplyOptions, command: Comma
       ...(options.reason !== undefined && { reason: parseReason(options.reason) }),
     };
     const rules = documentRulesOf(options, config);
-    const summary = await applyDocuments(store, documents, context, {
-      now: systemClock.now(),
-      ...rules,
-      ...(planned !== undefined && { planned }),
-    });
+    const summary = await withProgress((onProgress) =>
+      applyDocuments(store, documents, context, {
+        now: systemClock.now(),
+        onProgress,
+        ...rules,
+        ...(planned !== undefined && { planned }),
+      }),
+    );
     report(summary, options.json === true);
   } finally {
     await store.close();

@@ -7,8 +7,10 @@ import { UnknownDomainError } from '../errors.ts';
 import { documentOf, exportDomain } from '../management/export-domain.ts';
 import type { DomainRecord } from '../model/records.ts';
 import type { Store } from '../model/store.ts';
+import type { OnProgress } from '../steps/progress.ts';
 import { openStore } from '../store/open.ts';
 import { schemaHeader, writeSchemas } from './config/schema-files.ts';
+import { withProgress } from './progress.ts';
 import { action, configPathOf, print, printRaw } from './run.ts';
 import { outputFolder, refuseExisting, writeOutput } from './written-output.ts';
 
@@ -35,7 +37,8 @@ async function exportDocuments(folder: string | undefined, options: ExportOption
   try {
     const documents = await documentsOf(store, options.domain);
     if (folder !== undefined) {
-      const files = await writeDocuments(folder, documents, options.force === true);
+      const force = options.force === true;
+      const files = await withProgress((onProgress) => writeDocuments(folder, documents, { force, onProgress }));
       print(files, options.json);
     } else if (options.json === true) {
       print(documents.map(documentOf), true);
@@ -56,7 +59,11 @@ async function documentsOf(store: Store, only: string | undefined): Promise<read
 }
 
 /** Answers the files. */
-async function writeDocuments(name: string, domains: readonly DomainRecord[], force: boolean): Promise<string[]> {
+async function writeDocuments(
+  name: string,
+  domains: readonly DomainRecord[],
+  { force, onProgress }: { readonly force: boolean; readonly onProgress: OnProgress },
+): Promise<string[]> {
   const folder = outputFolder(name);
   const files = domains.map((domain) => ({
     file: join(folder, `${domain.name}.yaml`),
@@ -65,6 +72,9 @@ async function writeDocuments(name: string, domains: readonly DomainRecord[], fo
   // Before the first one is written.
   for (const { file } of force ? [] : files) refuseExisting(file);
   await writeSchemas(folder, { names: ['domain', 'policy-tests'], force });
-  for (const { file, text } of files) await writeOutput(file, text, { force });
+  for (const [index, { file, text }] of files.entries()) {
+    await writeOutput(file, text, { force });
+    onProgress('writing documents', index + 1, files.length);
+  }
   return files.map(({ file }) => file);
 }

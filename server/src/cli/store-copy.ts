@@ -3,6 +3,7 @@ import { Command, InvalidArgumentError } from 'commander';
 import { loadConfig } from '../config/config.ts';
 import type { StorePlace } from '../config/store-place.ts';
 import { compareStores, copyStore } from '../store/maintenance.ts';
+import { withProgress } from './progress.ts';
 import { action, CommandFailedError, print, UsageError, warn } from './run.ts';
 
 interface CopyOptions {
@@ -56,13 +57,13 @@ async function copy({ from, to, json, ...options }: CopyOptions): Promise<void> 
   const [source, target] = [storePlaceOf(from), storePlaceOf(to)];
   if (options.check === true) return await compare(source, target, json);
   const { resume = false, whileRunning = false } = options;
-  const copied = await copyStore(source, target, { resume, whileRunning });
+  const copied = await withProgress((onProgress) => copyStore(source, target, { resume, whileRunning, onProgress }));
   print({ from: from.name, to: to.name, ...copied }, json);
   warn(`from now on start servers with \`${to.name}\` only: what is changed in \`${from.name}\` is in it alone`);
 }
 
 async function compare(source: StorePlace, target: StorePlace, json: boolean | undefined): Promise<void> {
-  const { from, to, differs } = await compareStores(source, target);
+  const { from, to, differs } = await withProgress((onProgress) => compareStores(source, target, onProgress));
   if (json === true) print({ from, to, ...(differs !== undefined && { differs }) }, true);
   else if (differs === undefined) print(`the same: ${from.rows} rows, digest ${from.digest}`, false);
   else

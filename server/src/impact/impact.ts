@@ -3,6 +3,7 @@ import type { DecisionContext } from '@signet/policy-engine/policy';
 import { grantedRoles } from '../roles/granted-roles.ts';
 import type { DomainMembers } from '../snapshot/domain-members.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import type { OnProgress } from '../steps/progress.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
 import { differencesOf, type Flip, type PlacedFlip } from './assertion-difference.ts';
 import type { Atom } from './atoms.ts';
@@ -69,6 +70,7 @@ export interface Comparison {
   readonly after: Snapshot;
   readonly now: number;
   readonly work: Work;
+  readonly onProgress?: OnProgress;
 }
 
 /** The impact in these domains, those that `touchedDomains` tells or some of them. */
@@ -76,7 +78,10 @@ export function* impactWithin(names: readonly DomainName[], comparison: Comparis
   const off = [switchedOff(comparison.before), switchedOff(comparison.after)] as const;
   const listing = new Listing(comparison.work);
   try {
-    for (const name of names) yield* domainImpact(name, comparison, off, listing);
+    for (const [index, name] of names.entries()) {
+      yield* domainImpact(name, comparison, off, listing);
+      comparison.onProgress?.('comparing access, domains', index + 1, names.length);
+    }
   } catch (error) {
     if (error instanceof ImpactTooLargeError) return listing.end(false);
     throw error;

@@ -9,6 +9,7 @@ import { isEmpty } from '../model/domain-change.ts';
 import type { ChangeContext } from '../model/records.ts';
 import { isSameState } from '../model/snapshot-source.ts';
 import type { SaveOutcome, Store } from '../model/store.ts';
+import type { OnProgress } from '../steps/progress.ts';
 import { checkDocuments } from './check-documents.ts';
 import { type DocumentRules, findElsewhere, findRefusals, refusedWarnings } from './document-refusals.ts';
 import type { DocumentFolder } from './documents/read-folder.ts';
@@ -37,6 +38,7 @@ export interface ApplyOptions extends DocumentRules {
   readonly now: number;
   /** The state that the store must still have. */
   readonly planned?: PlannedState;
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -68,6 +70,7 @@ export function applyDocuments(
       if (before !== undefined && !isEmpty(change)) requireReason(before, context);
       const { kind, version } = await transaction.save(change);
       domains.push({ name: change.name, outcome: kind, version });
+      options.onProgress?.('saving domains', domains.length, changes.length);
     }
     if (options.removeMemberships === true) {
       await removeMemberships(

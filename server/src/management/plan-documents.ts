@@ -1,11 +1,12 @@
 import { runInSlices } from '@signet/policy-engine/internal/slices';
 import { type DocumentProblem, InvalidDocumentError } from '../errors.ts';
 import { PatternsTooComplexError } from '../impact/atoms.ts';
-import { type AccessChange, type ImpactTotals, impactInSteps } from '../impact/impact.ts';
+import { type AccessChange, type ImpactTotals, impactWithin, touchedDomains } from '../impact/impact.ts';
 import { usualBounds, Work } from '../impact/work.ts';
 import { isEmpty } from '../model/domain-change.ts';
 import type { Store, StoreState } from '../model/store.ts';
 import { compileSnapshot } from '../snapshot/compile-snapshot.ts';
+import type { OnProgress } from '../steps/progress.ts';
 import type { Steps } from '../steps/steps.ts';
 import { affectedDomains } from './affected-domains.ts';
 import { asRecord, checkDocuments } from './check-documents.ts';
@@ -38,6 +39,10 @@ export interface Plan {
   readonly refusals: readonly DocumentProblem[];
 }
 
+interface PlanOptions extends DocumentRules {
+  readonly onProgress?: OnProgress;
+}
+
 /**
  * Compares the documents with the store as of one instant: which objects would be created, changed and deleted, and whose access
  * changes. Reads only the domains that the documents have to do with. Changes nothing. Throws `InvalidDocumentError` for documents that
@@ -47,7 +52,7 @@ export async function planDocuments(
   store: Pick<Store, 'view'>,
   folder: DocumentFolder,
   now: number,
-  rules: DocumentRules = {},
+  { onProgress, ...rules }: PlanOptions = {},
 ): Promise<Plan> {
   const { state, moved, warnings, refusals, casesPassed, before } = await store.view(async (reader) => {
     const world = await readWorld(reader, folder);
@@ -84,7 +89,14 @@ export async function planDocuments(
     deleted: [],
     signingKeys: [],
   });
-  const impact = await unlessEntangled(impactInSteps(before, after, now, new Work(usualBounds)));
+  const comparison = {
+    before,
+    after,
+    now,
+    work: new Work(usualBounds),
+    ...(onProgress !== undefined && { onProgress }),
+  };
+  const impact = await unlessEntangled(impactWithin(touchedDomains(before, after), comparison));
   const changes = moved.flatMap(({ change }) => describeChanges(change));
   return {
     state,

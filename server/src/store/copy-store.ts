@@ -1,4 +1,5 @@
 import type { StorePlace } from '../config/store-place.ts';
+import type { OnProgress } from '../steps/progress.ts';
 import type { CopyEnd, CopyTarget } from './copy/copy-end.ts';
 import { type CopiedRows, copyRows } from './copy/copy-rows.ts';
 import { digestRows, firstDifference, type RowDigest } from './copy/row-digest.ts';
@@ -10,6 +11,7 @@ interface CopyOptions {
   readonly resume: boolean;
   /** Whether servers may go on with the source: what they change after this instant is not in the copy. */
   readonly whileRunning: boolean;
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -20,7 +22,7 @@ interface CopyOptions {
 export async function copyStore(from: StorePlace, to: StorePlace, options: CopyOptions): Promise<CopiedRows> {
   const shapes = await tableShapes();
   return withEnd(openSource(from, options.whileRunning ? 'allowed' : 'locked-out'), (source) =>
-    withEnd(openTarget(to), (target) => copyRows(source, target, { shapes, resume: options.resume })),
+    withEnd(openTarget(to), (target) => copyRows(source, target, { ...options, shapes })),
   );
 }
 
@@ -33,11 +35,18 @@ interface Comparison {
 }
 
 /** Compares the rows of two stores, while servers go on. Throws as `copyStore` does. */
-export async function compareStores(from: StorePlace, to: StorePlace): Promise<Comparison> {
+export async function compareStores(
+  from: StorePlace,
+  to: StorePlace,
+  onProgress: OnProgress = () => undefined,
+): Promise<Comparison> {
   const shapes = await tableShapes();
-  const digestOf = (place: StorePlace) =>
-    withEnd(openSource(place, 'allowed'), (end) => end.snapshot((db) => digestRows(db, shapes)));
-  const [one, other] = [await digestOf(from), await digestOf(to)];
+  const digestOf = (place: StorePlace, total?: number) => {
+    const onRows = (rows: number) => onProgress('comparing rows', rows, total);
+    return withEnd(openSource(place, 'allowed'), (end) => end.snapshot((db) => digestRows(db, shapes, onRows)));
+  };
+  const one = await digestOf(from);
+  const other = await digestOf(to, one.rows);
   const differs = firstDifference(one, other);
   const shown = ({ digest, rows }: RowDigest) => ({ digest, rows });
   return { from: shown(one), to: shown(other), ...(differs !== undefined && { differs }) };

@@ -8,6 +8,7 @@ import { type Plan, planDocuments } from '../../management/plan-documents.ts';
 import { planFileOf } from '../../management/plan-file.ts';
 import { openStore } from '../../store/open.ts';
 import { documentRulesOf } from '../document-rules.ts';
+import { withProgress } from '../progress.ts';
 import { action, CommandFailedError, configPathOf, print, printRaw, UsageError, warn } from '../run.ts';
 import { escapeControls } from '../terminal-text.ts';
 import { writeOutput } from '../written-output.ts';
@@ -78,7 +79,9 @@ async function planFolder(folder: string, options: PlanOptions, command: Command
   const store = await openStore(config.store, { readonly: true });
   try {
     const rules = documentRulesOf(options, config);
-    const made = await planDocuments(store, documents, systemClock.now(), rules);
+    const made = await withProgress((onProgress) =>
+      planDocuments(store, documents, systemClock.now(), { ...rules, onProgress }),
+    );
     if (options.out !== undefined) {
       const text = `${JSON.stringify(planFileOf(made.state, documents))}\n`;
       await writeOutput(options.out, text, { force: options.force === true });

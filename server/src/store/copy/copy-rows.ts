@@ -1,6 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Kysely, sql } from 'kysely';
 import { ConflictError, StoreRefusedError } from '../../errors.ts';
+import type { OnProgress } from '../../steps/progress.ts';
 import type { Schema } from '../database-schema.ts';
 import type { CopyEnd, CopyTarget } from './copy-end.ts';
 import { type CopyMark, createMark, partialCopy, readMark, removeMark, updateMark } from './copy-mark.ts';
@@ -23,6 +24,7 @@ interface CopyOptions {
   /** The tables; `meta` is the last. */
   readonly shapes: readonly TableShape[];
   readonly resume: boolean;
+  readonly onProgress?: OnProgress;
 }
 
 /**
@@ -32,12 +34,13 @@ interface CopyOptions {
  */
 export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptions): Promise<CopiedRows> {
   return source.snapshot(async (from) => {
-    const { shapes } = options;
-    const wanted = await digestRows(from, shapes);
+    const { shapes, onProgress = () => undefined } = options;
+    const wanted = await digestRows(from, shapes, (rows) => onProgress('reading the source, rows', rows));
     const mark = { source: await identityOf(from), digest: wanted.digest };
     const { began, last } = await target.change((db) => begin(db, target, { ...options, mark }));
     const tables = shapes.slice(0, -1);
     const first = last === undefined ? 0 : tables.findIndex(({ name }) => name === last.table);
+    let copied = wanted.tables.slice(0, first).reduce((sum, { rows }) => sum + rows, 0);
     for (const [at, table] of tables.slice(first).entries()) {
       for await (const rows of readPages(from, table, at === 0 ? last?.key : undefined)) {
         const end = rows.at(-1);
@@ -45,6 +48,8 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
           await insertRows(db, table, rows);
           await updateMark(db, { ...mark, ...(end && { last: { table: table.name, key: keyOf(table, end) } }) });
         });
+        copied += rows.length;
+        onProgress('copying rows', copied, wanted.rows);
       }
     }
     const state = await stateOf(from);
@@ -52,7 +57,8 @@ export function copyRows(source: CopyEnd, target: CopyTarget, options: CopyOptio
     await source.requireUnused?.();
     await target.change(async (db) => {
       for await (const rows of readPages(from, lastOf(shapes))) await insertRows(db, lastOf(shapes), rows);
-      requireSame(wanted, await digestRows(db, shapes));
+      const onRows = (rows: number) => onProgress('comparing rows', rows, wanted.rows);
+      requireSame(wanted, await digestRows(db, shapes, onRows));
       target.completing?.(state);
       await removeMark(db);
     });

@@ -19,23 +19,38 @@ export interface RowDigest {
 
 /**
  * SHA-256 over every row of every table: a line of JSON for each, with its values in the order of the names of their columns, by primary key
- * in the order of bytes. The same for two stores exactly when they hold the same rows. Needs memory for one page.
+ * in the order of bytes. The same for two stores exactly when they hold the same rows. Needs memory for one page. `onRows` is told after each page
+ * how many rows there were.
  */
-export async function digestRows(db: Kysely<Schema>, shapes: readonly TableShape[]): Promise<RowDigest> {
+export async function digestRows(
+  db: Kysely<Schema>,
+  shapes: readonly TableShape[],
+  onRows: (rows: number) => void = () => undefined,
+): Promise<RowDigest> {
   const tables: TableDigest[] = [];
-  for (const shape of shapes) tables.push(await digestTable(db, shape));
+  let before = 0;
+  for (const shape of shapes) {
+    const table = await digestTable(db, shape, (rows) => onRows(before + rows));
+    before += table.rows;
+    tables.push(table);
+  }
   const hash = createHash('sha256');
   for (const table of tables) hash.update(`${JSON.stringify([table.table, table.rows, table.digest])}\n`);
   return { digest: hash.digest('hex'), rows: tables.reduce((sum, { rows }) => sum + rows, 0), tables };
 }
 
-async function digestTable(db: Kysely<Schema>, shape: TableShape): Promise<TableDigest> {
+async function digestTable(
+  db: Kysely<Schema>,
+  shape: TableShape,
+  onRows: (rows: number) => void,
+): Promise<TableDigest> {
   const names = shape.columns.map(({ name }) => name);
   const hash = createHash('sha256').update(`${JSON.stringify(names)}\n`);
   let count = 0;
   for await (const rows of readPages(db, shape)) {
     for (const row of rows) hash.update(`${JSON.stringify(names.map((name) => row[name] ?? null))}\n`);
     count += rows.length;
+    onRows(count);
   }
   return { table: shape.name, rows: count, digest: hash.digest('hex') };
 }
