@@ -65,7 +65,8 @@ function nameIn({ prefix, qualified, domain }: DomainPolicy, resource: string): 
 
 function findDeciding(policy: DomainPolicy, search: Search): CompiledAssertion | 'too-much-work' | undefined {
   try {
-    searchIn(policy, search);
+    if (policy.rows.isSmall) policy.rows.search(search);
+    else policy.byResource.search(search.name, search);
   } catch (error) {
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
     if (error instanceof WorkExceededError) return 'too-much-work';
@@ -74,16 +75,6 @@ function findDeciding(policy: DomainPolicy, search: Search): CompiledAssertion |
     policy.work.spent += search.spent;
   }
   return search.best;
-}
-
-function searchIn({ rows, byResource }: DomainPolicy, search: Search): void {
-  if (rows.isSmall) {
-    rows.searchSmall(search);
-    return;
-  }
-  const { name } = search;
-  byResource.searchExact(name, search);
-  if (!rows.searchRoles(search)) byResource.searchPatterns(name, search);
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

@@ -1,7 +1,7 @@
 import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
+import { ActionRows } from './action-rows.ts';
 import { type CompiledAssertion, type PolicyInput, PrepareContext, prepareAssertion } from './assertion.ts';
-import { AssertionRows } from './assertion-rows.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
 import { indexByResource } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
@@ -22,8 +22,8 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  /** Those that can match, in rows where these are short. */
-  readonly rows: AssertionRows;
+  /** The actions that they name; in a small policy all that can match. */
+  readonly rows: ActionRows;
   /** Those that can match, by their resource; empty where the rows hold all of them. */
   readonly byResource: PatternIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
@@ -68,7 +68,7 @@ export function* compileInSteps(
   const qualified = options.qualified ?? false;
   const { assertions, assertionCount, problems } = yield* prepareAll(policies, new PrepareContext(domain, qualified));
   const ranked = rankPatternRoles(assertions);
-  const rows = yield* AssertionRows.build(ranked);
+  const rows = yield* ActionRows.build(ranked);
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });

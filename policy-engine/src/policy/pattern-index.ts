@@ -33,19 +33,8 @@ export class PatternIndex {
 
   /** Offers what the assertions of every pattern that matches have to offer. */
   search(text: string, search: Search): void {
-    this.searchExact(text, search);
-    this.searchPatterns(text, search);
-  }
-
-  /** As `search`, of the patterns without a wildcard alone. */
-  searchExact(text: string, search: Search): void {
-    if (this.#exact.size === 0) return;
-    const exact = this.#exact.get(text);
+    const exact = this.#exact.size === 0 ? undefined : this.#exact.get(text);
     if (exact !== undefined) searchGroup(exact, search);
-  }
-
-  /** As `search`, of the patterns with a wildcard alone. */
-  searchPatterns(text: string, search: Search): void {
     this.#prefixes?.search(text, search, searchGroup);
     this.#globs?.search(text, search);
   }

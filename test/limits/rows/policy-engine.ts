@@ -198,7 +198,7 @@ export const engineRows: readonly Row[] = [
     'widest',
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
-  same('policy-engine/src/policy/assertion-rows.ts', 'longestRow', (size) =>
+  same('policy-engine/src/policy/action-rows.ts', 'longestRow', (size) =>
     onOneResource(
       size,
       (index) => `r${index % 2}`,
@@ -206,17 +206,6 @@ export const engineRows: readonly Row[] = [
       '*g',
     ),
   ),
-  same('policy-engine/src/policy/assertion-rows.ts', 'mostRolesInRows', (count) => {
-    const assertions = Array.from({ length: 40 }, (_, index) => ({
-      role: `r${index}`,
-      action: 'read',
-      resource: `${index}*`,
-    }));
-    const engine = PolicyEngine.fromDomains({ d: [{ name: 'p', assertions }] });
-    const roles = Array.from({ length: count }, (_, index) => `r${index}`);
-    const status = (resource: string) => engine.decideRoles({ domain: 'd', roles, action: 'read', resource }).status;
-    return status(`${count - 1}x`) === 'ALLOW' && status('x') === 'DENY_NO_MATCH';
-  }),
   same('policy-engine/src/policy/index-assertions.ts', 'longestChain', (size) =>
     onOneResource(
       size,
