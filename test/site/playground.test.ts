@@ -70,8 +70,8 @@ test('there is an expectation for each example', (t) => {
 
 for (const { id, state } of examples) {
   test(`example ${id}: its tests pass, the flip turns the answer over and back, and the impact names the principal`, (t) => {
-    const { problems, warnings, tests, impact } = evaluate({ ...state, baseline: state.documents }, now);
-    t.deepEqual([problems, warnings], [[], []]);
+    const { problems, warnings, testWarnings, tests, impact } = evaluate({ ...state, baseline: state.documents }, now);
+    t.deepEqual([problems, warnings, testWarnings], [[], [], []]);
     t.like(tests, { kind: 'ok', failed: 0 });
     t.deepEqual(impact, ['nobody gains or loses any']);
     const answer = answerTo(state);
@@ -92,7 +92,7 @@ test('a flip keeps the comments and the other documents', (t) => {
   const { flip } = answerTo(trust?.state ?? stateOf());
   t.regex(
     flip?.documents ?? '',
-    /^# The owner: .*\n[\s\S]*deny, action: play[\s\S]*\n---\n# The partner: [\s\S]*tv: {}\n$/,
+    /^# The owner: .*\n[\s\S]*deny, action: play[\s\S]*\n---\n# The partner: [\s\S]*tv: {}\n {2}phone: {}\n$/,
   );
 });
 
@@ -176,7 +176,7 @@ const refused: [note: string, documents: string, problem: RegExp][] = [
 for (const [note, documents, problem] of refused) {
   test(`documents that are refused: ${note}`, (t) => {
     const { problems, ...rest } = evaluate(stateOf({ documents }), now);
-    t.deepEqual(rest, { warnings: [] });
+    t.deepEqual(rest, { warnings: [], testWarnings: [] });
     t.regex(problems[0]?.text ?? '', problem);
   });
 }
@@ -218,6 +218,14 @@ test('failed tests name their line and why, and what no test tries is told', (t)
   });
 });
 
+test('a name in a test that does not exist is warned of beside the tests', (t) => {
+  const tests = '\n- { roles: [raeder], action: read, resource: movie, expect: deny }\n';
+  const { warnings, testWarnings } = evaluate(stateOf({ tests }), now);
+  t.deepEqual(warnings, []);
+  t.like(testWarnings, [{ line: 2 }]);
+  t.regex(testWarnings[0]?.text ?? '', /no role `raeder`.*`reader`/);
+});
+
 test('tests that cannot be read leave the answer as it is', (t) => {
   const { tests, answer } = evaluate(stateOf({ tests: '- { expect: perhaps }\n' }), now);
   t.like(tests, { kind: 'bad', problems: [{ line: 1 }] });
@@ -248,7 +256,7 @@ test('the documents of the sample are evaluated as they are', (t) => {
 });
 
 test('the answer is that of the engine for the same roles', (t) => {
-  const read = readDocuments(stateOf().documents, now);
+  const read = readDocuments(stateOf().documents, '', now);
   const policy = read.kind === 'ok' ? read.snapshot.domain(read.domain)?.policy : undefined;
   t.is(policy && decideInDomain(policy, ['reader'], 'read', 'catalog:movie').status, 'ALLOW');
   t.true(answerTo(stateOf()).granted);

@@ -8,7 +8,7 @@ import { runAtOnce } from '@signet/server/steps/steps';
 import { type Answered, ask, type QuestionProblem } from './ask.ts';
 import { type Flip, flipOf } from './flip.ts';
 import { type Picture, pictureOf } from './picture.ts';
-import { type ReadDocuments, readDocuments } from './read-documents.ts';
+import { documentsFile, type ReadDocuments, readDocuments } from './read-documents.ts';
 import { runTests, type TestsResult } from './run-tests.ts';
 import type { PlaygroundState } from './state.ts';
 
@@ -33,6 +33,7 @@ export interface Evaluation {
   /** What is wrong with the documents: nothing else is told then. */
   readonly problems: readonly Remark[];
   readonly warnings: readonly Remark[];
+  readonly testWarnings: readonly Remark[];
   readonly answer?: Answer | { readonly kind: 'bad'; readonly problems: readonly QuestionProblem[] };
   readonly tests?: TestsResult;
   /** Against the baseline, a line for each change of access. Absent without a baseline. */
@@ -44,16 +45,21 @@ const impactBounds = { maxSteps: 100_000_000, maxKept: 500_000, maxListed: 200, 
 
 /** Reads, asks, tests and compares at `now` (milliseconds). Pure. */
 export function evaluate(state: PlaygroundState, now: number): Evaluation {
-  const read = readDocuments(state.documents, now);
-  if (read.kind === 'bad') return { problems: read.problems.map(remarkOf), warnings: [] };
+  const read = readDocuments(state.documents, state.tests, now);
+  if (read.kind === 'bad') return { problems: read.problems.map(remarkOf), warnings: [], testWarnings: [] };
   const asked = ask(read.snapshot, read.domain, state.question, now);
   return {
     problems: [],
-    warnings: read.warnings.map(remarkOf),
+    warnings: read.warnings.filter(isOfDocuments).map(remarkOf),
+    testWarnings: read.warnings.filter((warning) => !isOfDocuments(warning)).map(remarkOf),
     answer: asked.kind === 'bad' ? asked : answerOf(state, asked, now),
-    tests: runTests(state.tests, read, now),
+    tests: runTests(read, now),
     ...(state.baseline !== undefined && { impact: impactSince(state.baseline, read, now) }),
   };
+}
+
+function isOfDocuments({ file }: { file: string }): boolean {
+  return file === documentsFile;
 }
 
 function remarkOf({ line, field, message }: { line: number; field: string; message: string }): Remark {
@@ -74,7 +80,7 @@ function answerOf(state: PlaygroundState, answered: Answered, now: number): Answ
 }
 
 function impactSince(baseline: string, after: ReadDocuments, now: number): readonly string[] {
-  const before = readDocuments(baseline, now);
+  const before = readDocuments(baseline, '', now);
   if (before.kind === 'bad') return ['cannot be told, the baseline has problems'];
   return impactOf(before, after, now).map((line) => line.replace(/^access: /, ''));
 }

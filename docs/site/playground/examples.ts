@@ -56,7 +56,7 @@ policies:
     - { effect: allow, action: write, resource: review, role: reviewer }
 `,
       tests: `- { note: a critic writes reviews, principal: user.jane, action: write, resource: review, expect: allow }
-- { note: others do not, principal: user.jim, action: write, resource: review, expect: deny }
+- { note: others do not, principal: user.jim, unknown: true, action: write, resource: review, expect: deny }
 `,
       question: question('user.jane', 'write', 'review'),
     },
@@ -87,6 +87,7 @@ policies:
 
 services:
   tv: {}
+  phone: {}
 `,
       tests: `- { note: a device plays, principal: media.tv, action: play, resource: movie, expect: allow }
 - { note: a phone does not, principal: media.phone, action: play, resource: movie, expect: deny }

@@ -30,7 +30,7 @@ export function flipOf(state: PlaygroundState, answered: Answered, now: number):
 
 /** It is tried, and not believed: other ways into a role may keep the answer as it is. */
 function turnsOver(state: PlaygroundState, wasGranted: boolean, now: number): boolean {
-  const read = readDocuments(state.documents, now);
+  const read = readDocuments(state.documents, '', now);
   if (read.kind === 'bad') return false;
   const asked = ask(read.snapshot, read.domain, state.question, now);
   return asked.kind === 'ok' && asked.explained.granted !== wasGranted;

@@ -1,9 +1,7 @@
 import type { DocumentProblem } from '@signet/server/errors';
 import { type Coverage, coverageOf } from '@signet/server/management/coverage';
-import { parseCaseFile } from '@signet/server/management/documents/case-file';
 import { runCases } from '@signet/server/management/run-cases';
 import type { ReadDocuments } from './read-documents.ts';
-import { maxTextLength } from './state.ts';
 
 /** One policy test and what came of it. */
 interface TestResult {
@@ -24,12 +22,8 @@ export type TestsResult =
   | TestRun
   | { readonly kind: 'bad'; readonly problems: readonly Pick<DocumentProblem, 'line' | 'field' | 'message'>[] };
 
-/** Runs policy tests as `signet test` does; those that name no domain are about that of the first document. */
-export function runTests(text: string, { documents, snapshot, domain }: ReadDocuments, now: number): TestsResult {
-  if (text.length > maxTextLength) {
-    return { kind: 'bad', problems: [{ line: 1, field: '', message: `has more than ${maxTextLength} characters` }] };
-  }
-  const read = parseCaseFile(`${domain}.cases.yaml`, text);
+/** Runs the policy tests of documents as `signet test` does. */
+export function runTests({ documents, snapshot, cases: read }: ReadDocuments, now: number): TestsResult {
   if (read.kind === 'bad') return read;
   const { passed, failures, deciding } = runCases(snapshot, [read.cases], now);
   const failed = new Map(failures.map((failure) => [failure.field, failure]));

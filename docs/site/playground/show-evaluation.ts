@@ -11,14 +11,14 @@ export type Find = <Kind extends HTMLElement>(id: string, kind: new () => Kind) 
 
 /** Shows what was found out. Texts become text nodes and nothing else. */
 export function showEvaluation(find: Find, evaluation: Evaluation): void {
-  const { problems, warnings, answer, tests, impact } = evaluation;
+  const { problems, warnings, testWarnings, answer, tests, impact } = evaluation;
   const isBad = problems.length > 0;
-  remarks(find, 'documents', isBad ? problems : warnings.map(({ line, text }) => ({ line, text: `warning: ${text}` })));
+  remarks(find, 'documents', isBad ? problems : warnings.map(asWarning));
   find('documents', HTMLTextAreaElement).setAttribute('aria-invalid', String(isBad));
   status(find, headlineOf(evaluation));
   showQuestionProblems(find, answer?.kind === 'bad' ? answer.problems : []);
   showAnswer(find, answer?.kind === 'ok' ? answer : undefined);
-  showTests(find, tests);
+  showTests(find, tests, testWarnings);
   const untold = isBad ? [] : ['no baseline: keep a version as the baseline, then change it'];
   list(find('impact', HTMLUListElement), (impact ?? untold).map(item));
 }
@@ -58,6 +58,10 @@ function remarks(find: Find, id: 'documents' | 'tests', found: readonly Remark[]
       return element;
     }),
   );
+}
+
+function asWarning({ line, text }: Remark): Remark {
+  return { line, text: `warning: ${text}` };
 }
 
 function lineButton(area: HTMLTextAreaElement, line: number): HTMLButtonElement {
@@ -100,7 +104,7 @@ function showAnswer(find: Find, answer: Answer | undefined): void {
   find('apply', HTMLButtonElement).hidden = answer.flip?.documents === undefined;
 }
 
-function showTests(find: Find, tests: TestsResult | undefined): void {
+function showTests(find: Find, tests: TestsResult | undefined, warnings: readonly Remark[]): void {
   const bad = tests?.kind === 'bad' ? tests.problems : [];
   const run = tests?.kind === 'ok' ? tests : undefined;
   const results = run?.results ?? [];
@@ -112,6 +116,7 @@ function showTests(find: Find, tests: TestsResult | undefined): void {
   remarks(find, 'tests', [
     ...bad.map(({ line, field, message }) => ({ line, text: `${field} ${message}`.trim() })),
     ...failed.map(({ line, text }) => ({ line, text: `failed: ${text}` })),
+    ...warnings.map(asWarning),
   ]);
   find('totals', HTMLElement).textContent =
     totals ?? (tests === undefined ? '' : `the tests have problems: ${bad.length}`);
