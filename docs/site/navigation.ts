@@ -9,7 +9,13 @@ export interface Section {
 }
 
 export const sections: readonly Section[] = [
-  { name: 'Tutorial', pages: [['tutorial/protect-a-service', 'Protect a service']] },
+  {
+    name: 'Tutorial',
+    pages: [
+      ['tutorial/protect-a-service', 'Protect a service'],
+      ['playground', 'Playground'],
+    ],
+  },
   {
     name: 'Guides',
     pages: [
@@ -17,6 +23,9 @@ export const sections: readonly Section[] = [
       ['guides/first-server', 'A first server'],
       ['guides/operator', 'Change access safely'],
       ['guides/documents', 'Documents in git'],
+      ['guides/mistakes', 'Typical mistakes'],
+      ['guides/pipeline', 'Policy in a pipeline'],
+      ['guides/frameworks', 'Protect routes in your framework'],
       ['guides/identities', 'Certificates of machines'],
       ['guides/people', 'Certificates of people'],
       ['guides/standard-clients', 'Standard OAuth clients'],
