@@ -6,7 +6,7 @@ import { kinds, layouts, type Mix, mixes } from './workload.ts';
 
 const peers = ['CASL', 'casbin', 'Cedar'] as const satisfies readonly EngineName[];
 
-/** Tables of all results: ours against each peer, the aims, and how flat ours is. */
+/** Tables of all results: ours against each peer, and how flat ours is. */
 export function decisionTables(results: readonly PlanResult[]): string {
   const ofKind = (kind: string, names: string): readonly PlanResult[] =>
     results.filter((result) => result.plan.kind === kind && result.names === names);
@@ -19,7 +19,7 @@ export function decisionTables(results: readonly PlanResult[]): string {
   }
   const seen = ofKind('exact', 'seen');
   if (seen.length > 0) blocks.push('### exact, the same string objects again and again', ratioTable(seen));
-  blocks.push('### Aims', halfOfHandCoded(results), flatness(results));
+  blocks.push(flatness(results));
   return blocks.join('\n\n');
 }
 
@@ -53,17 +53,6 @@ function ratioTable(results: readonly PlanResult[]): string {
   return markdownTable(head, rows);
 }
 
-function halfOfHandCoded(results: readonly PlanResult[]): string {
-  const exact = results.filter(({ plan, names }) => plan.kind === 'exact' && names === 'fresh');
-  const ratios = exact.map((result) => ({ result, ratio: medianRate(result, 'ours') / handCoded(result) }));
-  const missed = ratios.filter(({ ratio }) => ratio < 0.5);
-  const worst = Math.min(...ratios.map(({ ratio }) => ratio));
-  const list = missed.map(({ result: { plan, mix } }) => `${plan.layout}, ${plan.size}, ${mix}`).join('; ');
-  return `At least half the rate of (a) with exact names: the lowest is ${formatNumber(worst)}, ${
-    missed.length === 0 ? 'reached everywhere' : `**missed** in ${missed.length} of ${ratios.length} cells (${list})`
-  }.`;
-}
-
 /** The cost at the largest size in units of the cost at the smallest, by layout, kind and mix. */
 function flatness(results: readonly PlanResult[]): string {
   const rows: string[][] = [];
@@ -74,7 +63,7 @@ function flatness(results: readonly PlanResult[]): string {
     }
   }
   const head = ['kind', 'layout', ...mixes];
-  return `Cost of ours at the largest size in units of its cost at the smallest (aim: at most 2):\n\n${markdownTable(head, rows)}`;
+  return `Cost of ours at the largest size in units of its cost at the smallest:\n\n${markdownTable(head, rows)}`;
 }
 
 function growth(results: readonly PlanResult[], kind: string, layout: string, mix: Mix): number {
