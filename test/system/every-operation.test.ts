@@ -370,6 +370,6 @@ test('bash completes commands and options', async (t) => {
     return (await runProgram('bash', ['-c', run])).stdout.trim();
   };
   t.is(await complete('doc'), 'doctor');
-  t.is(await complete('token', ''), 'get inspect principal --help');
+  t.is(await complete('token', ''), 'get run inspect principal --help');
   t.is(await complete('aws', 'credentials', '--du'), '--duration');
 });

@@ -1,71 +1,73 @@
-import { Argument, Command } from 'commander';
+import { Argument, Command, type Option } from 'commander';
+import { type Completion, type Kind, scripts, type Values } from './completion-scripts.ts';
 import { action } from './run.ts';
 
 const shells = ['bash', 'zsh', 'fish'] as const;
 type Shell = (typeof shells)[number];
 
-/** `signet completion`: prints a script that makes a shell complete the command line of `wholeProgram`. */
+/** `signet completion`: prints a script that makes a shell complete the command line of `wholeProgram`, and names that it finds in files. */
 export function completionCommand(wholeProgram: () => Promise<Command>): Command {
   return new Command('completion')
     .description('print a completion script: `source <(signet completion bash)`')
     .addArgument(new Argument('<shell>', 'bash, zsh or fish').choices(shells))
     .action(
       action(async (shell: Shell) => {
-        process.stdout.write(scripts[shell](wordLists(await wholeProgram())));
+        process.stdout.write(scripts[shell](completionOf(await wholeProgram())));
       }),
     );
 }
 
-/** What may follow each command (`''`, `token`, `token get`): commands below it and its options. */
-type WordLists = ReadonlyMap<string, readonly string[]>;
-
-function wordLists(program: Command): WordLists {
-  const lists = new Map<string, readonly string[]>();
+function completionOf(program: Command): Completion {
+  const words = new Map<string, readonly string[]>();
+  const first = new Map<string, Values>();
+  const options = new Map<string, Values>();
   const visit = (command: Command, path: string): void => {
-    const options = command.options.flatMap(({ long, hidden }) => (long == null || hidden ? [] : [long]));
+    const shown = command.options.filter(({ long, hidden }) => long != null && !hidden);
     const below = command.commands.map((each) => each.name());
-    lists.set(path, [...below, ...options, '--help']);
+    words.set(path, [...below, ...shown.map(({ long }) => String(long)), '--help']);
+    for (const option of shown) {
+      const values = valuesOf(option);
+      // An option that means something else in another command is completed as the one that tells more.
+      if (values !== undefined && rankOf(values) >= rankOf(options.get(String(option.long)))) {
+        options.set(String(option.long), values);
+      }
+    }
+    const [argument] = command.registeredArguments;
+    const values = argument && (argument.argChoices ?? kindOf(argument.name()));
+    if (values !== undefined) first.set(path, values);
     for (const each of command.commands) visit(each, `${path} ${each.name()}`.trim());
   };
   visit(program, '');
-  return lists;
+  return { words, first, options };
 }
 
-/** A shell `case` that answers the words for the commands typed so far; names hold no character that a shell reads. */
-function cases(lists: WordLists): string {
-  return [...lists].map(([path, words]) => `    '${path}') words='${words.join(' ')}' ;;`).join('\n');
+/** What the value of an option may be; undefined for one that takes none. */
+function valuesOf({ long, flags, argChoices }: Option): Values | undefined {
+  const name = /[<[]([^>\].]+)/.exec(flags)?.[1];
+  if (name === undefined) return undefined;
+  if (argChoices !== undefined) return argChoices;
+  return principals.has(String(long)) ? 'identities' : (kindOf(name) ?? 'nothing');
 }
 
-/** The commands among the words typed so far, joined by blanks: options end them. */
-const bash = (lists: WordLists): string => `_signet() {
-  local current="\${COMP_WORDS[COMP_CWORD]}" path='' word words=''
-  for word in "\${COMP_WORDS[@]:1:COMP_CWORD-1}"; do
-    case "$word" in -*) break ;; *) path="\${path:+$path }$word" ;; esac
-  done
-  case "$path" in
-${cases(lists)}
-  esac
-  COMPREPLY=($(compgen -W "$words" -- "$current"))
-  [ \${#COMPREPLY[@]} -gt 0 ] || COMPREPLY=($(compgen -f -- "$current"))
+/** Options whose value is a principal, whatever they call it. */
+const principals: ReadonlySet<string> = new Set(['--as', '--principal', '--member', '--operator', '--admin']);
+
+const kinds: Readonly<Record<string, Kind>> = {
+  file: 'files',
+  dir: 'folders',
+  folder: 'folders',
+  domain: 'domains',
+  principal: 'identities',
+  'domain.service': 'identities',
+};
+
+function kindOf(name: string): Kind | undefined {
+  return Object.hasOwn(kinds, name) ? kinds[name] : undefined;
 }
-complete -F _signet signet
-`;
 
-const zsh = (lists: WordLists): string => `#compdef signet
-autoload -U +X bashcompinit && bashcompinit
-${bash(lists)}`;
+const ranks: readonly Kind[] = ['nothing', 'folders', 'files', 'domains', 'identities'];
 
-const fish = (lists: WordLists): string => `function __signet_words
-  set -l path
-  for word in (commandline -opc)[2..-1]
-    string match -q -- '-*' $word; and break
-    set -a path $word
-  end
-  switch "$path"
-${[...lists].map(([path, words]) => `    case '${path}'\n      string split ' ' '${words.join(' ')}'`).join('\n')}
-  end
-end
-complete -c signet -a '(__signet_words)'
-`;
-
-const scripts: Readonly<Record<Shell, (lists: WordLists) => string>> = { bash, zsh, fish };
+function rankOf(values: Values | undefined): number {
+  if (values === undefined) return -1;
+  return typeof values === 'string' ? ranks.indexOf(values) : ranks.length;
+}
