@@ -106,7 +106,7 @@ function followConnections(server: HttpServer, monotonic: Clock, isClosing: () =
     }
     connection.open.add(response);
     if (isClosing()) announceEnd(connection, response);
-    response.once('close', () => {
+    response.on('close', () => {
       connection.open.delete(response);
       connection.idleSince = monotonic.now();
       connection.bytes = socket.bytesRead;

@@ -108,7 +108,7 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
     perf: monotonic,
   });
   const reserve = reserveOf(strangers);
-  const account = (...shares: readonly Share[]): Account => accountOf(shares, monotonic);
+  const account = (...shares: readonly Share[]): Account => new SharedAccount(shares, monotonic);
   const stranger = (address: string, withOthers: (name: string) => boolean): Account => {
     const name = strangerOf(address);
     if (isShared(address)) return account(share('shared-address', name, name));
@@ -125,32 +125,41 @@ export function createBudgets({ principal, strangers, isShared, monotonic }: Bud
   };
 }
 
-function accountOf(shares: readonly Share[], monotonic: Clock): Account {
-  const refusal = (): Refusal | undefined => {
-    const now = monotonic.now();
-    for (const { payer, name, table, budget } of shares) {
+class SharedAccount implements Account {
+  readonly #shares: readonly Share[];
+  readonly #monotonic: Clock;
+
+  constructor(shares: readonly Share[], monotonic: Clock) {
+    this.#shares = shares;
+    this.#monotonic = monotonic;
+  }
+
+  refusal(): Refusal | undefined {
+    const now = this.#monotonic.now();
+    for (const { payer, name, table, budget } of this.#shares) {
       const waitMs = table.waitMs(budget, now);
       if (waitMs > 0) return { payer, name, over: 'work', waitMs };
     }
     return undefined;
-  };
-  const crowded = (): Refusal | undefined => {
-    const full = shares.find(({ table, budget }) => budget.inFlight >= table.limits.inFlight);
+  }
+
+  enter(): Refusal | undefined {
+    const refused = this.refusal() ?? this.#crowded();
+    if (refused === undefined) for (const { budget } of this.#shares) budget.inFlight += 1;
+    return refused;
+  }
+
+  leave(): void {
+    for (const { budget } of this.#shares) budget.inFlight -= 1;
+  }
+
+  charge(microseconds: number): void {
+    const now = this.#monotonic.now();
+    for (const { table, budget } of this.#shares) table.charge(budget, microseconds, now);
+  }
+
+  #crowded(): Refusal | undefined {
+    const full = this.#shares.find(({ table, budget }) => budget.inFlight >= table.limits.inFlight);
     return full && { payer: full.payer, name: full.name, over: 'in-flight', waitMs: inFlightWaitMs };
-  };
-  return {
-    refusal,
-    enter() {
-      const refused = refusal() ?? crowded();
-      if (refused === undefined) for (const { budget } of shares) budget.inFlight += 1;
-      return refused;
-    },
-    leave() {
-      for (const { budget } of shares) budget.inFlight -= 1;
-    },
-    charge(microseconds) {
-      const now = monotonic.now();
-      for (const { table, budget } of shares) table.charge(budget, microseconds, now);
-    },
-  };
+  }
 }

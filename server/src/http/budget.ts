@@ -48,7 +48,7 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
       const isProbe = deps.isProbe(ctx.path);
       const refusal = isProbe ? undefined : account.enter();
       if (refusal !== undefined) return refuse(ctx, refusal);
-      if (!isProbe) ctx.res.once('close', () => account.leave());
+      if (!isProbe) ctx.res.on('close', () => account.leave());
       if (ctx.state.certificate !== undefined) deps.connections.settle(ctx.req.socket, account);
       account.charge(
         costs.request + Number(ctx.get('content-length')) * costs.bodyByte + deps.workOf(ctx.method, ctx.path),

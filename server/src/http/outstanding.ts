@@ -57,7 +57,7 @@ export function outstanding(limits: OutstandingLimits, bodyLimit: (path: string)
     connection.held.add(giveBack);
     connection.requests += 1;
     hold(bodyBytes(ctx, bodyLimit));
-    ctx.res.once('close', giveBack);
+    ctx.res.on('close', giveBack);
     await next();
     if (connection.held.has(giveBack)) hold(inSlices(ctx));
   };

@@ -63,7 +63,7 @@ export class SlowConnections {
     const watched = this.#connections.get(socket);
     if (watched === undefined) return;
     watched.answers.push(answer);
-    answer.once('close', () => {
+    answer.on('close', () => {
       watched.answers.splice(watched.answers.indexOf(answer), 1);
       watched.writingSince = undefined;
       watched.idleSince = this.#options.now();
