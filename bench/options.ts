@@ -12,6 +12,9 @@ export const parts = [
   'postgres',
   'metrics',
   'connections',
+  'memory',
+  'start',
+  'workers',
 ] as const;
 export type Part = (typeof parts)[number];
 

@@ -11,13 +11,16 @@ import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
 import { describeMachine } from './measure/machine.ts';
 import { writeRunData } from './measure/run-data.ts';
+import { memoryPart } from './memory/part.ts';
 import { metricsPart } from './metrics/part.ts';
 import { type Options, type Part, parseOptions } from './options.ts';
 import { postgresPart } from './postgres/part.ts';
 import { writeReport } from './results/write.ts';
 import { sizesPart } from './sizes/part.ts';
+import { startPart } from './start/part.ts';
 import { tokenPart } from './token/part.ts';
 import { unchangedPart } from './unchanged/part.ts';
+import { workersPart } from './workers/part.ts';
 
 type RunPart = (context: PartContext) => Promise<PartReport>;
 
@@ -33,6 +36,9 @@ const runners: Record<Part, RunPart> = {
   postgres: postgresPart,
   metrics: metricsPart,
   connections: connectionsPart,
+  memory: memoryPart,
+  start: startPart,
+  workers: workersPart,
 };
 
 async function main(options: Options): Promise<void> {

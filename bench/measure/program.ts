@@ -32,7 +32,8 @@ export async function startProgram(options: ProgramOptions, processor: number): 
   const command = [...pinTo(processor), ...(options.wrapper ?? []), process.execPath, ...options.args];
   const log = openSync(options.logFile, 'a');
   const child = spawn(command[0] ?? process.execPath, command.slice(1), {
-    env: { ...process.env, NODE_ENV: 'production' },
+    // What an earlier run compiled helps nobody who starts a server for the first time.
+    env: { ...process.env, NODE_ENV: 'production', NODE_DISABLE_COMPILE_CACHE: '1' },
     stdio: ['ignore', 'pipe', log],
   });
   closeSync(log);

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { LoadGenerator } from '../token/load-generator.ts';
 import type { InstructionCounter } from './instructions.ts';
-import { processCpuNanoseconds } from './process-cpu.ts';
+import { treeCpuNanoseconds } from './process-tree.ts';
 import type { Program } from './program.ts';
 
 /** A running server and what loads it. */
@@ -34,10 +34,10 @@ export async function cpuRounds(running: readonly Running[], plan: RoundPlan): P
 }
 
 async function cpuOfRequests({ program, load }: Running, requests: number): Promise<number> {
-  const before = processCpuNanoseconds(program.pid);
+  const before = treeCpuNanoseconds(program.pid);
   await load.send(requests);
   await delay(20); // what the server still does for these requests, such as writing its log
-  return (processCpuNanoseconds(program.pid) - before) / 1000 / requests;
+  return (treeCpuNanoseconds(program.pid) - before) / 1000 / requests;
 }
 
 /** Instructions a request of one server, round by round, after a warm-up that is not counted. */

@@ -4,7 +4,7 @@ import { percentile } from '../measure/statistics.ts';
 import { startLoad } from '../token/load-generator.ts';
 import { changeCosts, costsTable } from './change-costs.ts';
 import { startServer } from './cold-start.ts';
-import { startsBlock } from './starts.ts';
+import { measureStarts } from './starts.ts';
 import { createHome, type FilledHome, sizesOf } from './stores.ts';
 import { timesToLive } from './time-to-live.ts';
 import { tokenLatencies, tokensPerSecond } from './token-latencies.ts';
@@ -23,16 +23,17 @@ export async function sizesPart({ folder, quick }: PartContext): Promise<PartRep
     const costs = await changeCosts(writers, quick);
     const writer = writers.at(-1);
     if (writer === undefined) throw new Error('there is no writer');
+    const starts = await measureStarts(homes, folder, quick);
     const markdown = [
       '## Sizes',
       'Domains of ten roles, one of them in a single domain a fifth of all members; one service with a key and twenty rules a domain.',
-      await startsBlock(homes, folder, quick),
+      starts.markdown,
       '### The cost of a change',
       'Processor time of one change through the rules of the management API, from its reading to the snapshot that follows it, µs.',
       costsTable(homes, costs),
       ...(await liveBlocks(largest, writer, folder, quick)),
     ].join('\n\n');
-    return { markdown, figures: [] };
+    return { markdown, figures: starts.figures };
   } finally {
     for (const writer of writers) writer.close();
   }
