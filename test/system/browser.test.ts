@@ -51,6 +51,7 @@ const imports = JSON.stringify({
   imports: {
     zod: '/zod/index.js',
     yaml: '/yaml/index.js',
+    '@signet/policy-engine/internal/nearest': '/engine/nearest.js',
     '@signet/policy-engine/internal/steps': '/engine/steps/steps.js',
     ...Object.fromEntries(
       ['clock', 'names', 'policy', 'wire'].map((entry) => [

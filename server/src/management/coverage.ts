@@ -1,7 +1,7 @@
 import type { DocumentProblem } from '../errors.ts';
 import { describeAssertion } from './describe-assertion.ts';
 import type { DomainDocument } from './documents/parse-document.ts';
-import { assertionPlace } from './documents/places.ts';
+import { assertionPlaces } from './documents/places.ts';
 import { assertionKey } from './run-cases.ts';
 
 /** How many assertions of the active policies decided at least one case, and which did not. */
@@ -17,13 +17,14 @@ export function coverageOf(documents: readonly DomainDocument[], deciding: Reado
   const uncovered: DocumentProblem[] = [];
   let total = 0;
   for (const { source, content } of documents) {
+    const placeOf = assertionPlaces(source.value);
     for (const policy of content.policies) {
       if (!policy.active) continue;
       for (const [index, assertion] of policy.assertions.entries()) {
         total += 1;
         if (deciding.has(assertionKey(content.name, policy.name, index + 1))) continue;
         const message = `no case tries: ${describeAssertion(assertion)}`;
-        uncovered.push(source.problem(assertionPlace(source.value, policy, index), message));
+        uncovered.push(source.problem(placeOf(policy, index), message));
       }
     }
   }

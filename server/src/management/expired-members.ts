@@ -10,8 +10,12 @@ interface ExpiredMember {
   readonly path: readonly string[];
 }
 
-/** The members that a change gives an end in the past. `now`: milliseconds since the epoch. */
-export function freshlyExpired({ roles, groups }: DomainChange, now: number): readonly ExpiredMember[] {
+/**
+ * The members that a change of a domain gives an end in the past. None of a domain that is new: it was exported or imported, with what had
+ * expired there. `now`: milliseconds since the epoch.
+ */
+export function freshlyExpired({ before: known, roles, groups }: DomainChange, now: number): readonly ExpiredMember[] {
+  if (known === undefined) return [];
   const lists = [
     ...roles.map((role) => ({ members: role.members, path: ['roles', listName(role)] })),
     ...groups.map((group) => ({ members: group.members, path: ['groups', listName(group)] })),

@@ -54,6 +54,8 @@ for (const list of ['roles', 'groups']) {
     const strict = await t.throwsAsync(apply({ d: expiring(list) }, later, { strict: true }));
     t.deepEqual(lines((strict as InvalidDocumentError).problems), [problem]);
     t.deepEqual(await contentsOf(store), before);
+    // A domain that is new was exported or imported.
+    t.deepEqual(lines((await (await openWorld(t)).apply({ d: expiring(list) }, later)).warnings), [problem]);
     await apply({ d: 'domain: d\n' }, later);
     const fresh = await t.throwsAsync(apply({ d: expiring(list) }, later), { instanceOf: InvalidDocumentError });
     t.deepEqual(lines(fresh.problems), [problem]);

@@ -3,6 +3,7 @@ import { conditionKeys, conditionOperators } from '@signet/policy-engine/policy'
 import { Command, InvalidArgumentError } from 'commander';
 import { z } from 'zod';
 import { type ConnectionOptions, connectionOptions } from '../connection.ts';
+import { describeField } from '../describe-field.ts';
 import { describeImpact } from '../describe-impact.ts';
 import { print, UsageError, warn } from '../run.ts';
 import { type ManagementRequest, manage, manageAll } from './management-client.ts';
@@ -75,7 +76,10 @@ export async function write(options: WriteOptions, request: ManagementRequest): 
 function describePreview(answer: unknown): void {
   const { changes, impact, impactTotals, warnings = [] } = previewSchema.parse(answer);
   for (const warning of warnings) warn(warning);
-  for (const { change, kind, domain, name } of changes) print(`${change} ${kind} ${domain}: ${name}`, false);
+  for (const { change, kind, domain, name, fields = [] } of changes) {
+    print(`${change} ${kind} ${domain}: ${name}`, false);
+    for (const field of fields) print(`  ${describeField(field, change === 'create')}`, false);
+  }
   for (const line of describeImpact(impact ?? undefined, impactTotals)) print(line, false);
 }
 
@@ -94,7 +98,17 @@ const contextSet = z.partialRecord(
 );
 const previewSchema = z.object({
   warnings: z.array(z.string()).optional(),
-  changes: z.array(z.object({ change: z.string(), kind: z.string(), domain: z.string(), name: z.string() })),
+  changes: z.array(
+    z.object({
+      change: z.string(),
+      kind: z.string(),
+      domain: z.string(),
+      name: z.string(),
+      fields: z
+        .array(z.object({ field: z.string(), before: z.string().exactOptional(), after: z.string().exactOptional() }))
+        .optional(),
+    }),
+  ),
   impactTotals: z.optional(z.object({ gains: z.number(), losses: z.number(), isExact: z.boolean() })),
   impact: z.nullable(
     z.array(

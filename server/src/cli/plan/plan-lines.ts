@@ -2,6 +2,7 @@ import type { AccessChange } from '../../impact/impact.ts';
 import type { ObjectChange } from '../../management/object-changes.ts';
 import type { Plan } from '../../management/plan-documents.ts';
 import { type PlanTotals, planTotals } from '../../management/plan-totals.ts';
+import { describeField } from '../describe-field.ts';
 import { describeImpact } from '../describe-impact.ts';
 import { escapeControls } from '../terminal-text.ts';
 
@@ -45,17 +46,8 @@ function linesOf({ change, kind, name, fields = [] }: ObjectChange): PlanLine[] 
   const sign = signs[change];
   return [
     { sign, text: escapeControls(kind === 'domain' ? 'domain' : `${kind} ${name}`) },
-    ...fields.map(({ field, before, after }): PlanLine => {
-      const was = change === 'create' ? [] : [quoted(before), '->'];
-      return { sign: ' ', text: `  ${field}: ${[...was, quoted(after)].join(' ')}` };
-    }),
+    ...fields.map((field): PlanLine => ({ sign: ' ', text: `  ${describeField(field, change === 'create')}` })),
   ];
-}
-
-/** As it is where it is one word. */
-function quoted(value: string | undefined): string {
-  if (value === undefined) return 'none';
-  return /^[\w.:/+-]+$/.test(value) ? value : escapeControls(JSON.stringify(value));
 }
 
 function accessLines(impact: readonly AccessChange[]): PlanLine[] {

@@ -5,7 +5,7 @@ import type { DocumentProblem } from '../../errors.ts';
 import type { AssertionRecord } from '../../model/records.ts';
 import type { DomainDocument } from './parse-document.ts';
 import { coversPattern } from './pattern-covers.ts';
-import { assertionPlace } from './places.ts';
+import { assertionPlaces } from './places.ts';
 import { formatPath, type YamlSource } from './yaml-source.ts';
 
 /** Pairs of an ALLOW and a DENY of one domain: of more of them nothing is said. */
@@ -18,11 +18,12 @@ interface PlacedAssertion {
 
 /** The assertions of the active policies of a document that change no decision. Pure. */
 export function assertionWarnings({ source, content }: DomainDocument): readonly DocumentProblem[] {
+  const placeOf = assertionPlaces(source.value);
   const placed = content.policies
     .filter(({ active }) => active)
     .flatMap((policy) =>
       policy.assertions.map((assertion, index): PlacedAssertion => {
-        return { assertion, place: assertionPlace(source.value, policy, index) };
+        return { assertion, place: placeOf(policy, index) };
       }),
     );
   return [...repeated(source, placed), ...unasked(source, placed), ...shadowed(source, placed)];

@@ -30,6 +30,7 @@ export function askedDomains(files: readonly CaseFile[]): ReadonlySet<DomainName
  * Pure.
  */
 export function caseWarnings(files: readonly CaseFile[], world: CaseWorld): readonly DocumentProblem[] {
+  if (files.length === 0) return [];
   const users = namedUsers(world.after);
   return files.flatMap(({ source, cases }) => {
     let hints = maxProblems;

@@ -24,15 +24,16 @@ export function placeOf(document: unknown, path: readonly string[]): PropertyKey
   return place;
 }
 
-/** Where an assertion stands: a policy is an array of them, or has versions. */
-export function assertionPlace(
+/** Where assertions stand: a policy is an array of them, or has versions. The policies are looked up once, however many are asked for. */
+export function assertionPlaces(
   document: unknown,
-  { name, version }: { readonly name: string; readonly version: string },
-  index: number,
-): PropertyKey[] {
-  const policy = entry(entry(document, 'policies')?.value, name);
-  const place = ['policies', policy?.key ?? name];
-  return Array.isArray(policy?.value) ? [...place, index] : [...place, 'versions', version, index];
+): (policy: { readonly name: string; readonly version: string }, index: number) => PropertyKey[] {
+  const policies = Object.entries(entry(document, 'policies')?.value ?? {});
+  const found = new Map(policies.map(([key, value]) => [key.toLowerCase(), { key, isList: Array.isArray(value) }]));
+  return ({ name, version }, index) => {
+    const { key = name, isList = true } = found.get(name) ?? {};
+    return isList ? ['policies', key, index] : ['policies', key, 'versions', version, index];
+  };
 }
 
 interface Step {
