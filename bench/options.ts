@@ -12,6 +12,7 @@ export const parts = [
   'postgres',
   'metrics',
   'connections',
+  'handshakes',
   'memory',
   'start',
   'workers',

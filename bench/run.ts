@@ -6,6 +6,7 @@ import { certificatesPart } from './certificates/part.ts';
 import { connectionsPart } from './connections/part.ts';
 import { decisionsPart } from './decisions/part.ts';
 import { gate } from './gate/gate.ts';
+import { handshakesPart } from './handshakes/part.ts';
 import { impactPart } from './impact/part.ts';
 import { loadingPart } from './loading/part.ts';
 import type { Figure, PartContext, PartReport } from './measure/figure.ts';
@@ -36,6 +37,7 @@ const runners: Record<Part, RunPart> = {
   postgres: postgresPart,
   metrics: metricsPart,
   connections: connectionsPart,
+  handshakes: handshakesPart,
   memory: memoryPart,
   start: startPart,
   workers: workersPart,

@@ -17,6 +17,13 @@ export const chapters: readonly Chapter[] = [
     figures: ['token/'],
   },
   {
+    name: 'handshakes',
+    title: 'A token over a new connection',
+    meaning:
+      'Callers that keep no connection pay for a handshake with each token, and so does the server: most of the cost is cryptography that every server has. Keep connections, or keep tokens.',
+    figures: ['handshakes/'],
+  },
+  {
     name: 'unchanged',
     title: 'Nothing new for an updater',
     meaning:

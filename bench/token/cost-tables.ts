@@ -13,8 +13,8 @@ export interface Aim {
   /** Names the peer in the ids of figures. */
   readonly id: string;
   readonly peer: string;
-  /** The cost of ours in units of that of the peer, at most. */
-  readonly aim: number;
+  /** The cost of ours in units of that of the peer, at most; absent where nobody has said how much it may be. */
+  readonly aim?: number;
 }
 
 /** Ours against each peer. Processor time decides whether an aim is reached; counted instructions are steadier and say less. */
@@ -26,7 +26,7 @@ export function costTable(aims: readonly Aim[], ours: string, { cpu, instruction
       `ours / ${peer}`,
       counted === undefined ? 'not counted' : formatSpread(counted),
       formatSpread(cpuRatio),
-      verdict(cpuRatio.median, aim, 'at most'),
+      aim === undefined ? '' : verdict(cpuRatio.median, aim, 'at most'),
     ];
   });
   return markdownTable(['cost of a request', 'instructions', 'processor time', 'aim'], rows);
@@ -46,7 +46,7 @@ export function costFigures(
       title: `${what} ÷ ${peer}, processor time`,
       unit: '',
       value: compare(ratioOf, cpu, ours, peer),
-      aim: { kind: 'at most', value: aim },
+      ...(aim !== undefined && { aim: { kind: 'at most', value: aim } as const }),
     };
     if (instructions === undefined) return [cpuFigure];
     const value = compare(ratioToMedian, instructions, ours, peer);

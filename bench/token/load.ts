@@ -14,6 +14,8 @@ export interface Target {
   readonly keyFile: string;
   readonly caFile: string;
   readonly connections: number;
+  /** Every request on a connection of its own; each is a full handshake, as servers give no session tickets. */
+  readonly isNewEach?: boolean;
 }
 
 export type Order =
@@ -34,7 +36,8 @@ interface Answer {
 
 function createSender(target: Target): () => Promise<Answer> {
   const agent = new Agent({
-    keepAlive: true,
+    keepAlive: target.isNewEach !== true,
+    maxCachedSessions: 0,
     maxSockets: target.connections,
     cert: readFileSync(target.certificateFile),
     key: readFileSync(target.keyFile),
