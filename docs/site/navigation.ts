@@ -51,6 +51,16 @@ export const sections: readonly Section[] = [
     ],
   },
   {
+    name: 'Concepts',
+    pages: [
+      ['concepts/overview', 'Who talks to whom'],
+      ['concepts/comparison', 'Comparison'],
+      ['concepts/faq', 'Questions'],
+      ['concepts/glossary', 'Glossary'],
+      ['architecture', 'Architecture of the code'],
+    ],
+  },
+  {
     name: 'Reference',
     pages: [
       ['reference/README', 'Overview'],
@@ -79,16 +89,6 @@ export const sections: readonly Section[] = [
       ['reference/protected-services', 'Protected services'],
       ['reference/athenz', 'The profile athenz'],
       ['reference/conformance', 'Conformance'],
-    ],
-  },
-  {
-    name: 'Concepts',
-    pages: [
-      ['concepts/overview', 'Who talks to whom'],
-      ['concepts/comparison', 'Comparison'],
-      ['concepts/faq', 'Questions'],
-      ['concepts/glossary', 'Glossary'],
-      ['architecture', 'Architecture of the code'],
     ],
   },
   {
