@@ -92,7 +92,15 @@ function decodeAssertion(value: unknown, origin: BundleOrigin): WireAssertion {
   };
   if (json['id'] !== undefined) assertion.id = counter(json['id'], 'assertion.id');
   if (json['conditions'] !== undefined) assertion.conditions = decodeConditions(json['conditions']);
-  return assertion;
+  // Of a hundred thousand, the garbage collector feels each that stays: one of Signet with nothing else in it is kept as it came.
+  const isSame = origin === undefined && assertion.conditions === undefined;
+  return isSame && countMembers(json) === countMembers(assertion) ? (value as WireAssertion) : assertion;
+}
+
+function countMembers(value: object): number {
+  let count = 0;
+  for (const _ in value) count += 1;
+  return count;
 }
 
 /** In Athenz the flag says how texts are stored; they are compared without case all the same. */

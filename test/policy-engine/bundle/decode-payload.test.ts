@@ -4,7 +4,7 @@ import { internals } from '../../limits/row.ts';
 
 /* Each member of a bundle by itself: what is refused names the member, so that no other rule can stand in for it. */
 
-const { decodePayload } = await internals<{ decodePayload(value: unknown): Steps<object> }>(
+const { decodePayload } = await internals<{ decodePayload(value: unknown, athenzBundles?: boolean): Steps<object> }>(
   'policy-engine/src/bundle/decode-payload.ts',
 );
 
@@ -125,4 +125,28 @@ test('a payload with every member, and others that are not known', (t) => {
     policyData: { domain: 'd', policies: policies.map((one) => ({ ...one, later: 1 })) },
   };
   t.deepEqual<unknown, unknown>((decode(more) as { policies: unknown }).policies, policies);
+});
+
+test('what is not known of an assertion is not kept, and what is known is whole', (t) => {
+  const read = (change: object) => {
+    const { policies } = decode(withAssertion(change)) as { policies: { assertions: object[] }[] };
+    return policies[0]?.assertions[0];
+  };
+  t.deepEqual(read({}), assertion);
+  t.deepEqual(read({ id: 7, caseSensitive: true }), { ...assertion, id: 7, caseSensitive: true });
+  t.deepEqual(read({ more: 1 }), assertion);
+  t.deepEqual(read({ id: undefined, more: 1 }), assertion);
+  t.deepEqual(Object.keys(read(JSON.parse('{"__proto__":{"id":9}}')) ?? {}), Object.keys(assertion));
+  const conditions = { conditionsList: [set] };
+  t.deepEqual(read({ conditions: { ...conditions, more: 1 } }), { ...assertion, conditions });
+});
+
+test('of an assertion of Athenz, the effect is there and the flag is not, whatever stands there', (t) => {
+  const { effect: _, ...without } = assertion;
+  for (const change of [{}, { more: 1 }, { caseSensitive: true }]) {
+    const policies = [{ ...policy, assertions: [{ ...without, ...change }] }];
+    const payload = { modified: times.modified, expires: times.expires, policyData: { domain: 'd', policies } };
+    const read = runAtOnce(decodePayload(payload, true)) as { policies: { assertions: object[] }[] };
+    t.deepEqual(read.policies[0]?.assertions, [assertion]);
+  }
 });
