@@ -899,7 +899,7 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'policy-engine/src/policy/glob-index.ts',
-    from: 'if (root.children === undefined) return;',
+    from: 'if (isLeaf(root)) return;',
     to: 'if (false) return;',
     reason: 'below what has no children nothing is found; not looking saves time only',
   },

@@ -50,9 +50,19 @@ export class ActionRows {
       if (assertion === undefined || !search.isOpen(assertion.precedence, 0)) return;
       search.spend(1);
       if (named === undefined && !search.matchesAction(assertion.action)) continue;
-      if (!search.matchesResource(assertion.resource)) continue;
-      const place = placeOfRole(assertion, search);
+      const place = placeWhereNamed(assertion, search);
       if (place >= 0 && counts(assertion, search)) search.offer(assertion, place);
     }
   }
+}
+
+/** So many roles are compared in less time than the name of a resource. */
+const fewRoles = 4;
+
+/** The place of the first role that the assertion is for, when it is for the resource as well; else -1. */
+function placeWhereNamed(assertion: CompiledAssertion, search: Search): number {
+  const isFew = search.roles.length <= fewRoles;
+  if (!isFew && !search.matchesResource(assertion.resource)) return -1;
+  const place = placeOfRole(assertion, search);
+  return place < 0 || !isFew || search.matchesResource(assertion.resource) ? place : -1;
 }

@@ -1,6 +1,6 @@
 import { type AssertionGroup, mayOffer, searchGroup } from './assertion-group.ts';
 import { globLiterals, matchesPattern } from './pattern.ts';
-import { emptyTrie, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
+import { emptyTrie, isLeaf, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
 import type { Search } from './search.ts';
 
 /** A glob, and the next one that shares its literals. */
@@ -59,7 +59,7 @@ export class GlobIndex {
 
   #searchByInner(root: ByInner, text: string, from: number, search: Search): void {
     if (root.value !== undefined) this.#searchEntries(root.value, text, search);
-    if (root.children === undefined) return;
+    if (isLeaf(root)) return;
     search.spend(text.length - from);
     for (let start = from; start < text.length; start += 1) {
       let at = start;

@@ -9,11 +9,19 @@ export interface TrieNode<T> {
   /** The characters on the way from the parent. */
   label: string;
   value: T | undefined;
+  /** The child, as long as there is one only: most nodes need no map. */
+  only: TrieNode<T> | undefined;
+  /** By their first character, once they are several. */
   children: Map<number, TrieNode<T>> | undefined;
 }
 
 export function emptyTrie<T>(): TrieNode<T> {
-  return { label: '', value: undefined, children: undefined };
+  return { label: '', value: undefined, only: undefined, children: undefined };
+}
+
+/** Whether a node has no children. */
+export function isLeaf<T>({ only, children }: TrieNode<T>): boolean {
+  return only === undefined && children === undefined;
 }
 
 /** The node of `key`, made when there is none. */
@@ -21,27 +29,51 @@ export function trieNode<T>(root: TrieNode<T>, key: string): TrieNode<T> {
   let node = root;
   let at = 0;
   while (at < key.length) {
-    node.children ??= new Map();
-    const child = node.children.get(key.charCodeAt(at));
-    if (child === undefined) return addLeaf(node.children, key.slice(at));
+    const child = childAt(node, key.charCodeAt(at));
+    if (child === undefined) {
+      const leaf: TrieNode<T> = { label: key.slice(at), value: undefined, only: undefined, children: undefined };
+      setChild(node, leaf);
+      return leaf;
+    }
     const common = commonLength(child.label, key, at);
-    node = common === child.label.length ? child : split(node.children, child, common);
+    node = common === child.label.length ? child : split(node, child, common);
     at += common;
   }
   return node;
 }
 
-function addLeaf<T>(siblings: Map<number, TrieNode<T>>, label: string): TrieNode<T> {
-  const leaf: TrieNode<T> = { label, value: undefined, children: undefined };
-  siblings.set(label.charCodeAt(0), leaf);
-  return leaf;
+function childAt<T>({ only, children }: TrieNode<T>, unit: number): TrieNode<T> | undefined {
+  if (only === undefined) return children?.get(unit);
+  return only.label.charCodeAt(0) === unit ? only : undefined;
 }
 
-function split<T>(siblings: Map<number, TrieNode<T>>, child: TrieNode<T>, at: number): TrieNode<T> {
-  const upper: TrieNode<T> = { label: child.label.slice(0, at), value: undefined, children: new Map() };
-  siblings.set(child.label.charCodeAt(0), upper);
+/** Sets a child, in place of the one with the same first character. */
+function setChild<T>(node: TrieNode<T>, child: TrieNode<T>): void {
+  const { only } = node;
+  const unit = child.label.charCodeAt(0);
+  if (node.children !== undefined) {
+    node.children.set(unit, child);
+  } else if (only === undefined || only.label.charCodeAt(0) === unit) {
+    node.only = child;
+  } else {
+    node.children = new Map([
+      [only.label.charCodeAt(0), only],
+      [unit, child],
+    ]);
+    node.only = undefined;
+  }
+}
+
+function split<T>(parent: TrieNode<T>, child: TrieNode<T>, at: number): TrieNode<T> {
+  const upper: TrieNode<T> = {
+    label: child.label.slice(0, at),
+    value: undefined,
+    only: undefined,
+    children: undefined,
+  };
+  setChild(parent, upper);
   child.label = child.label.slice(at);
-  upper.children?.set(child.label.charCodeAt(0), child);
+  setChild(upper, child);
   return upper;
 }
 
@@ -62,7 +94,7 @@ function commonLengthBackwards(label: string, key: string, from: number): number
 
 /** The child on the way of `text` at `at`, when its whole label fits. The characters that it has in common are spent of `work`. */
 export function nextNode<T>(node: TrieNode<T>, text: string, at: number, work: Work): TrieNode<T> | undefined {
-  const child = node.children?.get(text.charCodeAt(at));
+  const child = childAt(node, text.charCodeAt(at));
   if (child === undefined) return undefined;
   const common = commonLength(child.label, text, at);
   work.spend(common);
@@ -71,7 +103,7 @@ export function nextNode<T>(node: TrieNode<T>, text: string, at: number, work: W
 
 /** As `nextNode`, in a tree of keys that were stored backwards. */
 export function nextNodeBackwards<T>(node: TrieNode<T>, text: string, at: number, work: Work): TrieNode<T> | undefined {
-  const child = node.children?.get(text.charCodeAt(at));
+  const child = childAt(node, text.charCodeAt(at));
   if (child === undefined) return undefined;
   const common = commonLengthBackwards(child.label, text, at);
   work.spend(common);
