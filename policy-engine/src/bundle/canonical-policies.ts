@@ -127,10 +127,10 @@ function* mergeInSteps(left: readonly string[], right: readonly string[]): Steps
 
 const encoder = new TextEncoder();
 
-function* encodeInSteps(lines: readonly string[]): Steps<readonly Uint8Array[]> {
+function* encodeInSteps(texts: readonly string[]): Steps<readonly Uint8Array[]> {
   const parts: Uint8Array[] = [];
-  for (let from = 0; from < lines.length; from += sliceLength) {
-    parts.push(encoder.encode(`${lines.slice(from, from + sliceLength).join('\n')}\n`));
+  for (let from = 0; from < texts.length; from += sliceLength) {
+    parts.push(encoder.encode(`${texts.slice(from, from + sliceLength).join('\n')}\n`));
     yield;
   }
   return parts;
