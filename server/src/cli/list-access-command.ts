@@ -1,6 +1,7 @@
 import { systemClock } from '@signet/policy-engine/clock';
 import { parseActionName, parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
 import { Command } from 'commander';
+import { describeConditions } from '../management/describe-assertion.ts';
 import type { AccessEntry } from '../management/list-access.ts';
 import { type ConnectionOptions, connectionOptions, readClientSettings } from './connection.ts';
 import { describePath } from './describe-explanation.ts';
@@ -76,7 +77,8 @@ function describeEntry(entry: AccessEntry): string {
     const ways = paths.map(describePath).join(', ');
     return `role ${role}${ways === '' ? '' : ` (${ways})`}`;
   });
-  const denied = entry.denied === true ? ', denied by another assertion' : '';
+  const denied = entry.denied === true ? ', denied by another assertion,' : '';
   const { effect, action: what, resource } = entry;
-  return `${effect} ${what} on ${resource}${denied} through ${through.join('; ')}, by policy ${entry.policy}`;
+  const where = describeConditions(entry.conditions);
+  return `${effect} ${what} on ${resource}${where}${denied} through ${through.join('; ')}, by policy ${entry.policy}`;
 }

@@ -20,7 +20,8 @@ export function describeAssertion({
   return `${effect} ${action} on ${resource} for ${role}${describeConditions(conditions)}`;
 }
 
-function describeConditions(conditions: WireConditions | undefined): string {
+/** Conditions in words, with a blank in front: ` where instances is h1,h2`; empty for none. */
+export function describeConditions(conditions: WireConditions | undefined): string {
   const sets = (conditions?.conditionsList ?? []).map(({ conditionsMap }) =>
     Object.entries(conditionsMap)
       .map(([key, { operator, value }]) => `${key} ${wordsOf(operator)} ${value}`)
