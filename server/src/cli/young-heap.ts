@@ -5,7 +5,7 @@ import { processEnvironment } from '../config/env.ts';
    it. A size that the operator has set (`--max-semi-space-size`, also in `NODE_OPTIONS`) counts instead of all this. */
 
 /** More makes requests no faster. */
-const enoughBytes = 8 * 2 ** 20;
+const enoughBytes = 4 * 2 ** 20;
 const lookEveryMs = 1000;
 
 /** While a server starts: it stays as small as it is. */

@@ -1,0 +1,31 @@
+import { join } from 'node:path';
+import test, { type ExecutionContext } from 'ava';
+import { repository } from '#support/dev-world';
+import { runProgram } from '#support/run-program';
+
+/* V8 is set for a whole process, so each case has one of its own. */
+
+/** By how much the space for young objects grows while much stays alive. */
+async function growth(t: ExecutionContext, flags: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const program = `
+    import { getHeapSpaceStatistics } from 'node:v8';
+    import { keepYoungHeapSmall } from '${join(repository, 'server/src/cli/young-heap.ts')}';
+    const size = () => getHeapSpaceStatistics().find((each) => each.space_name === 'new_space').space_size;
+    keepYoungHeapSmall();
+    const before = size();
+    const kept = Array.from({ length: 1_000_000 }, (_, at) => ({ at }));
+    console.log(kept.length > 0 && size() / before);`;
+  const words = ['--conditions=@signet/source', ...flags, '--input-type=module', '--eval', program];
+  const { status, stdout, stderr } = await runProgram(process.execPath, words, { env: { ...process.env, ...env } });
+  t.is(status, 0, stderr);
+  return Number(stdout);
+}
+
+test('the space for young objects does not grow while a server starts', async (t) => {
+  t.is(await growth(t, []), 1);
+});
+
+test('a size that the operator has set counts', async (t) => {
+  t.true((await growth(t, ['--max-semi-space-size=64'])) > 1);
+  t.true((await growth(t, [], { NODE_OPTIONS: '--max-semi-space-size=64' })) > 1);
+});
