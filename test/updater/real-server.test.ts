@@ -5,7 +5,8 @@ import { dirname, join } from 'node:path';
 import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
-import { parsePrincipalName } from '@signet/policy-engine/names';
+import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
+import { issuedAt } from '@signet/server/bundles/publish-bundle';
 import { keysInFiles } from '@signet/server/keys/private-keys';
 import { addSigningKey } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';
@@ -114,7 +115,8 @@ test('domains that name the updater of a host come to its engine, and leave it a
 
 test('the life of an honest server: renewals, changes, new and lost keys, a clock that is set back', async (t) => {
   const [hour, day] = [3_600_000, 86_400_000];
-  const clock = new FakeClock(Math.ceil(systemClock.now() / day) * day - 500);
+  const unchanged = { name: parseDomainName('catalog'), policyModified: 0 };
+  const clock = new FakeClock(issuedAt(systemClock.now() + day, unchanged, 7 * day) - 500);
   const { server, config, updater } = await realWorld(t, clock);
   const { store, running, folder } = server;
   const outcomes: string[] = [];

@@ -10,6 +10,8 @@ export interface PolicyCase {
   /** Who asks: a principal whose roles `rolesOf` knows, or the roles themselves. One of the two. */
   principal?: string;
   roles?: readonly string[];
+  /** The principal or the roles are meant not to exist: `signet test` does not warn of them. A run does not look at it. */
+  unknown?: boolean;
   /** Default: the `domain` of the run. */
   domain?: string;
   action: string;
@@ -41,6 +43,7 @@ const members: ReadonlySet<string> = new Set([
   'note',
   'principal',
   'roles',
+  'unknown',
   'domain',
   'action',
   'resource',
@@ -59,6 +62,9 @@ export function decodeCase(value: unknown, index: number, defaultDomain: string 
   if (unknown !== undefined) throw fail(`\`${unknown}\` is not a member of a case`);
   const { note, domain = defaultDomain, action, resource, expect } = value;
   if (note !== undefined && typeof note !== 'string') throw fail('`note` must be a string');
+  if (value['unknown'] !== undefined && typeof value['unknown'] !== 'boolean') {
+    throw fail('`unknown` must be true or false');
+  }
   if (domain === undefined) throw fail('neither the case nor the run names a `domain`');
   if (typeof action !== 'string' || typeof resource !== 'string') throw fail('`action` and `resource` must be strings');
   if (!isAnswer(expect)) throw fail('`expect` is neither `allow` nor `deny` nor a status');

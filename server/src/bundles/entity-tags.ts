@@ -22,6 +22,16 @@ export function matchesStrongly(header: string, tag: string | undefined): boolea
   return names(header, (weak, element) => weak === undefined && element === tag);
 }
 
+/** The first opaque tag of the list, with its quotes, that passes; `*` is none. */
+export function findTag(header: string, passes: (opaque: string) => boolean): string | undefined {
+  let found: string | undefined;
+  names(header, (_weak, opaque = '') => {
+    if (passes(opaque)) found = opaque;
+    return found !== undefined;
+  });
+  return found;
+}
+
 function names(header: string, isIt: (weak: string | undefined, opaque: string | undefined) => boolean): boolean {
   const text = header.trim();
   if (text === '*') return true;

@@ -16,6 +16,8 @@ import type { SigningKey } from '../keys/sign-token.ts';
 import type { SigningKeys } from '../keys/signing-keys.ts';
 import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
+import { editionId, editionTag, isLaterTag, timesOf } from './edition-name.ts';
+import { findTag } from './entity-tags.ts';
 import { haveConditions, type PolicyVersions, selectPolicies } from './select-policies.ts';
 import { signOldBundle } from './signed-policy-data.ts';
 
@@ -59,6 +61,11 @@ export interface PublishedBundle {
   readonly modifiedTag: string;
   /** Whether an assertion of it counts under conditions only, as of now. */
   hasConditions(): boolean;
+  /**
+   * The tag of a later issue of the same policies, which the caller has by its `If-None-Match` and keeps: from a server whose grid is another one,
+   * as before an upgrade, or before the life of bundles was made longer. Hosts refuse what was issued before what they have.
+   */
+  laterIssue(header: string | undefined): string | undefined;
   /**
    * The bundle as of now, or a later one: a domain is signed once a second at most, and who comes in between gets, at the end of that second,
    * what holds then. Throws `ConflictError` when it would be larger than a bundle may be, `ServiceUnavailableError` when too many choices of
@@ -120,6 +127,8 @@ interface Edition {
   readonly tagOf: (form: BundleForm) => string;
   readonly modifiedTag: string;
   readonly hasConditions: () => boolean;
+  /** Whether a tag, with its quotes, is that of a later issue in one of these forms; absent where tags do not tell. */
+  readonly isLater?: (opaque: string, forms: readonly BundleForm[]) => boolean;
   readonly sign: () => Promise<SignedTexts>;
 }
 
@@ -143,28 +152,27 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
 
   /** Decides what the next bundle of a domain is, at this moment. */
   function editionOf(domain: DomainSnapshot, shape: Shape, versions: PolicyVersions): Edition {
-    const { epoch } = deps.snapshot();
     const key = deps.keys.key('bundle');
     const issued = issuedAt(now(), domain, lifetimeMs);
     const selection = versions.size === 0 ? '' : `.${selectionDigest(versions)}`;
-    const id = `${epoch}.${domain.policyVersion}.${timesOf(domain, issued)}.${key.kid.slice(0, 8)}`;
+    const name = { epoch: deps.snapshot().epoch, domain, kid: key.kid, selection };
     return {
-      id: `${shape}.${id}${selection}`,
+      id: `${shape}.${editionId(name, issued)}${selection}`,
       issued,
-      tagOf: (form) => `W/"${id}.${form}${selection}"`,
+      tagOf: (form) => editionTag(name, issued, form),
       modifiedTag: modifiedTag(domain),
       hasConditions: () => haveConditions(domain.policies, versions),
-      sign: () => signJws({ domain, epoch, issued, expires: issued + lifetimeMs, versions, shape }, key),
+      isLater: (opaque, forms) => isLaterTag(opaque, name, { issued, latest: now() + issuedSkew }, forms),
+      sign: () => signJws({ domain, epoch: name.epoch, issued, expires: issued + lifetimeMs, versions, shape }, key),
     };
   }
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
     const key = deps.keys.key('bundle');
-    const issued = issuedAt(now(), domain, lifetimeMs);
-    const expires = issued + lifetimeMs;
+    const expires = issuedAt(now(), domain, lifetimeMs) + lifetimeMs;
     return {
       id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${timesOf(domain, expires)}.${key.kid}`,
-      issued,
+      issued: expires - lifetimeMs,
       tagOf: () => modifiedTag(domain),
       modifiedTag: modifiedTag(domain),
       // It is refused when it is signed.
@@ -198,6 +206,7 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     };
     return {
       ...describe(edition, form),
+      laterIssue: (header) => laterIssueOf(edition, form, header),
       async issue() {
         const known = signed.get(`${domain.name} ${edition.id}`);
         const [current, texts] =
@@ -222,20 +231,18 @@ function turnOf(shape: Shape, versions: PolicyVersions): Turn {
   return versions.size === 0 ? { lane: 'jws', piece: shape } : { lane: 'chosen', piece: selectionDigest(versions) };
 }
 
+/** The payload is the same in the form of 0.1. */
+function laterIssueOf({ isLater }: Edition, form: BundleForm, header: string | undefined): string | undefined {
+  if (header === undefined || isLater === undefined) return undefined;
+  const opaque = findTag(header, (tag) => isLater(tag, [form, 'p1363']));
+  return opaque === undefined ? undefined : `W/${opaque}`;
+}
+
 function describe(
   { tagOf, modifiedTag, hasConditions, issued }: Edition,
   form: BundleForm,
 ): Omit<IssuedBundle, 'json'> {
   return { entityTag: tagOf(form), formerTag: tagOf('p1363'), modifiedTag, hasConditions, issued };
-}
-
-/**
- * When the text was issued, and when its policies changed where that is another time: a history of the store that lost changes has another
- * text under the same version.
- */
-function timesOf({ policyModified }: DomainSnapshot, time: number): string {
-  const times = policyModified === time ? [time] : [time, policyModified];
-  return times.map((one) => one.toString(36)).join('-');
 }
 
 function modifiedTag({ policyModified }: DomainSnapshot): string {

@@ -152,6 +152,7 @@ const wrong: [note: string, cases: unknown, message: string][] = [
   ['no list', {}, '`cases` must be an array'],
   ['no object', ['x'], 'case 1: it must be an object'],
   ['an unknown member', [{ ...read('a', 'allow'), acton: 'x' }], 'case 1: `acton` is not a member of a case'],
+  ['unknown, as a text', [{ ...read('a', 'allow'), unknown: 'yes' }], 'case 1: `unknown` must be true or false'],
   ['no domain', [{ ...read('a', 'allow') }], 'case 1: neither the case nor the run names a `domain`'],
   ['no domain name', [{ ...read('a', 'allow'), domain: 'a b' }], 'case 1: `domain` is not a valid DomainName'],
   ['no action', [{ ...read('a', 'allow'), domain: 'a', action: 1 }], 'case 1: `action` and `resource` must be strings'],

@@ -1,8 +1,9 @@
 import { createPublicKey, verify } from 'node:crypto';
-import { staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
+import { issuedSkew, staticKeys, verifyBundle } from '@signet/policy-engine/bundle';
 import { parseTimestamp, systemClock, toDate } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { JwkList, JwsPolicyData, SignedPolicyData } from '@signet/policy-engine/wire';
+import { issuedAt } from '@signet/server/bundles/publish-bundle';
 import { postPolicyBundleRoute } from '@signet/server/http/routes/policy-bundle';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';
@@ -15,6 +16,7 @@ import { type Answer, caller, startServer, type TestServer } from '#support/star
 const day = 86_400_000;
 const timeOf = (text: string) => parseTimestamp(text) ?? Number.NaN;
 const path = '/domain/catalog/policy/signed';
+const onGrid = (now: number) => issuedAt(now, { name: parseDomainName('catalog'), policyModified: 0 }, 7 * day);
 const catalog = {
   name: 'catalog',
   roles: { reader: ['media.player'] },
@@ -111,8 +113,38 @@ test('the tag answers 304 until the domain, the grid or the key changes', async 
   const later = await call(path, { headers: { 'if-none-match': String(changed.headers['etag']) } });
   t.is(later.status, 200);
   t.is(payloadOf(later).version, 2);
-  t.true(timeOf(payloadOf(later).issued) % day === 0);
+  t.is(timeOf(payloadOf(later).issued), onGrid(clock.now()));
   t.is(timeOf(payloadOf(later).expires) - timeOf(payloadOf(later).issued), 7 * day);
+});
+
+test('who has a later issue of the same policies keeps it, as after an upgrade that moved the grid', async (t) => {
+  const { clock, call } = await start(t);
+  clock.advance(2 * day);
+  const tag = String((await call(path)).headers['etag']);
+  const [, issued = '', modified = ''] = /^W\/"1\.1\.([0-9a-z]+)-([0-9a-z]+)\./.exec(tag) ?? [];
+  t.is(Number.parseInt(issued, 36), onGrid(clock.now()));
+  const at = (time: number) => tag.replace(issued, time.toString(36));
+  const [now, skew] = [clock.now(), issuedSkew];
+  const asked: readonly (readonly [what: string, tag: string, status: number])[] = [
+    ['issued a moment later', at(onGrid(now) + 1), 304],
+    ['issued now', at(now), 304],
+    ['issued by a clock that is ahead', at(now + skew), 304],
+    ['issued in the future', at(now + skew + 1), 200],
+    ['issued before', at(onGrid(now) - 1), 200],
+    ['in the form of 0.1', at(now).replace('.rfc7515', '.p1363').replace('W/', ''), 304],
+    ['in a form that is none', at(now).replace('.rfc7515', '.other'), 200],
+    ['of another version', at(now).replace('"1.1.', '"1.2.'), 200],
+    ['of another epoch', at(now).replace('"1.1.', '"2.1.'), 200],
+    ['of another change', at(now).replace(modified, (Number.parseInt(modified, 36) + 1).toString(36)), 200],
+    ['of another key', at(now).replace(/\.[^.]{8}\.rfc7515/, '.another-.rfc7515'), 200],
+    ['written in another way', at(now).replace('"1.1.', '"1.1.0'), 200],
+    ['without a time', tag.replace(`${issued}-${modified}`, ''), 200],
+  ];
+  for (const [what, header, status] of asked) {
+    const answer = await call(path, { headers: { 'if-none-match': `"other", ${header}` } });
+    t.is(answer.status, status, what);
+    if (status === 304) t.is(answer.headers['etag'], header.startsWith('W/') ? header : `W/${header}`);
+  }
 });
 
 test('a thousand changes of members, services, limits and descriptions leave the bundle of every host as it is', async (t) => {
@@ -376,7 +408,7 @@ test('profile signet gives bundles with conditions to everybody who asks', async
 test('a clock that is set back makes no bundle that was issued before the last one', async (t) => {
   const { clock, server, call } = await start(t);
   const step = day;
-  const edge = Math.ceil(clock.now() / step) * step;
+  const edge = onGrid(clock.now()) + step;
   const issued = async () => timeOf(payloadOf(await call(path)).issued ?? '');
   const change = (action: string) =>
     server.save({ ...catalog, policies: { readers: [['ALLOW', 'reader', action, 'movie']] } });

@@ -2,6 +2,7 @@ import { generateKeyPairSync } from 'node:crypto';
 import { chmodSync, existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { parseTimestamp } from '@signet/policy-engine/clock';
 import { createBundlePublisher } from '@signet/server/bundles/publish-bundle';
 import type { Store } from '@signet/server/model/store';
 import { compileSnapshot } from '@signet/server/snapshot/compile-snapshot';
@@ -22,6 +23,8 @@ interface Published {
 const fixture = (name: string) => readFileSync(new URL(`fixtures/${name}`, import.meta.url), 'utf8');
 const published: Published = JSON.parse(fixture('store-0.1.0.json'));
 const clock = new FakeClock(published.now);
+/** Before any domain is issued again: that it is at a time of its own came later. */
+const soon = new FakeClock(parseTimestamp('2026-11-20T10:15:00Z') ?? 0);
 
 async function openUpgraded(t: ExecutionContext): Promise<Store> {
   const folder = mkdtempSync(join(tmpdir(), 'signet-before-'));
@@ -50,7 +53,7 @@ async function publishAll(store: Store): Promise<Published['bundles']> {
       current: () => ({ ...active, published: [], missing: [] }),
       key: () => ({ kid: 'fixture-key', privateKey }),
     },
-    clock,
+    clock: soon,
     lifetimeSeconds: 7 * 86_400,
   });
   const bundles = [...snapshot.domains].map(async ([name, domain]) => {

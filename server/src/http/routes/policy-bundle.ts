@@ -93,9 +93,9 @@ async function answerBundle(
   { tagOf, conditionsIgnored, formerly = noTag }: BundleAnswer,
 ): Promise<void> {
   if (conditionsIgnored) refuseConditions(bundle);
-  const known = [tagOf(bundle), formerly(bundle)].find(
-    (tag) => tag !== undefined && matchesEntityTag(ctx.req.headers['if-none-match'], tag),
-  );
+  const header = ctx.req.headers['if-none-match'];
+  const own = [tagOf(bundle), formerly(bundle)].find((tag) => tag !== undefined && matchesEntityTag(header, tag));
+  const known = own ?? (tagOf(bundle) === bundle.entityTag ? bundle.laterIssue(header) : undefined);
   if (known !== undefined) {
     ctx.set('ETag', known);
     ctx.status = 304;

@@ -1,4 +1,5 @@
 import { type FSWatcher, watch } from 'node:fs';
+import { type FileIdentity, fileIdentity } from './file-checks.ts';
 import { witnessFileOf } from './witness.ts';
 
 /** Between two hints, in milliseconds: a burst of changes is looked at once. */
@@ -14,6 +15,7 @@ export class WitnessWatch {
   readonly #file: string;
   readonly #onHint: () => void;
   #watcher: FSWatcher | undefined;
+  #watched: FileIdentity | undefined;
   #timer: NodeJS.Timeout | undefined;
   #hasMore = false;
   #isClosed = false;
@@ -32,13 +34,21 @@ export class WitnessWatch {
 
   #watch(): void {
     try {
+      // Before it is watched: one that takes its place meanwhile is noticed with its first change.
+      this.#watched = fileIdentity(this.#file);
       const watcher = watch(this.#file, { persistent: false });
-      watcher.on('change', (event) => (event === 'rename' ? this.#watchAgain() : this.#hint()));
+      watcher.on('change', () => (this.#isInPlace() ? this.#hint() : this.#watchAgain()));
       watcher.on('error', () => this.#watchAgain());
       this.#watcher = watcher;
     } catch {
       this.#watchAgain();
     }
+  }
+
+  /** A file that was replaced while somebody has it open tells only that its attributes have changed. */
+  #isInPlace(): boolean {
+    const found = fileIdentity(this.#file);
+    return found?.device === this.#watched?.device && found?.inode === this.#watched?.inode;
   }
 
   /** What was missed meanwhile is a hint. */
