@@ -45,7 +45,7 @@ function worstFigure(name: string, results: readonly PlanResult[], aim: number):
   if (worst === undefined) return undefined;
   const { plan, mix } = worst.result;
   return {
-    id: `decisions/hand/${name.replace(' ', '-')}`,
+    id: `decisions/hand/${name.toLowerCase().replaceAll(/[^a-z0-9]+/g, '-')}`,
     title: `decisions ÷ the better of two hand-coded engines, at worst: ${plan.kind}, ${plan.layout}, ${plan.size} assertions, ${mix}`,
     unit: '',
     value: spreadOf(worst.rounds),
