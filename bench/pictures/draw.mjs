@@ -47,7 +47,8 @@ function draw({ title, unit, rows }) {
     },
     series: [runsOf(rows), aimsOf(rows)],
   });
-  const svg = chart.renderToSVGString();
+  // Its styles are for a pointer above it, which a picture does not have.
+  const svg = chart.renderToSVGString().replaceAll(/<style[\s\S]*?<\/style>\n?/g, '');
   chart.dispose();
   const words = rows.map(inWords).join(' ');
   return `${svg.replace(/^<svg /, '<svg role="img" ').replace(/>/, `><title>${asXml(title)}</title><desc>${asXml(words)}</desc>`)}\n`;
