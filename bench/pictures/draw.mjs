@@ -14,7 +14,7 @@ const reachedColor = '#1a7f37';
 const missedColor = '#cf222e';
 const plainColor = '#0969da';
 const rowHeight = 56;
-const width = 790;
+const width = 860;
 
 const [input, folder] = process.argv.slice(2);
 for (const picture of JSON.parse(readFileSync(input, 'utf8'))) {
@@ -28,7 +28,7 @@ function draw({ title, unit, rows }) {
     animation: false,
     backgroundColor: '#ffffff',
     textStyle: { fontFamily: 'sans-serif', color: ink },
-    grid: { left: 340, right: 40, top: 16, bottom: 50 },
+    grid: { left: 400, right: 40, top: 16, bottom: 50 },
     xAxis: {
       ...axisOf(rows),
       name: unit === '' ? 'times' : unit,
@@ -42,7 +42,7 @@ function draw({ title, unit, rows }) {
       type: 'category',
       inverse: true,
       data: rows.map(({ label }) => label),
-      axisLabel: { color: ink, width: 320, overflow: 'break', lineHeight: 16 },
+      axisLabel: { color: ink, width: 385, overflow: 'break', lineHeight: 16 },
       axisTick: { show: false },
     },
     series: [runsOf(rows), aimsOf(rows)],
