@@ -19,6 +19,8 @@ export interface SignedToken {
   readonly header: Buffer;
   /** Verifies the signature and nothing else, by `crypto.verify`. */
   readonly verifyBare: () => boolean;
+  /** The same in the form that Node verifies fastest, which no token has: the signature in DER, and a key without options. */
+  readonly verifyAtBest: () => boolean;
 }
 
 /** Tokens of one holder, and questions that they may ask. */
@@ -50,11 +52,13 @@ export function createTokenFixture(count: number): TokenFixture {
     const input = `${base64url({ alg: 'ES256', kid, typ: 'at+jwt' })}.${base64url(claimsOf(index, question.roles, thumbprint))}`;
     const signed = Buffer.from(input);
     const signature = sign('sha256', signed, { key: privateKey, dsaEncoding: 'ieee-p1363' });
+    const der = sign('sha256', signed, privateKey);
     const text = `${input}.${signature.toString('base64url')}`;
     return {
       text,
       header: Buffer.from(`Bearer ${text}`),
       verifyBare: () => verify('sha256', signed, { key: publicKey, dsaEncoding: 'ieee-p1363' }, signature),
+      verifyAtBest: () => verify('sha256', signed, publicKey, der),
     };
   });
   const { x = '', y = '' } = publicKey.export({ format: 'jwk' });

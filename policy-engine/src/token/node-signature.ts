@@ -1,4 +1,5 @@
 import { KeyObject, verify } from 'node:crypto';
+import { sequence, unsigned } from '../der/der-writer.ts';
 import { weakestRsaBits } from '../keys/decode-jwk.ts';
 import type { CryptoKey } from '../keys/index.ts';
 import { type CheckSignature, checkWebSignature } from './signature.ts';
@@ -43,8 +44,17 @@ export const checkNodeSignature: CheckSignature = (signed, key) => {
   if (rule === undefined || algorithm !== verifying.algorithm) return false;
   if (rule.bytes !== undefined && signature.length !== rule.bytes) return false;
   const input = Buffer.from(text.slice(0, text.lastIndexOf('.')), 'latin1');
-  return verify(rule.hash, input, { key: verifying.object, dsaEncoding: 'ieee-p1363' }, signature);
+  return verify(rule.hash, input, verifying.object, rule.bytes === undefined ? signature : derOf(signature));
 };
+
+/**
+ * Two numbers side by side as `SEQUENCE { INTEGER r, INTEGER s }` (RFC 3279 §2.2.3). Where Node is asked to read the other form, it takes
+ * nearly half as long again: most of that to find out that the options beside the key are not a key.
+ */
+function derOf(signature: Uint8Array): Buffer {
+  const half = signature.length / 2;
+  return sequence(unsigned(signature.subarray(0, half)), unsigned(signature.subarray(half)));
+}
 
 function verifyingKey(key: CryptoKey): VerifyingKey | undefined {
   const earlier = known.get(key);

@@ -1,7 +1,7 @@
 import { decodeBase64url } from '../base64url.ts';
-import { parseStrictJson } from '../json/strict-json.ts';
 import type { CryptoKey, KeySource } from '../keys/index.ts';
 import { readClaims, type TokenFault, type VerifiedAccessToken } from './claims.ts';
+import { parsePart } from './parse-part.ts';
 import { type CheckSignature, checkWebSignature, type SignedText, signatureAlgorithms } from './signature.ts';
 
 /** What an access token is verified against. */
@@ -91,7 +91,7 @@ function readToken(text: string, legacyTypes: boolean): ReadToken | TokenFault {
   if (parts.length !== 3) return 'malformed';
   const [first, payload, signature] = parts.map(decodeBase64url);
   if (first === undefined || payload === undefined || signature === undefined) return 'malformed';
-  const header = parseObject(first);
+  const header = parsePart(first);
   if (header === undefined) return 'malformed';
   if (refusedMembers.some((member) => Object.hasOwn(header, member))) return 'malformed';
   const { alg, typ, kid } = header;
@@ -120,25 +120,12 @@ async function verifiedClaims(
   token: ReadToken,
   key: CryptoKey,
   check: CheckSignature,
-): Promise<Record<string, unknown> | TokenFault> {
+): Promise<Readonly<Record<string, unknown>> | TokenFault> {
   try {
-    return (await check(token, key)) ? (parseObject(token.payload) ?? 'malformed') : 'signature';
+    return (await check(token, key)) ? (parsePart(token.payload) ?? 'malformed') : 'signature';
   } catch {
     return 'signature';
   }
-}
-
-function parseObject(bytes: Uint8Array): Record<string, unknown> | undefined {
-  try {
-    const value = parseStrictJson(new TextDecoder('utf-8', { fatal: true, ignoreBOM: true }).decode(bytes));
-    return isRecord(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value);
 }
 
 function invalid(fault: TokenFault): TokenOutcome {

@@ -103,6 +103,18 @@ test('a signature on a curve in DER is refused', async (t) => {
   t.is(await checkNodeSignature({ text, algorithm: 'ES256', signature }, key), false);
 });
 
+test('whatever the numbers of a signature begin with, zeros and high bits among them, it is accepted', async (t) => {
+  const [, , , es256, , es512] = pairs;
+  if (es256 === undefined || es512 === undefined) return t.fail();
+  // Each signature is another one: of so many some begin with eight zeros.
+  for (let made = 0; made < 1000; made += 1) {
+    t.is(await checkNodeSignature(signed(es256, 'ES256'), es256.key), true);
+  }
+  for (let made = 0; made < 50; made += 1) {
+    t.is(await checkNodeSignature(signed(es512, 'ES512'), es512.key), true);
+  }
+});
+
 test('the key of somebody else, a weak one and one that may not verify are refused', async (t) => {
   const [, , , es256] = pairs;
   t.truthy(es256);
