@@ -1,5 +1,11 @@
 import { createHash } from 'node:crypto';
-import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '@signet/policy-engine/bundle';
+import {
+  type BundleFloor,
+  isSameFloor,
+  type KnownFloor,
+  raiseFloor,
+  refuseSuccessor,
+} from '@signet/policy-engine/bundle';
 import { formatTimestamp, parseTimestamp } from '@signet/policy-engine/clock';
 import type { DomainName } from '@signet/policy-engine/names';
 import { z } from 'zod';
@@ -13,12 +19,13 @@ const time = z.string().transform((text, context): number => {
   context.addIssue({ code: 'custom', message: 'not a time' });
   return z.NEVER;
 });
-/** Floors of earlier programs have neither time nor digest. */
+/** Floors of earlier programs have neither time nor digest, or nothing that says of which content the digest is. */
 const floor = z.object({
   epoch: number,
   version: number,
   issued: time.exactOptional(),
   digest: z.string().exactOptional(),
+  content: z.string().exactOptional(),
 });
 /** A tag says nothing of another form, which has a tag of its own; those of earlier programs are of the form `rfc7515`. */
 const tag = z.object({ etag: z.string(), sha256: z.string(), form: z.literal('athenz').exactOptional() });
@@ -28,6 +35,9 @@ export const stateSchema = z.object({
   floors: z.record(z.string(), floor),
   tags: z.record(z.string(), tag).default({}),
 });
+
+/** What is remembered of a bundle that was verified. */
+type AcceptedFloor = Required<BundleFloor> & Pick<KnownFloor, 'content'>;
 
 const maxStateBytes = 8 << 20;
 
@@ -40,7 +50,7 @@ function sha256(bytes: Uint8Array): string {
 export class State {
   readonly #directory: PolicyDirectory;
   #form: BundleForm;
-  readonly #floors: Map<string, BundleFloor>;
+  readonly #floors: Map<string, KnownFloor>;
   readonly #tags: Map<string, Tag>;
   #changed = false;
   /** Why the file on disk was not used. The floors of the bundles on disk still hold. */
@@ -71,7 +81,7 @@ export class State {
   }
 
   /** What the next bundle must be able to follow: the remembered floor, raised to the bundle `onDisk`. */
-  floor(domain: DomainName, onDisk: Required<BundleFloor> | undefined): BundleFloor | undefined {
+  floor(domain: DomainName, onDisk: AcceptedFloor | undefined): KnownFloor | undefined {
     const remembered = this.#floors.get(domain);
     // a bundle that may not follow was put there by somebody else
     const isForeign = onDisk === undefined || refuseSuccessor(onDisk, remembered) !== undefined;
@@ -86,7 +96,7 @@ export class State {
   }
 
   /** Remembers an accepted bundle; a floor never falls. */
-  accept(domain: DomainName, bundle: Required<BundleFloor>, etag: string | undefined, bytes: Uint8Array): void {
+  accept(domain: DomainName, bundle: AcceptedFloor, etag: string | undefined, bytes: Uint8Array): void {
     const known = this.#floors.get(domain);
     const raised = raiseFloor(known, bundle);
     if (!isSameFloor(known, raised)) {

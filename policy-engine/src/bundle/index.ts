@@ -8,6 +8,7 @@ export {
   type BundleVersion,
   isOlder,
   isSameFloor,
+  type KnownFloor,
   maxVersionJump,
   raiseFloor,
   refuseSuccessor,

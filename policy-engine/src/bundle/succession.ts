@@ -1,6 +1,7 @@
 import { formatTimestamp } from '../clock.ts';
 import { PolicyEngineError } from '../errors.ts';
-import { athenzForm } from './canonical-policies.ts';
+import { athenzForm, canonicalFormOf } from './canonical-policies.ts';
+import type { BundleOrigin } from './decode-payload.ts';
 
 /** Which of two bundles is newer: the higher epoch, and within it the higher version. */
 export interface BundleVersion {
@@ -15,6 +16,18 @@ export interface BundleFloor extends BundleVersion {
   /** Digest of its policies; unknown in floors of earlier programs. */
   readonly digest?: string;
 }
+
+/** A floor that knows from what its digest was made. */
+export interface KnownFloor extends BundleFloor {
+  /**
+   * SHA-256 of the text of the policies in the bundle, in base64url: a bundle with the same text has the same digest, and who reads it need not
+   * make that once more. Absent for small bundles, and in floors of earlier programs.
+   */
+  readonly content?: string;
+}
+
+/** What is compared of a bundle. Without a digest its policies are not: it has another version than the floor, or the same content. */
+export type Successor = Required<Omit<BundleFloor, 'digest'>> & Pick<KnownFloor, 'digest' | 'content'>;
 
 /** How far epoch and version may be ahead of the newest known ones: more are used up by nobody who counts them one by one. */
 export const maxVersionJump = 2 ** 32;
@@ -40,10 +53,7 @@ function isBefore(a: BundleFloor, b: BundleFloor): boolean {
  * far ahead that it would shut out every honest one. Without a floor the jump is one from nought. What a floor does not know is not
  * compared.
  */
-export function refuseSuccessor(
-  next: Required<BundleFloor>,
-  floor: BundleFloor | undefined,
-): PolicyEngineError | undefined {
+export function refuseSuccessor(next: Successor, floor: BundleFloor | undefined): PolicyEngineError | undefined {
   if (floor !== undefined && isBefore(next, floor)) return rollback(next, floor);
   // What came before a move says nothing of the versions after it.
   const known = floor !== undefined && isOfAthenz(floor) === isOfAthenz(next) ? floor : undefined;
@@ -57,12 +67,12 @@ export function refuseSuccessor(
 }
 
 /** Those of Athenz are ordered by a time, which the clock bounds. */
-function jumps(next: Required<BundleFloor>, known: BundleFloor | undefined): boolean {
+function jumps(next: Successor, known: BundleFloor | undefined): boolean {
   if (isOfAthenz(next)) return false;
   return next.epoch - (known?.epoch ?? 0) > maxVersionJump || next.version - (known?.version ?? 0) > maxVersionJump;
 }
 
-function refuseInEpoch(next: Required<BundleFloor>, floor: BundleFloor): PolicyEngineError | undefined {
+function refuseInEpoch(next: Successor, floor: BundleFloor): PolicyEngineError | undefined {
   if (next.version === floor.version && isOtherDigest(next.digest, floor.digest)) return equivocation(next);
   if (floor.issued !== undefined && next.issued < floor.issued) {
     return new PolicyEngineError(
@@ -74,32 +84,47 @@ function refuseInEpoch(next: Required<BundleFloor>, floor: BundleFloor): PolicyE
 }
 
 /** The floor after a bundle that was accepted, or after another floor for the same domain: it never falls, and what it knows stays. */
-export function raiseFloor(floor: BundleFloor | undefined, next: BundleFloor): BundleFloor {
+export function raiseFloor(floor: KnownFloor | undefined, next: KnownFloor): KnownFloor {
   if (floor === undefined || isBefore(floor, next)) return floorOf(next);
   if (isBefore(next, floor) || isOtherDigest(next.digest, floor.digest)) return floor;
-  const digest = next.digest ?? floor.digest;
+  const knowsMore = next.digest !== undefined && (next.content !== undefined || next.digest !== floor.digest);
+  const { epoch, version, digest, content } = knowsMore ? next : floor;
   const issued = Math.max(floor.issued ?? 0, next.issued ?? 0);
-  return floorOf({ ...floor, ...(digest !== undefined && { digest }), ...(issued > 0 && { issued }) });
+  return floorOf({ epoch, version, digest, content, issued: issued > 0 ? issued : undefined });
 }
 
 /** Whether two floors are the same in everything. */
-export function isSameFloor(one: BundleFloor | undefined, other: BundleFloor): boolean {
+export function isSameFloor(one: KnownFloor | undefined, other: KnownFloor): boolean {
   return (
     one?.epoch === other.epoch &&
     one.version === other.version &&
     one.issued === other.issued &&
-    one.digest === other.digest
+    one.digest === other.digest &&
+    one.content === other.content
   );
 }
 
 /** Only what a floor remembers, of a bundle that knows more. */
-function floorOf({ epoch, version, issued, digest }: BundleFloor): BundleFloor {
-  return { epoch, version, ...(issued !== undefined && { issued }), ...(digest !== undefined && { digest }) };
+function floorOf({ epoch, version, issued, digest, content }: Facts): KnownFloor {
+  return {
+    epoch,
+    version,
+    ...(issued !== undefined && { issued }),
+    ...(digest !== undefined && { digest }),
+    ...(content !== undefined && { content }),
+  };
 }
+
+type Facts = { readonly [Member in keyof KnownFloor]: KnownFloor[Member] | undefined } & BundleVersion;
 
 /** Digests of different forms say nothing of each other: a program of another version made one of them. */
 function isOtherDigest(one: string | undefined, other: string | undefined): boolean {
   return one !== undefined && other !== undefined && formOf(one) === formOf(other) && one !== other;
+}
+
+/** Whether it is of the form that this program makes of a bundle of that origin. */
+export function isDigestOf(digest: string, origin: BundleOrigin): boolean {
+  return formOf(digest) === canonicalFormOf(origin);
 }
 
 function formOf(digest: string): string {

@@ -18,6 +18,14 @@ export interface VerifiedBundle extends BundlePayload {
   readonly kid: string;
   /** Of the policies alone: the same for a renewal, under another key, and with members that this program does not know. */
   readonly digest: string;
+  /** SHA-256 of the text of `policyData`, in base64url; absent for small bundles. The same text has the same digest. */
+  readonly content?: string;
+}
+
+/** A bundle that was found good, but for what may follow what. */
+export interface OpenedBundle extends Omit<VerifiedBundle, 'digest'> {
+  /** Makes the digest, in slices as the rest: for a large bundle that takes as long as reading it. */
+  digest(): Promise<string>;
 }
 
 /** What a bundle is verified against. */
@@ -40,11 +48,11 @@ export interface VerifyBundleOptions {
   pause?: Pause;
 }
 
-/** What the loader gives beside. */
-interface Means {
+/** How a bundle is opened: the floor comes later. */
+type OpenBundleOptions = Omit<VerifyBundleOptions, 'floor'> & {
   /** Default: WebCrypto. */
   bundleCrypto?: BundleCrypto;
-}
+};
 
 /** The largest bundle there may be, in bytes: none larger is made, fetched or looked at. */
 export const maxBundleBytes = 33_554_432;
@@ -63,13 +71,20 @@ export const maxBundleLifeMs = 7_776_000_000;
  * then domain, times, and whether it may follow the floor. Nothing that stands outside the signed part is used.
  * Throws `PolicyEngineError` with a code that begins with `bundle-`, or `keys-unavailable` when the keys could not be had.
  */
-export async function verifyBundle(
-  bytes: Uint8Array | string,
-  options: VerifyBundleOptions & Means,
-): Promise<VerifiedBundle> {
+export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBundleOptions): Promise<VerifiedBundle> {
+  const bundle = await openBundle(bytes, options);
+  const verified = { ...bundle, digest: await bundle.digest() };
+  const refusal = refuseSuccessor(verified, options.floor);
+  if (refusal !== undefined) throw refusal;
+  return verified;
+}
+
+/** `verifyBundle` without a floor; the digest is made when it is asked for. */
+export async function openBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<OpenedBundle> {
   const { pause = () => undefined, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
-  const jws = readJws(await run(parseJson(bytesOf(bytes), 'payload')));
+  const hash = async (parts: readonly Uint8Array[]) => encodeBase64url(await run(bundleCrypto.digest(parts)));
+  const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload' })));
   const { kid, alg } = readHeader(jws, athenzBundles);
   const key = await findKey(options.keys, kid);
   const parts = [encoder.encode(`${jws.protected}.`), jws.payload];
@@ -77,15 +92,25 @@ export async function verifyBundle(
   const encoding = await verifySignature({ alg, encoded: jws.signature, key, verify }, athenzBundles);
   const payload = await run(decodeBase64urlInSteps(jws.payload));
   if (payload === undefined) throw malformed('`payload` is not base64url');
-  const data = await run(decodePayload(await run(parseJson(payload)), athenzBundles));
+  const content: Uint8Array[] = [];
+  const onMember = (name: string | undefined, begin: number, end: number) => {
+    if (name === 'policyData') content.push(payload.subarray(begin, end));
+  };
+  const data = await run(decodePayload(await run(parseJson(payload, { onMember })), athenzBundles));
   if (data.origin === undefined && encoding !== 'p1363') throw wrongSignature();
   checkClaims(data, options);
-  const text = await run(canonicalPolicies(data.domain, data.policies, data.origin));
-  const digest = `${canonicalFormOf(data.origin)}:${encodeBase64url(await run(bundleCrypto.digest(text)))}`;
-  const refusal = refuseSuccessor({ ...data, digest }, options.floor);
-  if (refusal !== undefined) throw refusal;
   const policies = data.origin === undefined ? data.policies.map(readLaterConditions) : data.policies;
-  return { ...data, policies, domain: options.domain, kid, digest };
+  return {
+    ...data,
+    policies,
+    domain: options.domain,
+    kid,
+    ...(content.length > 0 && { content: await hash(content) }),
+    async digest() {
+      const text = await run(canonicalPolicies(data.domain, data.policies, data.origin));
+      return `${canonicalFormOf(data.origin)}:${await hash(text)}`;
+    },
+  };
 }
 
 interface Jws {
@@ -103,10 +128,9 @@ function bytesOf(bundle: Uint8Array | string): Uint8Array {
   return encoder.encode(bundle);
 }
 
-/** A long text that the outermost object has as `textName` comes as the bytes of that text. */
-function* parseJson(bytes: Uint8Array, textName?: string): Steps<unknown> {
+function* parseJson(bytes: Uint8Array, options: Parameters<typeof parseInSteps>[1]): Steps<unknown> {
   try {
-    return yield* parseInSteps(bytes, { bytesOf: textName });
+    return yield* parseInSteps(bytes, options);
   } catch (cause) {
     const problem = cause instanceof PolicyEngineError ? cause.message : 'it is not JSON';
     throw new PolicyEngineError('bundle-malformed', `bundle is malformed: ${problem}`, { cause });

@@ -22,6 +22,8 @@ export interface PieceOptions {
    * Whether they are UTF-8 without control characters is not looked at.
    */
   readonly bytesOf?: string | undefined;
+  /** Told where the text of a member of the outermost object begins and ends, where that is an object or a list longer than a piece. */
+  readonly onMember?: ((name: string | undefined, begin: number, end: number) => void) | undefined;
 }
 
 /**
@@ -111,7 +113,10 @@ export class PieceReader {
   #close(): void {
     const container = this.#open.pop();
     if (container === undefined) return;
-    this.#take(container, this.#scanner.at - 1);
+    const { at } = this.#scanner;
+    this.#take(container, at - 1);
+    const depth = this.#open.length;
+    if (depth === 1) this.#options.onMember?.(container.name, this.#scanner.level(depth).begin, at);
     this.#attach(container.name, container.value);
   }
 

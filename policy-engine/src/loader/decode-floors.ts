@@ -1,4 +1,4 @@
-import type { BundleFloor } from '../bundle/index.ts';
+import type { KnownFloor } from '../bundle/succession.ts';
 import { formatTimestamp, parseTimestamp } from '../clock.ts';
 import { parseStrictJson } from '../json/strict-json.ts';
 
@@ -9,7 +9,7 @@ export const maxFloorsBytes = 16_777_216;
  * The `floors` of a file: what is remembered of the newest bundle of each domain that was ever accepted; in files of earlier
  * programs only epoch and version. `undefined` when they cannot be understood.
  */
-export function decodeFloors(bytes: Uint8Array): ReadonlyMap<string, BundleFloor> | undefined {
+export function decodeFloors(bytes: Uint8Array): ReadonlyMap<string, KnownFloor> | undefined {
   let file: unknown;
   try {
     file = parseStrictJson(new TextDecoder('utf-8', { fatal: true }).decode(bytes));
@@ -18,7 +18,7 @@ export function decodeFloors(bytes: Uint8Array): ReadonlyMap<string, BundleFloor
   }
   const floors = isRecord(file) ? file['floors'] : undefined;
   if (!isRecord(floors)) return undefined;
-  const decoded = new Map<string, BundleFloor>();
+  const decoded = new Map<string, KnownFloor>();
   for (const [domain, floor] of Object.entries(floors)) {
     const one = isRecord(floor) ? decodeFloor(floor) : undefined;
     if (one === undefined) return undefined;
@@ -28,21 +28,30 @@ export function decodeFloors(bytes: Uint8Array): ReadonlyMap<string, BundleFloor
 }
 
 /** Floors as they stand in a file. */
-export function encodeFloors(floors: Iterable<readonly [domain: string, floor: BundleFloor]>): Record<string, unknown> {
+export function encodeFloors(floors: Iterable<readonly [domain: string, floor: KnownFloor]>): Record<string, unknown> {
   return Object.fromEntries(
-    [...floors].map(([domain, { epoch, version, issued, digest }]) => [
+    [...floors].map(([domain, { epoch, version, issued, digest, content }]) => [
       domain,
-      { epoch, version, ...(issued !== undefined && { issued: formatTimestamp(issued) }), digest },
+      { epoch, version, ...(issued !== undefined && { issued: formatTimestamp(issued) }), digest, content },
     ]),
   );
 }
 
-function decodeFloor({ epoch, version, issued, digest }: Record<string, unknown>): BundleFloor | undefined {
-  if (!isCount(epoch) || !isCount(version)) return undefined;
+function decodeFloor(floor: Record<string, unknown>): KnownFloor | undefined {
+  const { epoch, version, issued, digest, content } = floor;
+  if (!isCount(epoch) || !isCount(version) || !isOptionalText(digest) || !isOptionalText(content)) return undefined;
   const time = typeof issued === 'string' ? parseTimestamp(issued) : undefined;
-  if ((issued !== undefined && time === undefined) || (digest !== undefined && typeof digest !== 'string'))
-    return undefined;
-  return { epoch, version, ...(time !== undefined && { issued: time }), ...(digest !== undefined && { digest }) };
+  if (issued !== undefined && time === undefined) return undefined;
+  return {
+    epoch,
+    version,
+    ...(time !== undefined && { issued: time }),
+    ...(digest !== undefined && { digest, ...(content !== undefined && { content }) }),
+  };
+}
+
+function isOptionalText(value: unknown): value is string | undefined {
+  return value === undefined || typeof value === 'string';
 }
 
 function isCount(value: unknown): value is number {

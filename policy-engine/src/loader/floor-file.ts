@@ -1,4 +1,4 @@
-import { type BundleFloor, isSameFloor, raiseFloor, refuseSuccessor } from '../bundle/index.ts';
+import { isSameFloor, type KnownFloor, raiseFloor, refuseSuccessor, type Successor } from '../bundle/succession.ts';
 import { PolicyEngineError } from '../errors.ts';
 import { replaceFile } from '../files/index.ts';
 import { decodeFloors, encodeFloors, maxFloorsBytes } from './decode-floors.ts';
@@ -12,7 +12,7 @@ import { readProtectedFile, systemCode } from './read-file.ts';
 export class FloorFile {
   readonly #path: string | undefined;
   readonly #onError: (error: PolicyEngineError) => void;
-  readonly #floors = new Map<string, BundleFloor>();
+  readonly #floors = new Map<string, KnownFloor>();
   /** The file that was seen to hold every floor. */
   #complete: string | undefined;
   #saving: Promise<void> = Promise.resolve();
@@ -39,12 +39,12 @@ export class FloorFile {
     return this.#error;
   }
 
-  of(domain: string): BundleFloor | undefined {
+  of(domain: string): KnownFloor | undefined {
     return this.#floors.get(domain);
   }
 
   /** Takes what may follow the floor, which rises to it; answers why something else may not. */
-  accept(domain: string, next: Required<BundleFloor>): PolicyEngineError | undefined {
+  accept(domain: string, next: Successor): PolicyEngineError | undefined {
     const floor = this.#floors.get(domain);
     const refusal = refuseSuccessor(next, floor);
     if (refusal !== undefined) return refusal;
@@ -95,7 +95,7 @@ export class FloorFile {
 interface FloorsRead {
   /** `undefined` when there is no file. */
   readonly identity: string | undefined;
-  readonly floors: ReadonlyMap<string, BundleFloor>;
+  readonly floors: ReadonlyMap<string, KnownFloor>;
 }
 
 /** Throws `PolicyEngineError('floor-unavailable')`. */

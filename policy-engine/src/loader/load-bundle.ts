@@ -1,17 +1,22 @@
-import { type BundleFloor, type BundleVersion, type VerifiedBundle, verifyBundle } from '../bundle/index.ts';
+import type { BundleVersion } from '../bundle/index.ts';
 import { nodeBundleCrypto } from '../bundle/node-bundle-crypto.ts';
+import { isDigestOf, refuseSuccessor, type Successor } from '../bundle/succession.ts';
+import { type OpenedBundle, openBundle } from '../bundle/verify.ts';
 import type { LoadedDomain } from '../engine/policy-set.ts';
 import type { KeySource } from '../keys/index.ts';
 import type { DomainName } from '../names/index.ts';
 import { compileInSteps } from '../policy/index.ts';
 import { pauseBetweenSlices } from '../steps/slices.ts';
 import { runWithPauses } from '../steps/steps.ts';
+import type { Floors } from './floors.ts';
 
 /** A bundle that is in force. The times are milliseconds since the epoch. */
 export interface LoadedBundle extends LoadedDomain {
   readonly version: BundleVersion;
   /** What is remembered of it when it is gone. */
-  readonly floor: Required<BundleFloor>;
+  readonly floor: Successor;
+  /** Makes the digest, where the floor has none. */
+  readonly digest?: () => Promise<string>;
   readonly kid: string;
   readonly issued: number;
   readonly origin?: 'athenz';
@@ -22,7 +27,9 @@ interface LoadBundleOptions {
   readonly domain: DomainName;
   readonly keys: KeySource;
   readonly now: number;
-  readonly floor: BundleFloor | undefined;
+  readonly floors: Pick<Floors, 'of' | 'withDigest'>;
+  /** Whether the digest is made at once, for floors that are compared or written elsewhere. */
+  readonly needsDigest: boolean;
   readonly athenzBundles: boolean;
 }
 
@@ -32,8 +39,8 @@ interface LoadBundleOptions {
  */
 export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions): Promise<LoadedBundle> {
   const pause = pauseBetweenSlices();
-  const { domain, keys, now, floor, athenzBundles } = options;
-  const bundle: VerifiedBundle = await verifyBundle(bytes, {
+  const { domain, keys, now, athenzBundles } = options;
+  const bundle = await openBundle(bytes, {
     domain,
     keys,
     now,
@@ -41,11 +48,49 @@ export async function loadBundle(bytes: Uint8Array, options: LoadBundleOptions):
     athenzBundles,
     pause,
     bundleCrypto: nodeBundleCrypto,
-    ...(floor !== undefined && { floor }),
   });
-  const { epoch, version, kid, origin, issued, expires, digest } = bundle;
+  const { epoch, version, kid, origin, issued, expires } = bundle;
+  const floor = await compareWithFloor(bundle, options);
   const active = bundle.policies.filter((policy) => policy.active !== false);
   const policy = await runWithPauses(compileInSteps(domain, active, { revision: { epoch, version } }), pause);
-  const facts = { version: { epoch, version }, floor: { epoch, version, issued, digest } };
-  return { policy, ...facts, kid, issued, expires, ...(origin !== undefined && { origin }), loaded: now };
+  return {
+    policy,
+    version: { epoch, version },
+    floor,
+    ...(floor.digest === undefined && { digest: bundle.digest }),
+    kid,
+    issued,
+    expires,
+    ...(origin !== undefined && { origin }),
+    loaded: now,
+  };
+}
+
+/**
+ * What is remembered of the bundle. Its digest is made where it must be compared: a floor of the same epoch and version has another content,
+ * or its own digest is not known either. Throws the refusal of what may not follow.
+ */
+async function compareWithFloor(bundle: OpenedBundle, options: LoadBundleOptions): Promise<Successor> {
+  const { domain, floors, needsDigest } = options;
+  const { epoch, version, issued, content, origin } = bundle;
+  const facts = { epoch, version, issued, ...(content !== undefined && { content }) };
+  const mayWait = !needsDigest && origin === undefined;
+  let floor = floors.of(domain);
+  let digest: string | undefined;
+  if (floor?.epoch !== epoch || floor.version !== version) {
+    if (!mayWait) digest = await bundle.digest();
+  } else if (
+    floor.content !== undefined &&
+    floor.content === content &&
+    (floor.digest === undefined ? mayWait : isDigestOf(floor.digest, origin))
+  ) {
+    digest = floor.digest;
+  } else {
+    digest = await bundle.digest();
+    floor = await floors.withDigest(domain);
+  }
+  const next = { ...facts, ...(digest !== undefined && { digest }) };
+  const refusal = refuseSuccessor(next, floor);
+  if (refusal !== undefined) throw refusal;
+  return next;
 }

@@ -90,7 +90,10 @@ export class PolicyDirectories {
     const floors = await FloorFile.open(floorFile, (error) => reportFault(options, error, floorFile ?? ''));
     const opened: PolicyDirectory[] = [];
     try {
-      for (const policyDir of paths) opened.push(await PolicyDirectory.open({ ...options, policyDir }, keys, floors));
+      const needsDigests = paths.length > 1 || floorFile !== undefined;
+      for (const policyDir of paths) {
+        opened.push(await PolicyDirectory.open({ ...options, policyDir, needsDigests }, keys, floors));
+      }
       const directories = new PolicyDirectories(opened, floors, options);
       if (keys === undefined && new Set(opened.flatMap(({ issuers }) => issuers)).size > 1) {
         throw new PolicyEngineError('invalid-options', 'the policy directories are of several issuers: give `keys`');

@@ -35,6 +35,12 @@ export interface DirectoryOptions {
   onError?: OnError;
 }
 
+interface OpenDirectoryOptions extends DirectoryOptions {
+  readonly clock: Clock;
+  /** Whether the common floors are compared with bundles of others or written: then each bundle comes with its digest. */
+  readonly needsDigests: boolean;
+}
+
 /** Why a file could not be loaded, and when that was found (milliseconds since the epoch). */
 export interface FileError {
   readonly error: PolicyEngineError;
@@ -66,7 +72,7 @@ export const lags: ReadonlySet<PolicyEngineErrorCode> = new Set(['bundle-rollbac
 
 /** Keeps a policy set equal to a directory of bundles. A bad file never replaces a good one, a removed one is gone. */
 export class PolicyDirectory {
-  readonly #options: DirectoryOptions;
+  readonly #options: OpenDirectoryOptions;
   readonly #clock: Clock;
   readonly #ownKeys: DirectoryKeys;
   readonly #keys: KeySource;
@@ -83,11 +89,7 @@ export class PolicyDirectory {
   #scanned: number | undefined;
   #error: PolicyEngineError | undefined;
 
-  private constructor(
-    options: DirectoryOptions & { clock: Clock },
-    keys: KeySource | undefined,
-    commonFloors: Pick<FloorFile, 'of'>,
-  ) {
+  private constructor(options: OpenDirectoryOptions, keys: KeySource | undefined, commonFloors: Pick<FloorFile, 'of'>) {
     this.#options = options;
     this.#clock = options.clock;
     this.#ownKeys = new DirectoryKeys(options.policyDir, { minRsaBits: options.minRsaBits });
@@ -101,7 +103,7 @@ export class PolicyDirectory {
    * `directory-unsafe` when others than its owner may write to it.
    */
   static async open(
-    options: DirectoryOptions & { clock: Clock },
+    options: OpenDirectoryOptions,
     keys: KeySource | undefined,
     commonFloors: Pick<FloorFile, 'of'>,
   ): Promise<PolicyDirectory> {
@@ -257,13 +259,13 @@ export class PolicyDirectory {
       if (read.kind === 'absent') throw unreadable('it leads nowhere');
       if (read.kind === 'unreadable') throw unreadable(read.problem);
       state.identity = read.identity;
-      const floor = this.#floors.of(domain);
-      const { athenzBundles = false } = this.#options;
-      const bundle = await loadBundle(read.bytes, { domain, keys: this.#keys, now, floor, athenzBundles });
+      const { athenzBundles = false, needsDigests } = this.#options;
+      const by = { keys: this.#keys, floors: this.#floors, needsDigest: needsDigests, athenzBundles };
+      const bundle = await loadBundle(read.bytes, { domain, now, ...by });
       const refusal = refuseSuccessor(bundle.floor, this.#commonFloors.of(domain));
       if (refusal !== undefined && !lags.has(refusal.code)) throw refusal;
       if (isWorse(bundle, next.get(domain), now)) throw expired();
-      this.#floors.accept(domain, bundle.floor);
+      this.#floors.accept(domain, bundle.floor, bundle.digest);
       next.set(domain, bundle);
       state.error = undefined;
       return true;

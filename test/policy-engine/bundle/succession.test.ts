@@ -2,6 +2,7 @@ import {
   type BundleFloor,
   isOlder,
   isSameFloor,
+  type KnownFloor,
   maxVersionJump,
   raiseFloor,
   refuseSuccessor,
@@ -81,4 +82,28 @@ test('floors are the same in everything or not at all', (t) => {
 test('the epoch comes before the version', (t) => {
   const at = (epoch: number, version: number) => isOlder({ epoch, version }, { epoch: 2, version: 5 });
   t.deepEqual([at(2, 4), at(2, 5), at(2, 6), at(1, 9), at(3, 1)], [true, false, false, true, false]);
+});
+
+const [digest, content] = ['sha256:a', 'content'];
+const contents: [note: string, known: KnownFloor, next: KnownFloor, expected: KnownFloor][] = [
+  ['its digest is the same', floor, { ...floor, content }, { ...floor, content }],
+  ['the digest is the first', { epoch: 2, version: 5 }, { ...floor, content }, { ...floor, content }],
+  [
+    'its version is newer',
+    { ...floor, content: 'old' },
+    { ...floor, version: 6, content },
+    { ...floor, version: 6, content },
+  ],
+];
+for (const [note, known, next, expected] of contents) {
+  test(`a floor takes over the content of a bundle: ${note}`, (t) => t.deepEqual(raiseFloor(known, next), expected));
+}
+
+test('a floor keeps its content with its digest', (t) => {
+  const known = { ...floor, content };
+  t.deepEqual(raiseFloor(known, floor), known);
+  t.deepEqual(raiseFloor(known, { epoch: 2, version: 5, content: 'other' }), known, 'of no digest');
+  t.deepEqual(raiseFloor(known, { ...floor, digest: 'sha256:b', content: 'other' }), known, 'of other policies');
+  t.deepEqual(raiseFloor(known, { ...floor, digest: 'v2:b' }), { ...floor, digest: 'v2:b' });
+  t.false(isSameFloor({ ...floor, digest }, known));
 });
