@@ -30,6 +30,9 @@ const rules = Array.from({ length: 600 }, (_, index) => ({
   resource: `a-resource-with-a-long-name.${index}`,
 }));
 
+/** Members of a floor in a file; undefined for one that is missing. */
+type Otherwise = { readonly [Member in keyof KnownFloor]?: KnownFloor[Member] | undefined };
+
 interface Made {
   readonly version: number;
   readonly count?: number;
@@ -58,7 +61,7 @@ async function world(t: ExecutionContext) {
     verified,
     put: (made: Made) => authority.writeBundle(dir, bundleOf(made)),
     /** As the updater remembers a bundle, with what is said otherwise. */
-    async remember(made: Made, otherwise: Partial<KnownFloor> = {}) {
+    async remember(made: Made, otherwise: Otherwise = {}) {
       const { epoch, version, digest, content } = await verified(made);
       const floor = { epoch, version, digest, content, ...otherwise };
       writeFileSync(join(dir, 'state.json'), JSON.stringify({ floors: { catalog: floor } }));
@@ -111,7 +114,7 @@ test('a renewal with the same content is taken, and what follows is compared all
   t.deepEqual(await look(), ['bundle-equivocation', 600]);
 });
 
-const remembered: [note: string, otherwise: Partial<KnownFloor>, code: string | undefined][] = [
+const remembered: [note: string, otherwise: Otherwise, code: string | undefined][] = [
   ['its content', {}, undefined],
   ['no content, as by an earlier updater', { content: undefined }, undefined],
   ['another content', { content: 'other' }, undefined],
