@@ -10,6 +10,8 @@ export interface Budget {
   /** When the bucket is full again, on the clock of whoever uses it, in milliseconds; in the past: it is full. */
   fullAt: number;
   inFlight: number;
+  /** Whether the table has dropped it: its key has another one, or will. */
+  isForgotten: boolean;
 }
 
 /** Keys of one table; a fresh one replaces nothing as long as there is a full bucket or a smaller debt elsewhere. */
@@ -42,7 +44,7 @@ export class BudgetTable {
     const known = this.#budgets.get(key);
     if (known !== undefined) return known;
     if (this.#budgets.size >= maxBudgets) this.#makeRoom(now);
-    const budget = { fullAt: 0, inFlight: 0 };
+    const budget = { fullAt: 0, inFlight: 0, isForgotten: false };
     this.#budgets.set(key, budget);
     return budget;
   }
@@ -60,10 +62,18 @@ export class BudgetTable {
 
   #makeRoom(now: number): void {
     const idle = (budget: Budget) => budget.inFlight === 0;
-    for (const [key, budget] of this.#budgets) if (idle(budget) && budget.fullAt <= now) this.#budgets.delete(key);
+    this.#forget((budget) => idle(budget) && budget.fullAt <= now);
     if (this.#budgets.size <= maxBudgets - droppedAtOnce) return;
     const due = Float64Array.from([...this.#budgets.values()].filter(idle), ({ fullAt }) => fullAt).sort();
     const limit = due[Math.min(droppedAtOnce, due.length) - 1] ?? Number.NEGATIVE_INFINITY;
-    for (const [key, budget] of this.#budgets) if (idle(budget) && budget.fullAt <= limit) this.#budgets.delete(key);
+    this.#forget((budget) => idle(budget) && budget.fullAt <= limit);
+  }
+
+  #forget(which: (budget: Budget) => boolean): void {
+    for (const [key, budget] of this.#budgets) {
+      if (!which(budget)) continue;
+      budget.isForgotten = true;
+      this.#budgets.delete(key);
+    }
   }
 }

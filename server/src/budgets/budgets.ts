@@ -33,6 +33,8 @@ export interface Refusal {
 
 /** Who pays for a request or a connection: a member of a group, and the group. */
 export interface Account {
+  /** Whether the tables know it still: another one is to be asked for when they have forgotten it. */
+  isCurrent(): boolean;
   /** Why it may do nothing now; undefined when it may. */
   refusal(): Refusal | undefined;
   /** Counts a request in flight, unless the account is in debt or has as many as it may: then says so. */
@@ -132,6 +134,10 @@ class SharedAccount implements Account {
   constructor(shares: readonly Share[], monotonic: Clock) {
     this.#shares = shares;
     this.#monotonic = monotonic;
+  }
+
+  isCurrent(): boolean {
+    return this.#shares.every(({ budget }) => !budget.isForgotten);
   }
 
   refusal(): Refusal | undefined {

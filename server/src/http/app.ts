@@ -7,16 +7,16 @@ import type { Observer } from '../observer.ts';
 import { parseTraceParent } from '../tracing/traceparent.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
-import type { BudgetRules } from './budget.ts';
+import type { Admission, BudgetRules } from './budget.ts';
 import type { AppContext, Middleware, RequestState } from './context.ts';
 import { directRoutes } from './direct-routes.ts';
 import { errorAnswer, errorBody } from './error-response.ts';
-import { hostOfAuthority } from './host-names.ts';
 import { KoaRouter } from './koa-router.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
 import { requireMatch } from './read-preconditions.ts';
 import { TransportError } from './transport-error.ts';
+import { transportRules } from './transport-rules.ts';
 
 interface AppDeps extends AuthenticationDeps {
   readonly logger: Logger;
@@ -53,18 +53,11 @@ interface AppDeps extends AuthenticationDeps {
   readonly idPrefix: string;
 }
 
-/** More header lines than any client sends. */
-const maxHeaderLines = 100;
-
-/** The middlewares in their order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
+/** What a request passes, in its order (reference/http.md#order-of-checks), inside of the boundary with request id, error answer and access log. */
 export function createApp(deps: AppDeps): Koa<RequestState> {
   const app = new Koa<RequestState>();
   if (deps.tracing !== undefined) app.use(traced(deps.tracing));
   app.use(requestBoundary(deps));
-  app.use(transportRules(deps));
-  app.use(authentication(deps));
-  if (deps.budget !== undefined) app.use(deps.budget.middleware);
-  app.use(outstanding(deps.limits, bodyLimitOf(deps)));
   const served: string[] = [];
   const routerOf = (mount: (router: Router<RequestState>) => void) => {
     const router = new KoaRouter<RequestState>({ sensitive: true, strict: true });
@@ -100,30 +93,54 @@ function routeOf(ctx: AppContext): string | undefined {
 
 /** Around everything else: turns what was thrown into an answer, once, here, and writes one line about the request. */
 function requestBoundary(deps: AppDeps): Middleware {
+  const { budget, observer } = deps;
+  const check = guards(deps);
+  const counted = outstanding(deps.limits, bodyLimitOf(deps));
   let count = 0;
   return async (ctx, next) => {
     const started = performance.now();
-    const { res } = ctx;
-    // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
-    res.setMaxListeners(0);
     count += 1;
-    ctx.state.requestId = `${deps.idPrefix}-${count.toString(36)}`;
-    ctx.state.address = deps.addressOf(ctx.req.socket);
-    ctx.state.work = 0;
-    // RFC 6797 §7.2: never over plain HTTP.
-    if (ctx.secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
-    res.setHeader('Cache-Control', 'no-store');
+    begin(deps, ctx, `${deps.idPrefix}-${count.toString(36)}`);
+    let admission: Admission | undefined;
     try {
+      check(ctx);
+      admission = budget?.admit(ctx);
+      if (admission?.refusal !== undefined) await budget?.refuse(ctx, admission.refusal);
+      const held = counted(ctx, admission);
       await next();
+      held.answered(ctx);
       requireMatch(ctx);
     } catch (error) {
       answerError(deps, ctx, error);
     }
+    admission?.settle(ctx);
     // Not before: slashes of the path may have been merged.
-    if (ctx.path === deps.tokenPath) ctx.set('Pragma', 'no-cache');
+    if (ctx.path === deps.tokenPath) ctx.res.setHeader('Pragma', 'no-cache');
     const milliseconds = performance.now() - started;
     logRequest(deps, ctx, milliseconds);
-    if (deps.observer !== undefined) observe(deps, deps.observer, ctx, milliseconds / 1000);
+    if (observer !== undefined) observe(deps, observer, ctx, milliseconds / 1000);
+  };
+}
+
+function begin(deps: AppDeps, { res, req, state, secure }: AppContext, requestId: string): void {
+  // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
+  res.setMaxListeners(0);
+  state.requestId = requestId;
+  state.address = deps.addressOf(req.socket);
+  state.work = 0;
+  // RFC 6797 §7.2: never over plain HTTP.
+  if (secure) res.setHeader('Strict-Transport-Security', 'max-age=31536000; includeSubDomains');
+  res.setHeader('Cache-Control', 'no-store');
+}
+
+/** What a request passes before its budget is asked. No middlewares of their own: each would cost every request a promise or two. */
+function guards(deps: AppDeps): (ctx: AppContext) => void {
+  const { urlBytes } = deps.limits;
+  const checkTransport = transportRules({ ...deps, urlBytes, bodyLimit: bodyLimitOf(deps) });
+  const authenticate = authentication(deps);
+  return (ctx) => {
+    checkTransport(ctx);
+    authenticate(ctx);
   };
 }
 
@@ -208,58 +225,6 @@ function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): stri
 /** How long the body of a request to a path may be. */
 function bodyLimitOf({ limits, takesLargeBody }: AppDeps): (path: string) => number {
   return (path) => (takesLargeBody(path) ? limits.largeBodyBytes : limits.bodyBytes);
-}
-
-/** What Node's parser lets pass and we do not (docs/reference/http.md#limits). */
-function transportRules(deps: AppDeps): Middleware {
-  const { urlBytes } = deps.limits;
-  const bodyLimit = bodyLimitOf(deps);
-  return (ctx, next) => {
-    const { req } = ctx;
-    if ((req.url?.length ?? 0) > urlBytes)
-      throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
-    if (req.rawHeaders.length > 2 * maxHeaderLines) {
-      throw new TransportError(431, 'too many headers', { Connection: 'close' });
-    }
-    checkHost(deps, ctx);
-    if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
-      throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
-    }
-    const announced = Number(req.headers['content-length'] ?? 0);
-    if (announced > 0 && announced > bodyLimit(ctx.path)) {
-      throw new TransportError(413, 'the body is too large', { Connection: 'close' });
-    }
-    if (deps.profile.mergesSlashes && ctx.path.includes('//')) ctx.path = ctx.path.replace(/\/{2,}/g, '/');
-    return next();
-  };
-}
-
-/** The scheme and authority that a target may begin with (RFC 9112 §3.2.2). */
-const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
-
-/** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
-function checkHost({ isOwnHost }: AppDeps, { req, path }: AppContext): void {
-  const { host } = req.headers;
-  const authority = req.url?.startsWith('/') === true ? host : (absoluteForm.exec(req.url ?? '')?.[1] ?? host);
-  if (authority === undefined && req.httpVersion === '1.0') return;
-  const asked = hostOfAuthority(authority ?? '');
-  const isOnce = host === undefined ? req.httpVersion === '1.0' : countHosts(req.rawHeaders) === 1;
-  const isMalformed = host !== undefined && host !== authority && hostOfAuthority(host) === undefined;
-  if (asked === undefined || !isOnce || isMalformed) {
-    throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
-  }
-  if (isOwnHost(asked, path)) return;
-  const refused = 'the certificate of this server does not name the host of the request';
-  throw new TransportError(421, refused, { Connection: 'close' });
-}
-
-function countHosts(rawHeaders: readonly string[]): number {
-  let count = 0;
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    const name = rawHeaders[at];
-    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
-  }
-  return count;
 }
 
 /** RFC 9110 §9.3 and RFC 5789; Node's parser knows more. */

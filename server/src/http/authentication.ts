@@ -15,11 +15,12 @@ import type { ProfileRules } from '../profile.ts';
 import type { Snapshot } from '../snapshot/snapshot.ts';
 import { certificateRefusal } from './certificate-refusal.ts';
 import type { ClientTrust } from './client-trust.ts';
-import type { AppContext, Middleware } from './context.ts';
+import type { AppContext } from './context.ts';
 import { type PrincipalTokenUse, recentSeconds } from './principal-token-use.ts';
 
 /** Headers that carry a principal token: ours and the one of Athenz, in both profiles, so that none is taken for granted unread. */
-const principalTokenHeaders = ['svc-principal-auth', 'athenz-principal-auth'] as const;
+const ownHeader = 'svc-principal-auth';
+const athenzHeader = 'athenz-principal-auth';
 
 export interface AuthenticationDeps {
   readonly profile: ProfileRules;
@@ -47,15 +48,15 @@ export interface AuthenticationDeps {
  * says is read once a connection and kept with its socket; its dates and the state of its principal are compared on every request. Headers
  * that claim a certificate mean nothing here.
  */
-export function authentication(deps: AuthenticationDeps): Middleware {
+export function authentication(deps: AuthenticationDeps): (ctx: AppContext) => void {
   const certificateOf = connectionCertificates(deps);
-  return (ctx, next) => {
-    if (deps.isOpen(ctx.path)) {
-      if (deps.tellsMore(ctx.path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
-    } else if (!deps.isOptional(ctx.method, ctx.path) || presentsCertificate(ctx)) {
+  return (ctx) => {
+    const { path } = ctx;
+    if (deps.isOpen(path)) {
+      if (deps.tellsMore(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
+    } else if (!deps.isOptional(ctx.method, path) || presentsCertificate(ctx)) {
       ctx.state.principal = authenticate(deps, ctx, certificateOf);
     }
-    return next();
   };
 }
 
@@ -112,8 +113,8 @@ function requireUse(use: PrincipalTokenUse, claimed: PrincipalName, issuedAt: nu
 /** The token of a request. Throws `UnauthenticatedError` when its headers differ. */
 function principalTokenOf({ req }: AppContext): string | undefined {
   const { headers } = req;
-  if (principalTokenHeaders.every((name) => headers[name] === undefined)) return undefined;
-  const sent = principalTokenHeaders.flatMap((name) => {
+  if (headers[ownHeader] === undefined && headers[athenzHeader] === undefined) return undefined;
+  const sent = [ownHeader, athenzHeader].flatMap((name) => {
     const value = headers[name];
     // A header sent twice arrives joined by a comma and blank, which no token holds.
     return value === undefined ? [] : [typeof value === 'string' ? value : value.join(', ')];

@@ -4,7 +4,7 @@ import { costs } from '../budgets/costs.ts';
 import type { Refusals } from '../budgets/refusals.ts';
 import { TooManyRequestsError } from '../errors.ts';
 import type { Connections } from './connections.ts';
-import type { AppContext, Middleware } from './context.ts';
+import type { AppContext, RequestState } from './context.ts';
 
 interface BudgetRuleDeps {
   readonly budgets: Budgets;
@@ -18,9 +18,21 @@ interface BudgetRuleDeps {
   readonly refusalDelayMs: number;
 }
 
+/** What the budgets say of one request. */
+export interface Admission {
+  /** Absent where it may go on. */
+  readonly refusal?: Refusal | undefined;
+  /** Whoever has asked has the whole answer, or is gone. */
+  leave(): void;
+  /** The answer is ready: takes what it has cost. */
+  settle(ctx: AppContext): void;
+}
+
 export interface BudgetRules {
-  /** After authentication: admits the request or throws `TooManyRequestsError`, and takes what it has cost. */
-  readonly middleware: Middleware;
+  /** After authentication: whether the request may go on. */
+  admit(ctx: AppContext): Admission;
+  /** Throws `TooManyRequestsError`, after a moment. */
+  refuse(ctx: AppContext, refusal: Refusal): Promise<never>;
   /** A credential was refused or missing (401): the address pays. */
   unauthenticated(ctx: AppContext): void;
 }
@@ -31,36 +43,29 @@ export interface BudgetRules {
  */
 export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   const held = new WeakSet<object>();
-  const refuse = async (ctx: AppContext, refusal: Refusal): Promise<never> => {
-    const { socket } = ctx.req;
-    deps.refusals.request(refusal);
-    if (held.has(socket)) ctx.set('Connection', 'close');
-    else {
-      held.add(socket);
-      await pause(deps.refusalDelayMs);
-      held.delete(socket);
-    }
-    throw tooMany(refusal);
-  };
+  const accountOf = accounts(deps.budgets);
   return {
-    async middleware(ctx, next) {
-      const account = accountOf(deps.budgets, ctx);
-      const isProbe = deps.isProbe(ctx.path);
+    admit(ctx) {
+      const { path, req, method } = ctx;
+      const account = accountOf(ctx.state);
+      const isProbe = deps.isProbe(path);
       const refusal = isProbe ? undefined : account.enter();
-      if (refusal !== undefined) return refuse(ctx, refusal);
-      if (!isProbe) ctx.res.on('close', () => account.leave());
-      if (ctx.state.certificate !== undefined) deps.connections.settle(ctx.req.socket, account);
-      account.charge(
-        costs.request + Number(ctx.get('content-length')) * costs.bodyByte + deps.workOf(ctx.method, ctx.path),
-      );
-      try {
-        await next();
-      } finally {
-        const late = unannouncedLength(ctx) * costs.bodyByte + (ctx.response.length ?? 0) * costs.answerByte;
-        account.charge(ctx.state.work + late);
-        // A prober is answered; who asks without end has to connect again, and pays for that.
-        if (isProbe && account.refusal() !== undefined) ctx.set('Connection', 'close');
+      if (refusal !== undefined) return refused(refusal);
+      if (ctx.state.certificate !== undefined) deps.connections.settle(req.socket, account);
+      const announced = Number(req.headers['content-length'] ?? 0);
+      account.charge(costs.request + announced * costs.bodyByte + deps.workOf(method, path));
+      return new Admitted(account, isProbe);
+    },
+    async refuse(ctx, refusal) {
+      const { socket } = ctx.req;
+      deps.refusals.request(refusal);
+      if (held.has(socket)) ctx.set('Connection', 'close');
+      else {
+        held.add(socket);
+        await pause(deps.refusalDelayMs);
+        held.delete(socket);
       }
+      throw tooMany(refusal);
     },
     unauthenticated(ctx) {
       const account = deps.budgets.ofStranger(ctx.state.address);
@@ -71,12 +76,47 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   };
 }
 
+function refused(refusal: Refusal): Admission {
+  return { refusal, leave: () => undefined, settle: () => undefined };
+}
+
+class Admitted implements Admission {
+  readonly #account: Account;
+  readonly #isProbe: boolean;
+
+  constructor(account: Account, isProbe: boolean) {
+    this.#account = account;
+    this.#isProbe = isProbe;
+  }
+
+  leave(): void {
+    if (!this.#isProbe) this.#account.leave();
+  }
+
+  settle(ctx: AppContext): void {
+    const answered = Number(ctx.res.getHeader('Content-Length') ?? 0);
+    const late = unannouncedLength(ctx) * costs.bodyByte + answered * costs.answerByte;
+    this.#account.charge(ctx.state.work + late);
+    // A prober is answered; who asks without end has to connect again, and pays for that.
+    if (this.#isProbe && this.#account.refusal() !== undefined) ctx.set('Connection', 'close');
+  }
+}
+
 /** Who makes the load pays: the holder of the connection's certificate, whatever principal token it carries. */
-function accountOf(budgets: Budgets, { state }: AppContext): Account {
-  const { certificate, principal, address } = state;
-  if (certificate !== undefined) return budgets.ofCertificate(certificate.principal.name, certificate.serial);
-  // By a principal token alone: a copy of it spends no more than a share from each address.
-  return principal === undefined ? budgets.ofStranger(address) : budgets.ofCertificate(principal.name, address);
+function accounts(budgets: Budgets): (state: RequestState) => Account {
+  /** By the certificate as one connection has it. */
+  const known = new WeakMap<object, Account>();
+  return ({ certificate, principal, address }) => {
+    if (certificate === undefined) {
+      // By a principal token alone: a copy of it spends no more than a share from each address.
+      return principal === undefined ? budgets.ofStranger(address) : budgets.ofCertificate(principal.name, address);
+    }
+    const last = known.get(certificate);
+    if (last?.isCurrent() === true) return last;
+    const account = budgets.ofCertificate(certificate.principal.name, certificate.serial);
+    known.set(certificate, account);
+    return account;
+  };
 }
 
 /** What was read of a body whose length was not announced. */

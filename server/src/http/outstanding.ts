@@ -1,7 +1,7 @@
 import type { Socket } from 'node:net';
 import { Readable } from 'node:stream';
 import { piecesOf } from '../steps/json-steps.ts';
-import type { AppContext, Middleware } from './context.ts';
+import type { AppContext } from './context.ts';
 import { TransportError } from './transport-error.ts';
 
 /** At most what may be on its way at once: bodies that still arrive, and answers that nobody has read yet. */
@@ -21,53 +21,95 @@ const sliceCharacters = 65_536;
 interface Connection {
   requests: number;
   bytes: number;
-  /** Gives back what its requests hold. */
-  readonly held: Set<() => void>;
+  readonly held: Set<Held>;
+}
+
+/** What one request holds, until its answer was taken or its connection is gone. */
+export interface HeldRequest {
+  /** The answer is ready: puts slices in the place of a large one. */
+  answered(ctx: AppContext): void;
 }
 
 /**
- * Counts what the requests of each connection and principal hold, and refuses more with 429 once that is over the limits. `bodyLimit` says
- * what a body of unknown length may have.
+ * Counts what the requests of each connection and principal hold, and throws a 429 once that is over the limits. `bodyLimit` says
+ * what a body of unknown length may have; `leave` is called when a request is over.
  */
-export function outstanding(limits: OutstandingLimits, bodyLimit: (path: string) => number): Middleware {
+export function outstanding(
+  limits: OutstandingLimits,
+  bodyLimit: (path: string) => number,
+): (ctx: AppContext, admission: { leave(): void } | undefined) => HeldRequest {
   const connections = new WeakMap<Socket, Connection>();
   const principals = new Map<string, number>();
-  const addTo = (principal: string, bytes: number) => {
-    const sum = (principals.get(principal) ?? 0) + bytes;
-    if (sum > 0) principals.set(principal, sum);
-    else principals.delete(principal);
-  };
-  return async (ctx, next) => {
+  return (ctx, admission) => {
     const { socket } = ctx.req;
     const principal = ctx.state.principal?.name ?? socket.remoteAddress ?? '';
-    const connection = connections.get(socket) ?? connectionOf(socket);
-    connections.set(socket, connection);
+    let connection = connections.get(socket);
+    if (connection === undefined) {
+      connection = connectionOf(socket);
+      connections.set(socket, connection);
+    }
+    const held = new Held(connection, principals, principal, admission);
+    ctx.res.on('close', () => held.giveBack());
     requireRoom(limits, connection, principals.get(principal) ?? 0);
-    let bytes = 0;
-    const hold = (more: number) => {
-      bytes += more;
-      connection.bytes += more;
-      addTo(principal, more);
-    };
-    const giveBack = () => {
-      if (!connection.held.delete(giveBack)) return;
-      connection.requests -= 1;
-      hold(-bytes);
-    };
-    connection.held.add(giveBack);
-    connection.requests += 1;
-    hold(bodyBytes(ctx, bodyLimit));
-    ctx.res.on('close', giveBack);
-    await next();
-    if (connection.held.has(giveBack)) hold(inSlices(ctx));
+    held.take(bodyBytes(ctx, bodyLimit));
+    return held;
   };
+}
+
+class Held implements HeldRequest {
+  readonly #connection: Connection;
+  readonly #principals: Map<string, number>;
+  readonly #principal: string;
+  readonly #admission: { leave(): void } | undefined;
+  #bytes = 0;
+  #isCounted = false;
+
+  constructor(
+    connection: Connection,
+    principals: Map<string, number>,
+    principal: string,
+    admission: { leave(): void } | undefined,
+  ) {
+    this.#connection = connection;
+    this.#principals = principals;
+    this.#principal = principal;
+    this.#admission = admission;
+    connection.held.add(this);
+  }
+
+  /** Counts the request, with these bytes of its body. */
+  take(bytes: number): void {
+    this.#isCounted = true;
+    this.#connection.requests += 1;
+    this.#hold(bytes);
+  }
+
+  answered(ctx: AppContext): void {
+    if (this.#connection.held.has(this)) this.#hold(inSlices(ctx));
+  }
+
+  giveBack(): void {
+    if (!this.#connection.held.delete(this)) return;
+    if (this.#isCounted) this.#connection.requests -= 1;
+    this.#hold(-this.#bytes);
+    this.#admission?.leave();
+  }
+
+  #hold(bytes: number): void {
+    if (bytes === 0) return;
+    this.#bytes += bytes;
+    this.#connection.bytes += bytes;
+    const sum = (this.#principals.get(this.#principal) ?? 0) + bytes;
+    if (sum > 0) this.#principals.set(this.#principal, sum);
+    else this.#principals.delete(this.#principal);
+  }
 }
 
 /** An answer that waits for its turn behind others is told of no end of its connection: the connection is. */
 function connectionOf(socket: Socket): Connection {
-  const held = new Set<() => void>();
+  const held = new Set<Held>();
   socket.once('close', () => {
-    for (const giveBack of held) giveBack();
+    for (const each of held) each.giveBack();
   });
   return { requests: 0, bytes: 0, held };
 }

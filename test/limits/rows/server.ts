@@ -184,7 +184,7 @@ export const serverRows: readonly Row[] = [
     );
     return JSON.parse(Object(answered).body).complete === true;
   }),
-  maximum('server/src/http/app.ts', 'maxHeaderLines', async (lines, t) => {
+  maximum('server/src/http/transport-rules.ts', 'maxHeaderLines', async (lines, t) => {
     const server = await startServer(t);
     const headers = ['Host', new URL(server.baseUrl).host, 'Connection', 'close'];
     for (let line = 2; line < lines; line += 1) headers.push('X', 'y');

@@ -1,0 +1,66 @@
+import type { ProfileRules } from '../profile.ts';
+import type { AppContext } from './context.ts';
+import { hostOfAuthority } from './host-names.ts';
+import { TransportError } from './transport-error.ts';
+
+interface TransportDeps {
+  readonly profile: Pick<ProfileRules, 'mergesSlashes'>;
+  readonly urlBytes: number;
+  /** How long the body of a request to a path may be. */
+  readonly bodyLimit: (path: string) => number;
+  /** Whether a request of this path to this host is meant for this server. */
+  readonly isOwnHost: (host: string, path: string) => boolean;
+}
+
+/** More header lines than any client sends. */
+const maxHeaderLines = 100;
+
+/** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). */
+export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
+  const { urlBytes, bodyLimit, profile } = deps;
+  return (ctx) => {
+    const { req, path } = ctx;
+    if ((req.url?.length ?? 0) > urlBytes)
+      throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
+    if (req.rawHeaders.length > 2 * maxHeaderLines) {
+      throw new TransportError(431, 'too many headers', { Connection: 'close' });
+    }
+    checkHost(deps, req, path);
+    if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+      throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
+    }
+    const announced = Number(req.headers['content-length'] ?? 0);
+    if (announced > 0 && announced > bodyLimit(path)) {
+      throw new TransportError(413, 'the body is too large', { Connection: 'close' });
+    }
+    if (profile.mergesSlashes && path.includes('//')) ctx.path = path.replace(/\/{2,}/g, '/');
+  };
+}
+
+/** The scheme and authority that a target may begin with (RFC 9112 §3.2.2). */
+const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
+
+/** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
+function checkHost({ isOwnHost }: Pick<TransportDeps, 'isOwnHost'>, req: AppContext['req'], path: string): void {
+  const { host } = req.headers;
+  const authority = req.url?.startsWith('/') === true ? host : (absoluteForm.exec(req.url ?? '')?.[1] ?? host);
+  if (authority === undefined && req.httpVersion === '1.0') return;
+  const asked = hostOfAuthority(authority ?? '');
+  const isOnce = host === undefined ? req.httpVersion === '1.0' : countHosts(req.rawHeaders) === 1;
+  const isMalformed = host !== undefined && host !== authority && hostOfAuthority(host) === undefined;
+  if (asked === undefined || !isOnce || isMalformed) {
+    throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
+  }
+  if (isOwnHost(asked, path)) return;
+  const refused = 'the certificate of this server does not name the host of the request';
+  throw new TransportError(421, refused, { Connection: 'close' });
+}
+
+function countHosts(rawHeaders: readonly string[]): number {
+  let count = 0;
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    const name = rawHeaders[at];
+    if (name?.length === 4 && name.toLowerCase() === 'host') count += 1;
+  }
+  return count;
+}
