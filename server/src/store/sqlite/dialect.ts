@@ -4,6 +4,7 @@ import {
   CompiledQuery,
   type DatabaseConnection,
   type Driver,
+  type Kysely,
   type QueryResult,
   SqliteAdapter,
   type SqliteDatabase,
@@ -12,6 +13,7 @@ import {
   type SqliteStatement,
 } from 'kysely';
 import { LRUCache } from 'lru-cache';
+import type { Schema } from '../database-schema.ts';
 import { LockRetry } from './lock.ts';
 
 /**
@@ -20,6 +22,8 @@ import { LockRetry } from './lock.ts';
  * can do. Statements are prepared once. Many statements in a row let others run in between.
  */
 export class SignetSqliteDialect extends SqliteDialect {
+  /** The only one. */
+  readonly connection: DatabaseConnection;
   readonly #database: Database.Database;
   readonly #statements: SqliteDatabase;
   readonly #begin: string;
@@ -28,6 +32,7 @@ export class SignetSqliteDialect extends SqliteDialect {
   constructor(database: Database.Database, use: 'reads' | 'changes', retry: LockRetry = new LockRetry()) {
     const statements = cachingStatements(database);
     super({ database: statements });
+    this.connection = new YieldingConnection(statements);
     this.#database = database;
     this.#statements = statements;
     this.#begin = use === 'changes' ? 'begin immediate' : 'begin';
@@ -35,12 +40,24 @@ export class SignetSqliteDialect extends SqliteDialect {
   }
 
   override createDriver(): Driver {
-    return new RetryingDriver(this.#database, this.#statements, this.#begin, this.#retry);
+    const { connection } = this;
+    const begin = () => this.#retry.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
+    return new RetryingDriver(this.#database, this.#statements, { connection, begin });
   }
 
   override createAdapter(): SqliteAdapter {
     return new TransactionalAdapter();
   }
+}
+
+/**
+ * Has statements that are in words already (`statement.ts`) go straight to the connection of `db` while `isFree`: the way through the query layer
+ * costs more than most of them.
+ */
+export function executeDirectly(db: Kysely<Schema>, connection: DatabaseConnection, isFree: () => boolean): void {
+  const throughLayer = db.executeQuery.bind(db);
+  db.executeQuery = (query, options) =>
+    'sql' in query && isFree() ? connection.executeQuery(query) : throughLayer(query, options);
 }
 
 class TransactionalAdapter extends SqliteAdapter {
@@ -49,23 +66,24 @@ class TransactionalAdapter extends SqliteAdapter {
   }
 }
 
+interface OneConnection {
+  readonly connection: DatabaseConnection;
+  readonly begin: () => Promise<unknown>;
+}
+
 class RetryingDriver extends SqliteDriver {
   readonly #database: Database.Database;
-  readonly #begin: string;
-  readonly #retry: LockRetry;
-  #connection: DatabaseConnection | undefined;
+  readonly #one: OneConnection;
 
-  constructor(database: Database.Database, statements: SqliteDatabase, begin: string, retry: LockRetry) {
+  constructor(database: Database.Database, statements: SqliteDatabase, one: OneConnection) {
     super({ database: statements });
     this.#database = database;
-    this.#begin = begin;
-    this.#retry = retry;
+    this.#one = one;
   }
 
   /** The same object each time: the query layer knows a connection by it. */
-  override async acquireConnection(): Promise<DatabaseConnection> {
-    this.#connection ??= new YieldingConnection(await super.acquireConnection());
-    return this.#connection;
+  override acquireConnection(): Promise<DatabaseConnection> {
+    return Promise.resolve(this.#one.connection);
   }
 
   /** SQLite has rolled back by itself after some errors (a full disk): the error is then what matters, not that. */
@@ -73,8 +91,8 @@ class RetryingDriver extends SqliteDriver {
     if (this.#database.inTransaction) await super.rollbackTransaction(connection);
   }
 
-  override async beginTransaction(connection: DatabaseConnection): Promise<void> {
-    await this.#retry.waitFor(() => connection.executeQuery(CompiledQuery.raw(this.#begin)));
+  override async beginTransaction(): Promise<void> {
+    await this.#one.begin();
   }
 }
 
@@ -82,16 +100,19 @@ class RetryingDriver extends SqliteDriver {
 const longestRun = 4;
 
 class YieldingConnection implements DatabaseConnection {
-  readonly #connection: DatabaseConnection;
+  readonly #statements: SqliteDatabase;
   #spent = 0;
 
-  constructor(connection: DatabaseConnection) {
-    this.#connection = connection;
+  constructor(statements: SqliteDatabase) {
+    this.#statements = statements;
   }
 
-  async executeQuery<Row>(query: CompiledQuery): Promise<QueryResult<Row>> {
+  async executeQuery<Row>({ sql, parameters }: CompiledQuery): Promise<QueryResult<Row>> {
     const start = performance.now();
-    const result = await this.#connection.executeQuery<Row>(query);
+    const statement = this.#statements.prepare(sql);
+    const result: QueryResult<Row> = statement.reader
+      ? { rows: statement.all(parameters) as Row[] }
+      : { rows: [], numAffectedRows: BigInt(statement.run(parameters).changes) };
     this.#spent += performance.now() - start;
     if (this.#spent >= longestRun) {
       this.#spent = 0;
@@ -100,8 +121,8 @@ class YieldingConnection implements DatabaseConnection {
     return result;
   }
 
-  streamQuery<Row>(query: CompiledQuery, chunkSize?: number): AsyncIterableIterator<QueryResult<Row>> {
-    return this.#connection.streamQuery<Row>(query, chunkSize ?? 1);
+  async *streamQuery<Row>({ sql, parameters }: CompiledQuery): AsyncIterableIterator<QueryResult<Row>> {
+    for (const row of this.#statements.prepare(sql).iterate(parameters)) yield { rows: [row as Row] };
   }
 }
 

@@ -8,7 +8,7 @@ import { clockToleranceMs, type Moment, type NewestRecord, type StoreCondition }
 import type { Schema } from '../database-schema.ts';
 import type { Durability, StoreDatabase } from '../store-database.ts';
 import { hasRoom, mayWrite, openDatabase, openForReading } from './connect.ts';
-import { SignetSqliteDialect } from './dialect.ts';
+import { executeDirectly, SignetSqliteDialect } from './dialect.ts';
 import { checkStoreFile, type FileIdentity, fileIdentity } from './file-checks.ts';
 import { requireInStep } from './in-step.ts';
 import { checkSchema, type KnownSchemas } from './known-schema.ts';
@@ -276,7 +276,11 @@ function readerOf(database: Database.Database): Kysely<Schema> {
   database.pragma('query_only = ON');
   // A reader waits only for recovery after a crash; it must not hold up the process for longer.
   database.pragma('busy_timeout = 100');
-  return new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'reads') });
+  const dialect = new SignetSqliteDialect(database, 'reads');
+  const reader = new Kysely<Schema>({ dialect });
+  // One that is in a transaction sees the store as it was when that began.
+  executeDirectly(reader, dialect.connection, () => database.open && !database.inTransaction);
+  return reader;
 }
 
 function isSame(one: FileIdentity | undefined, other: FileIdentity | undefined): boolean {

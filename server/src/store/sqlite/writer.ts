@@ -1,10 +1,10 @@
 import type Database from 'better-sqlite3';
-import { Kysely } from 'kysely';
+import { type DatabaseConnection, Kysely } from 'kysely';
 import { z } from 'zod';
 import { StoreUnavailableError, UnacknowledgedChangeError } from '../../errors.ts';
 import type { Schema } from '../database-schema.ts';
 import type { Durability } from '../store-database.ts';
-import { SignetSqliteDialect } from './dialect.ts';
+import { executeDirectly, SignetSqliteDialect } from './dialect.ts';
 import { isUnreadable } from './sqlite-errors.ts';
 import { type Position, WitnessWriter } from './witness.ts';
 import { writeError } from './written-file.ts';
@@ -45,6 +45,7 @@ const logRemoved = 'the log of the store was removed while it was in use';
 export class StoreWriter {
   readonly #database: Database.Database;
   readonly #db: Kysely<Schema>;
+  readonly #connection: DatabaseConnection;
   readonly #witness: WitnessWriter;
   readonly #deps: WriterDeps;
   readonly #changes: Database.Statement<unknown[]>;
@@ -59,7 +60,9 @@ export class StoreWriter {
     this.#database = database;
     // What does not fit is written to the log during the change: less is left for its commit, which is one call.
     database.pragma(`cache_size = -${cacheKiB}`);
-    this.#db = new Kysely<Schema>({ dialect: new SignetSqliteDialect(database, 'changes') });
+    const dialect = new SignetSqliteDialect(database, 'changes');
+    this.#db = new Kysely<Schema>({ dialect });
+    this.#connection = dialect.connection;
     this.#deps = deps;
     this.#changes = database.prepare('select total_changes()').pluck();
     this.#number = database.prepare(
@@ -92,7 +95,11 @@ export class StoreWriter {
         // Under the lock of writers: nobody can have begun another log and written to it.
         if (!this.#deps.isLogInPlace()) throw new StoreUnavailableError(logRemoved);
         const before = this.#changes.get();
-        const done = await work(transaction);
+        let isOver = false;
+        executeDirectly(transaction, this.#connection, () => !isOver);
+        const done = await work(transaction).finally(() => {
+          isOver = true;
+        });
         return { result: done, ...(this.#changes.get() !== before && this.#nextPosition()) };
       });
       if (position !== undefined) this.#acknowledge(position, durability);
