@@ -1,7 +1,9 @@
+import { endOfObjects, parsePlainItems } from './plain-items.ts';
 import { JsonScanner } from './scanner.ts';
 
 const comma = 0x2c;
 const colon = 0x3a;
+const openObject = 0x7b;
 const blanks: readonly number[] = [0x20, 0x0a, 0x0d, 0x09];
 
 /** A container that did not end in the piece in which it began. */
@@ -28,7 +30,7 @@ export interface PieceOptions {
 
 /**
  * Reads a long text piece by piece: a piece is a run of whole items or members of one container, and `JSON.parse` reads it. Only what
- * ends in another piece than it began in is put together here.
+ * ends in another piece than it began in is put together here. The scanner checks each piece before, unless its length says it all.
  */
 export class PieceReader {
   readonly #bytes: Uint8Array;
@@ -53,6 +55,7 @@ export class PieceReader {
 
   /** Reads one more piece. Answers whether that was all. */
   readOn(): boolean {
+    if (this.#takePlainItems()) return false;
     const { pieceLength: length } = this.#options;
     const stop = this.#scanner.scanTo(this.#scanner.at + length, this.#open.length, length);
     switch (stop) {
@@ -74,6 +77,22 @@ export class PieceReader {
         this.#endString();
         return false;
     }
+  }
+
+  /** Takes a run of objects in a list without the scanner. Answers whether there was one that shows by itself that it is as it must be. */
+  #takePlainItems(): boolean {
+    const { at, levelsLeft, isBehindItem } = this.#scanner;
+    const container = this.#open.at(-1);
+    if (!isBehindItem || this.#bytes[at] !== comma || this.#bytes[at + 1] !== openObject) return false;
+    if (container === undefined || !Array.isArray(container.value)) return false;
+    const end = endOfObjects(this.#bytes, at + 1, this.#options.pieceLength);
+    if (end === undefined) return false;
+    const items = parsePlainItems(this.#bytes.subarray(at + 1, end), levelsLeft + 1);
+    if (items === undefined) return false;
+    for (const item of items) container.value.push(item);
+    container.from = end + 1;
+    this.#scanner.skipItems(items.length, end);
+    return true;
   }
 
   /** Takes the items and members before the current one, of every container that is open. */

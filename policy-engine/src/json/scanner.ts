@@ -127,6 +127,16 @@ export class JsonScanner {
     return this.#depth;
   }
 
+  /** How many more may be opened. */
+  get levelsLeft(): number {
+    return deepest - this.#depth;
+  }
+
+  /** Whether an item of a list, or the value of a member, ends here. */
+  get isBehindItem(): boolean {
+    return this.#isBehindValue && this.#depth > 0;
+  }
+
   /** The open container of a level; the outermost is 0. */
   level(index: number): Pick<Level, 'isObject' | 'begin' | 'mark'> {
     return this.#levels[index] as Level;
@@ -173,6 +183,13 @@ export class JsonScanner {
   jumpToQuote(): void {
     const end = this.#bytes.indexOf(quote, this.#at);
     if (end >= 0 && !this.#bytes.subarray(this.#at, end).includes(backslash)) this.#at = end;
+  }
+
+  /** Goes on behind so many more items of the innermost list, whose last ends at `end`: somebody else has checked them. */
+  skipItems(count: number, end: number): void {
+    const level = this.#levels[this.#depth - 1] as Level;
+    level.count += count;
+    this.#at = end;
   }
 
   #readOnInString(longest: number): Stop {
