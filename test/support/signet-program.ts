@@ -97,12 +97,13 @@ export interface Serving {
 export async function serve(
   t: Ending,
   { config, pki }: Installation,
-  options: { readonly limits?: string; readonly args?: readonly string[] } = {},
+  options: { readonly limits?: string; readonly args?: readonly string[]; readonly env?: NodeJS.ProcessEnv } = {},
 ): Promise<Serving> {
   const args = [signetScript, 'serve', '--config', config, '--json', ...(options.args ?? [])];
   const command = `${options.limits ?? ':'}; exec "$0" "$@"`;
   const child = spawn('/bin/bash', ['-c', command, process.execPath, ...args], {
     cwd: repository,
+    env: { ...process.env, ...options.env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let errors = '';

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import test from 'ava';
 import { childrenOf } from '#support/child-processes';
 import { costsAreKnown } from '#support/cost';
@@ -52,6 +53,20 @@ onLinux('workers that abort or are killed are started again, and the others answ
   }
   t.is(serving.errors().match(/worker ended, another is started/g)?.length, 2);
   t.is(await until('both answer', async () => (await status()) === 200 && 200, 60_000), 200);
+});
+
+onLinux('workers have settings of the allocator, and those of the operator instead where there are some', async (t) => {
+  t.timeout(5 * minutes);
+  const installation = await install(t, { domains });
+  const serving = await serve(t, installation, { args: ['--workers', '2'], env: { MALLOC_TOP_PAD_: '131072' } });
+  const settings = childrenOf(serving.pid).map((pid) =>
+    readFileSync(`/proc/${pid}/environ`, 'utf8')
+      .split('\0')
+      .filter((each) => each.startsWith('MALLOC_'))
+      .toSorted(),
+  );
+  const expected = ['MALLOC_MMAP_THRESHOLD_=65536', 'MALLOC_TOP_PAD_=131072'];
+  t.deepEqual(settings, [expected, expected]);
 });
 
 onLinux('the process for dry runs is killed: that dry run is answered 503, the next one is found', async (t) => {
