@@ -17,7 +17,7 @@ import { stopSignal } from './stop-signal.ts';
 import { tellSystemd } from './tell-systemd.ts';
 import { type WorkerPeers, workerPeers } from './worker-peers.ts';
 import { prepareStore, runWorkers } from './workers.ts';
-import { boundYoungHeap } from './young-heap.ts';
+import { boundYoungHeap, growYoungHeapWithStore } from './young-heap.ts';
 
 interface Options {
   readonly host?: string;
@@ -89,12 +89,13 @@ async function serve({ config, logger, signal, json, load }: Serving): Promise<v
   const readings = cluster.isWorker ? await readingsOfThisWorker(config) : undefined;
   // Not needed by the process that only watches over its workers.
   const { createServer } = await import('../compose.ts');
-  const server = await createServer(config, {
+  const options = {
     logger,
     clock: systemClock,
     ...(peers !== undefined && { peers }),
     tellMetrics: readings?.answerWith,
-  });
+  };
+  const server = await growYoungHeapWithStore(() => createServer(config, options));
   peers?.answerWith(server.refresh);
   boundYoungHeap();
   const onHangUp = () => checkAgain(load, server.reload, logger);

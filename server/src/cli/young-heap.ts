@@ -1,4 +1,4 @@
-import { getHeapSpaceStatistics, setFlagsFromString } from 'node:v8';
+import { getHeapSpaceStatistics, getHeapStatistics, setFlagsFromString } from 'node:v8';
 import { processEnvironment } from '../config/env.ts';
 
 /* The space of V8 for young objects. Loading a program makes it grow to 64 MiB, which a server would hold from then on, and requests need little of
@@ -11,6 +11,25 @@ const lookEveryMs = 1000;
 /** While a server starts: it stays as small as it is. */
 export function keepYoungHeapSmall(): void {
   if (!isGiven()) growBy(1);
+}
+
+/** Loading the program and a small store takes less than this of the whole heap. */
+const largeStoreBytes = 96 * 2 ** 20;
+/** What a large store needs: all that is read of it stays alive, and a small space would be emptied, and its objects moved, a thousand times. */
+const loadingBytes = 32 * 2 ** 20;
+const loadingLookEveryMs = 10;
+
+/** While `work` loads a store that turns out to be large it grows; V8 makes it smaller again afterwards. Throws what `work` throws. */
+export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>): Promise<Result> {
+  if (isGiven()) return await work();
+  const look = () => growBy(usedBytes() > largeStoreBytes && youngBytes() < loadingBytes ? 2 : 1);
+  const looking = setInterval(look, loadingLookEveryMs);
+  try {
+    return await work();
+  } finally {
+    clearInterval(looking);
+    growBy(1);
+  }
 }
 
 /** From then on: it grows with the load until it has enough; V8 makes it smaller again when there is little to do. */
@@ -26,6 +45,10 @@ function isGiven(): boolean {
 /** What V8 multiplies it with when much in it stays alive. */
 function growBy(factor: number): void {
   setFlagsFromString(`--semi-space-growth-factor=${factor}`);
+}
+
+function usedBytes(): number {
+  return getHeapStatistics().used_heap_size;
 }
 
 function youngBytes(): number {
