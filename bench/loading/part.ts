@@ -45,11 +45,12 @@ export async function loadingPart({ quick }: PartContext): Promise<PartReport> {
 }
 
 async function measureRound(megabytes: number, { load, least, sign }: Rounds): Promise<void> {
-  const ask = async (script: URL, order: object) => asCost(await oneAnswer(script, order));
+  const ask = async (script: URL, order: object, flags: readonly string[] = []) =>
+    asCost(await oneAnswer(script, order, flags));
   const loading: LoadingOrder = { megabytes, what: 'load' };
   load.push(await ask(loadScript, loading));
   least.push(await ask(loadScript, { ...loading, what: 'least' }));
-  sign.push(await ask(signingScript, { megabytes }));
+  sign.push(await ask(signingScript, { megabytes }, ['--expose-gc']));
 }
 
 function figuresOf(megabytes: number, { load, least, sign }: Rounds): Figure[] {

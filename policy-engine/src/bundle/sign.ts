@@ -23,14 +23,17 @@ const bundleType = 'signet-bundle+jws';
 export type BundleForm = 'rfc7515' | 'p1363' | 'der';
 
 interface Signer {
-  update(text: string): void;
+  update(text: Uint8Array): void;
   sign(): Promise<Uint8Array>;
 }
 
 const encoder = new TextEncoder();
 
 /** Bytes of the payload between two yields; what is made base64url by itself is a multiple of three. */
-const sliceLength = 98_304;
+const sliceLength = 49_152;
+
+/** Bytes of base64url that are hashed and become text at once: as many as Node keeps outside of the heap, where the garbage collector need not move them. */
+const textLength = 1_048_576;
 
 /**
  * Signs a payload as flattened JWS JSON with ES256 (docs/reference/policy-bundles.md#forms). `pause` is called between slices of work, so
@@ -45,7 +48,7 @@ export async function signBundle(
 ): Promise<JwsPolicyData> {
   const signer = signerWith(key.privateKey);
   const protectedHeader = encodeBase64url(encoder.encode(JSON.stringify(headerOf(key.kid, form))));
-  signer.update(`${protectedHeader}.`);
+  signer.update(encoder.encode(`${protectedHeader}.`));
   const payload = await runWithPauses(
     encodeInSteps(data, (text) => signer.update(text)),
     pause,
@@ -60,22 +63,27 @@ export async function signBundle(
   return form === 'der' ? withDerSignature(bundle) : bundle;
 }
 
-/** The JSON of the payload in base64url. `update` gets it text by text. */
-function* encodeInSteps(data: SignedPolicyData, update: (text: string) => void): Steps<string> {
-  const parts: string[] = [];
-  const bytes = new Uint8Array(sliceLength);
-  let filled = 0;
+/** The JSON of the payload in base64url. `update` gets it part by part. */
+function* encodeInSteps(data: SignedPolicyData, update: (text: Uint8Array) => void): Steps<string> {
+  const bytes = Buffer.allocUnsafe(sliceLength);
+  const text = Buffer.allocUnsafeSlow(textLength);
+  let payload = '';
+  let [filled, written] = [0, 0];
+  const takeText = () => {
+    update(text.subarray(0, written));
+    payload += text.toString('latin1', 0, written);
+    written = 0;
+  };
   const takeWhole = (length: number) => {
-    const text = encodeBase64url(bytes.subarray(0, length));
-    parts.push(text);
-    update(text);
+    written += text.write(bytes.toString('base64url', 0, length), written, 'latin1');
     bytes.copyWithin(0, length, filled);
     filled -= length;
+    if (written + (sliceLength / 3) * 4 > textLength) takeText();
   };
   for (const piece of jsonPieces(data)) {
     for (let rest = piece; rest !== ''; ) {
-      const { read, written } = encoder.encodeInto(rest, bytes.subarray(filled));
-      filled += written;
+      const { read, written: added } = encoder.encodeInto(rest, bytes.subarray(filled));
+      filled += added;
       rest = rest.slice(read);
       if (rest === '') break;
       takeWhole(filled - (filled % 3));
@@ -83,8 +91,9 @@ function* encodeInSteps(data: SignedPolicyData, update: (text: string) => void):
     }
   }
   takeWhole(filled);
+  takeText();
   yield;
-  return parts.join('');
+  return payload;
 }
 
 /** What `JSON.stringify` writes for a bundle, without a look at every character of its payload: base64url stands for itself. */
@@ -113,18 +122,18 @@ function signerWith(key: KeyObject | CryptoKey): Signer {
   }
   const sign = createSign('SHA256');
   return {
-    update: (text) => sign.update(text, 'latin1'),
+    update: (text) => sign.update(text),
     sign: async () => sign.sign({ key, dsaEncoding: 'ieee-p1363' }),
   };
 }
 
 /** A key of the platform signs what is there as a whole. */
 function platformSigner(key: CryptoKey): Signer {
-  const parts: string[] = [];
+  const parts: Uint8Array[] = [];
   return {
-    update: (text) => parts.push(text),
+    update: (text) => parts.push(new Uint8Array(text)),
     async sign() {
-      const signed = encoder.encode(parts.join(''));
+      const signed = Buffer.concat(parts);
       return new Uint8Array(await crypto.subtle.sign({ name: 'ECDSA', hash: 'SHA-256' }, key, signed));
     },
   };

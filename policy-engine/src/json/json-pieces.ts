@@ -42,6 +42,9 @@ function* objectPieces(value: object): Generator<string> {
 
 function isSmall(item: unknown): boolean {
   if (typeof item !== 'object' || item === null) return true;
-  for (const field of Object.values(item)) if (Array.isArray(field) && field.length > shortList) return false;
+  for (const name in item) {
+    const field: unknown = Reflect.get(item, name);
+    if (typeof field === 'object' && Array.isArray(field) && field.length > shortList) return false;
+  }
   return true;
 }
