@@ -159,13 +159,26 @@ export function checkClientCertificate(
       detail: { claimed: principal.name },
     });
   }
+  requireStanding(certificate, snapshot);
+  return principal;
+}
+
+/** The certificates whose principal a snapshot knows, as it will for as long as it is in force. */
+const standing = new WeakMap<Snapshot, WeakSet<ClientCertificate>>();
+
+/** Whom a certificate names depends on it and the snapshot alone, so each pair is looked at once. */
+function requireStanding(certificate: ClientCertificate, snapshot: Snapshot): void {
+  const known = standing.get(snapshot);
+  if (known?.has(certificate) === true) return;
+  const { principal } = certificate;
   if (!isKnown(principal, snapshot)) {
     throw new UnauthenticatedError('client certificate names no enabled service', {
       detail: { claimed: principal.name },
     });
   }
   requireOwnTime(principal.name, certificate.issuedAt, credentialsFrom(principal, snapshot));
-  return principal;
+  if (known === undefined) standing.set(snapshot, new WeakSet([certificate]));
+  else known.add(certificate);
 }
 
 function credentialsFrom(principal: Principal, snapshot: Snapshot): number {

@@ -49,6 +49,27 @@ const cases: [note: string, outcome: () => string, expected: string][] = [
 ];
 for (const [note, found, expected] of cases) test(`a client certificate ${note}`, (t) => t.is(found(), expected));
 
+test('what a certificate was told before counts for no other snapshot, and not against its revocation', (t) => {
+  const certificate = {
+    principal: { kind: 'identity', name: parsePrincipalName('media.player') },
+    notBefore: begins,
+    notAfter: ends,
+    serial: '0a',
+  } as unknown as ClientCertificate;
+  const isKnown = (at: typeof snapshot, revoked = false, now = begins) => {
+    try {
+      return checkClientCertificate(certificate, at, () => revoked, now) === certificate.principal;
+    } catch (error) {
+      if (error instanceof UnauthenticatedError) return false;
+      throw error;
+    }
+  };
+  const without = snapshotOf({ media: { services: [{ name: 'player', enabled: false }] } });
+  t.deepEqual([isKnown(snapshot), isKnown(snapshot)], [true, true]);
+  t.deepEqual([isKnown(without), isKnown(without), isKnown(snapshot)], [false, false, true]);
+  t.deepEqual([isKnown(snapshot, true), isKnown(snapshot, false, ends + 1)], [false, false]);
+});
+
 test('a user is nobody where a domain of the users is disabled', (t) => {
   const name = parsePrincipalName('user.joe');
   t.false(isKnownIdentity(name, snapshotOf({ user: { enabled: false } })));

@@ -6,7 +6,7 @@ import { createClient } from '@signet/client';
 import { PolicyEngine } from '@signet/policy-engine';
 import { type Clock, systemClock } from '@signet/policy-engine/clock';
 import { parseDomainName, parsePrincipalName } from '@signet/policy-engine/names';
-import { issuedAt } from '@signet/server/bundles/publish-bundle';
+import { issuedAt } from '@signet/server/bundles/issue-grid';
 import { keysInFiles } from '@signet/server/keys/private-keys';
 import { addSigningKey } from '@signet/server/keys/rotate-keys';
 import { signingKeyStore } from '@signet/server/keys/signing-key-store';

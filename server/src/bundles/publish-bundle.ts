@@ -18,6 +18,8 @@ import { type Pace, signingTurns } from '../signing-turns.ts';
 import type { DomainSnapshot, Snapshot } from '../snapshot/snapshot.ts';
 import { editionId, editionTag, isLaterTag, timesOf } from './edition-name.ts';
 import { findTag } from './entity-tags.ts';
+import { issuedAt } from './issue-grid.ts';
+import { keptBundles } from './kept-bundles.ts';
 import { haveConditions, type PolicyVersions, selectPolicies } from './select-policies.ts';
 import { signOldBundle } from './signed-policy-data.ts';
 
@@ -83,30 +85,6 @@ export interface BundlePublisher {
 /** Texts of bundles kept, in characters. The size is given with each entry: its length is not known before it is signed. */
 const cacheCharacters = 64 * 1024 * 1024;
 
-/** A bundle is issued again after this part of its life. */
-const issuesPerLife = 7;
-
-/**
- * The `issued` time of a bundle: the last point of the domain's grid, a seventh of its life apart, or the time of the domain's last change
- * when that is later. So every process and every server makes the same payload, and each is replaced long before it expires. The grids of
- * domains are shifted by a hash of their names: hosts download them spread over that time, and never all at once.
- */
-export function issuedAt(now: number, { name, policyModified }: IssuedDomain, lifetimeMs: number): number {
-  const step = Math.floor(lifetimeMs / issuesPerLife);
-  const shift = Math.floor(shareOf(name) * step);
-  return Math.max(Math.floor((now - shift) / step) * step + shift, policyModified);
-}
-
-type IssuedDomain = Pick<DomainSnapshot, 'name' | 'policyModified'>;
-
-/** From 0 to 1, evenly over all names (FNV-1a of 32 bits, and a last mixing, as names differ at their ends). */
-function shareOf(name: string): number {
-  let hash = 0x811c9dc5;
-  for (let at = 0; at < name.length; at += 1) hash = Math.imul(hash ^ name.charCodeAt(at), 0x01000193);
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b);
-  return ((hash ^ (hash >>> 13)) >>> 0) / 2 ** 32;
-}
-
 /** The time by a clock that a small step back does not move: hosts refuse what is issued before what they have. */
 function withoutStepsBack(clock: Clock): () => number {
   let latest = 0;
@@ -168,17 +146,12 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
   }
 
   function oldEditionOf(domain: DomainSnapshot): Edition {
-    const key = deps.keys.key('bundle');
-    const expires = issuedAt(now(), domain, lifetimeMs) + lifetimeMs;
-    return {
-      id: `old.${deps.snapshot().epoch}.${domain.policyVersion}.${timesOf(domain, expires)}.${key.kid}`,
-      issued: expires - lifetimeMs,
-      tagOf: () => modifiedTag(domain),
-      modifiedTag: modifiedTag(domain),
-      // It is refused when it is signed.
-      hasConditions: () => false,
-      sign: () => signOld(domain, expires, key),
-    };
+    const issued = issuedAt(now(), domain, lifetimeMs);
+    return oldEdition(
+      domain,
+      { epoch: deps.snapshot().epoch, issued, expires: issued + lifetimeMs },
+      deps.keys.key('bundle'),
+    );
   }
 
   function sign(domain: DomainSnapshot, { id, sign }: Edition): Promise<SignedTexts> {
@@ -218,12 +191,34 @@ export function createBundlePublisher(deps: PublishBundleDeps): BundlePublisher 
     };
   }
 
+  const publish = (domain: DomainSnapshot, form: BundleForm, versions: PolicyVersions) => {
+    const shape = form === 'rfc7515' ? form : 'p1363';
+    return published(domain, turnOf(shape, versions), form, (of) => editionOf(of, shape, versions));
+  };
+  const kept = keptBundles(lifetimeMs, (domain, form) => publish(domain, form, new Map()));
+
   return {
-    publish(domain, form, versions = new Map()) {
-      const shape = form === 'rfc7515' ? form : 'p1363';
-      return published(domain, turnOf(shape, versions), form, (of) => editionOf(of, shape, versions));
+    publish(domain, form, versions) {
+      if (versions !== undefined && versions.size > 0) return publish(domain, form, versions);
+      return kept(domain, form, { key: deps.keys.key('bundle'), epoch: deps.snapshot().epoch, now: now() });
     },
     publishOld: (domain) => published(domain, { lane: 'old', piece: 'old' }, 'der', oldEditionOf),
+  };
+}
+
+function oldEdition(
+  domain: DomainSnapshot,
+  { epoch, issued, expires }: Pick<BundleContent, 'epoch' | 'issued' | 'expires'>,
+  key: SigningKey,
+): Edition {
+  return {
+    id: `old.${epoch}.${domain.policyVersion}.${timesOf(domain, expires)}.${key.kid}`,
+    issued,
+    tagOf: () => modifiedTag(domain),
+    modifiedTag: modifiedTag(domain),
+    // It is refused when it is signed.
+    hasConditions: () => false,
+    sign: () => signOld(domain, expires, key),
   };
 }
 

@@ -4,7 +4,6 @@ import Koa from 'koa';
 import { ForbiddenError, MissingCredentialsError, UnauthenticatedError } from '../errors.ts';
 import type { Logger } from '../logger.ts';
 import type { Observer } from '../observer.ts';
-import { parseTraceParent } from '../tracing/traceparent.ts';
 import type { Tracing } from '../tracing/tracing.ts';
 import { type AuthenticationDeps, authentication } from './authentication.ts';
 import type { Admission, BudgetRules } from './budget.ts';
@@ -15,6 +14,7 @@ import { KoaRouter } from './koa-router.ts';
 import { lingeringAnswer } from './lingering-answer.ts';
 import { type OutstandingLimits, outstanding } from './outstanding.ts';
 import { requireMatch } from './read-preconditions.ts';
+import { requestLog } from './request-log.ts';
 import { TransportError } from './transport-error.ts';
 import { transportRules } from './transport-rules.ts';
 
@@ -96,6 +96,7 @@ function requestBoundary(deps: AppDeps): Middleware {
   const { budget, observer } = deps;
   const check = guards(deps);
   const counted = outstanding(deps.limits, bodyLimitOf(deps));
+  const log = requestLog(deps);
   let count = 0;
   return async (ctx, next) => {
     const started = performance.now();
@@ -117,7 +118,7 @@ function requestBoundary(deps: AppDeps): Middleware {
     // Not before: slashes of the path may have been merged.
     if (ctx.path === deps.tokenPath) ctx.res.setHeader('Pragma', 'no-cache');
     const milliseconds = performance.now() - started;
-    logRequest(deps, ctx, milliseconds);
+    log(ctx, milliseconds);
     if (observer !== undefined) observe(deps, observer, ctx, milliseconds / 1000);
   };
 }
@@ -154,26 +155,6 @@ function observe(
   const { socket } = ctx.req;
   if (!socket.writable && isAnswered(socket)) return;
   observer.answered(routeOf(ctx), ctx.method, socket.writable ? ctx.status : 0, seconds);
-}
-
-function logRequest(deps: AppDeps, ctx: AppContext, milliseconds: number): void {
-  const { status } = ctx;
-  // Refusals by budgets are counted, and said once a minute.
-  if (status === 429 || (status < 500 && !deps.logRequests)) return;
-  const line: Record<string, unknown> = {
-    requestId: ctx.state.requestId,
-    method: ctx.method,
-    // The route, not what was sent: paths are the caller's text.
-    route: ctx['_matchedRoute'] ?? null,
-    status,
-    us: Math.round(milliseconds * 1000),
-    principal: ctx.state.principal?.name,
-    ...((ctx.state.principal === undefined || status >= 400) && { address: ctx.state.address }),
-  };
-  const traceId = deps.tracing?.traceId() ?? parseTraceParent(ctx.req.headers['traceparent'])?.traceId;
-  if (traceId !== undefined) line['trace_id'] = traceId;
-  if (ctx.state.logDetail !== undefined) Object.assign(line, ctx.state.logDetail);
-  deps.logger[status < 500 ? 'info' : 'error'](line, 'request');
 }
 
 function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {

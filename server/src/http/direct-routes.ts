@@ -26,10 +26,10 @@ export function directRoutes(router: Router<RequestState>): Middleware {
   };
 }
 
-/** The handlers of an operation as one. */
+/** The handlers of an operation as one. What they answer need be no promise: each waits for the rest, or hands it on. */
 function chainOf({ stack }: Layer): Run {
   return stack.reduceRight<Run>(
-    (rest, handler) => (ctx, next) => (handler as Run)(ctx, async () => rest(ctx, next)),
+    (rest, handler) => (ctx, next) => (handler as Run)(ctx, () => rest(ctx, next) as Promise<unknown>),
     (_, next) => next(),
   );
 }

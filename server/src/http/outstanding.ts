@@ -25,7 +25,7 @@ interface Connection {
 }
 
 /** What one request holds, until its answer was taken or its connection is gone. */
-export interface HeldRequest {
+interface HeldRequest {
   /** The answer is ready: puts slices in the place of a large one. */
   answered(ctx: AppContext): void;
 }

@@ -29,7 +29,7 @@ export function tokenSigner(key: SigningKey, typ: 'at+jwt' | 'JWT'): TokenSigner
 
 /** r and s of a DER ECDSA signature over P-256, 32 bytes each (RFC 7518 §3.4). */
 export function p1363FromDer(der: Uint8Array): Buffer {
-  const out = Buffer.alloc(64);
+  const out = Buffer.allocUnsafe(64).fill(0);
   // SEQUENCE { INTEGER r, INTEGER s }: both lengths fit one byte, an integer may have a leading zero or be short.
   const rLength = der[3] ?? 0;
   const sAt = 4 + rLength + 2;

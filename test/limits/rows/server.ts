@@ -628,6 +628,18 @@ export const serverRows: readonly Row[] = [
     'addresses that were known are forgotten in their order where there are more than are kept',
   ),
   elsewhere(
+    'server/src/oauth/known-requests.ts',
+    'maxKnownForms',
+    'server/oauth/known-requests.test.ts',
+    'of more forms than are kept the eldest is read again',
+  ),
+  elsewhere(
+    'server/src/oauth/known-requests.ts',
+    'maxKnownFormLength',
+    'server/oauth/known-requests.test.ts',
+    'a form that is longer than any usual one is read each time',
+  ),
+  elsewhere(
     'server/src/budgets/refusals.ts',
     'maxNames',
     'server/budgets/refusals.test.ts',

@@ -117,3 +117,13 @@ test('addresses that were known are forgotten in their order where there are mor
   t.like(budgets.ofConnection(address(0)).refusal(), { payer: 'strangers' });
   t.is(budgets.ofConnection(address(1)).refusal(), undefined);
 });
+
+test('an account is current until a table has to forget what it pays from', (t) => {
+  const { budgets } = world();
+  const account = budgets.ofCertificate('media.player', '01');
+  t.true(account.isCurrent());
+  for (let index = 0; index < 65_536; index += 1) budgets.ofCertificate('media.player', `other ${index}`);
+  t.false(account.isCurrent());
+  account.charge(3 * second);
+  t.is(budgets.ofCertificate('media.player', '01').refusal(), undefined, 'it has another one');
+});

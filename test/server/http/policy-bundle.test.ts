@@ -3,7 +3,7 @@ import { issuedSkew, staticKeys, verifyBundle } from '@signet/policy-engine/bund
 import { parseTimestamp, systemClock, toDate } from '@signet/policy-engine/clock';
 import { parseDomainName } from '@signet/policy-engine/names';
 import type { JwkList, JwsPolicyData, SignedPolicyData } from '@signet/policy-engine/wire';
-import { issuedAt } from '@signet/server/bundles/publish-bundle';
+import { issuedAt } from '@signet/server/bundles/issue-grid';
 import { postPolicyBundleRoute } from '@signet/server/http/routes/policy-bundle';
 import type { ExecutionContext } from 'ava';
 import test from 'ava';

@@ -1,7 +1,9 @@
 import type { RouterMiddleware } from '@koa/router';
+import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError, WrongClientError } from '../../errors.ts';
 import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
+import { knownRequests } from '../../oauth/known-requests.ts';
 import type { TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
@@ -11,16 +13,28 @@ import { parseParameters } from '../parameters.ts';
 
 /** `POST /oauth2/token`: access token, and ID token when the scope asks for one (RFC 6749 §4.4). */
 export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules): RouterMiddleware<RequestState> {
+  const read = knownRequests((form) => parseTokenRequest(parseParameters(form, 'body'), rules));
   return (ctx) => {
     const principal = requirePrincipal(ctx);
     checkBasic(ctx.req.headers.authorization, principal);
-    const request = parseTokenRequest(parseParameters(bodyText(ctx), 'body'), rules);
+    const request = read(bodyText(ctx));
     const { tokens, given } = issueTokens(deps, principal, request);
     ctx.state.logDetail = given;
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
-    answerJson(ctx, JSON.stringify(tokens));
+    answerJson(ctx, answerText(tokens));
   };
+}
+
+/** RFC 6749 §5.1. Tokens hold nothing that JSON escapes. */
+function answerText({
+  access_token: token,
+  expires_in: seconds,
+  scope,
+  id_token: idToken,
+}: AccessTokenResponse): string {
+  const beside = idToken === undefined ? '' : `,"id_token":"${idToken}"`;
+  return `{"access_token":"${token}","token_type":"Bearer","expires_in":${seconds},"scope":${JSON.stringify(scope)}${beside}}`;
 }
 
 /**

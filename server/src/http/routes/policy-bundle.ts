@@ -28,14 +28,13 @@ export const requestSchema = z.object({
 
 /** `GET /domain/{domainName}/policy/signed`: the domain's bundle in the form that caches can hold (docs/reference/policy-bundles.md#forms). */
 export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<RequestState> {
-  return async (ctx) => {
+  const cacheControl = `max-age=${deps.maxAgeSeconds}`;
+  return (ctx) => {
     requirePrincipal(ctx);
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
     const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'rfc7515');
-    ctx.set('Cache-Control', `max-age=${deps.maxAgeSeconds}`);
-    // Whoever has the same payload in the form of 0.1 keeps it: an upgrade of the server has no host fetch anything.
-    const formerly: TagOf = ({ formerTag }) => formerTag;
-    await answerBundle(ctx, bundle, { tagOf: tags.edition, formerly, conditionsIgnored: false });
+    ctx.res.setHeader('Cache-Control', cacheControl);
+    return answerBundle(ctx, bundle, storedAnswer);
   };
 }
 
@@ -87,20 +86,41 @@ interface BundleAnswer {
   readonly conditionsIgnored: boolean;
 }
 
-async function answerBundle(
+/** In the form that caches hold. Whoever has the same payload in the form of 0.1 keeps it: an upgrade has no host fetch anything. */
+const storedAnswer: BundleAnswer = {
+  tagOf: tags.edition,
+  formerly: ({ formerTag }) => formerTag,
+  conditionsIgnored: false,
+};
+
+function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: BundleAnswer): undefined | Promise<void> {
+  if (answer.conditionsIgnored) refuseConditions(bundle);
+  const known = knownTag(ctx.req.headers['if-none-match'], bundle, answer);
+  if (known === undefined) return answerWhole(ctx, bundle, answer);
+  ctx.res.setHeader('ETag', known);
+  ctx.status = 304;
+  return undefined;
+}
+
+/** By which tag the caller has the bundle; undefined: it does not. */
+function knownTag(
+  header: string | undefined,
+  bundle: PublishedBundle,
+  { tagOf, formerly = noTag }: BundleAnswer,
+): string | undefined {
+  if (header === undefined) return undefined;
+  const tag = tagOf(bundle);
+  if (tag !== undefined && matchesEntityTag(header, tag)) return tag;
+  const former = formerly(bundle);
+  if (former !== undefined && matchesEntityTag(header, former)) return former;
+  return tag === bundle.entityTag ? bundle.laterIssue(header) : undefined;
+}
+
+async function answerWhole(
   ctx: RouteContext,
   bundle: PublishedBundle,
-  { tagOf, conditionsIgnored, formerly = noTag }: BundleAnswer,
+  { tagOf, conditionsIgnored }: BundleAnswer,
 ): Promise<void> {
-  if (conditionsIgnored) refuseConditions(bundle);
-  const header = ctx.req.headers['if-none-match'];
-  const own = [tagOf(bundle), formerly(bundle)].find((tag) => tag !== undefined && matchesEntityTag(header, tag));
-  const known = own ?? (tagOf(bundle) === bundle.entityTag ? bundle.laterIssue(header) : undefined);
-  if (known !== undefined) {
-    ctx.set('ETag', known);
-    ctx.status = 304;
-    return;
-  }
   ctx.state.isSharedAnswer = true;
   const issued = await bundle.issue();
   // The domain may have changed since.
