@@ -17,6 +17,7 @@ const commands: readonly (readonly [name: string, about: string, load: () => Pro
     async () => {
       const { keepYoungHeapSmall } = await import('./cli/young-heap.ts');
       keepYoungHeapSmall();
+      await (await import('./cli/load-packages.ts')).loadPackages();
       return (await import('./cli/serve.ts')).serveCommand();
     },
   ],

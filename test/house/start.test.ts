@@ -67,10 +67,10 @@ test('a command that asks a server loads no store and no configuration', async (
   for (const name of ['kysely', 'better-sqlite3', 'pg']) t.false(packages.includes(name), name);
 });
 
-test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of providers and no API for spans before it needs one', async (t) => {
+test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of providers, no parser of bodies and no API for spans before it needs one', async (t) => {
   const { status, packages, files } = await loadedBy(t, 'server/src/compose.ts', []);
   t.is(status, 0);
-  const late = ['pg', '@aws-sdk/client-sts', 'undici', '@opentelemetry/api', 'prom-client'];
+  const late = ['pg', '@aws-sdk/client-sts', 'undici', '@opentelemetry/api', 'prom-client', 'koa-bodyparser'];
   t.deepEqual(
     packages.filter((name) => late.includes(name)),
     [],
@@ -80,6 +80,24 @@ test('a server loads no driver of PostgreSQL, no SDK of a cloud, no client of pr
     files.filter((file) => migrations.test(file)),
     [],
   );
+});
+
+test('a server finds the modules of its packages where Node does', async (t) => {
+  const program = (load: string) =>
+    `process.getBuiltinModule('node:module').registerHooks({ load(address, context, next) { console.log(address, context.format); return next(address, context); } }); ${load}`;
+  const modulesOf = async (load: string): Promise<readonly string[]> => {
+    const words = ['--conditions=@signet/source', '--input-type=module', '-e', program(load)];
+    const { stdout } = await runProgram(process.execPath, words);
+    return stdout
+      .split('\n')
+      .filter((line) => line.includes('/node_modules/'))
+      .toSorted();
+  };
+  const found = await modulesOf(
+    `await import('${root}server/src/cli/load-packages.ts').then((module) => module.loadPackages())`,
+  );
+  t.true(found.length > 300);
+  t.deepEqual(found, await modulesOf("await Promise.all([import('kysely'), import('zod'), import('jose')])"));
 });
 
 test('a server does not load what Node has for a fetch and WebSocket of its own', async (t) => {

@@ -1,5 +1,4 @@
 import { JsonLimitError, type JsonLimits, JsonSyntaxError, parseStrictJson } from '@signet/policy-engine/json';
-import bodyParser from 'koa-bodyparser';
 import { InvalidRequestError, TooLargeError } from '../errors.ts';
 import type { AppContext, Middleware, RouteContext } from './context.ts';
 import { TransportError } from './transport-error.ts';
@@ -57,8 +56,22 @@ export function readJson(limitBytes: number, limits: JsonLimits = smallJson): Mi
   };
 }
 
+/** The parser is loaded when there is something for it: most requests have a short form or no body. */
 function readText(type: string, limitBytes: number): Middleware {
-  const read = bodyParser({
+  let parser: Promise<Middleware> | undefined;
+  return async (ctx, next) => {
+    checkType(ctx, type);
+    parser ??= parserOf(type, limitBytes);
+    const read = await parser;
+    // The parser would wait for what was told before it listened.
+    if (ctx.req.destroyed) throw new InvalidRequestError(wrongLength);
+    return read(ctx, next);
+  };
+}
+
+async function parserOf(type: string, limitBytes: number): Promise<Middleware> {
+  const { default: bodyParser } = await import('koa-bodyparser');
+  return bodyParser({
     enableTypes: ['text'],
     extendTypes: { text: [type] },
     textLimit: String(limitBytes),
@@ -66,10 +79,6 @@ function readText(type: string, limitBytes: number): Middleware {
       throw readingError(error);
     },
   });
-  return (ctx, next) => {
-    checkType(ctx, type);
-    return read(ctx, next);
-  };
 }
 
 /** The text that `readForm` or `readJson` has read; empty when there was no body. */
