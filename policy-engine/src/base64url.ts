@@ -1,4 +1,5 @@
 import { type Base64urlCodec, byHand } from './base64url-by-hand.ts';
+import { nodeBuffer } from './natively.ts';
 import type { Steps } from './steps/steps.ts';
 
 /** Node's is many times as fast. It skips what it does not know: only a text that it would write itself is the one for its bytes. */
@@ -13,8 +14,6 @@ function codecOfNode(node: typeof Buffer): Base64urlCodec {
   };
 }
 
-/** The core runs in browsers too, where the global is missing. */
-const { Buffer: nodeBuffer }: { Buffer?: typeof Buffer } = globalThis;
 const codec = nodeBuffer === undefined ? byHand : codecOfNode(nodeBuffer);
 
 /** base64url without padding (RFC 7515 §2). */

@@ -1,3 +1,4 @@
+import { natively } from '../natively.ts';
 import { JsonLimitError, JsonSyntaxError } from './json-errors.ts';
 
 /** At most how much a text may hold, whatever its length: small values cost more than their characters. Default: no limit. */
@@ -181,8 +182,9 @@ export class JsonScanner {
    * to find out. Stays where it is when there is an escape.
    */
   jumpToQuote(): void {
-    const end = this.#bytes.indexOf(quote, this.#at);
-    if (end >= 0 && !this.#bytes.subarray(this.#at, end).includes(backslash)) this.#at = end;
+    const bytes = natively(this.#bytes);
+    const end = bytes.indexOf(quote, this.#at);
+    if (end >= 0 && !bytes.subarray(this.#at, end).includes(backslash)) this.#at = end;
   }
 
   /** Goes on behind so many more items of the innermost list, whose last ends at `end`: somebody else has checked them. */
