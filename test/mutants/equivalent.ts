@@ -93,12 +93,6 @@ export const equivalent: readonly Equivalent[] = [
     reason: 'an empty run more is merged with the others and adds nothing',
   },
   {
-    file: 'policy-engine/src/policy/domain-policy.ts',
-    from: 'if (plain.length === assertions.length) return assertions;',
-    to: 'if (false) return assertions;',
-    reason: 'without patterns of roles the same assertions are answered in the same order',
-  },
-  {
     file: 'policy-engine/src/policy/radix-trie.ts',
     from: 'while (length < end && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',
     to: 'while (true && label.charCodeAt(length) === key.charCodeAt(from + length)) length += 1;',

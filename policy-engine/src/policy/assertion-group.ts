@@ -67,12 +67,22 @@ function searchOneRole(first: CompiledAssertion, search: Search): void {
   }
 }
 
+/** So many are compared in less time than a call takes. */
+const fewRoles = 8;
+
 /** The place of the first role that the assertion is for, or -1. */
 export function placeOfRole({ role, rolePattern }: CompiledAssertion, search: Search): number {
   const { roles } = search;
   search.spend(roles.length);
-  if (rolePattern === undefined) return roles.indexOf(role);
+  if (rolePattern === undefined) return placeOf(role, roles);
   for (let at = 0; at < roles.length; at += 1) if (patternMatches(rolePattern, roles[at] ?? '', search)) return at;
+  return -1;
+}
+
+/** As the method of arrays, for a few. */
+function placeOf(role: string, roles: readonly string[]): number {
+  if (roles.length > fewRoles) return roles.indexOf(role);
+  for (let at = 0; at < roles.length; at += 1) if (roles[at] === role) return at;
   return -1;
 }
 

@@ -43,8 +43,7 @@ export interface CompiledAssertion {
   /** Present when the role has a wildcard. */
   readonly rolePattern: Pattern | undefined;
   readonly action: Pattern;
-  /** Equal ones become one object when they are indexed. */
-  resource: Pattern;
+  readonly resource: Pattern;
   readonly conditions: CompiledConditions;
   /** What evaluating them costs. */
   readonly conditionCost: number;
@@ -71,6 +70,8 @@ interface PreparedRole {
 export class PrepareContext {
   readonly domain: string;
   readonly qualified: boolean;
+  /** What stands before the name of a resource in the text that it is compared by: nothing where that is the whole of it. */
+  readonly prefix: string;
   readonly #patterns = new Map<string, Pattern>();
   /** By their texts as written: a text that was seen needs no second look. */
   readonly #roles = new Map<string, PreparedRole>();
@@ -79,6 +80,7 @@ export class PrepareContext {
   constructor(domain: string, qualified: boolean) {
     this.domain = domain;
     this.qualified = qualified;
+    this.prefix = qualified ? '' : `${domain}:`;
   }
 
   /** Equal role names share one text: most comparisons are then done by looking at the reference. Throws as `prepareAssertion` does. */
@@ -109,7 +111,7 @@ export class PrepareContext {
     const folded = foldAscii(text);
     const name = this.qualified ? folded : withoutDomain(folded, this.domain);
     if (name === undefined) return undefined;
-    // Most resources are named once: it is the index that finds those that are not.
+    // Most resources are named once.
     return isPattern(name) ? this.#shared(name) : { kind: 'exact', text: name };
   }
 
@@ -142,23 +144,35 @@ export function prepareAssertion(
   if (resource === undefined) return foreign(policy, 'resource', input.resource);
   return {
     kind: 'ready',
-    // What every comparison looks at stands first, and so lies together in memory.
-    assertion: {
-      action,
-      resource,
-      role: role.name,
-      precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
-      conditions,
-      rank,
-      next: undefined,
-      decision: undefined,
-      rolePattern: role.pattern,
-      effect,
-      conditionCost: costOfConditions(conditions),
-      policy,
-      source: input,
-    },
+    assertion: readyAssertion({ role, action, resource, conditions, effect, policy, source: input, rank }),
     ...(conditions.kind === 'unknown' && { problem: unknownCondition(policy, effect) }),
+  };
+}
+
+/** Its parts, each made ready. */
+interface ReadyParts
+  extends Pick<CompiledAssertion, 'action' | 'resource' | 'effect' | 'policy' | 'source' | 'rank' | 'conditions'> {
+  readonly role: PreparedRole;
+}
+
+/** An assertion of parts that were found good. */
+export function readyAssertion(parts: ReadyParts): CompiledAssertion {
+  const { role, action, resource, conditions, effect, policy, source, rank } = parts;
+  // What every comparison looks at stands first, and so lies together in memory.
+  return {
+    action,
+    resource,
+    role: role.name ?? '',
+    precedence: (effect === 'DENY' ? 0 : 2) + (role.pattern === undefined ? 0 : 1),
+    conditions,
+    rank,
+    next: undefined,
+    decision: undefined,
+    rolePattern: role.pattern,
+    effect,
+    conditionCost: costOfConditions(conditions),
+    policy,
+    source,
   };
 }
 

@@ -5,7 +5,7 @@ import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
 import { type Question, Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
-import { maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
+import { costOfGlance, maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
 const bareDecisions: ReadonlyMap<Status, Decision> = new Map(
   statuses.map((status) => [status, Object.freeze({ status })]),
@@ -33,48 +33,49 @@ export function decideInDomain(
   if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
     return bareDecision('DENY_INVALID_PARAMETERS');
   }
-  const name = nameIn(policy, resource);
-  if (name === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const { action: folded, named } = actionOf(policy, action);
-  const deciding = findDeciding(policy, new Search({ roles, action: folded, named, name, context }));
+  const asked = resourceIn(policy, resource);
+  if (asked === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
+  const deciding = findDeciding(policy, roles, { action, resource: asked, context });
   if (deciding === 'too-much-work') {
     policy.overruns.count += 1;
     return policy.exceeded;
   }
-  return deciding === undefined ? policy.fallback : decisionOf(deciding, policy.domain, policy.revision);
+  return deciding === 'none' ? policy.fallback : decisionOf(deciding, policy.domain, policy.revision);
 }
 
 function isText(value: unknown, maxLength: number): boolean {
   return typeof value === 'string' && value.length > 0 && value.length <= maxLength;
 }
 
-/** The action, folded; one that assertions name is folded as it is. */
-function actionOf({ rows }: DomainPolicy, given: string): Pick<Question, 'action' | 'named'> {
-  const named = rows.named(given);
-  if (named !== undefined) return { action: given, named };
-  const action = foldAscii(given);
-  return { action, named: rows.named(action) };
+/** The resource with its domain as written in `prefix`; `undefined` for one of another domain. */
+function resourceIn({ prefix, qualified, domain }: DomainPolicy, resource: string): string | undefined {
+  if (qualified || resource.indexOf(prefix) === 0) return resource;
+  const name = withoutDomain(foldAscii(resource), domain);
+  return name === undefined ? undefined : prefix + name;
 }
 
-/** The resource without its domain, as assertions are compared with it; `undefined` for one of another domain. */
-function nameIn({ prefix, qualified, domain }: DomainPolicy, resource: string): string | undefined {
-  if (qualified) return resource;
-  if (resource.indexOf(prefix) === 0) return resource.slice(prefix.length);
-  return withoutDomain(foldAscii(resource), domain);
-}
-
-function findDeciding(policy: DomainPolicy, search: Search): CompiledAssertion | 'too-much-work' | undefined {
+function findDeciding(
+  policy: DomainPolicy,
+  roles: readonly string[],
+  question: Question,
+): CompiledAssertion | 'too-much-work' | 'none' {
+  const { index, work, prefix } = policy;
+  const seen = index.glance(roles, question, prefix.length);
+  if (seen !== undefined) {
+    work.spent += costOfGlance;
+    return seen;
+  }
+  const search = new Search(roles, question, prefix.length);
   try {
-    if (policy.rows.isSmall) policy.rows.search(search);
-    else policy.byResource.search(search.name, search);
+    index.search(search);
   } catch (error) {
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
     if (error instanceof WorkExceededError) return 'too-much-work';
     throw error;
   } finally {
-    policy.work.spent += search.spent;
+    work.spent += search.spent;
   }
-  return search.best;
+  return search.best ?? 'none';
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

@@ -1,17 +1,17 @@
 import { PolicyEngineError } from '../errors.ts';
 import { runAtOnce, type Steps } from '../steps/steps.ts';
-import { ActionRows } from './action-rows.ts';
-import { type CompiledAssertion, type PolicyInput, PrepareContext, prepareAssertion } from './assertion.ts';
+import { type CompiledAssertion, type PolicyInput, PrepareContext } from './assertion.ts';
+import { AssertionTable } from './assertion-table.ts';
 import type { Decision, PolicyRevision } from './decision.ts';
-import { indexByResource } from './index-assertions.ts';
-import type { PatternIndex } from './pattern-index.ts';
+import { indexTable } from './index-table.ts';
+import type { PolicyIndex } from './policy-index.ts';
 import type { Status } from './status.ts';
 import { sliceLength } from './steps.ts';
 
 /** The compiled policies of one domain: immutable, made by `compileDomain`. */
 export interface DomainPolicy {
   readonly domain: string;
-  /** The domain as it stands before a resource: with its colon. */
+  /** What stands before the name of a resource: the domain with its colon, or nothing where resources are compared with it. */
   readonly prefix: string;
   /** Whether resources are compared with their domain, as written. */
   readonly qualified: boolean;
@@ -22,10 +22,8 @@ export interface DomainPolicy {
   readonly assertionCount: number;
   /** Those that can match, in the order of the policies. */
   readonly assertions: readonly CompiledAssertion[];
-  /** The actions that they name; in a small policy all that can match. */
-  readonly rows: ActionRows;
-  /** Those that can match, by their resource; empty where the rows hold all of them. */
-  readonly byResource: PatternIndex;
+  /** Those that can match, found by what is searched for. */
+  readonly index: PolicyIndex;
   /** The answer when nothing matches: DENY_NO_MATCH, or DENY_DOMAIN_EMPTY. */
   readonly fallback: Decision;
   /** The answer when the search takes too much work. */
@@ -66,22 +64,22 @@ export function* compileInSteps(
   options: CompileOptions = {},
 ): Steps<DomainPolicy> {
   const qualified = options.qualified ?? false;
-  const { assertions, assertionCount, problems } = yield* prepareAll(policies, new PrepareContext(domain, qualified));
-  const ranked = rankPatternRoles(assertions);
-  const rows = yield* ActionRows.build(ranked);
+  const context = new PrepareContext(domain, qualified);
+  const { table, assertionCount, problems } = yield* prepareAll(policies, context);
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
   return Object.freeze({
     domain,
-    prefix: `${domain}:`,
+    prefix: context.prefix,
     qualified,
     revision,
     problems,
     assertionCount,
-    assertions,
-    rows,
-    byResource: yield* indexByResource(rows.isSmall ? [] : ranked),
+    get assertions() {
+      return table.all();
+    },
+    index: yield* indexTable(table, context.prefix),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },
@@ -92,22 +90,21 @@ export function* compileInSteps(
 function* prepareAll(
   policies: readonly PolicyInput[],
   context: PrepareContext,
-): Steps<{ assertions: CompiledAssertion[]; assertionCount: number; problems: string[] }> {
-  const assertions: CompiledAssertion[] = [];
+): Steps<{ table: AssertionTable; assertionCount: number; problems: string[] }> {
+  const table = new AssertionTable(context);
   const problems: string[] = [];
   let assertionCount = 0;
   if (!Array.isArray(policies)) throw malformed('policies must be an array');
   for (const policy of policies) {
     checkShape(policy);
     for (const input of policy.assertions) {
-      const prepared = prepareAssertion(input, policy.name, assertions.length, context);
-      if (prepared.kind === 'ready') assertions.push(prepared.assertion);
-      if (prepared.problem !== undefined) problems.push(prepared.problem);
+      const problem = table.add(input, policy.name);
+      if (problem !== undefined) problems.push(problem);
       assertionCount += 1;
       if (assertionCount % sliceLength === 0) yield;
     }
   }
-  return { assertions, assertionCount, problems };
+  return { table, assertionCount, problems };
 }
 
 /** For callers without types. */
@@ -122,17 +119,4 @@ function checkShape(policy: PolicyInput): void {
 
 function malformed(problem: string): PolicyEngineError {
   return new PolicyEngineError('bundle-malformed', problem);
-}
-
-/** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */
-function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
-  const plain = assertions.filter(({ rolePattern }) => rolePattern === undefined);
-  if (plain.length === assertions.length) return assertions;
-  const groups = Map.groupBy(
-    assertions.filter(({ rolePattern }) => rolePattern !== undefined),
-    ({ role }) => role,
-  );
-  const patterned = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => group);
-  for (const [rank, assertion] of patterned.entries()) assertion.rank = rank;
-  return [...plain, ...patterned];
 }

@@ -30,55 +30,19 @@ class ActionIndex extends AssertionIndex {
   }
 }
 
-/**
- * Indexes assertions by their resource; each lot for one resource by role or by action, whichever tells more of them apart. `assertions`
- * are sorted by rank.
- */
-export function* indexByResource(assertions: readonly CompiledAssertion[]): Steps<PatternIndex> {
-  const patterned: CompiledAssertion[] = [];
-  const index = new PatternIndex(yield* indexExact(assertions, patterned));
-  for (const [{ kind, text }, group] of yield* groupInSteps(patterned, ({ resource }) => resource)) {
+/** Indexes assertions by the patterns of their resources, each lot for one pattern as `groupOfResource` has it. They are sorted by rank. */
+export function* indexPatterns(assertions: readonly CompiledAssertion[]): Steps<PatternIndex | undefined> {
+  if (assertions.length === 0) return undefined;
+  const index = new PatternIndex();
+  for (const [{ kind, text }, group] of yield* groupInSteps(assertions, ({ resource }) => resource)) {
     index.add(kind, text, yield* groupOfResource(group));
     yield;
   }
   return index;
 }
 
-/** By the names of the resources that are no patterns, in one map from the beginning; those that are, come into `patterned`. */
-function* indexExact(
-  assertions: readonly CompiledAssertion[],
-  patterned: CompiledAssertion[],
-): Steps<Map<string, AssertionGroup>> {
-  const firsts = new Map<string, CompiledAssertion>();
-  const several = new Map<string, CompiledAssertion[]>();
-  let count = 0;
-  for (const assertion of assertions) {
-    count += 1;
-    if (count % sliceLength === 0) yield;
-    if (assertion.resource.kind !== 'exact') {
-      patterned.push(assertion);
-      continue;
-    }
-    const name = assertion.resource.text;
-    const first = firsts.get(name);
-    if (first === undefined) {
-      firsts.set(name, assertion);
-      continue;
-    }
-    assertion.resource = first.resource;
-    const group = several.get(name);
-    if (group === undefined) several.set(name, [first, assertion]);
-    else group.push(assertion);
-  }
-  const groups: Map<string, AssertionGroup> = firsts;
-  for (const [name, group] of several) {
-    groups.set(name, yield* groupOfResource(group));
-    yield;
-  }
-  return groups;
-}
-
-function* groupOfResource(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
+/** Assertions for one resource, sorted by rank: behind an index by role or by action, whichever tells more of them apart, if they are many. */
+export function* groupOfResource(group: readonly CompiledAssertion[]): Steps<AssertionGroup> {
   if (group.length <= longestChain) return chained(group);
   const actions = new Set(group.map(({ action }) => action));
   const roles = new Set(group.map(({ role }) => role));

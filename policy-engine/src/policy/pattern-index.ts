@@ -9,14 +9,9 @@ import type { Search } from './search.ts';
  * prefixes in a table, other globs by the literals that they hold. A text has few prefixes, so the cost hardly grows.
  */
 export class PatternIndex {
-  readonly #exact: Map<string, AssertionGroup>;
+  readonly #exact = new Map<string, AssertionGroup>();
   #prefixes: PrefixIndex | undefined;
   #globs: GlobIndex | undefined;
-
-  /** `exact` are the assertions of patterns that are there already. */
-  constructor(exact: Map<string, AssertionGroup> = new Map()) {
-    this.#exact = exact;
-  }
 
   /** `text` is the literal of an `exact` pattern and of a prefix, and the whole of a `glob`. No pattern may be given twice. */
   add(kind: PatternKind, text: string, group: AssertionGroup): void {

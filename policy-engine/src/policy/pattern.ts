@@ -41,6 +41,18 @@ function isWildcard(unit: number): boolean {
   return unit === star || unit === questionMark;
 }
 
+const [colon, lastPlain, capitalA, capitalZ] = [0x3a, 0x7a, 0x41, 0x5a];
+
+/** Whether a text holds, from there on, neither a wildcard nor capitals nor anything above `z`; nor a colon, unless it may. */
+export function isPlainName(text: string, from: number, mayHaveColon: boolean): boolean {
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit > lastPlain || isWildcard(unit) || (unit >= capitalA && unit <= capitalZ)) return false;
+    if (unit === colon && !mayHaveColon) return false;
+  }
+  return true;
+}
+
 /** Takes a pattern apart. The case is kept: fold first where case does not count. */
 export function compilePattern(text: string): Pattern {
   if (text === '*') return { kind: 'any', text: '' };
@@ -81,7 +93,19 @@ const shortPrefix = 32;
 export function startsWith(text: string, prefix: string): boolean {
   if (prefix.length > shortPrefix) return text.startsWith(prefix);
   if (prefix.length > text.length) return false;
-  for (let at = 0; at < prefix.length; at += 1) if (text.charCodeAt(at) !== prefix.charCodeAt(at)) return false;
+  // From its end: prefixes of one policy differ there.
+  for (let at = prefix.length - 1; at >= 0; at -= 1) {
+    if (text.charCodeAt(at) !== prefix.charCodeAt(at)) return false;
+  }
+  return true;
+}
+
+/** Whether there is no capital in a text. */
+export function isFolded(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit <= capitalZ && unit >= capitalA) return false;
+  }
   return true;
 }
 

@@ -9,6 +9,9 @@ export const maxWildcards = 64;
 /** Work of one decision, in units of about one compared character: about a millisecond. What needs more is `DENY_BUDGET_EXCEEDED`. */
 export const maxWork = 200_000;
 
+/** What an answer without a search is taken to cost: an assertion and a role. */
+export const costOfGlance = 2;
+
 /** Work of one explanation beyond its decision: what needs more says nothing of near misses and changes. */
 export const maxExplainWork = 10_000_000;
 
@@ -19,23 +22,24 @@ export class WorkExceededError extends Error {
 
 /** Counts what a decision costs, so that no policy can make one cost more than `maxWork`. */
 export class Work {
-  readonly #limit: number;
-  #left: number;
+  // Declared only: one is made for each decision, and fields that a class defines take longer to make than those of its constructor.
+  declare private readonly limit: number;
+  declare private left: number;
 
   constructor(limit: number = maxWork) {
-    this.#limit = limit;
-    this.#left = limit;
+    this.limit = limit;
+    this.left = limit;
   }
 
   /** What was spent so far. */
   get spent(): number {
-    return this.#limit - this.#left;
+    return this.limit - this.left;
   }
 
   /** Throws `WorkExceededError` once more than the limit is spent. */
   spend(units: number): void {
-    this.#left -= units;
-    if (this.#left < 0) throw new WorkExceededError('the policy takes more work than a decision may cost');
+    this.left -= units;
+    if (this.left < 0) throw new WorkExceededError('the policy takes more work than a decision may cost');
   }
 }
 

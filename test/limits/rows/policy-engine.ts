@@ -132,6 +132,20 @@ export const engineRows: readonly Row[] = [
     );
     parseStrictJson('['.repeat(levels) + ']'.repeat(levels));
   }),
+  same('policy-engine/src/token/parse-part.ts', 'maxOpenings', async (openings) => {
+    const { parsePart } = await internals<{ parsePart(bytes: Uint8Array): object | undefined }>(
+      'policy-engine/src/token/parse-part.ts',
+    );
+    return (
+      parsePart(
+        new TextEncoder().encode(
+          `{"a":[${Array(openings - 2)
+            .fill('{}')
+            .join()}]}`,
+        ),
+      ) !== undefined
+    );
+  }),
   maximum('policy-engine/src/keys/remote-keys.ts', 'maxKeysBytes', async (size, t) => {
     const { openRemoteKeys } = await internals<{
       openRemoteKeys(remote: object, clock: object): Promise<{ close(): void }>;
@@ -198,7 +212,7 @@ export const engineRows: readonly Row[] = [
     'widest',
     'the breadth of an assertion is 5 at most; it only spaces out a list',
   ),
-  same('policy-engine/src/policy/action-rows.ts', 'longestRow', (size) =>
+  same('policy-engine/src/policy/small-policy.ts', 'longestRow', (size) =>
     onOneResource(
       size,
       (index) => `r${index % 2}`,

@@ -1,0 +1,148 @@
+import { runAtOnce, type Steps } from '../steps/steps.ts';
+import type { CompiledAssertion } from './assertion.ts';
+import { type AssertionGroup, searchGroup } from './assertion-group.ts';
+import type { AssertionTable } from './assertion-table.ts';
+import { groupOfResource } from './index-assertions.ts';
+import type { Search } from './search.ts';
+import { sliceLength } from './steps.ts';
+import { unlimited, type Work } from './work.ts';
+
+/** The groups of so many assertions at one place are made when the policy is compiled: no question waits for more. */
+const crowd = 64;
+/** In place of an assertion. */
+const none = -1;
+const [capitalA, capitalZ] = [0x41, 0x5a];
+
+/**
+ * From the name of a resource to its assertions: a table of numbers, in which the garbage collector has nothing to look at. What the
+ * assertions of a name need is made when the name is first asked for.
+ */
+export class ExactNames {
+  readonly #table: AssertionTable;
+  /** Where names begin behind their domain. */
+  readonly #from: number;
+  /** The latest assertion at each place; a power of two of them. */
+  readonly #heads: Int32Array;
+  /** How many there are at each place, up to `crowd`. */
+  readonly #counts: Uint8Array;
+  /** Of each assertion the hash of its name, and the earlier one at the same place. */
+  readonly #hashes: Int32Array;
+  readonly #earlier: Int32Array;
+  /** What was made of the assertions of a name, at the latest of them. */
+  readonly #groups: (AssertionGroup | undefined)[];
+  #count = 0;
+
+  private constructor(table: AssertionTable, from: number) {
+    const { length } = table;
+    this.#table = table;
+    this.#from = from;
+    this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
+    this.#counts = new Uint8Array(this.#heads.length);
+    this.#hashes = new Int32Array(length);
+    this.#earlier = new Int32Array(length);
+    this.#groups = new Array<AssertionGroup | undefined>(length).fill(undefined);
+  }
+
+  /** Of the assertions whose resource has no wildcard. */
+  static *build(table: AssertionTable, from: number): Steps<ExactNames> {
+    const names = new ExactNames(table, from);
+    for (let index = 0; index < table.length; index += 1) {
+      names.#add(index);
+      if (index % sliceLength === 0) yield;
+    }
+    for (let place = 0; place < names.#counts.length; place += 1) {
+      if (names.#counts[place] === crowd) yield* names.#groupAll(place);
+      if (place % (sliceLength * sliceLength) === 0) yield;
+    }
+    return names;
+  }
+
+  /** The assertions of a resource, or that there are none; `undefined` where it takes a search to know. */
+  glance(resource: string): AssertionGroup | 'none' | undefined {
+    if (this.#count === 0) return 'none';
+    const hash = hashFolded(resource, this.#from);
+    if (hash === hasCapitals || this.#counts[hash & (this.#heads.length - 1)] === crowd) return undefined;
+    return this.#find(resource, hash, unlimited) ?? 'none';
+  }
+
+  /** Offers what the assertions of the resource that is asked for have to offer. */
+  search(search: Search): void {
+    if (this.#count === 0) return;
+    const hash = hashFolded(search.given, this.#from);
+    const group =
+      hash === hasCapitals
+        ? this.#find(search.text, hashFolded(search.text, this.#from), search)
+        : this.#find(search.given, hash, search);
+    if (group !== undefined) searchGroup(group, search);
+  }
+
+  #find(text: string, hash: number, work: Work): AssertionGroup | undefined {
+    work.spend(1);
+    for (let at = this.#heads[hash & (this.#heads.length - 1)] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
+      if (this.#hashes[at] === hash && this.#table.nameAt(at) === text) return this.#groups[at] ?? this.#groupAt(at);
+      work.spend(1);
+    }
+    return undefined;
+  }
+
+  #add(index: number): void {
+    const name = this.#table.nameAt(index);
+    if (name === undefined) return;
+    this.#count += 1;
+    const hash = hashFolded(name, this.#from);
+    const place = hash & (this.#heads.length - 1);
+    this.#hashes[index] = hash;
+    this.#earlier[index] = this.#heads[place] ?? none;
+    this.#heads[place] = index;
+    this.#counts[place] = Math.min(crowd, (this.#counts[place] ?? 0) + 1);
+  }
+
+  #groupAt(latest: number): AssertionGroup {
+    const name = this.#table.nameAt(latest);
+    const group: number[] = [];
+    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) if (this.#table.nameAt(at) === name) group.push(at);
+    return runAtOnce(this.#make(group));
+  }
+
+  /** For names with many assertions, and for many names at one place. */
+  *#groupAll(place: number): Steps<void> {
+    const byName = new Map<string | undefined, number[]>();
+    let count = 0;
+    for (let at = this.#heads[place] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
+      const name = this.#table.nameAt(at);
+      const group = byName.get(name);
+      if (group === undefined) byName.set(name, [at]);
+      else group.push(at);
+      count += 1;
+      if (count % sliceLength === 0) yield;
+    }
+    for (const group of byName.values()) yield* this.#make(group);
+  }
+
+  /** Makes the group of a name, from the places of its assertions beginning with the latest. */
+  *#make(places: readonly number[]): Steps<AssertionGroup> {
+    const [latest = 0] = places;
+    const assertions: CompiledAssertion[] = [];
+    for (const at of places) {
+      assertions.push(this.#table.at(at));
+      if (assertions.length % sliceLength === 0) yield;
+    }
+    const group = yield* groupOfResource(assertions.sort((a, b) => a.rank - b.rank));
+    this.#groups[latest] = group;
+    return group;
+  }
+}
+
+/** In place of a hash. */
+const hasCapitals = -1;
+
+/** A number for the text from there on, whose lower bits depend on all characters; `hasCapitals` for one that is not folded. */
+function hashFolded(text: string, from: number): number {
+  let hash = 0;
+  for (let at = from; at < text.length; at += 1) {
+    const unit = text.charCodeAt(at);
+    if (unit <= capitalZ && unit >= capitalA) return hasCapitals;
+    hash = Math.imul(hash ^ unit, 0x01000193);
+  }
+  return (hash ^ (hash >>> 15)) & 0x7fffffff;
+}

@@ -1,0 +1,69 @@
+import type { Steps } from '../steps/steps.ts';
+import type { CompiledAssertion } from './assertion.ts';
+import { type AssertionGroup, AssertionIndex } from './assertion-group.ts';
+import type { AssertionTable } from './assertion-table.ts';
+import { ExactNames } from './exact-names.ts';
+import { type Glance, isForRole, matchesGiven } from './glance.ts';
+import { indexPatterns } from './index-assertions.ts';
+import type { PatternIndex } from './pattern-index.ts';
+import { PolicyIndex } from './policy-index.ts';
+import type { Question, Search } from './search.ts';
+import { longestRow, SmallPolicy } from './small-policy.ts';
+
+/** By rows of assertions where they are few, by their resources otherwise. `prefix` stands before the names of resources. */
+export function* indexTable(table: AssertionTable, prefix: string): Steps<PolicyIndex> {
+  const patternRoles = rankPatternRoles(table.others);
+  if (table.length <= longestRow) {
+    const plainRoles = table.all().filter(({ rolePattern }) => rolePattern === undefined);
+    return new SmallPolicy([...plainRoles, ...patternRoles], prefix);
+  }
+  const plainRoles = table.others.filter(({ rolePattern }) => rolePattern === undefined);
+  const patterned = [...plainRoles, ...patternRoles].filter(({ resource }) => resource.kind !== 'exact');
+  return new ResourceIndex(yield* ExactNames.build(table, prefix.length), yield* indexPatterns(patterned));
+}
+
+/** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns them sorted by rank. */
+function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
+  const groups = Map.groupBy(
+    assertions.filter(({ rolePattern }) => rolePattern !== undefined),
+    ({ role }) => role,
+  );
+  const patterned = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => group);
+  for (const [rank, assertion] of patterned.entries()) assertion.rank = rank;
+  return patterned;
+}
+
+/** By the name of the resource, and by the patterns that it fits. */
+class ResourceIndex extends PolicyIndex {
+  readonly #names: ExactNames;
+  readonly #patterns: PatternIndex | undefined;
+
+  constructor(names: ExactNames, patterns: PatternIndex | undefined) {
+    super();
+    this.#names = names;
+    this.#patterns = patterns;
+  }
+
+  glance(roles: readonly string[], { action, resource }: Question): Glance {
+    if (this.#patterns !== undefined) return undefined;
+    const group = this.#names.glance(resource);
+    return group === undefined || group === 'none' ? group : glanceAtGroup(group, roles, action);
+  }
+
+  search(search: Search): void {
+    this.#names.search(search);
+    this.#patterns?.search(search.name, search);
+  }
+}
+
+/** Of assertions for the resource that is asked for, in the order in which they can decide. */
+function glanceAtGroup(group: AssertionGroup, roles: readonly string[], action: string): Glance {
+  if (roles.length !== 1 || group instanceof AssertionIndex) return undefined;
+  for (let next: CompiledAssertion | undefined = group; next !== undefined; next = next.next) {
+    const isHeld = isForRole(next, roles[0] ?? '');
+    const matches = isHeld && matchesGiven(next.action, action, 0);
+    if (matches === undefined) return undefined;
+    if (matches) return next;
+  }
+  return 'none';
+}

@@ -1,0 +1,131 @@
+import { PolicyEngine } from '@signet/policy-engine';
+import { compileDomain, decideInDomain, explainInDomain, type PolicyInput } from '@signet/policy-engine/policy';
+import test from 'ava';
+import fc from 'fast-check';
+import { policies, request } from '../arbitrary.ts';
+import { referenceDecide } from '../reference.ts';
+
+/* Policies of more assertions than are looked at one by one. */
+
+/** Raise for a long run: `SIGNET_PROPERTY_RUNS=100000`. */
+const numRuns = Math.ceil(Number(process.env['SIGNET_PROPERTY_RUNS'] ?? 3000) / 4);
+
+/** Assertions that no request of `request` meets. */
+const others: PolicyInput = {
+  name: 'others',
+  assertions: Array.from({ length: 20 }, (_, index) => ({
+    role: `r${index}`,
+    action: 'read',
+    resource: `other.${index}`,
+  })),
+};
+
+test('property: with other assertions beside them the same ones decide', (t) => {
+  fc.assert(
+    fc.property(policies, fc.array(request, { minLength: 1, maxLength: 8 }), (list, requests) => {
+      const domains = { d: [others, ...list] };
+      const engine = PolicyEngine.fromDomains(domains);
+      for (const asked of requests) {
+        const wanted = referenceDecide(domains, asked);
+        const decision = engine.decideRoles(asked);
+        t.is(decision.status, wanted.status);
+        t.is(decision.policy, wanted.policy);
+        t.is(decision.assertion?.role, wanted.assertion?.role);
+        t.is(decision.assertion?.action, wanted.assertion?.action);
+        t.is(decision.assertion?.resource, wanted.assertion?.resource);
+      }
+    }),
+    { numRuns },
+  );
+});
+
+const numbered = (count: number) =>
+  Array.from({ length: count }, (_, index) => ({ role: `r${index}`, action: 'read', resource: `d:item.${index}` }));
+
+function statusOf(policy: ReturnType<typeof compileDomain>, role: string, action: string, resource: string): string {
+  return decideInDomain(policy, [role], action, resource).status;
+}
+
+for (const count of [12, 13, 2000]) {
+  test(`capitals make no difference in actions and resources, and all in roles: ${count}`, (t) => {
+    const policy = compileDomain('d', [{ name: 'p', assertions: numbered(count) }]);
+    for (const resource of ['d:item.7', 'd:ITEM.7', 'D:item.7', 'item.7', 'Item.7']) {
+      t.is(statusOf(policy, 'r7', 'read', resource), 'ALLOW', resource);
+      t.is(statusOf(policy, 'r7', 'READ', resource), 'ALLOW', resource);
+      t.is(statusOf(policy, 'R7', 'read', resource), 'DENY_NO_MATCH', resource);
+      t.is(statusOf(policy, 'r7', 'reaD2', resource), 'DENY_NO_MATCH', resource);
+      t.is(statusOf(policy, 'r8', 'read', resource), 'DENY_NO_MATCH', resource);
+    }
+    t.is(statusOf(policy, 'r7', 'read', 'e:item.7'), 'DENY_DOMAIN_MISMATCH');
+    t.is(statusOf(policy, 'r7', 'read', 'd:item.77777'), 'DENY_NO_MATCH');
+  });
+
+  test(`what is changed in the assertions after they were compiled changes nothing: ${count}`, (t) => {
+    const assertions = numbered(count);
+    const policy = compileDomain('d', [{ name: 'p', assertions }]);
+    for (const assertion of assertions)
+      Object.assign(assertion, { role: '*', action: '*', resource: '*', effect: 'LET' });
+    t.is(statusOf(policy, 'r7', 'read', 'd:item.7'), 'ALLOW');
+    t.is(statusOf(policy, 'r8', 'read', 'd:item.7'), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r7', 'write', 'd:item.7'), 'DENY_NO_MATCH');
+  });
+}
+
+for (const count of [63, 64, 65, 300, 70_000]) {
+  test(`so many assertions for one resource are told apart: ${count}`, (t) => {
+    const assertions = numbered(count).map((assertion) => ({ ...assertion, resource: 'd:item' }));
+    const denied = { role: 'r5', action: 'read', resource: 'ITEM', effect: 'DENY' as const };
+    const policy = compileDomain('d', [{ name: 'p', assertions: [...assertions, denied, ...numbered(20)] }]);
+    t.is(statusOf(policy, 'r4', 'read', 'd:item'), 'ALLOW');
+    t.is(statusOf(policy, 'r5', 'read', 'd:item'), 'DENY');
+    t.is(statusOf(policy, `r${count - 1}`, 'read', 'd:item'), 'ALLOW');
+    t.is(statusOf(policy, `r${count}`, 'read', 'd:item'), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r7', 'read', 'd:item.7'), 'ALLOW');
+  });
+}
+
+test('the same assertion makes the same decision object, and an explanation names it', (t) => {
+  const policy = compileDomain('d', [{ name: 'p', assertions: numbered(2000) }]);
+  const first = decideInDomain(policy, ['r7'], 'read', 'd:item.7');
+  t.is(decideInDomain(policy, ['r7'], 'READ', 'item.7'), first);
+  t.deepEqual(explainInDomain(policy, ['r7'], 'read', 'd:item.7').decidedBy, {
+    policy: 'p',
+    assertion: { effect: 'ALLOW', role: 'r7', action: 'read', resource: 'd:item.7' },
+    heldRole: 'r7',
+  });
+  t.is(decideInDomain(policy, ['r7'], 'read', 'd:item.7'), first);
+  t.deepEqual(explainInDomain(policy, ['r8'], 'read', 'd:item.7').nearMisses[0]?.assertion, first.assertion);
+  t.is(policy.assertions.length, 2000);
+});
+
+const wrong: Readonly<Record<string, object>> = {
+  'a role that is not a string': { role: 7 },
+  'an action that is not a string': { action: null },
+  'a resource that is not a string': { resource: undefined },
+  'an effect that is not known': { effect: 'LET' },
+  'half a character in a resource': { resource: 'd:\ud800' },
+  'half a character in a role': { role: 'r\ud800' },
+  'too many wildcards': { role: 'r*'.repeat(65) },
+  'conditions that are not conditions': { conditions: 7 },
+};
+for (const [what, change] of Object.entries(wrong)) {
+  test(`a large policy is refused for ${what}, as a small one is`, (t) => {
+    for (const count of [1, 2000]) {
+      const assertions = numbered(count).map((assertion, index) =>
+        index === count - 1 ? { ...assertion, ...change } : assertion,
+      );
+      t.throws(() => compileDomain('d', [{ name: 'p', assertions }]), { code: 'bundle-malformed' });
+    }
+  });
+}
+
+test('assertions of other domains are told, and never match', (t) => {
+  const foreign = [
+    { role: 'e:role.r7', action: 'read', resource: 'd:item.7' },
+    { role: 'r7', action: 'read', resource: 'e:item.7' },
+  ];
+  const policy = compileDomain('d', [{ name: 'p', assertions: [...foreign, ...numbered(20).slice(8)] }]);
+  t.is(policy.problems.length, 2);
+  t.is(policy.assertionCount, 14);
+  t.is(statusOf(policy, 'r7', 'read', 'd:item.7'), 'DENY_NO_MATCH');
+});
