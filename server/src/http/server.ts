@@ -22,7 +22,6 @@ import { listen } from './listen.ts';
 import { isManagement, managementPath, mountManagementRoutes } from './management/index.ts';
 import type { ManagementRouteDeps } from './management/management-deps.ts';
 import { type OpenBudgets, openBudgets } from './open-budgets.ts';
-import { openApiDocument } from './openapi/document.ts';
 import { principalTokenUses } from './principal-token-use.ts';
 import { type RawAnswers, rawAnswers } from './raw-answers.ts';
 import type { AccessDeps } from './routes/access-route.ts';
@@ -277,7 +276,10 @@ function appFor(deps: HttpServerDeps, addresses: Addresses, trust: ClientTrust, 
       if (config.management.alone) mountHealthRoutes(router, routeDeps);
       else mountRoutes(router, routeDeps);
       const identity = deps.identity !== undefined;
-      mountOpenApi(router, routeDeps, () => openApiDocument({ config, addresses, identity }));
+      mountOpenApi(router, routeDeps, async () => {
+        const { openApiDocument } = await import('./openapi/document.ts');
+        return openApiDocument({ config, addresses, identity });
+      });
       if (deps.management === undefined) return;
       const management = { ...deps.management, basePath: managementPath };
       mountManagementRoutes(router, management, routeDeps.access, config.limits.largeBodyBytes);

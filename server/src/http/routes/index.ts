@@ -78,7 +78,7 @@ export function mountRoutes(router: Router<RequestState>, deps: RouteDeps): void
 export function mountOpenApi(
   router: Router<RequestState>,
   { config, addresses }: RouteDeps,
-  describe: () => Readonly<Record<string, unknown>>,
+  describe: () => Promise<Readonly<Record<string, unknown>>>,
 ): void {
   const route = openApiRoute(describe, config.keys.maxAgeSeconds);
   for (const path of openApiPaths(addresses)) router.get(path, route);

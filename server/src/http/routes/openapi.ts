@@ -10,12 +10,12 @@ export function openApiPaths({ basePath }: Pick<Addresses, 'basePath'>): readonl
 
 /** `GET /openapi.json`: the OpenAPI document of this server, which is made when it is first asked for, and kept. */
 export function openApiRoute(
-  describe: () => Readonly<Record<string, unknown>>,
+  describe: () => Promise<Readonly<Record<string, unknown>>>,
   maxAgeSeconds: number,
 ): RouterMiddleware<RequestState> {
   let made: { readonly body: Buffer; readonly mark: string } | undefined;
-  return (ctx) => {
-    made ??= keep(JSON.stringify(describe()));
+  return async (ctx) => {
+    made ??= keep(JSON.stringify(await describe()));
     if (callerHas(ctx, made.mark, maxAgeSeconds)) return;
     ctx.state.isSharedAnswer = true;
     ctx.res.setHeader('Content-Type', 'application/json');
