@@ -17,10 +17,15 @@ interface Form {
   readonly limit?: number;
   /** The connection ends after the parts. */
   readonly cut?: boolean;
+  /** The connection has ended when the reader begins. */
+  readonly gone?: boolean;
 }
 
 /** Sends a body, part by part, to a server that reads it as a form. */
-async function read(t: ExecutionContext, { parts, announced, limit = 8192, cut = false }: Form): Promise<Outcome> {
+async function read(
+  t: ExecutionContext,
+  { parts, announced, limit = 8192, cut = false, gone = false }: Form,
+): Promise<Outcome> {
   const app = new Koa<RequestState>();
   const outcome = Promise.withResolvers<Outcome>();
   app.use(async (ctx, next) => {
@@ -29,6 +34,10 @@ async function read(t: ExecutionContext, { parts, announced, limit = 8192, cut =
       outcome.resolve({ status, message });
     });
     ctx.body = '';
+  });
+  app.use((ctx, next) => {
+    if (gone) ctx.req.destroy();
+    return next();
   });
   app.use(readForm(limit));
   app.use((ctx) => outcome.resolve(bodyText(ctx)));
@@ -89,4 +98,9 @@ test('a form that ends before its announced length is refused', async (t) => {
   const refused = { status: 400, message: 'the body is not as long as announced' };
   t.deepEqual(await read(t, { parts: [utf8('a=b')], announced: 4, cut: true }), refused);
   t.deepEqual(await read(t, { parts: [utf8('a=b')], announced: 5000, cut: true }), refused);
+});
+
+test('a body whose client is gone before it is read is refused, not waited for', async (t) => {
+  const parts = [utf8('a'.repeat(10))];
+  t.deepEqual(await read(t, { parts, gone: true }), { status: 400, message: 'the body is not as long as announced' });
 });
