@@ -1,6 +1,7 @@
 import { createPublicKey, type KeyObject, randomBytes, sign, verify } from 'node:crypto';
 import { join } from 'node:path';
 import { systemClock } from '@signet/policy-engine/clock';
+import { randomOctets } from '@signet/server/random-octets';
 import { openSqliteStore } from '@signet/server/store/sqlite/open-sqlite';
 import { createAuthorities } from '@signet/server/x509/certificate-authority';
 import { parseCertificateRequest } from '@signet/server/x509/csr';
@@ -83,7 +84,7 @@ export async function certificatesPart({ folder, quick }: PartContext): Promise<
   const issuer = issuerFromPem(intermediate.certificate, intermediate.key);
   const pem = benchRequest('media.player', 'i-1.instanceid.signet.bench');
   const store = await openSqliteStore(join(folder, 'signet.db'));
-  const base = { issuers: { signing: () => issuer }, clock: systemClock, randomBytes };
+  const base = { issuers: { signing: () => issuer }, clock: systemClock, randomBytes: randomOctets() };
   const unrecorded: IssueDeps = { ...base, certificates: { intend: () => Promise.resolve() } };
   const { register, refresh } = fleetOf(store, { ...base, certificates: store.certificates }, pem);
   const registrations = await registrationsIn(store, issuer);

@@ -15,6 +15,7 @@ import { registerInstance } from '@signet/server/instances/register-instance';
 import { emptyDomain } from '@signet/server/model/empty-domain';
 import type { DomainContent } from '@signet/server/model/records';
 import type { Store } from '@signet/server/model/store';
+import { randomOctets } from '@signet/server/random-octets';
 import { exactKeyId } from '@signet/server/registered-key';
 import { openLiveSnapshot } from '@signet/server/snapshot/live-snapshot';
 import { diffDomains } from '@signet/server/store/diff-domains';
@@ -77,7 +78,7 @@ export async function registrationsIn(store: Store, issuer: Issuer): Promise<Reg
     snapshot: () => live.current(),
     snapshotAt: live.at,
     clock: systemClock,
-    randomBytes,
+    randomBytes: randomOctets(),
     rules,
     findKeyId: exactKeyId,
     hosts: { rules, isServerHost: () => false },

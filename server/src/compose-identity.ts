@@ -1,4 +1,4 @@
-import { randomBytes, X509Certificate } from 'node:crypto';
+import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { isIP } from 'node:net';
 import type { Clock } from '@signet/policy-engine/clock';
@@ -23,6 +23,7 @@ import type { Observer } from './observer.ts';
 import type { Peers } from './peers.ts';
 import type { IssueIdentityDeps } from './people/issue-identity.ts';
 import type { ProfileRules } from './profile.ts';
+import { randomOctets } from './random-octets.ts';
 import type { LiveSnapshot } from './snapshot/live-snapshot.ts';
 import { type IssueSshDeps, issueHostCertificate } from './ssh/issue-ssh.ts';
 import { parseSshCsr } from './ssh/ssh-csr.ts';
@@ -130,7 +131,7 @@ async function identityRoutes(
     issuers,
     certificates,
     clock,
-    randomBytes: (size: number) => randomBytes(size),
+    randomBytes: randomOctets(),
   } satisfies IssueDeps;
   const common = { ...issuing, snapshot, snapshotAt, rules, limits: limitsOf(config) };
   const deps: InstanceDeps = {
