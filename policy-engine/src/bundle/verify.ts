@@ -83,7 +83,6 @@ export async function verifyBundle(bytes: Uint8Array | string, options: VerifyBu
 export async function openBundle(bytes: Uint8Array | string, options: OpenBundleOptions): Promise<OpenedBundle> {
   const { pause = () => undefined, athenzBundles = false, bundleCrypto = webBundleCrypto } = options;
   const run = <T>(steps: Steps<T>) => runWithPauses(steps, pause);
-  const hash = async (parts: readonly Uint8Array[]) => encodeBase64url(await run(bundleCrypto.digest(parts)));
   const jws = readJws(await run(parseJson(bytesOf(bytes), { bytesOf: 'payload' })));
   const { kid, alg } = readHeader(jws, athenzBundles);
   const key = await findKey(options.keys, kid);
@@ -105,11 +104,24 @@ export async function openBundle(bytes: Uint8Array | string, options: OpenBundle
     policies,
     domain: options.domain,
     kid,
-    ...(content.length > 0 && { content: await hash(content) }),
-    async digest() {
-      const text = await run(canonicalPolicies(data.domain, data.policies, data.origin));
-      return `${canonicalFormOf(data.origin)}:${await hash(text)}`;
-    },
+    ...(content.length > 0 && { content: await hashOf(content, bundleCrypto, pause) }),
+    digest: lazyDigest(data, bundleCrypto, pause),
+  };
+}
+
+async function hashOf(parts: readonly Uint8Array[], bundleCrypto: BundleCrypto, pause: Pause): Promise<string> {
+  return encodeBase64url(await runWithPauses(bundleCrypto.digest(parts), pause));
+}
+
+/** In a function of its own: it may be kept for long, and must not keep the bytes of the bundle. */
+function lazyDigest(
+  { domain, policies, origin }: BundlePayload,
+  bundleCrypto: BundleCrypto,
+  pause: Pause,
+): () => Promise<string> {
+  return async () => {
+    const text = await runWithPauses(canonicalPolicies(domain, policies, origin), pause);
+    return `${canonicalFormOf(origin)}:${await hashOf(text, bundleCrypto, pause)}`;
   };
 }
 
