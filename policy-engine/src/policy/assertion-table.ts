@@ -9,6 +9,12 @@ import {
 import { compileConditions } from './conditions.ts';
 import { isPlainName, type Pattern } from './pattern.ts';
 
+/** What the assertions of one policy with one effect share. */
+interface Origin {
+  readonly policy: string;
+  readonly effect: Effect;
+}
+
 /**
  * The assertions of a domain that can match, in columns and in the order of the policies. A plain one (names in lower case, no wildcard, no
  * conditions) is checked when it is added and made ready when a search first needs it: of a hundred thousand, few are ever asked for.
@@ -20,10 +26,11 @@ export class AssertionTable {
   readonly #roles: string[] = [];
   readonly #actions: Pattern[] = [];
   readonly #names: (string | undefined)[] = [];
-  readonly #effects: Effect[] = [];
-  readonly #policies: string[] = [];
+  readonly #origins: Origin[] = [];
   readonly #inputs: AssertionInput[] = [];
   readonly #ready: (CompiledAssertion | undefined)[] = [];
+  #allow: Origin = { policy: '', effect: 'ALLOW' };
+  #deny: Origin = { policy: '', effect: 'DENY' };
   /** Those that are not plain. */
   readonly others: CompiledAssertion[] = [];
 
@@ -38,6 +45,10 @@ export class AssertionTable {
 
   /** Adds one and answers what its author should know. Throws `PolicyEngineError('bundle-malformed')` as `prepareAssertion` does. */
   add(input: AssertionInput, policy: string): string | undefined {
+    if (policy !== this.#allow.policy) {
+      this.#allow = { policy, effect: 'ALLOW' };
+      this.#deny = { policy, effect: 'DENY' };
+    }
     if (this.#addPlain(input, policy)) return undefined;
     const prepared = prepareAssertion(input, policy, this.length, this.#context);
     if (prepared.kind === 'ready') {
@@ -46,7 +57,7 @@ export class AssertionTable {
       this.others.push(assertion);
       this.#ready.push(assertion);
       this.#push(role, action, resource.kind === 'exact' ? this.#context.prefix + resource.text : undefined);
-      this.#describe(effect, policy, input);
+      this.#describe(effect, input);
     }
     return prepared.problem;
   }
@@ -81,7 +92,7 @@ export class AssertionTable {
     if (!isPlainName(role, isFullRole ? this.#rolePrefix.length : 0, isFullRole)) return false;
     if (!isPlainName(resource, isFull ? prefix.length : 0, isFull)) return false;
     this.#push(role, this.#context.action(action, policy), isFull ? resource : prefix + resource);
-    this.#describe(effect, policy, input);
+    this.#describe(effect, input);
     this.#ready.push(undefined);
     return true;
   }
@@ -92,17 +103,17 @@ export class AssertionTable {
     this.#names.push(name);
   }
 
-  #describe(effect: Effect, policy: string, input: AssertionInput): void {
-    this.#effects.push(effect);
-    this.#policies.push(policy);
+  #describe(effect: Effect, input: AssertionInput): void {
+    this.#origins.push(effect === 'ALLOW' ? this.#allow : this.#deny);
     this.#inputs.push(input);
   }
 
   #make(rank: number): CompiledAssertion {
     const [role, action, name] = [this.#roles[rank], this.#actions[rank], this.#names[rank]];
-    const [effect, policy, source] = [this.#effects[rank], this.#policies[rank], this.#inputs[rank]];
+    const [origin, source] = [this.#origins[rank], this.#inputs[rank]];
     if (role === undefined || action === undefined || name === undefined) throw new RangeError('no such assertion');
-    if (effect === undefined || policy === undefined || source === undefined) throw new RangeError('no such assertion');
+    if (origin === undefined || source === undefined) throw new RangeError('no such assertion');
+    const { effect, policy } = origin;
     const resource: Pattern = { kind: 'exact', text: name.slice(this.#context.prefix.length) };
     const conditions = compileConditions(undefined);
     const prepared = this.#context.role(role, policy);

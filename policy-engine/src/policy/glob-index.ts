@@ -1,11 +1,13 @@
 import { type AssertionGroup, mayOffer, searchGroup } from './assertion-group.ts';
-import { globLiterals, matchesPattern } from './pattern.ts';
+import { type GlobParts, globParts } from './glob-parts.ts';
+import { globLiterals, matchesGlob } from './pattern.ts';
 import { emptyTrie, isLeaf, nextNode, nextNodeBackwards, type TrieNode, trieNode } from './radix-trie.ts';
 import type { Search } from './search.ts';
 
 /** A glob, and the next one that shares its literals. */
 interface GlobEntry {
   readonly glob: string;
+  readonly parts: GlobParts | undefined;
   readonly group: AssertionGroup;
   next: GlobEntry | undefined;
   /** The last search that looked at it: a literal may be found in more than one place. */
@@ -31,8 +33,8 @@ export class GlobIndex {
     const atInner = trieNode(atSuffix.value, inner);
     const first = atInner.value;
     // the first stays first: it has the smallest rank, so once it matches most of the others need not be compared
-    if (first === undefined) atInner.value = { glob, group, next: undefined, seen: 0 };
-    else first.next = { glob, group, next: first.next, seen: 0 };
+    if (first === undefined) atInner.value = { glob, parts: globParts(glob), group, next: undefined, seen: 0 };
+    else first.next = { glob, parts: globParts(glob), group, next: first.next, seen: 0 };
   }
 
   /** Offers what the assertions of every glob that matches have to offer. */
@@ -76,8 +78,8 @@ export class GlobIndex {
     if (first.seen === this.#searches) return;
     first.seen = this.#searches;
     for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
-      const { glob, group } = entry;
-      if (mayOffer(group, search) && matchesPattern(glob, text, search)) searchGroup(group, search);
+      const { glob, parts, group } = entry;
+      if (mayOffer(group, search) && matchesGlob(glob, parts, text, search)) searchGroup(group, search);
     }
   }
 }

@@ -4,6 +4,7 @@ import { type AssertionGroup, AssertionIndex } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
 import { ExactNames } from './exact-names.ts';
 import { type Glance, isForRole, matchesGiven } from './glance.ts';
+import { GlobsOfRoles } from './globs-of-roles.ts';
 import { indexPatterns } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import { PolicyIndex } from './policy-index.ts';
@@ -19,7 +20,13 @@ export function* indexTable(table: AssertionTable, prefix: string): Steps<Policy
   }
   const plainRoles = table.others.filter(({ rolePattern }) => rolePattern === undefined);
   const patterned = [...plainRoles, ...patternRoles].filter(({ resource }) => resource.kind !== 'exact');
-  return new ResourceIndex(yield* ExactNames.build(table, prefix.length), yield* indexPatterns(patterned));
+  const globs = patterned.filter(({ resource }) => resource.kind === 'glob');
+  return new ResourceIndex({
+    names: yield* ExactNames.build(table, prefix.length),
+    patterns: yield* indexPatterns(patterned.filter(({ resource }) => resource.kind !== 'glob')),
+    globs: yield* indexPatterns(globs),
+    ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : new GlobsOfRoles(globs),
+  });
 }
 
 /** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns them sorted by rank. */
@@ -33,26 +40,36 @@ function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly Co
   return patterned;
 }
 
+interface ResourceParts {
+  readonly names: ExactNames;
+  /** What is not a name. */
+  readonly patterns: PatternIndex | undefined;
+  readonly globs: PatternIndex | undefined;
+  /** The globs once more, unless roles are patterns. */
+  readonly ofRoles: GlobsOfRoles | undefined;
+}
+
 /** By the name of the resource, and by the patterns that it fits. */
 class ResourceIndex extends PolicyIndex {
-  readonly #names: ExactNames;
-  readonly #patterns: PatternIndex | undefined;
+  readonly #parts: ResourceParts;
 
-  constructor(names: ExactNames, patterns: PatternIndex | undefined) {
+  constructor(parts: ResourceParts) {
     super();
-    this.#names = names;
-    this.#patterns = patterns;
+    this.#parts = parts;
   }
 
   glance(roles: readonly string[], { action, resource }: Question): Glance {
-    if (this.#patterns !== undefined) return undefined;
-    const group = this.#names.glance(resource);
+    const { names, patterns, globs } = this.#parts;
+    if (patterns !== undefined || globs !== undefined) return undefined;
+    const group = names.glance(resource);
     return group === undefined || group === 'none' ? group : glanceAtGroup(group, roles, action);
   }
 
   search(search: Search): void {
-    this.#names.search(search);
-    this.#patterns?.search(search.name, search);
+    const { names, patterns, globs, ofRoles } = this.#parts;
+    names.search(search);
+    patterns?.search(search.name, search);
+    if (globs !== undefined && ofRoles?.search(search) !== true) globs.search(search.name, search);
   }
 }
 

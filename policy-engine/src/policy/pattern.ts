@@ -1,4 +1,5 @@
 import { foldAscii } from '../names/index.ts';
+import { type GlobParts, globParts, matchesParts } from './glob-parts.ts';
 import { maxPatternLength, maxWildcards, unlimited, type Work } from './work.ts';
 
 /** How a pattern is compared: `*` alone, no wildcard, one `*` at the end only, or anything else. */
@@ -9,6 +10,8 @@ export interface Pattern {
   readonly kind: PatternKind;
   /** The literal text for `exact` and `prefix`, the whole pattern for `glob`. */
   readonly text: string;
+  /** Of a `glob` that may be compared by them. */
+  readonly parts?: GlobParts | undefined;
 }
 
 /** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
@@ -61,7 +64,7 @@ export function compilePattern(text: string): Pattern {
   if (wildcard === text.length - 1 && text.charCodeAt(wildcard) === star) {
     return { kind: 'prefix', text: text.slice(0, wildcard) };
   }
-  return { kind: 'glob', text };
+  return { kind: 'glob', text, parts: globParts(text) };
 }
 
 /** The literals of a pattern with a wildcard. */
@@ -82,8 +85,13 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
     case 'prefix':
       return startsWith(text, pattern.text);
     case 'glob':
-      return fitsAtEnds(pattern.text, text) && globMatches(pattern.text, text, work);
+      return fitsAtEnds(pattern.text, text) && matchesGlob(pattern.text, pattern.parts, text, work);
   }
+}
+
+/** As `matchesPattern`, by the parts of the pattern where it has them and the text is short. */
+export function matchesGlob(glob: string, parts: GlobParts | undefined, text: string, work: Work): boolean {
+  return (parts && matchesParts(parts, text, work)) ?? globMatches(glob, text, work);
 }
 
 /** Up to here characters are compared faster than a call takes. */

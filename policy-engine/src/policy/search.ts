@@ -60,6 +60,11 @@ export class Search extends Work {
     );
   }
 
+  /** Whether the pattern, which is folded and has a wildcard, matches the name of the resource. */
+  matchesResource(pattern: Pattern): boolean {
+    return patternMatches(pattern, this.name, this);
+  }
+
   /** Whether this is the resource, folded and with its domain in front. */
   isResource(text: string): boolean {
     return text === this.given || (isAsLong(text, this.given) && text === this.text);

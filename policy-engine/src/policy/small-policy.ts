@@ -95,5 +95,5 @@ function placeWhereNamed(entry: RowEntry, search: Search): number {
 }
 
 function isForResource({ assertion, text }: RowEntry, search: Search): boolean {
-  return text === undefined ? patternMatches(assertion.resource, search.name, search) : search.isResource(text);
+  return text === undefined ? search.matchesResource(assertion.resource) : search.isResource(text);
 }

@@ -11,7 +11,7 @@ import { compileDomain } from '@signet/policy-engine/policy';
 import { verifyAccessToken } from '@signet/policy-engine/token';
 import { createPki } from '#support/pki';
 import { temporaryFolder } from '#support/temp';
-import { inner, internals, maximum, type Row, refusal, same } from '../row.ts';
+import { elsewhere, inner, internals, maximum, type Row, refusal, same } from '../row.ts';
 
 const noKeys = staticKeys({ keys: [] });
 const clock = { now: () => 1_000_000 };
@@ -211,6 +211,24 @@ export const engineRows: readonly Row[] = [
     'policy-engine/src/policy/explain.ts',
     'widest',
     'the breadth of an assertion is 5 at most; it only spaces out a list',
+  ),
+  elsewhere(
+    'policy-engine/src/policy/globs-of-roles.ts',
+    'longestRow',
+    'policy-engine/policy/large-policy.test.ts',
+    'globs of one role are told apart, whether they are 12 or 13 and names have 256 characters or 257',
+  ),
+  elsewhere(
+    'policy-engine/src/policy/globs-of-roles.ts',
+    'longestText',
+    'policy-engine/policy/large-policy.test.ts',
+    'globs of one role are told apart, whether they are 12 or 13 and names have 256 characters or 257',
+  ),
+  elsewhere(
+    'policy-engine/src/policy/glob-parts.ts',
+    'longestText',
+    'policy-engine/policy/large-policy.test.ts',
+    'a pattern of 256 characters and one of 257 are compared alike',
   ),
   same('policy-engine/src/policy/small-policy.ts', 'longestRow', (size) =>
     onOneResource(

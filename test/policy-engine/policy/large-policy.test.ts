@@ -39,6 +39,34 @@ test('property: with other assertions beside them the same ones decide', (t) => 
   );
 });
 
+const globs = fc.array(
+  fc.record({
+    effect: fc.constantFrom<('ALLOW' | 'DENY')[]>('ALLOW', 'ALLOW', 'DENY'),
+    role: fc.constantFrom('a', 'b', 'ab', '.', 'a.b'),
+    action: fc.constantFrom('a', 'A', 'a*', '*b', 'b'),
+    resource: fc
+      .string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '*', '?', '\u{1F600}'), minLength: 1, maxLength: 9 })
+      .map((text) => `*${text}b`),
+  }),
+  { minLength: 13, maxLength: 60 },
+);
+
+test('property: of globs for plain roles the same ones decide', (t) => {
+  fc.assert(
+    fc.property(globs, fc.array(request, { minLength: 1, maxLength: 8 }), (assertions, requests) => {
+      const domains = { d: [{ name: 'p', assertions }] };
+      const engine = PolicyEngine.fromDomains(domains);
+      for (const asked of requests) {
+        const decision = engine.decideRoles(asked);
+        const wanted = referenceDecide(domains, asked);
+        t.is(decision.status, wanted.status);
+        t.is(decision.assertion?.resource, wanted.assertion?.resource);
+      }
+    }),
+    { numRuns },
+  );
+});
+
 const numbered = (count: number) =>
   Array.from({ length: count }, (_, index) => ({ role: `r${index}`, action: 'read', resource: `d:item.${index}` }));
 
@@ -128,4 +156,37 @@ test('assertions of other domains are told, and never match', (t) => {
   t.is(policy.problems.length, 2);
   t.is(policy.assertionCount, 14);
   t.is(statusOf(policy, 'r7', 'read', 'd:item.7'), 'DENY_NO_MATCH');
+});
+
+/** Globs of one role, of which the last is the one that matches. */
+function globsOf(count: number): ReturnType<typeof compileDomain> {
+  const assertions = Array.from({ length: count }, (_, index) => ({
+    role: 'r',
+    action: 'read',
+    resource: `*.x${index}.*.end`,
+  }));
+  return compileDomain('d', [{ name: 'p', assertions: [...assertions, ...numbered(20)] }]);
+}
+test('globs of one role are told apart, whether they are 12 or 13 and names have 256 characters or 257', (t) => {
+  for (const count of [1, 12, 13, 40]) {
+    const policy = globsOf(count);
+    t.is(statusOf(policy, 'r', 'read', `d:a.x${count - 1}.b.end`), 'ALLOW');
+    t.is(statusOf(policy, 'r', 'read', `d:A.X${count - 1}.b.END`), 'ALLOW');
+    t.is(statusOf(policy, 'r', 'read', `d:a.x${count}.b.end`), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r0', 'read', 'd:a.x0.b.end'), 'DENY_NO_MATCH');
+    for (const length of [256, 257]) {
+      t.is(statusOf(policy, 'r', 'read', `d:${'a.x0.'.padEnd(length - 4, 'b')}.end`), 'ALLOW');
+    }
+  }
+});
+
+test('a pattern of 256 characters and one of 257 are compared alike', (t) => {
+  for (const length of [256, 257]) {
+    const resource = `*${'b'.repeat(length - 2)}*`;
+    const policy = compileDomain('d', [
+      { name: 'p', assertions: [{ role: 'r', action: 'read', resource }, ...numbered(20)] },
+    ]);
+    t.is(statusOf(policy, 'r', 'read', `d:a${'b'.repeat(length - 2)}c`), 'ALLOW');
+    t.is(statusOf(policy, 'r', 'read', `d:a${'b'.repeat(length - 3)}c`), 'DENY_NO_MATCH');
+  }
 });
