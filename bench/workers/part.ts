@@ -1,28 +1,42 @@
+import { fileURLToPath } from 'node:url';
 import type { PartContext, PartReport } from '../measure/figure.ts';
 import { asPacked, packServer } from '../measure/packed.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { cpuRounds } from '../measure/rounds.ts';
 import { withServers } from '../measure/servers.ts';
 import { ratioOf, spreadOf } from '../measure/statistics.ts';
+import { type Contender, createPeers, peerNames } from '../token/contenders.ts';
 import { createSignet } from '../token/signet.ts';
 
 const [one, two] = ['1 worker', '2 workers'];
+const [bareOne, bareTwo] = ['bare node:https, 1 process', 'bare node:https, 2 processes'];
 const aim = 1.08;
+const pair = fileURLToPath(new URL('./bare-workers.ts', import.meta.url));
 
-/** What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. */
+/**
+ * What a token costs where two processes share the port: processor time of all processes of the server, in interleaved rounds. Two processes that take
+ * turns on one processor find less in its caches, whatever they do: the bare server shows how much of it is that.
+ */
 export async function workersPart({ folder, quick }: PartContext): Promise<PartReport> {
   const program = packServer(folder);
   const signet = await createSignet(folder);
-  const contenders = [asPacked(signet, program, one), asPacked(signet, program, two, '--workers', '2')];
+  const contenders = [
+    asPacked(signet, program, one),
+    asPacked(signet, program, two, '--workers', '2'),
+    ...(await barePeers(folder)),
+  ];
   const target = async (contender: (typeof contenders)[number], { baseUrl }: { readonly baseUrl: string }) =>
     contender.token(baseUrl);
   const rounds = quick ? { warmUp: 6000, rounds: 15, requests: 500 } : { warmUp: 16_000, rounds: 41, requests: 1500 };
   const cpu = await withServers({ contenders, folder, target }, [], (running) => cpuRounds(running, rounds));
   const [single, both] = [cpu.get(one) ?? [], cpu.get(two) ?? []];
   const ratio = ratioOf(both, single);
+  const bare = ratioOf(cpu.get(bareTwo) ?? [], cpu.get(bareOne) ?? []);
   const rows = [
     [one, formatSpread(spreadOf(single)), '1'],
     [two, formatSpread(spreadOf(both)), formatSpread(ratio)],
+    [bareOne, formatSpread(spreadOf(cpu.get(bareOne) ?? [])), '1'],
+    [bareTwo, formatSpread(spreadOf(cpu.get(bareTwo) ?? [])), formatSpread(bare)],
   ];
   const text =
     '## Workers\n\nProcessor time of a token, µs, of all processes of a server; ours is installed from its package.';
@@ -37,6 +51,23 @@ export async function workersPart({ folder, quick }: PartContext): Promise<PartR
         value: ratio,
         aim: { kind: 'at most', value: aim },
       },
+      {
+        id: 'workers/bare/cpu',
+        title: 'a token of a bare server with two processes ÷ with one, processor time',
+        unit: '',
+        value: bare,
+      },
     ],
   };
+}
+
+/** The bare server of the part `token`, in one process and in two. */
+async function barePeers(folder: string): Promise<readonly Contender[]> {
+  const bare = (await createPeers(folder)).find(({ name }) => name === peerNames.bare);
+  if (bare === undefined) throw new Error('there is no bare server');
+  const [flag = '', , ...files] = bare.args;
+  return [
+    { ...bare, name: bareOne },
+    { ...bare, name: bareTwo, args: [flag, pair, ...files] },
+  ];
 }
