@@ -116,7 +116,7 @@ function requestBoundary(deps: AppDeps): Middleware {
     }
     admission?.settle(ctx);
     // Not before: slashes of the path may have been merged.
-    if (ctx.path === deps.tokenPath) ctx.res.setHeader('Pragma', 'no-cache');
+    if (ctx.path === deps.tokenPath) ctx.set('Pragma', 'no-cache');
     const milliseconds = performance.now() - started;
     log(ctx, milliseconds);
     if (observer !== undefined) observe(deps, observer, ctx, milliseconds / 1000);
