@@ -7,7 +7,8 @@ import type { Search } from './search.ts';
 /** A glob, and the next one that shares its literals. */
 interface GlobEntry {
   readonly glob: string;
-  readonly parts: GlobParts | undefined;
+  /** `null` until it is first compared. */
+  parts: GlobParts | undefined | null;
   readonly group: AssertionGroup;
   next: GlobEntry | undefined;
   /** The last search that looked at it: a literal may be found in more than one place. */
@@ -33,8 +34,8 @@ export class GlobIndex {
     const atInner = trieNode(atSuffix.value, inner);
     const first = atInner.value;
     // the first stays first: it has the smallest rank, so once it matches most of the others need not be compared
-    if (first === undefined) atInner.value = { glob, parts: globParts(glob), group, next: undefined, seen: 0 };
-    else first.next = { glob, parts: globParts(glob), group, next: first.next, seen: 0 };
+    if (first === undefined) atInner.value = { glob, parts: null, group, next: undefined, seen: 0 };
+    else first.next = { glob, parts: null, group, next: first.next, seen: 0 };
   }
 
   /** Offers what the assertions of every glob that matches have to offer. */
@@ -78,8 +79,10 @@ export class GlobIndex {
     if (first.seen === this.#searches) return;
     first.seen = this.#searches;
     for (let entry: GlobEntry | undefined = first; entry !== undefined; entry = entry.next) {
-      const { glob, parts, group } = entry;
-      if (mayOffer(group, search) && matchesGlob(glob, parts, text, search)) searchGroup(group, search);
+      const { glob, group } = entry;
+      if (!mayOffer(group, search)) continue;
+      if (entry.parts === null) entry.parts = globParts(glob);
+      if (matchesGlob(glob, entry.parts, text, search)) searchGroup(group, search);
     }
   }
 }
