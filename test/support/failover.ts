@@ -38,7 +38,12 @@ export async function startPair(
   let standby = await startStandby(t, primary);
   if (kind === 'sync') await waitForStandby(primary);
   return {
-    settings: primary.settings(database, { hosts: [primary.host, standby.host], listen: true, ...changed }),
+    settings: primary.settings(database, {
+      hosts: [primary.host, standby.host],
+      connectTimeoutMs: 2000,
+      listen: true,
+      ...changed,
+    }),
     primary: () => primary,
     standby: () => standby,
     query: (text) => primary.query(database, text),

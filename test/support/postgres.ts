@@ -241,7 +241,8 @@ function serverIn(t: Ending, { folder, data, ids, options }: Place): PostgresSer
       user,
       poolSize: 8,
       statementTimeoutMs: 5000,
-      connectTimeoutMs: 2000,
+      // Long, as a machine may be busy; a test of what does not answer says how long.
+      connectTimeoutMs: 30_000,
       listen: false,
       migrate: 'auto',
       ...changed,

@@ -1,9 +1,10 @@
 import type { IncomingMessage } from 'node:http';
 import { Readable } from 'node:stream';
 
-/** How much of a refused body is read, and for how long, before the connection is closed under whoever sends it. */
+/** How much of a refused body is read, how long a pause of its sender may be and how long all of it may take, before the connection is closed. */
 const mostBytes = 4 << 20;
-const mostMs = 1000;
+const mostPauseMs = 5000;
+const mostMs = 15_000;
 
 /**
  * An answer that is sent at once and ends when the request does, or when that takes too long. A connection that is closed while its
@@ -20,14 +21,22 @@ async function* linger(text: string, req: IncomingMessage): AsyncGenerator<Buffe
 
 function drain(req: IncomingMessage): Promise<void> {
   const { promise, resolve } = Promise.withResolvers<void>();
-  const timer = setTimeout(resolve, mostMs);
+  const whole = setTimeout(resolve, mostMs);
+  let pause = setTimeout(resolve, mostPauseMs);
   let bytes = 0;
-  req.on('data', (chunk: Buffer) => {
+  const read = (chunk: Buffer) => {
+    clearTimeout(pause);
+    pause = setTimeout(resolve, mostPauseMs);
     bytes += chunk.length;
     if (bytes > mostBytes) resolve();
-  });
+  };
+  req.on('data', read);
   req.once('end', resolve);
   req.once('close', resolve);
   req.resume();
-  return promise.finally(() => clearTimeout(timer));
+  return promise.finally(() => {
+    req.off('data', read);
+    clearTimeout(whole);
+    clearTimeout(pause);
+  });
 }

@@ -38,7 +38,7 @@ async function startWorld(
   const database = await startPostgres(t, options);
   const name = await database.createDatabase('icu-en-US');
   const changed = await change(database, name);
-  const store = database.settings(name, { listen: true, statementTimeoutMs: 1500, ...changed });
+  const store = database.settings(name, { listen: true, statementTimeoutMs: 1500, connectTimeoutMs: 2000, ...changed });
   const installation = await install(t, { domains: loadDomains, store, more: 'snapshot: { refreshIntervalMs: 500 }' });
   const serving = await serve(t, installation);
   const as = async (who: string) => serving.as(await installation.pki.identity(who));
