@@ -115,6 +115,12 @@ export class PrepareContext {
     return isPattern(name) ? this.#shared(name) : { kind: 'exact', text: name };
   }
 
+  /** Once all actions and resources were prepared: a domain that is kept keeps its roles alone of what is here. */
+  forgetPatterns(): void {
+    this.#patterns.clear();
+    this.#actions.clear();
+  }
+
   #shared(text: string): Pattern {
     const known = this.#patterns.get(text);
     if (known !== undefined) return known;

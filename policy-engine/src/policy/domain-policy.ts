@@ -104,6 +104,7 @@ function* prepareAll(
       if (assertionCount % sliceLength === 0) yield;
     }
   }
+  context.forgetPatterns();
   return { table, assertionCount, problems };
 }
 

@@ -30,10 +30,9 @@ export class ExactNames {
   readonly #earlier: Int32Array;
   /** What was made of the assertions of a name, at the latest of them. */
   readonly #groups: (AssertionGroup | undefined)[];
-  #count = 0;
 
   private constructor(table: AssertionTable, from: number) {
-    const { length } = table;
+    const length = table.namedCount;
     this.#table = table;
     this.#from = from;
     this.#heads = new Int32Array(2 ** Math.ceil(Math.log2(length + 1))).fill(none);
@@ -46,7 +45,7 @@ export class ExactNames {
   /** Of the assertions whose resource has no wildcard. */
   static *build(table: AssertionTable, from: number): Steps<ExactNames> {
     const names = new ExactNames(table, from);
-    for (let index = 0; index < table.length; index += 1) {
+    for (let index = 0; index < table.namedCount; index += 1) {
       names.#add(index);
       if (index % sliceLength === 0) yield;
     }
@@ -59,7 +58,7 @@ export class ExactNames {
 
   /** The assertions of a resource, or that there are none; `undefined` where it takes a search to know. */
   glance(resource: string): AssertionGroup | 'none' | undefined {
-    if (this.#count === 0) return 'none';
+    if (this.#hashes.length === 0) return 'none';
     const hash = hashFolded(resource, this.#from);
     if (hash === hasCapitals || this.#counts[hash & (this.#heads.length - 1)] === crowd) return undefined;
     return this.#find(resource, hash, unlimited) ?? 'none';
@@ -67,7 +66,7 @@ export class ExactNames {
 
   /** Offers what the assertions of the resource that is asked for have to offer. */
   search(search: Search): void {
-    if (this.#count === 0) return;
+    if (this.#hashes.length === 0) return;
     const hash = hashFolded(search.given, this.#from);
     const group =
       hash === hasCapitals
@@ -79,17 +78,14 @@ export class ExactNames {
   #find(text: string, hash: number, work: Work): AssertionGroup | undefined {
     work.spend(1);
     for (let at = this.#heads[hash & (this.#heads.length - 1)] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
-      if (this.#hashes[at] === hash && this.#table.nameAt(at) === text) return this.#groups[at] ?? this.#groupAt(at);
+      if (this.#hashes[at] === hash && this.#isNamed(at, text)) return this.#groups[at] ?? this.#groupAt(at, text);
       work.spend(1);
     }
     return undefined;
   }
 
   #add(index: number): void {
-    const name = this.#table.nameAt(index);
-    if (name === undefined) return;
-    this.#count += 1;
-    const hash = hashFolded(name, this.#from);
+    const hash = hashFolded(this.#table.textAt(index), this.#table.nameStartAt(index));
     const place = hash & (this.#heads.length - 1);
     this.#hashes[index] = hash;
     this.#earlier[index] = this.#heads[place] ?? none;
@@ -97,19 +93,25 @@ export class ExactNames {
     this.#counts[place] = Math.min(crowd, (this.#counts[place] ?? 0) + 1);
   }
 
-  #groupAt(latest: number): AssertionGroup {
-    const name = this.#table.nameAt(latest);
+  /** `text` is the resource with its domain, folded. */
+  #isNamed(index: number, text: string): boolean {
+    const name = this.#table.textAt(index);
+    const isWhole = this.#table.nameStartAt(index) === this.#from;
+    return isWhole ? name === text : name.length === text.length - this.#from && text.endsWith(name);
+  }
+
+  #groupAt(latest: number, text: string): AssertionGroup {
     const group: number[] = [];
-    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) if (this.#table.nameAt(at) === name) group.push(at);
+    for (let at = latest; at >= 0; at = this.#earlier[at] ?? none) if (this.#isNamed(at, text)) group.push(at);
     return runAtOnce(this.#make(group));
   }
 
   /** For names with many assertions, and for many names at one place. */
   *#groupAll(place: number): Steps<void> {
-    const byName = new Map<string | undefined, number[]>();
+    const byName = new Map<string, number[]>();
     let count = 0;
     for (let at = this.#heads[place] ?? none; at >= 0; at = this.#earlier[at] ?? none) {
-      const name = this.#table.nameAt(at);
+      const name = this.#table.textAt(at).slice(this.#table.nameStartAt(at));
       const group = byName.get(name);
       if (group === undefined) byName.set(name, [at]);
       else group.push(at);
@@ -122,9 +124,10 @@ export class ExactNames {
   /** Makes the group of a name, from the places of its assertions beginning with the latest. */
   *#make(places: readonly number[]): Steps<AssertionGroup> {
     const [latest = 0] = places;
+    const { resource } = this.#table.at(latest);
     const assertions: CompiledAssertion[] = [];
     for (const at of places) {
-      assertions.push(this.#table.at(at));
+      assertions.push(this.#table.at(at, resource));
       if (assertions.length % sliceLength === 0) yield;
     }
     const group = yield* groupOfResource(assertions.sort((a, b) => a.rank - b.rank));

@@ -1,6 +1,8 @@
+import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder } from './assertion-group.ts';
 import type { Search } from './search.ts';
+import { groupInSteps, sliceLength } from './steps.ts';
 
 /** Up to here a role's globs are compared faster than found by what they have in common (see bench/). */
 const longestRow = 12;
@@ -14,11 +16,16 @@ export class GlobsOfRoles {
   readonly #long = new Set<string>();
 
   /** All have roles without a wildcard. */
-  constructor(assertions: readonly CompiledAssertion[]) {
-    for (const [role, group] of Map.groupBy(assertions, (assertion) => assertion.role)) {
-      if (isShort(group)) this.#rows.set(role, inOrder(group));
-      else this.#long.add(role);
+  static *build(assertions: readonly CompiledAssertion[]): Steps<GlobsOfRoles> {
+    const made = new GlobsOfRoles();
+    let count = 0;
+    for (const [role, group] of yield* groupInSteps(assertions, (assertion) => assertion.role)) {
+      if (isShort(group)) made.#rows.set(role, inOrder(group));
+      else made.#long.add(role);
+      count += 1;
+      if (count % sliceLength === 0) yield;
     }
+    return made;
   }
 
   /** Offers what matches, and answers true; false where many comparisons would be needed, or long ones. */

@@ -25,7 +25,7 @@ export function* indexTable(table: AssertionTable, prefix: string): Steps<Policy
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterned.filter(({ resource }) => resource.kind !== 'glob')),
     globs: yield* indexPatterns(globs),
-    ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : new GlobsOfRoles(globs),
+    ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : yield* GlobsOfRoles.build(globs),
   });
 }
 

@@ -10,8 +10,8 @@ export interface Pattern {
   readonly kind: PatternKind;
   /** The literal text for `exact` and `prefix`, the whole pattern for `glob`. */
   readonly text: string;
-  /** Of a `glob` that may be compared by them. */
-  readonly parts?: GlobParts | undefined;
+  /** Of a `glob` that may be compared by them; `null` until it is first compared. */
+  parts?: GlobParts | undefined | null;
 }
 
 /** What stands before the first wildcard, behind the last one, and the longest text between two. Each may be empty. */
@@ -64,7 +64,7 @@ export function compilePattern(text: string): Pattern {
   if (wildcard === text.length - 1 && text.charCodeAt(wildcard) === star) {
     return { kind: 'prefix', text: text.slice(0, wildcard) };
   }
-  return { kind: 'glob', text, parts: globParts(text) };
+  return { kind: 'glob', text, parts: null };
 }
 
 /** The literals of a pattern with a wildcard. */
@@ -85,7 +85,9 @@ export function patternMatches(pattern: Pattern, text: string, work: Work = unli
     case 'prefix':
       return startsWith(text, pattern.text);
     case 'glob':
-      return fitsAtEnds(pattern.text, text) && matchesGlob(pattern.text, pattern.parts, text, work);
+      if (!fitsAtEnds(pattern.text, text)) return false;
+      if (pattern.parts === null) pattern.parts = globParts(pattern.text);
+      return matchesGlob(pattern.text, pattern.parts, text, work);
   }
 }
 

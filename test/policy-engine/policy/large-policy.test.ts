@@ -190,3 +190,29 @@ test('a pattern of 256 characters and one of 257 are compared alike', (t) => {
     t.is(statusOf(policy, 'r', 'read', `d:a${'b'.repeat(length - 3)}c`), 'DENY_NO_MATCH');
   }
 });
+
+test('assertions are listed in the order of the policies, whatever they need to be compared', (t) => {
+  const [role, action] = ['r', 'read'];
+  const inputs = ['*', 'A', 'a', 'b', 'x*y', 'B', 'p*', 'c'].map((resource) => ({ role, action, resource }));
+  const assertions = [...inputs, ...numbered(20), ...inputs.toReversed(), { role: 'r*', action, resource: 'a' }];
+  const policy = compileDomain('d', [{ name: 'p', assertions }]);
+  const listed = () => policy.assertions.map(({ source }) => source);
+  t.deepEqual(listed(), assertions);
+  t.is(decideInDomain(policy, ['r'], 'read', 'd:b').assertion?.resource, '*');
+  t.deepEqual(listed(), assertions);
+});
+
+test('of assertions for one resource the first one decides, however it was written', (t) => {
+  for (const [first, ...rest] of [
+    ['item', 'ITEM', 'd:item'],
+    ['Item', 'item', 'd:ITEM'],
+    ['d:item', 'Item', 'item'],
+  ]) {
+    const assertions = [first, ...rest].map((resource = '') => ({ role: 'r', action: 'read', resource }));
+    const policy = compileDomain('d', [{ name: 'p', assertions: [...numbered(20), ...assertions] }]);
+    for (const asked of ['d:item', 'ITEM', 'd:Item']) {
+      t.is(decideInDomain(policy, ['r'], 'read', asked).assertion?.resource, first);
+      t.is(statusOf(policy, 'r', 'read', `${asked}s`), 'DENY_NO_MATCH');
+    }
+  }
+});
