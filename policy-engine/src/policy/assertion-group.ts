@@ -18,7 +18,7 @@ export function inOrder(group: readonly CompiledAssertion[]): readonly CompiledA
 
 /** Chains assertions in the order in which they can decide. The list is one at least, sorted by rank. */
 export function chained(group: readonly CompiledAssertion[]): CompiledAssertion {
-  const sorted = inOrder(group);
+  const sorted = group.length === 1 ? group : inOrder(group);
   const [first] = sorted;
   if (first === undefined) throw new RangeError('there is nothing to chain');
   for (const [at, assertion] of sorted.entries()) assertion.next = sorted[at + 1];

@@ -104,6 +104,8 @@ export class AssertionTable {
     const { role, action, resource, effect = 'ALLOW', conditions } = input;
     if (conditions !== undefined || (effect !== 'ALLOW' && effect !== 'DENY')) return false;
     if (typeof role !== 'string' || typeof resource !== 'string') return false;
+    // Found sooner than character by character.
+    if (resource.includes('*')) return false;
     const { prefix } = this.#context;
     const isFullRole = role.startsWith(this.#rolePrefix);
     const isFull = resource.startsWith(prefix);

@@ -13,31 +13,33 @@ import { longestRow, SmallPolicy } from './small-policy.ts';
 
 /** By rows of assertions where they are few, by their resources otherwise. `prefix` stands before the names of resources. */
 export function* indexTable(table: AssertionTable, prefix: string): Steps<PolicyIndex> {
-  const patternRoles = rankPatternRoles(table.others);
-  if (table.length <= longestRow) {
-    const plainRoles = table.all().filter(({ rolePattern }) => rolePattern === undefined);
-    return new SmallPolicy([...plainRoles, ...patternRoles], prefix);
+  if (table.length <= longestRow) return new SmallPolicy(rankPatternRoles(table.all()), prefix);
+  const patterns: CompiledAssertion[] = [];
+  const globs: CompiledAssertion[] = [];
+  for (const assertion of rankPatternRoles(table.others)) {
+    const { kind } = assertion.resource;
+    if (kind === 'glob') globs.push(assertion);
+    else if (kind !== 'exact') patterns.push(assertion);
   }
-  const plainRoles = table.others.filter(({ rolePattern }) => rolePattern === undefined);
-  const patterned = [...plainRoles, ...patternRoles].filter(({ resource }) => resource.kind !== 'exact');
-  const globs = patterned.filter(({ resource }) => resource.kind === 'glob');
   return new ResourceIndex({
     names: yield* ExactNames.build(table, prefix.length),
-    patterns: yield* indexPatterns(patterned.filter(({ resource }) => resource.kind !== 'glob')),
+    patterns: yield* indexPatterns(patterns),
     globs: yield* indexPatterns(globs),
     ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : yield* GlobsOfRoles.build(globs),
   });
 }
 
-/** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns them sorted by rank. */
+/** Pattern roles are searched in the order of their texts, so their assertions get new ranks. Returns all sorted by rank. */
 function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly CompiledAssertion[] {
+  const plain = assertions.filter(({ rolePattern }) => rolePattern === undefined);
+  if (plain.length === assertions.length) return assertions;
   const groups = Map.groupBy(
     assertions.filter(({ rolePattern }) => rolePattern !== undefined),
     ({ role }) => role,
   );
   const patterned = [...groups].sort(([a], [b]) => (a < b ? -1 : 1)).flatMap(([, group]) => group);
   for (const [rank, assertion] of patterned.entries()) assertion.rank = rank;
-  return patterned;
+  return [...plain, ...patterned];
 }
 
 interface ResourceParts {
