@@ -1,5 +1,6 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { processCpuNanoseconds } from './process-cpu.ts';
+import type { Spread } from './statistics.ts';
 
 /** A process and all that it started, as they are now (Linux). */
 export function processTree(pid: number): readonly number[] {
@@ -38,4 +39,10 @@ export function treeResident(pid: number): number {
 
 function sum(values: readonly number[]): number {
   return values.reduce((total, value) => total + value, 0);
+}
+
+/** Of mebibytes, for a figure: aims are in megabytes of 10^6 bytes. */
+export function inMegabytes({ median, low, high }: Spread): Spread {
+  const of = (mebibytes: number) => (mebibytes * 2 ** 20) / 1e6;
+  return { median: of(median), low: of(low), high: of(high) };
 }

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Figure, PartContext, PartReport } from '../measure/figure.ts';
 import { asPacked, packServer } from '../measure/packed.ts';
-import { heldMemory, processTree, treeResident } from '../measure/process-tree.ts';
+import { heldMemory, inMegabytes, processTree, treeResident } from '../measure/process-tree.ts';
 import { type Program, startProgram } from '../measure/program.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { spreadOf } from '../measure/statistics.ts';
@@ -94,7 +94,13 @@ async function sendTokens(contender: Contender, { baseUrl }: Program): Promise<v
 }
 
 function figure(id: string, name: string, value: Figure['value'], aim: number): Figure {
-  return { id: `memory/${id}`, title: name, unit: 'MB', value, aim: { kind: 'at most', value: aim } };
+  return {
+    id: `memory/${id}`,
+    title: name,
+    unit: 'MB',
+    value: inMegabytes(value),
+    aim: { kind: 'at most', value: aim },
+  };
 }
 
 function verdicts(figures: readonly Figure[]): string {

@@ -1,4 +1,5 @@
 import type { Figure, PartReport } from '../measure/figure.ts';
+import { inMegabytes } from '../measure/process-tree.ts';
 import { formatNumber, formatSpread, markdownTable, verdict } from '../measure/report.ts';
 import { type Spread, spreadOf } from '../measure/statistics.ts';
 import { type ColdStart, coldStart } from './cold-start.ts';
@@ -32,8 +33,8 @@ export async function measureStarts(homes: readonly FilledHome[], folder: string
   const elapsed = `Cold start at the last size, in seconds, ${verdict(last.seconds.median, 10, 'at most')}.`;
   const figures = figuresOf(last);
   const verdicts = figures.map(
-    ({ title, value, aim }) =>
-      `- ${title}: ${formatSpread(value)}${aim ? `, ${verdict(value.median, aim.value, aim.kind)}` : ''}`,
+    ({ title, unit, value, aim }) =>
+      `- ${title}: ${formatSpread(value)} ${unit}${aim ? `, ${verdict(value.median, aim.value, aim.kind)}` : ''}`,
   );
   return { markdown: [table, elapsed, verdicts.join('\n')].join('\n\n'), figures };
 }
@@ -55,7 +56,7 @@ function figuresOf({ domains, cpuSeconds, resident }: Last): readonly Figure[] {
     ...(domains === 10_000 && { aim: { kind: 'at most', value: most } }),
   });
   return [
-    figure(['start', 'start of a server, processor time, s,', 's'], cpuSeconds, 3.5),
-    figure(['memory', 'resident memory of a server, MiB,', 'MB'], resident, 550),
+    figure(['start', 'start of a server, processor time,', 's'], cpuSeconds, 3.5),
+    figure(['memory', 'resident memory of a server', 'MB'], inMegabytes(resident), 550),
   ];
 }
