@@ -41,14 +41,14 @@ export const chapters: readonly Chapter[] = [
     name: 'decisions',
     title: 'Decisions',
     meaning:
-      'Rate of the engine divided by that of the better of two engines written by hand for exactly these rules, in the worst layout. One means that nobody gains by writing their own.',
+      'Rate of the engine divided by that of the better of two engines written by hand for exactly these rules, in the worst layout. One means that nobody gains by writing their own. The worst are refusals of callers with one role, which hand-written code refuses before it looks at the resource; the engine says whose resource it is first. Either takes a tenth to a third of a microsecond.',
     figures: ['decisions/'],
   },
   {
     name: 'certificates',
     title: 'Certificates',
     meaning:
-      'Rate of certificates as a share of the least work (read a key, verify one signature, make one), the store included.',
+      'Rate of certificates as a share of the least work (read a key, verify one signature, make one), the store included. What is asked one at a time waits for the disk: that is what its share says.',
     figures: ['certificates/'],
   },
   {
@@ -67,7 +67,8 @@ export const chapters: readonly Chapter[] = [
   {
     name: 'workers',
     title: 'Several processes',
-    meaning: 'What a second process of the same server costs: in processor time of a token, and in memory.',
+    meaning:
+      'What a second process of the same server costs: in processor time of a token, and in memory. A bare server stands beside it: what it pays for two processes is what the machine takes, and not the program.',
     figures: ['workers/'],
   },
   {
@@ -80,7 +81,8 @@ export const chapters: readonly Chapter[] = [
   {
     name: 'connections',
     title: 'Many updaters',
-    meaning: 'Memory of a kept connection with a client certificate, with as many as ten thousand hosts have open.',
+    meaning:
+      'Memory of a kept connection with a client certificate, with as many as ten thousand hosts have open. What one costs is nearly all of Node and OpenSSL (docs/decisions/073); ten thousand fit 1 GiB with one process and with two.',
     figures: ['connections/'],
   },
 ];
