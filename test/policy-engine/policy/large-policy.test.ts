@@ -3,6 +3,7 @@ import { compileDomain, decideInDomain, explainInDomain, type PolicyInput } from
 import test from 'ava';
 import fc from 'fast-check';
 import { policies, request } from '../arbitrary.ts';
+import { decidesAsReference } from '../decides-as-reference.ts';
 import { referenceDecide } from '../reference.ts';
 
 /* Policies of more assertions than are looked at one by one. */
@@ -24,16 +25,7 @@ test('property: with other assertions beside them the same ones decide', (t) => 
   fc.assert(
     fc.property(policies, fc.array(request, { minLength: 1, maxLength: 8 }), (list, requests) => {
       const domains = { d: [others, ...list] };
-      const engine = PolicyEngine.fromDomains(domains);
-      for (const asked of requests) {
-        const wanted = referenceDecide(domains, asked);
-        const decision = engine.decideRoles(asked);
-        t.is(decision.status, wanted.status);
-        t.is(decision.policy, wanted.policy);
-        t.is(decision.assertion?.role, wanted.assertion?.role);
-        t.is(decision.assertion?.action, wanted.assertion?.action);
-        t.is(decision.assertion?.resource, wanted.assertion?.resource);
-      }
+      decidesAsReference(t, domains, requests);
     }),
     { numRuns },
   );
