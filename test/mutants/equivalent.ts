@@ -143,9 +143,9 @@ export const equivalent: readonly Equivalent[] = [
   },
   {
     file: 'server/src/roles/granted-roles.ts',
-    from: 'return roles.size < 2 ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));',
-    to: 'return false ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));',
-    reason: 'one role alone is in order already; not sorting it saves time only',
+    from: 'return isSorted ? list : list.sort((a, b) => (a.name < b.name ? -1 : 1));',
+    to: 'return false ? list : list.sort((a, b) => (a.name < b.name ? -1 : 1));',
+    reason: 'what is in order already stays so; not sorting it saves time only',
   },
   {
     file: 'server/src/http/authentication.ts',

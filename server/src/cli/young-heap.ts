@@ -32,10 +32,10 @@ export async function growYoungHeapWithStore<Result>(work: () => Promise<Result>
   }
 }
 
-/** From then on: it grows with the load until it has enough; V8 makes it smaller again when there is little to do. */
+/** From then on: at the next need for more it grows to what is enough; V8 makes it smaller again when there is little to do. */
 export function boundYoungHeap(): void {
   if (isGiven()) return;
-  setInterval(() => growBy(youngBytes() < enoughBytes ? 2 : 1), lookEveryMs).unref();
+  setInterval(() => growBy(Math.max(1, Math.ceil(enoughBytes / youngBytes()))), lookEveryMs).unref();
 }
 
 function isGiven(): boolean {
@@ -52,5 +52,5 @@ function usedBytes(): number {
 }
 
 function youngBytes(): number {
-  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? 0;
+  return getHeapSpaceStatistics().find(({ space_name: name }) => name === 'new_space')?.space_size ?? enoughBytes;
 }

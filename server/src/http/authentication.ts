@@ -48,10 +48,9 @@ export interface AuthenticationDeps {
  * says is read once a connection and kept with its socket; its dates and the state of its principal are compared on every request. Headers
  * that claim a certificate mean nothing here.
  */
-export function authentication(deps: AuthenticationDeps): (ctx: AppContext) => void {
+export function authentication(deps: AuthenticationDeps): (ctx: AppContext, path: string) => void {
   const certificateOf = connectionCertificates(deps);
-  return (ctx) => {
-    const { path } = ctx;
+  return (ctx, path) => {
     if (deps.isOpen(path)) {
       if (deps.tellsMore(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
     } else if (!deps.isOptional(ctx.method, path) || presentsCertificate(ctx)) {

@@ -29,8 +29,8 @@ export interface Admission {
 }
 
 export interface BudgetRules {
-  /** After authentication: whether the request may go on. */
-  admit(ctx: AppContext): Admission;
+  /** After authentication: whether the request to this path may go on. */
+  admit(ctx: AppContext, path: string): Admission;
   /** Throws `TooManyRequestsError`, after a moment. */
   refuse(ctx: AppContext, refusal: Refusal): Promise<never>;
   /** A credential was refused or missing (401): the address pays. */
@@ -45,8 +45,8 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   const held = new WeakSet<object>();
   const accountOf = accounts(deps.budgets);
   return {
-    admit(ctx) {
-      const { path, req, method } = ctx;
+    admit(ctx, path) {
+      const { req, method } = ctx;
       const account = accountOf(ctx.state);
       const isProbe = deps.isProbe(path);
       const refusal = isProbe ? undefined : account.enter();
@@ -94,7 +94,7 @@ class Admitted implements Admission {
   }
 
   settle(ctx: AppContext): void {
-    const answered = Number(ctx.res.getHeader('Content-Length') ?? 0);
+    const answered = Number(ctx.res.getHeader('content-length') ?? 0);
     const late = unannouncedLength(ctx) * costs.bodyByte + answered * costs.answerByte;
     this.#account.charge(ctx.state.work + late);
     // A prober is answered; who asks without end has to connect again, and pays for that.

@@ -18,8 +18,8 @@ export function entityMarkOf(bytes: string | Uint8Array): string {
  */
 export function callerHas(ctx: RouteContext, mark: string, maxAgeSeconds: number): boolean {
   const tag = `"${mark}"`;
-  ctx.set('Cache-Control', `max-age=${maxAgeSeconds}`);
-  ctx.set('ETag', tag);
+  ctx.set('cache-control', `max-age=${maxAgeSeconds}`);
+  ctx.set('etag', tag);
   const has = matchesEntityTag(ctx.req.headers['if-none-match'], tag);
   if (has) ctx.status = 304;
   return has;

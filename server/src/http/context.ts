@@ -23,8 +23,8 @@ export interface RequestState {
   isSharedAnswer?: boolean;
   /** What the body of the request may hold when it is JSON. */
   jsonLimits?: JsonLimits;
-  /** For the log of requests: what was given, or why it was refused. */
-  logDetail?: Readonly<Record<string, unknown>>;
+  /** For the log of requests: what was given, or why it was refused. As text: members of JSON, each of them short. */
+  logDetail?: Readonly<Record<string, unknown>> | string;
 }
 
 export type AppContext = Koa.ParameterizedContext<RequestState>;
@@ -57,6 +57,6 @@ export function requireCaller(ctx: RouteContext): Caller {
 /** Answers a JSON text. */
 export function answerJson(ctx: AppContext | RouteContext, json: string): void {
   // Set before the body: Koa then leaves the type alone.
-  ctx.res.setHeader('Content-Type', 'application/json');
+  ctx.res.setHeader('content-type', 'application/json');
   ctx.body = json;
 }

@@ -15,12 +15,18 @@ interface RequestLogDeps {
 /** Writes one line about each request, and how long it took (docs/reference/logs.md). */
 export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds: number) => void {
   const write = lineWriter(deps.logger, 'request');
+  const routes = new Map<unknown, string>();
   return (ctx, milliseconds) => {
     const { status, state } = ctx;
     // Refusals by budgets are counted, and said once a minute.
     if (status === 429 || (status < 500 && !deps.logRequests)) return;
     // The route, not what was sent: paths are the caller's text.
-    const route = JSON.stringify(ctx['_matchedRoute'] ?? null);
+    const pattern = ctx['_matchedRoute'];
+    let route = routes.get(pattern);
+    if (route === undefined) {
+      route = JSON.stringify(pattern ?? null);
+      routes.set(pattern, route);
+    }
     const us = Math.round(milliseconds * 1000);
     const what = `,"requestId":"${state.requestId}","method":"${ctx.method}","route":${route},"status":${status},"us":${us}`;
     const traceId = deps.tracing?.traceId() ?? sentTraceId(ctx.req.headers);
@@ -30,7 +36,8 @@ export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds
 }
 
 function callerOf({ principal, address }: RequestState, status: number): string {
-  const name = principal === undefined ? '' : `,"principal":${JSON.stringify(principal.name)}`;
+  // Names hold nothing that JSON escapes.
+  const name = principal === undefined ? '' : `,"principal":"${principal.name}"`;
   return principal === undefined || status >= 400 ? `${name},"address":${JSON.stringify(address)}` : name;
 }
 
@@ -39,6 +46,7 @@ function sentTraceId({ traceparent }: IncomingHttpHeaders): string | undefined {
 }
 
 function detailOf({ logDetail }: RequestState): string {
-  const members = logDetail === undefined ? '' : JSON.stringify(shortLine(logDetail)).slice(1, -1);
+  if (logDetail === undefined) return '';
+  const members = typeof logDetail === 'string' ? logDetail : JSON.stringify(shortLine(logDetail)).slice(1, -1);
   return members === '' ? '' : `,${members}`;
 }

@@ -15,25 +15,29 @@ interface TransportDeps {
 /** More header lines than any client sends. */
 const maxHeaderLines = 100;
 
-/** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). */
-export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
+/** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). Answers the path that counts. */
+export function transportRules(deps: TransportDeps): (ctx: AppContext) => string {
   const { urlBytes, bodyLimit, profile } = deps;
+  const hosts = { ...deps, hostOf: lastHost() };
   return (ctx) => {
     const { req, path } = ctx;
+    const { headers } = req;
     if ((req.url?.length ?? 0) > urlBytes)
       throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
     if (req.rawHeaders.length > 2 * maxHeaderLines) {
       throw new TransportError(431, 'too many headers', { Connection: 'close' });
     }
-    checkHost(deps, req, path);
-    if ((req.headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
+    checkHost(hosts, req, path);
+    if ((headers['transfer-encoding'] ?? 'chunked').toLowerCase() !== 'chunked') {
       throw new TransportError(400, 'transfer encoding must be `chunked`', { Connection: 'close' });
     }
-    const announced = Number(req.headers['content-length'] ?? 0);
+    const announced = Number(headers['content-length'] ?? 0);
     if (announced > 0 && announced > bodyLimit(path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
     }
-    if (profile.mergesSlashes && path.includes('//')) ctx.path = path.replace(/\/{2,}/g, '/');
+    if (!profile.mergesSlashes || !path.includes('//')) return path;
+    ctx.path = path.replace(/\/{2,}/g, '/');
+    return ctx.path;
   };
 }
 
@@ -41,19 +45,36 @@ export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
 const absoluteForm = /^[A-Za-z][A-Za-z0-9+.-]*:\/\/([^/?#]*)/;
 
 /** Exactly one Host header with a host in it (RFC 9112 §3.2). It, or the target that names one, names one of ours (RFC 9110 §7.4). */
-function checkHost({ isOwnHost }: Pick<TransportDeps, 'isOwnHost'>, req: AppContext['req'], path: string): void {
+function checkHost({ isOwnHost, hostOf }: HostDeps, req: AppContext['req'], path: string): void {
   const { host } = req.headers;
   const authority = req.url?.startsWith('/') === true ? host : (absoluteForm.exec(req.url ?? '')?.[1] ?? host);
   if (authority === undefined && req.httpVersion === '1.0') return;
-  const asked = hostOfAuthority(authority ?? '');
+  const asked = hostOf(authority ?? '');
   const isOnce = host === undefined ? req.httpVersion === '1.0' : countHosts(req.rawHeaders) === 1;
-  const isMalformed = host !== undefined && host !== authority && hostOfAuthority(host) === undefined;
+  const isMalformed = host !== undefined && host !== authority && hostOf(host) === undefined;
   if (asked === undefined || !isOnce || isMalformed) {
     throw new TransportError(400, 'the Host header is missing, repeated or malformed', { Connection: 'close' });
   }
   if (isOwnHost(asked, path)) return;
   const refused = 'the certificate of this server does not name the host of the request';
   throw new TransportError(421, refused, { Connection: 'close' });
+}
+
+interface HostDeps extends Pick<TransportDeps, 'isOwnHost'> {
+  readonly hostOf: (authority: string) => string | undefined;
+}
+
+/** `hostOfAuthority`; the last one is kept, as nearly all clients ask for the same. */
+function lastHost(): (authority: string) => string | undefined {
+  let last = '';
+  let host: string | undefined;
+  return (authority) => {
+    if (authority !== last) {
+      host = hostOfAuthority(authority);
+      last = authority;
+    }
+    return host;
+  };
 }
 
 function countHosts(rawHeaders: readonly string[]): number {

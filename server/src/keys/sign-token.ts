@@ -9,7 +9,7 @@ export interface SigningKey {
 /** Signs one kind of token with one key. */
 export interface TokenSigner {
   /** A compact JWS (RFC 7515 §7.1) over the JSON text of the claims. */
-  sign(claims: object): string;
+  sign(claims: string): string;
 }
 
 /**
@@ -20,7 +20,7 @@ export function tokenSigner(key: SigningKey, typ: 'at+jwt' | 'JWT'): TokenSigner
   const header = Buffer.from(JSON.stringify({ alg: 'ES256', kid: key.kid, typ })).toString('base64url');
   return {
     sign(claims) {
-      const input = `${header}.${Buffer.from(JSON.stringify(claims)).toString('base64url')}`;
+      const input = `${header}.${Buffer.from(claims).toString('base64url')}`;
       const der = sign('sha256', Buffer.from(input, 'latin1'), key.privateKey);
       return `${input}.${p1363FromDer(der).toString('base64url')}`;
     },

@@ -40,7 +40,7 @@ export function issueIdToken(
   const now = epochSeconds(deps.clock);
   const lifeSeconds = Math.min(request.requestedSeconds ?? idTokenLifeSeconds, maxIdTokenSeconds);
   const claims = idTokenClaims({ issuer, principal: principal.name, domain, service, now, lifeSeconds });
-  return { idToken: signer.sign({ ...claims, nonce: request.nonce, groups }), expires: claims.exp };
+  return { idToken: signer.sign(JSON.stringify({ ...claims, nonce: request.nonce, groups })), expires: claims.exp };
 }
 
 function checkClient({ suffixes }: IdTokenDeps, snapshot: Snapshot, { client, redirect }: IdTokenRequest): void {

@@ -1,6 +1,6 @@
 import type { Clock } from '@signet/policy-engine/clock';
 import { epochSeconds } from '@signet/policy-engine/clock';
-import { fullRoleName, type PrincipalName } from '@signet/policy-engine/names';
+import { type DomainName, fullRoleName, type PrincipalName, type RoleName } from '@signet/policy-engine/names';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { requireKnownIdentity } from '../access/known-identity.ts';
 import {
@@ -37,14 +37,14 @@ export interface IssueTokensDeps {
 }
 
 /** The tokens of an answer, and what the log says of them. */
-interface IssuedTokens {
+export interface IssuedTokens {
   readonly tokens: AccessTokenResponse;
   readonly given: {
-    readonly domain: string;
-    readonly roles: readonly string[];
+    readonly domain: DomainName;
+    readonly roles: readonly RoleName[];
     readonly jti: string;
     /** Of the certificate to which the access token is bound. */
-    readonly thumbprint?: string;
+    readonly thumbprint: string | undefined;
   };
 }
 
@@ -67,11 +67,12 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
   const now = epochSeconds(deps.clock);
   const tokenId = deps.newTokenId();
   const binding = bindingOf(deps, asker.thumbprint, request);
+  const names = roles.map(({ name }) => name);
   const claims = accessTokenClaims({
     issuer,
     principal: asker.name,
     audience: audienceOf(domain, roles, request),
-    roles: roles.map((role) => role.name),
+    roles: names,
     now,
     lifeSeconds,
     tokenId,
@@ -81,24 +82,16 @@ export function issueTokens(deps: IssueTokensDeps, principal: Principal, request
     access_token: accessToken.sign(claims),
     token_type: 'Bearer',
     expires_in: lifeSeconds,
-    scope: roles.map((role) => fullRoleName(domain.name, role.name)).join(' '),
+    scope: names.map((name) => fullRoleName(domain.name, name)).join(' '),
   };
   const service = request.scope.idTokenService;
   if (service !== undefined && deps.idTokens) {
-    response.id_token = idToken.sign(
-      idTokenClaims({
-        issuer,
-        principal: asker.name,
-        domain: domain.name,
-        service,
-        now,
-        lifeSeconds: idTokenLifeSeconds,
-      }),
-    );
+    const lifeSeconds = idTokenLifeSeconds;
+    const idClaims = idTokenClaims({ issuer, principal: asker.name, domain: domain.name, service, now, lifeSeconds });
+    response.id_token = idToken.sign(JSON.stringify(idClaims));
   }
   const { thumbprint } = binding;
-  const given = { domain: domain.name, roles: roles.map(({ name }) => name), jti: tokenId };
-  return { tokens: response, given: { ...given, ...(thumbprint !== undefined && { thumbprint }) } };
+  return { tokens: response, given: { domain: domain.name, roles: names, jti: tokenId, thumbprint } };
 }
 
 /** In whose name a token is asked for, and the certificate to which it is bound. */

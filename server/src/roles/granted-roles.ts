@@ -53,7 +53,9 @@ export function grantedAmong(
 }
 
 function sorted(roles: ReadonlySet<RoleSnapshot>): readonly RoleSnapshot[] {
-  return roles.size < 2 ? [...roles] : [...roles].sort((a, b) => (a.name < b.name ? -1 : 1));
+  const list = [...roles];
+  const isSorted = list.every(({ name }, at) => at === 0 || (list[at - 1]?.name ?? '') < name);
+  return isSorted ? list : list.sort((a, b) => (a.name < b.name ? -1 : 1));
 }
 
 /** The roles that list the principal, without delegation. */

@@ -84,8 +84,8 @@ function outcomeOf(guard: ReturnType<typeof authentication>, socket: object, hea
   const state: { principal?: { kind: string; name: string; thumbprint?: string }; certificate?: object } = {};
   let went = 'stopped';
   try {
-    const ctx = { req: { socket, headers }, method: 'GET', path: '/path', state, set: () => undefined };
-    guard(ctx as never);
+    const ctx = { req: { socket, headers }, method: 'GET', state, set: () => undefined };
+    guard(ctx as never, '/path');
     went = 'goes on';
   } catch (error) {
     if (error instanceof MissingCredentialsError) return 'no certificate';

@@ -12,14 +12,15 @@ test('another implementation verifies what is signed, a thousand times', async (
   const signer = tokenSigner({ kid: record.kid, privateKey }, 'at+jwt');
   for (let round = 0; round < 1000; round++) {
     const claims = { sub: 'media.player', round, text: 'ä€𝄞"\\' };
-    const { payload, protectedHeader } = await compactVerify(signer.sign(claims), publicKey, { algorithms: ['ES256'] });
+    const token = signer.sign(JSON.stringify(claims));
+    const { payload, protectedHeader } = await compactVerify(token, publicKey, { algorithms: ['ES256'] });
     t.deepEqual(JSON.parse(new TextDecoder().decode(payload)), claims);
     t.deepEqual(protectedHeader, { alg: 'ES256', kid: record.kid, typ: 'at+jwt' });
   }
 });
 
 test('a second implementation agrees', (t) => {
-  const token = tokenSigner({ kid: record.kid, privateKey }, 'JWT').sign({ sub: 'x' });
+  const token = tokenSigner({ kid: record.kid, privateKey }, 'JWT').sign('{"sub":"x"}');
   const pem = publicKey.export({ format: 'pem', type: 'spki' }).toString();
   t.deepEqual(jsonwebtoken.verify(token, pem, { algorithms: ['ES256'] }), { sub: 'x' });
 });

@@ -14,7 +14,7 @@ const snapshot = snapshotOf({
   },
   media: { services: ['player', 'studio'] },
 });
-const sign = (claims: object) => JSON.stringify(claims);
+const sign = (claims: string) => claims;
 const both = { accessToken: { sign }, idToken: { sign } };
 
 const player: Principal = {
@@ -52,7 +52,7 @@ function ask({
     clock: { now: () => 1_000_000 },
     newTokenId: () => 'id',
     issuer: 'https://issuer.test',
-    bounds: { defaultExpirySeconds: 60, maxExpirySeconds: 60 },
+    bounds: { defaultExpirySeconds: 60, maxExpirySeconds: 60, longestExpirySeconds: 60 },
     bound,
     idTokens,
   } as unknown as IssueTokensDeps;

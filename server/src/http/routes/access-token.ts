@@ -2,11 +2,12 @@ import type { RouterMiddleware } from '@koa/router';
 import type { AccessTokenResponse } from '@signet/policy-engine/wire';
 import { costs } from '../../budgets/costs.ts';
 import { InvalidRequestError, WrongClientError } from '../../errors.ts';
-import { type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
+import { type IssuedTokens, type IssueTokensDeps, issueTokens } from '../../oauth/issue-tokens.ts';
 import { knownRequests } from '../../oauth/known-requests.ts';
 import type { TokenRequestRules } from '../../oauth/request-rules.ts';
 import { parseTokenRequest } from '../../oauth/token-request.ts';
 import type { Principal } from '../../principal.ts';
+import { maxLoggedItems } from '../../short-text.ts';
 import { bodyText } from '../body.ts';
 import { answerJson, type RequestState, requirePrincipal } from '../context.ts';
 import { parseParameters } from '../parameters.ts';
@@ -19,14 +20,20 @@ export function accessTokenRoute(deps: IssueTokensDeps, rules: TokenRequestRules
     checkBasic(ctx.req.headers.authorization, principal);
     const request = read(bodyText(ctx));
     const { tokens, given } = issueTokens(deps, principal, request);
-    ctx.state.logDetail = given;
+    ctx.state.logDetail = given.roles.length > maxLoggedItems ? given : givenText(given);
     // The access token is paid for with the path.
     if (tokens.id_token !== undefined) ctx.state.work += costs.signature;
     answerJson(ctx, answerText(tokens));
   };
 }
 
-/** RFC 6749 §5.1. Tokens hold nothing that JSON escapes. */
+/** For the log, composed as every token costs it. Names, ids and thumbprints hold nothing that JSON escapes. */
+function givenText({ domain, roles, jti, thumbprint }: IssuedTokens['given']): string {
+  const bound = thumbprint === undefined ? '' : `,"thumbprint":"${thumbprint}"`;
+  return `"domain":"${domain}","roles":["${roles.join('","')}"],"jti":"${jti}"${bound}`;
+}
+
+/** RFC 6749 §5.1. Tokens and names of roles hold nothing that JSON escapes. */
 function answerText({
   access_token: token,
   expires_in: seconds,
@@ -34,7 +41,7 @@ function answerText({
   id_token: idToken,
 }: AccessTokenResponse): string {
   const beside = idToken === undefined ? '' : `,"id_token":"${idToken}"`;
-  return `{"access_token":"${token}","token_type":"Bearer","expires_in":${seconds},"scope":${JSON.stringify(scope)}${beside}}`;
+  return `{"access_token":"${token}","token_type":"Bearer","expires_in":${seconds},"scope":"${scope}"${beside}}`;
 }
 
 /**

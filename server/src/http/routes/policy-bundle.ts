@@ -33,7 +33,7 @@ export function getPolicyBundleRoute(deps: PolicyBundleDeps): RouterMiddleware<R
     requirePrincipal(ctx);
     const name = parseDomainName(ctx.params['domainName'], 'domainName');
     const bundle = deps.publisher.publish(existingDomain(deps.snapshot(), name), 'rfc7515');
-    ctx.res.setHeader('Cache-Control', cacheControl);
+    ctx.res.setHeader('cache-control', cacheControl);
     return answerBundle(ctx, bundle, storedAnswer);
   };
 }
@@ -97,7 +97,7 @@ function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: Bundle
   if (answer.conditionsIgnored) refuseConditions(bundle);
   const known = knownTag(ctx.req.headers['if-none-match'], bundle, answer);
   if (known === undefined) return answerWhole(ctx, bundle, answer);
-  ctx.res.setHeader('ETag', known);
+  ctx.res.setHeader('etag', known);
   ctx.status = 304;
   return undefined;
 }
@@ -126,8 +126,8 @@ async function answerWhole(
   // The domain may have changed since.
   if (conditionsIgnored) refuseConditions(issued);
   const tag = tagOf(issued);
-  if (tag !== undefined) ctx.set('ETag', tag);
-  ctx.set('Last-Modified', toDate(issued.issued).toUTCString());
+  if (tag !== undefined) ctx.set('etag', tag);
+  ctx.set('last-modified', toDate(issued.issued).toUTCString());
   answerJson(ctx, issued.json);
 }
 
