@@ -104,8 +104,8 @@ function requestBoundary(deps: AppDeps): Middleware {
     begin(deps, ctx, `${deps.idPrefix}-${count.toString(36)}`);
     let admission: Admission | undefined;
     try {
-      const path = check(ctx);
-      admission = budget?.admit(ctx, path);
+      check(ctx);
+      admission = budget?.admit(ctx);
       if (admission?.refusal !== undefined) await budget?.refuse(ctx, admission.refusal);
       const held = counted(ctx, admission);
       await next();
@@ -115,34 +115,35 @@ function requestBoundary(deps: AppDeps): Middleware {
       answerError(deps, ctx, error);
     }
     admission?.settle(ctx);
+    const { res, state } = ctx;
     // Not before: slashes of the path may have been merged.
-    if (ctx.path === deps.tokenPath) ctx.res.setHeader('pragma', 'no-cache');
-    if (!ctx.res.hasHeader('cache-control')) ctx.res.setHeader('cache-control', 'no-store');
+    if (state.path === deps.tokenPath) res.setHeader('pragma', 'no-cache');
+    if (!res.hasHeader('cache-control')) res.setHeader('cache-control', 'no-store');
     const milliseconds = performance.now() - started;
     log(ctx, milliseconds);
     if (observer !== undefined) observe(deps, observer, ctx, milliseconds / 1000);
   };
 }
 
-function begin(deps: AppDeps, { res, req, state, secure }: AppContext, requestId: string): void {
+function begin(deps: AppDeps, { res, req, request, state }: AppContext, requestId: string): void {
   // Budgets, limits and streams wait for its end: more than the ten of which Node warns.
   res.setMaxListeners(0);
   state.requestId = requestId;
+  state.path = request.path;
   state.address = deps.addressOf(req.socket);
   state.work = 0;
   // RFC 6797 §7.2: never over plain HTTP. Names in lower case here and in busy operations: Node folds others twice for each answer.
-  if (secure) res.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains');
+  if (request.secure) res.setHeader('strict-transport-security', 'max-age=31536000; includeSubDomains');
 }
 
-/** What a request passes before its budget is asked; answers its path. No middlewares of their own: each would cost every request a promise or two. */
-function guards(deps: AppDeps): (ctx: AppContext) => string {
+/** What a request passes before its budget is asked. No middlewares of their own: each would cost every request a promise or two. */
+function guards(deps: AppDeps): (ctx: AppContext) => void {
   const { urlBytes } = deps.limits;
   const checkTransport = transportRules({ ...deps, urlBytes, bodyLimit: bodyLimitOf(deps) });
   const authenticate = authentication(deps);
   return (ctx) => {
-    const path = checkTransport(ctx);
-    authenticate(ctx, path);
-    return path;
+    checkTransport(ctx);
+    authenticate(ctx);
   };
 }
 
@@ -166,7 +167,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   if (answer.unexpected)
     deps.logger.error({ requestId: ctx.state.requestId, error: describe(error) }, 'unexpected error');
   ctx.state.logDetail = { message: answer.message, ...(answer.detail !== undefined && { detail: answer.detail }) };
-  if (ctx.path === deps.tokenPath) deps.observer?.tokenRefused(answer.oauthError);
+  if (ctx.state.path === deps.tokenPath) deps.observer?.tokenRefused(answer.oauthError);
   for (const name of ['ETag', 'Content-Type', 'Last-Modified']) ctx.remove(name);
   ctx.set('Cache-Control', 'no-store');
   ctx.set('X-Request-Id', ctx.state.requestId);
@@ -178,7 +179,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
   ctx.status = answer.status;
   // Set before the body: Koa then leaves the type alone.
   ctx.res.setHeader('Content-Type', 'application/json');
-  const text = JSON.stringify(errorBody(answer, ctx.path === deps.tokenPath));
+  const text = JSON.stringify(errorBody(answer, ctx.state.path === deps.tokenPath));
   const lingers = !ctx.req.complete && ctx.res.getHeader('Connection') === 'close';
   ctx.body = lingers ? lingeringAnswer(text, ctx.req) : text;
   if (lingers) ctx.length = Buffer.byteLength(text);
@@ -189,7 +190,7 @@ function answerError(deps: AppDeps, ctx: AppContext, error: unknown): void {
  * 037): OAuth clients that see one do not read the error.
  */
 function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string | undefined {
-  if (ctx.path !== tokenPath) return profile.challenge;
+  if (ctx.state.path !== tokenPath) return profile.challenge;
   const { authorization } = ctx.req.headers;
   if (authorization === undefined) return undefined;
   return /^basic(\s|$)/i.test(authorization) ? `Basic realm="${profile.name}"` : profile.challenge;
@@ -199,7 +200,7 @@ function challengeOf({ profile, tokenPath }: AppDeps, ctx: AppContext): string |
 function refusedCredential(deps: AppDeps, ctx: AppContext, error: unknown): string | undefined {
   if (error instanceof MissingCredentialsError) return undefined;
   if (error instanceof UnauthenticatedError) return error.message;
-  if (!(error instanceof ForbiddenError) || !deps.isOptional(ctx.method, ctx.path)) return undefined;
+  if (!(error instanceof ForbiddenError) || !deps.isOptional(ctx.method, ctx.state.path)) return undefined;
   // Join tokens and attestation data are credentials as well.
   return String(ctx['_matchedRoute']).endsWith('/login') ? 'login refused' : 'instance not attested';
 }

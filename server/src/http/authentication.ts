@@ -48,12 +48,13 @@ export interface AuthenticationDeps {
  * says is read once a connection and kept with its socket; its dates and the state of its principal are compared on every request. Headers
  * that claim a certificate mean nothing here.
  */
-export function authentication(deps: AuthenticationDeps): (ctx: AppContext, path: string) => void {
+export function authentication(deps: AuthenticationDeps): (ctx: AppContext) => void {
   const certificateOf = connectionCertificates(deps);
-  return (ctx, path) => {
+  return (ctx) => {
+    const { path } = ctx.state;
     if (deps.isOpen(path)) {
       if (deps.tellsMore(path) && presentsCertificate(ctx)) recognize(deps, ctx, certificateOf);
-    } else if (!deps.isOptional(ctx.method, path) || presentsCertificate(ctx)) {
+    } else if (!deps.isOptional(ctx.req.method ?? '', path) || presentsCertificate(ctx)) {
       ctx.state.principal = authenticate(deps, ctx, certificateOf);
     }
   };
@@ -78,7 +79,7 @@ type CertificateReader = (ctx: AppContext) => ClientCertificate;
 function authenticate(deps: AuthenticationDeps, ctx: AppContext, certificateOf: CertificateReader): Principal {
   const token = principalTokenOf(ctx);
   if (token === undefined) return byCertificate(deps, ctx, certificateOf);
-  const use = deps.principalTokenUse(ctx.method, ctx.path);
+  const use = deps.principalTokenUse(ctx.method, ctx.state.path);
   const mayStandAlone = deps.profile.principalTokenAlone && use !== 'confirms';
   // INVARIANT: a certificate that is presented is valid, whatever token comes with it.
   const holder = mayStandAlone && !presentsCertificate(ctx) ? undefined : byCertificate(deps, ctx, certificateOf);

@@ -29,8 +29,8 @@ export interface Admission {
 }
 
 export interface BudgetRules {
-  /** After authentication: whether the request to this path may go on. */
-  admit(ctx: AppContext, path: string): Admission;
+  /** After authentication: whether the request may go on. */
+  admit(ctx: AppContext): Admission;
   /** Throws `TooManyRequestsError`, after a moment. */
   refuse(ctx: AppContext, refusal: Refusal): Promise<never>;
   /** A credential was refused or missing (401): the address pays. */
@@ -45,15 +45,16 @@ export function budgetRules(deps: BudgetRuleDeps): BudgetRules {
   const held = new WeakSet<object>();
   const accountOf = accounts(deps.budgets);
   return {
-    admit(ctx, path) {
-      const { req, method } = ctx;
-      const account = accountOf(ctx.state);
+    admit(ctx) {
+      const { req, state } = ctx;
+      const { path } = state;
+      const account = accountOf(state);
       const isProbe = deps.isProbe(path);
       const refusal = isProbe ? undefined : account.enter();
       if (refusal !== undefined) return refused(refusal);
-      if (ctx.state.certificate !== undefined) deps.connections.settle(req.socket, account);
+      if (state.certificate !== undefined) deps.connections.settle(req.socket, account);
       const announced = Number(req.headers['content-length'] ?? 0);
-      account.charge(costs.request + announced * costs.bodyByte + deps.workOf(method, path));
+      account.charge(costs.request + announced * costs.bodyByte + deps.workOf(req.method ?? '', path));
       return new Admitted(account, isProbe);
     },
     async refuse(ctx, refusal) {

@@ -9,6 +9,8 @@ import type { VerifiedPrincipalToken } from '../principal-token.ts';
 /** What the middlewares leave for the handlers. */
 export interface RequestState {
   requestId: string;
+  /** The path that counts, in which slashes may have been merged. Kept here, as Koa reads the URL of the request each time. */
+  path: string;
   /** Where the client is, as text; empty when the connection is gone. */
   address: string;
   /** What the request has cost beyond what its path tells, in microseconds (`budgets/costs.ts`). */
@@ -58,5 +60,5 @@ export function requireCaller(ctx: RouteContext): Caller {
 export function answerJson(ctx: AppContext | RouteContext, json: string): void {
   // Set before the body: Koa then leaves the type alone.
   ctx.res.setHeader('content-type', 'application/json');
-  ctx.body = json;
+  ctx.response.body = json;
 }

@@ -13,7 +13,8 @@ export function directRoutes(router: Router<RequestState>): Middleware {
   const operations = router.stack.map((layer) => ({ layer, run: chainOf(layer) }));
   const dispatch = router.routes();
   return (ctx, next) => {
-    const { method, path } = ctx;
+    const { path } = ctx.state;
+    const { method = '' } = ctx.req;
     const own = ctx as RouteContext;
     for (const { layer, run } of operations) {
       const found = layer.methods.includes(method) ? layer.regexp.exec(path) : null;

@@ -133,7 +133,7 @@ function bodyBytes({ req, path }: AppContext, bodyLimit: (path: string) => numbe
 
 /** Puts slices in the place of a large text or buffer. Answers how many bytes the answer holds until it is read. */
 function inSlices(ctx: AppContext): number {
-  const { body } = ctx;
+  const { body } = ctx.response;
   if (typeof body !== 'string' && !Buffer.isBuffer(body)) return 0;
   if (body.length <= sliceCharacters) return body.length;
   const { length } = ctx;

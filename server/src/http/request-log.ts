@@ -17,7 +17,8 @@ export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds
   const write = lineWriter(deps.logger, 'request');
   const routes = new Map<unknown, string>();
   return (ctx, milliseconds) => {
-    const { status, state } = ctx;
+    const { state, req } = ctx;
+    const { status } = ctx.response;
     // Refusals by budgets are counted, and said once a minute.
     if (status === 429 || (status < 500 && !deps.logRequests)) return;
     // The route, not what was sent: paths are the caller's text.
@@ -28,8 +29,8 @@ export function requestLog(deps: RequestLogDeps): (ctx: AppContext, milliseconds
       routes.set(pattern, route);
     }
     const us = Math.round(milliseconds * 1000);
-    const what = `,"requestId":"${state.requestId}","method":"${ctx.method}","route":${route},"status":${status},"us":${us}`;
-    const traceId = deps.tracing?.traceId() ?? sentTraceId(ctx.req.headers);
+    const what = `,"requestId":"${state.requestId}","method":"${req.method}","route":${route},"status":${status},"us":${us}`;
+    const traceId = deps.tracing?.traceId() ?? sentTraceId(req.headers);
     const trace = traceId === undefined ? '' : `,"trace_id":"${traceId}"`;
     write(status < 500 ? 'info' : 'error', `${what}${callerOf(state, status)}${trace}${detailOf(state)}`);
   };

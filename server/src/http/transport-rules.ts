@@ -15,12 +15,13 @@ interface TransportDeps {
 /** More header lines than any client sends. */
 const maxHeaderLines = 100;
 
-/** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). Answers the path that counts. */
-export function transportRules(deps: TransportDeps): (ctx: AppContext) => string {
+/** Throws for what Node's parser lets pass and we do not (docs/reference/http.md#limits). */
+export function transportRules(deps: TransportDeps): (ctx: AppContext) => void {
   const { urlBytes, bodyLimit, profile } = deps;
   const hosts = { ...deps, hostOf: lastHost() };
   return (ctx) => {
-    const { req, path } = ctx;
+    const { req, state } = ctx;
+    const { path } = state;
     const { headers } = req;
     if ((req.url?.length ?? 0) > urlBytes)
       throw new TransportError(414, 'the URL is too long', { Connection: 'close' });
@@ -35,9 +36,9 @@ export function transportRules(deps: TransportDeps): (ctx: AppContext) => string
     if (announced > 0 && announced > bodyLimit(path)) {
       throw new TransportError(413, 'the body is too large', { Connection: 'close' });
     }
-    if (!profile.mergesSlashes || !path.includes('//')) return path;
+    if (!profile.mergesSlashes || !path.includes('//')) return;
     ctx.path = path.replace(/\/{2,}/g, '/');
-    return ctx.path;
+    state.path = ctx.path;
   };
 }
 

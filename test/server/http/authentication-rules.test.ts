@@ -81,11 +81,14 @@ function guardOf({
 
 /** Who calls, what is known of the certificate, and how it went on; or why not. */
 function outcomeOf(guard: ReturnType<typeof authentication>, socket: object, headers: Ask['headers'] = {}): string {
-  const state: { principal?: { kind: string; name: string; thumbprint?: string }; certificate?: object } = {};
+  const state: { path: string; principal?: { kind: string; name: string; thumbprint?: string }; certificate?: object } =
+    {
+      path: '/path',
+    };
   let went = 'stopped';
   try {
-    const ctx = { req: { socket, headers }, method: 'GET', state, set: () => undefined };
-    guard(ctx as never, '/path');
+    const ctx = { req: { socket, headers, method: 'GET' }, method: 'GET', state, set: () => undefined };
+    guard(ctx as never);
     went = 'goes on';
   } catch (error) {
     if (error instanceof MissingCredentialsError) return 'no certificate';

@@ -25,7 +25,8 @@ function routerInto(seen: unknown[]): Router<RequestState> {
 /** What handlers see of a request, which route is noted, and which methods a 405 would name. */
 async function ask(method: string, path: string, middlewareOf: (router: Router<RequestState>) => Middleware) {
   const seen: unknown[] = [];
-  const ctx = { method, path, host: 'signet.example', request: {}, state: {} } as unknown as AppContext;
+  const own = { method, path, host: 'signet.example', request: {}, req: { method }, state: { path } };
+  const ctx = own as unknown as AppContext;
   await middlewareOf(routerInto(seen))(ctx, async () => void seen.push('went on'));
   const matched = seen.includes('went on') ? ctx['matched'] : undefined;
   const layers: readonly { readonly methods: readonly string[] }[] = Array.isArray(matched) ? matched : [];

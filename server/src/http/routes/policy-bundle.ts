@@ -98,7 +98,7 @@ function answerBundle(ctx: RouteContext, bundle: PublishedBundle, answer: Bundle
   const known = knownTag(ctx.req.headers['if-none-match'], bundle, answer);
   if (known === undefined) return answerWhole(ctx, bundle, answer);
   ctx.res.setHeader('etag', known);
-  ctx.status = 304;
+  ctx.response.status = 304;
   return undefined;
 }
 
