@@ -1,7 +1,6 @@
 import type { Clock } from '../clock.ts';
 import { bareDecision, checkRequest, decideInDomain } from '../policy/decide.ts';
 import type { Decision, DecisionContext, DomainPolicy } from '../policy/index.ts';
-import type { Holder } from './record-of.ts';
 
 /** The policy of one domain and until when it may be used. */
 export interface LoadedDomain {
@@ -23,9 +22,11 @@ export interface RequestedAccess {
 }
 
 /** Decides for roles of a domain. The clock is asked only where the policy has an end; a time in milliseconds since the epoch may stand for it. */
+// biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than some decisions
 export function decideInSet(
   set: PolicySet,
-  { domain, roles }: Pick<Holder, 'domain' | 'roles'>,
+  domain: string,
+  roles: readonly string[],
   asked: RequestedAccess,
   clock: Clock | number,
 ): Decision {

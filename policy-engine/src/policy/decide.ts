@@ -1,9 +1,9 @@
 import { foldAscii } from '../names/index.ts';
-import { type CompiledAssertion, decisionOf, withoutDomain } from './assertion.ts';
+import { decisionOf, withoutDomain } from './assertion.ts';
 import type { DecisionContext } from './conditions.ts';
 import type { Decision } from './decision.ts';
 import type { DomainPolicy } from './domain-policy.ts';
-import { type Question, Search } from './search.ts';
+import { Search } from './search.ts';
 import { type Status, statuses } from './status.ts';
 import { costOfGlance, maxActionLength, maxResourceLength, WorkExceededError } from './work.ts';
 
@@ -33,14 +33,14 @@ export function decideInDomain(
   if (!isText(action, maxActionLength) || !isText(resource, maxResourceLength)) {
     return bareDecision('DENY_INVALID_PARAMETERS');
   }
-  const asked = resourceIn(policy, resource);
+  const { prefix, index, work } = policy;
+  const asked = resource.indexOf(prefix) === 0 ? resource : resourceIn(policy, resource);
   if (asked === undefined) return bareDecision('DENY_DOMAIN_MISMATCH');
-  const deciding = findDeciding(policy, roles, { action, resource: asked, context });
-  if (deciding === 'too-much-work') {
-    policy.overruns.count += 1;
-    return policy.exceeded;
-  }
-  return deciding === 'none' ? policy.fallback : decisionOf(deciding, policy.domain, policy.revision);
+  const seen = roles.length === 1 ? index.glance(roles[0] ?? '', action, asked) : undefined;
+  if (seen === undefined)
+    return decideBySearch(policy, new Search(roles, { action, resource: asked, context }, prefix.length));
+  work.spent += costOfGlance;
+  return seen === 'none' ? policy.fallback : (seen.decision ?? decisionOf(seen, policy.domain, policy.revision));
 }
 
 function isText(value: unknown, maxLength: number): boolean {
@@ -48,34 +48,24 @@ function isText(value: unknown, maxLength: number): boolean {
 }
 
 /** The resource with its domain as written in `prefix`; `undefined` for one of another domain. */
-function resourceIn({ prefix, qualified, domain }: DomainPolicy, resource: string): string | undefined {
-  if (qualified || resource.indexOf(prefix) === 0) return resource;
+function resourceIn({ prefix, domain }: DomainPolicy, resource: string): string | undefined {
   const name = withoutDomain(foldAscii(resource), domain);
   return name === undefined ? undefined : prefix + name;
 }
 
-function findDeciding(
-  policy: DomainPolicy,
-  roles: readonly string[],
-  question: Question,
-): CompiledAssertion | 'too-much-work' | 'none' {
-  const { index, work, prefix } = policy;
-  const seen = index.glance(roles, question, prefix.length);
-  if (seen !== undefined) {
-    work.spent += costOfGlance;
-    return seen;
-  }
-  const search = new Search(roles, question, prefix.length);
+function decideBySearch(policy: DomainPolicy, search: Search): Decision {
+  const { index, work, overruns } = policy;
   try {
     index.search(search);
   } catch (error) {
+    if (!(error instanceof WorkExceededError)) throw error;
     // INVARIANT: an ALLOW that was found counts for nothing, as a DENY may be among what was not looked at.
-    if (error instanceof WorkExceededError) return 'too-much-work';
-    throw error;
+    overruns.count += 1;
+    return policy.exceeded;
   } finally {
     work.spent += search.spent;
   }
-  return search.best ?? 'none';
+  return search.best === undefined ? policy.fallback : decisionOf(search.best, policy.domain, policy.revision);
 }
 
 /** What refuses a request before any policy is looked at; for requests to domains whose policy cannot be used. */

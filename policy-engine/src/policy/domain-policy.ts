@@ -69,22 +69,33 @@ export function* compileInSteps(
   const revision = options.revision && Object.freeze({ ...options.revision });
   const answer = (status: Status): Decision =>
     Object.freeze({ status, domain, ...(revision !== undefined && { revision }) });
-  return Object.freeze({
+  const compiled = Object.assign(new OfTable(table), {
     domain,
     prefix: context.prefix,
     qualified,
     revision,
     problems,
     assertionCount,
-    get assertions() {
-      return table.all();
-    },
     index: yield* indexTable(table, context.prefix),
     fallback: answer(assertionCount === 0 ? 'DENY_DOMAIN_EMPTY' : 'DENY_NO_MATCH'),
     exceeded: answer('DENY_BUDGET_EXCEEDED'),
     overruns: options.overruns ?? { count: 0 },
     work: { spent: 0 },
   });
+  return Object.freeze(compiled);
+}
+
+/** A class, as the runtime makes a hash table of an object that is frozen and has a getter of its own: each of its members is then looked up. */
+class OfTable {
+  readonly #table: AssertionTable;
+
+  constructor(table: AssertionTable) {
+    this.#table = table;
+  }
+
+  get assertions(): readonly CompiledAssertion[] {
+    return this.#table.all();
+  }
 }
 
 function* prepareAll(

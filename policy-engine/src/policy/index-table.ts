@@ -8,7 +8,7 @@ import { GlobsOfRoles } from './globs-of-roles.ts';
 import { indexPatterns } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
 import { PolicyIndex } from './policy-index.ts';
-import type { Question, Search } from './search.ts';
+import type { Search } from './search.ts';
 import { longestRow, SmallPolicy } from './small-policy.ts';
 
 /** By rows of assertions where they are few, by their resources otherwise. `prefix` stands before the names of resources. */
@@ -60,11 +60,11 @@ class ResourceIndex extends PolicyIndex {
     this.#parts = parts;
   }
 
-  glance(roles: readonly string[], { action, resource }: Question): Glance {
+  glance(role: string, action: string, resource: string): Glance {
     const { names, patterns, globs } = this.#parts;
     if (patterns !== undefined || globs !== undefined) return undefined;
     const group = names.glance(resource);
-    return group === undefined || group === 'none' ? group : glanceAtGroup(group, roles, action);
+    return group === undefined || group === 'none' ? group : glanceAtGroup(group, role, action);
   }
 
   search(search: Search): void {
@@ -76,10 +76,10 @@ class ResourceIndex extends PolicyIndex {
 }
 
 /** Of assertions for the resource that is asked for, in the order in which they can decide. */
-function glanceAtGroup(group: AssertionGroup, roles: readonly string[], action: string): Glance {
-  if (roles.length !== 1 || group instanceof AssertionIndex) return undefined;
+function glanceAtGroup(group: AssertionGroup, role: string, action: string): Glance {
+  if (group instanceof AssertionIndex) return undefined;
   for (let next: CompiledAssertion | undefined = group; next !== undefined; next = next.next) {
-    const isHeld = isForRole(next, roles[0] ?? '');
+    const isHeld = isForRole(next, role);
     const matches = isHeld && matchesGiven(next.action, action, 0);
     if (matches === undefined) return undefined;
     if (matches) return next;

@@ -1,9 +1,9 @@
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
-import { type Glance, isForRole, isGiven, type Match, matchesGiven } from './glance.ts';
+import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
 import { isFolded, patternMatches } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
-import type { Question, Search } from './search.ts';
+import type { Search } from './search.ts';
 
 /** Up to here a policy is faster without an index (see bench/). */
 export const longestRow = 12;
@@ -21,10 +21,12 @@ export class SmallPolicy extends PolicyIndex {
   readonly #ofOtherActions: readonly RowEntry[];
   /** Whether comparing a resource may take more than a look. */
   readonly #hasGlobs: boolean;
+  readonly #nameStart: number;
 
   /** `prefix` stands before the names of resources. */
   constructor(assertions: readonly CompiledAssertion[], prefix: string) {
     super();
+    this.#nameStart = prefix.length;
     const row = inOrder(assertions).map((assertion): RowEntry => {
       const { kind, text } = assertion.resource;
       return { assertion, text: kind === 'exact' ? prefix + text : undefined };
@@ -38,13 +40,12 @@ export class SmallPolicy extends PolicyIndex {
     }
   }
 
-  glance(roles: readonly string[], question: Question, nameStart: number): Glance {
-    if (this.#hasGlobs || roles.length !== 1) return undefined;
-    const row = this.#rows.get(question.action);
-    if (row !== undefined) return glanceAtRow(row, roles[0] ?? '', question, nameStart);
+  glance(role: string, action: string, resource: string): Glance {
+    if (this.#hasGlobs) return undefined;
+    const row = this.#rows.get(action);
     // Folded, it may be an action that has a row.
-    if (this.#rows.size > 0 && !isFolded(question.action)) return undefined;
-    return glanceAtRow(this.#ofOtherActions, roles[0] ?? '', question, nameStart);
+    if (row === undefined && this.#rows.size > 0 && !isFolded(action)) return undefined;
+    return glanceAtRow(row ?? this.#ofOtherActions, role, action, resource, this.#nameStart);
   }
 
   search(search: Search): void {
@@ -54,23 +55,27 @@ export class SmallPolicy extends PolicyIndex {
   }
 }
 
-function glanceAtRow(row: readonly RowEntry[], role: string, question: Question, nameStart: number): Glance {
+// biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to look
+function glanceAtRow(
+  row: readonly RowEntry[],
+  role: string,
+  action: string,
+  resource: string,
+  nameStart: number,
+): Glance {
   for (let at = 0; at < row.length; at += 1) {
     const entry = row[at];
     if (entry === undefined) break;
-    const isHeld = isForRole(entry.assertion, role);
-    const matches = isHeld && isAskedFor(entry, question, nameStart);
+    const { assertion, text } = entry;
+    let matches = isForRole(assertion, role);
+    // The way to the row has compared an action without a wildcard.
+    if (matches && assertion.action.kind !== 'exact') matches = matchesGiven(assertion.action, action, 0);
+    if (matches)
+      matches = text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : isGiven(text, resource);
     if (matches === undefined) return undefined;
-    if (matches) return entry.assertion;
+    if (matches) return assertion;
   }
   return 'none';
-}
-
-/** Whether action and resource are the assertion's. The way to it has compared an action without a wildcard. */
-function isAskedFor({ assertion, text }: RowEntry, { action, resource }: Question, nameStart: number): Match {
-  const isAction = assertion.action.kind === 'exact' || matchesGiven(assertion.action, action, 0);
-  if (isAction !== true) return isAction;
-  return text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : isGiven(text, resource);
 }
 
 function searchRow(row: readonly RowEntry[], search: Search, compareActions: boolean): void {
