@@ -6,6 +6,7 @@ import { conditionValues } from '#support/condition-values';
 /** Texts over so few letters that patterns meet them often. */
 const name = fc.string({ unit: fc.constantFrom('a', 'b', '.'), minLength: 1, maxLength: 6 });
 const pattern = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', '*', '?'), minLength: 1, maxLength: 5 });
+const withCapitals = fc.string({ unit: fc.constantFrom('a', 'b', '.', 'A', 'B'), minLength: 1, maxLength: 6 });
 const mostlyNames = fc.oneof({ weight: 2, arbitrary: name }, { weight: 3, arbitrary: pattern });
 
 const condition = fc.oneof(
@@ -93,9 +94,9 @@ export const request: fc.Arbitrary<{
   .record({
     domain: fc.constantFrom('d', 'd', 'd', 'd', 'e', ''),
     roles: fc.oneof(fc.array(name, { maxLength: 3 }), fc.constantFrom<string[]>(['a'], ['a', 'b'], ['*'], ['a*'])),
-    action: fc.oneof(name, fc.constantFrom('A', '', '*')),
+    action: fc.oneof(name, withCapitals, fc.constantFrom('', '*')),
     prefix: fc.constantFrom('', '', 'd:', 'D:', 'e:'),
-    resource: fc.oneof(name, fc.constantFrom('', 'A.b', '*', 'ab:a')),
+    resource: fc.oneof(name, withCapitals, fc.constantFrom('', '*', 'ab:a')),
     context: fc.option(
       fc.record(
         {

@@ -1,4 +1,5 @@
 import { type CompiledAssertion, countsIn } from './assertion.ts';
+import { type Glance, isForRole, longestLook, matchesGiven } from './glance.ts';
 import { patternMatches } from './pattern.ts';
 import type { Search } from './search.ts';
 
@@ -9,6 +10,9 @@ export type AssertionGroup = CompiledAssertion | AssertionIndex;
 export abstract class AssertionIndex {
   /** Offers what matches; nothing that cannot take the place of what was found. */
   abstract search(search: Search): void;
+
+  /** What is seen for the only role of a caller who asks for the action. */
+  abstract glance(role: string, action: string): Glance;
 }
 
 /** The order in which assertions can decide. */
@@ -23,6 +27,21 @@ export function chained(group: readonly CompiledAssertion[]): CompiledAssertion 
   if (first === undefined) throw new RangeError('there is nothing to chain');
   for (const [at, assertion] of sorted.entries()) assertion.next = sorted[at + 1];
   return first;
+}
+
+/** What is seen of assertions whose resource the way to them has compared. */
+export function glanceAtGroup(group: AssertionGroup, role: string, action: string): Glance {
+  if (group instanceof AssertionIndex) return group.glance(role, action);
+  let next: CompiledAssertion | undefined = group;
+  for (let left = longestLook; left > 0; left -= 1) {
+    if (next === undefined) return 'none';
+    const isHeld = isForRole(next, role);
+    const matches = isHeld && matchesGiven(next.action, action, 0);
+    if (matches === undefined) return undefined;
+    if (matches) return next;
+    next = next.next;
+  }
+  return undefined;
 }
 
 /** Offers what matches. The way to the assertions has compared the resource, and the role if the search is at the place of one. */

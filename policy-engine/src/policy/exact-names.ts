@@ -5,7 +5,7 @@ import type { AssertionTable } from './assertion-table.ts';
 import { groupOfResource } from './index-assertions.ts';
 import type { Search } from './search.ts';
 import { sliceLength } from './steps.ts';
-import { unlimited, type Work } from './work.ts';
+import type { Work } from './work.ts';
 
 /** The groups of so many assertions at one place are made when the policy is compiled: no question waits for more. */
 const crowd = 64;
@@ -60,8 +60,15 @@ export class ExactNames {
   glance(resource: string): AssertionGroup | 'none' | undefined {
     if (this.#hashes.length === 0) return 'none';
     const hash = hashFolded(resource, this.#from);
-    if (hash === hasCapitals || this.#counts[hash & (this.#heads.length - 1)] === crowd) return undefined;
-    return this.#find(resource, hash, unlimited) ?? 'none';
+    if (hash === hasCapitals) return undefined;
+    let at = this.#heads[hash & (this.#heads.length - 1)] ?? none;
+    for (let left = crowd; left > 0; left -= 1) {
+      if (at < 0) return 'none';
+      if (this.#hashes[at] === hash && this.#isNamed(at, resource))
+        return this.#groups[at] ?? this.#groupAt(at, resource);
+      at = this.#earlier[at] ?? none;
+    }
+    return undefined;
   }
 
   /** Offers what the assertions of the resource that is asked for have to offer. */

@@ -1,6 +1,7 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder } from './assertion-group.ts';
+import { type Glance, matchesGiven } from './glance.ts';
 import type { Search } from './search.ts';
 import { groupInSteps, sliceLength } from './steps.ts';
 
@@ -38,6 +39,22 @@ export class GlobsOfRoles {
       if (row !== undefined) searchRow(row, at, search);
     }
     return true;
+  }
+
+  /** What is seen for the only role of a caller. The name of the resource begins at `from`. */
+  glance(role: string, action: string, resource: string, from: number): Glance {
+    if (this.#long.size > 0 && this.#long.has(role)) return undefined;
+    const row = this.#rows.get(role);
+    if (row === undefined) return 'none';
+    for (let at = 0; at < row.length; at += 1) {
+      const assertion = row[at];
+      if (assertion === undefined) break;
+      const isAction = matchesGiven(assertion.action, action, 0);
+      const matches = isAction && matchesGiven(assertion.resource, resource, from);
+      if (matches === undefined || (matches && assertion.conditions.kind !== 'none')) return undefined;
+      if (matches) return assertion;
+    }
+    return 'none';
   }
 }
 

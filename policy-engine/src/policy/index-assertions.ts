@@ -1,6 +1,7 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
 import { type AssertionGroup, AssertionIndex, chained } from './assertion-group.ts';
+import type { Glance } from './glance.ts';
 import { PatternIndex } from './pattern-index.ts';
 import { type MakeGroup, RoleIndex } from './role-index.ts';
 import type { Search } from './search.ts';
@@ -27,6 +28,10 @@ class ActionIndex extends AssertionIndex {
 
   search(search: Search): void {
     this.#index.search(search.action, search);
+  }
+
+  glance(role: string, action: string): Glance {
+    return this.#index.glance(action, 0, role, action);
   }
 }
 

@@ -1,9 +1,9 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
-import { type AssertionGroup, AssertionIndex } from './assertion-group.ts';
+import { glanceAtGroup } from './assertion-group.ts';
 import type { AssertionTable } from './assertion-table.ts';
 import { ExactNames } from './exact-names.ts';
-import { type Glance, isForRole, matchesGiven } from './glance.ts';
+import { earlier, type Glance } from './glance.ts';
 import { GlobsOfRoles } from './globs-of-roles.ts';
 import { indexPatterns } from './index-assertions.ts';
 import type { PatternIndex } from './pattern-index.ts';
@@ -25,6 +25,7 @@ export function* indexTable(table: AssertionTable, prefix: string): Steps<Policy
     names: yield* ExactNames.build(table, prefix.length),
     patterns: yield* indexPatterns(patterns),
     globs: yield* indexPatterns(globs),
+    nameStart: prefix.length,
     ofRoles: globs.some(({ rolePattern }) => rolePattern !== undefined) ? undefined : yield* GlobsOfRoles.build(globs),
   });
 }
@@ -43,6 +44,8 @@ function rankPatternRoles(assertions: readonly CompiledAssertion[]): readonly Co
 }
 
 interface ResourceParts {
+  /** Where the name of a resource begins. */
+  readonly nameStart: number;
   readonly names: ExactNames;
   /** What is not a name. */
   readonly patterns: PatternIndex | undefined;
@@ -61,10 +64,12 @@ class ResourceIndex extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const { names, patterns, globs } = this.#parts;
-    if (patterns !== undefined || globs !== undefined) return undefined;
+    const { names, patterns, globs, ofRoles, nameStart } = this.#parts;
+    let seen = globs === undefined ? 'none' : ofRoles?.glance(role, action, resource, nameStart);
+    if (patterns !== undefined) seen = earlier(seen, patterns.glance(resource, nameStart, role, action));
+    if (seen === undefined) return undefined;
     const group = names.glance(resource);
-    return group === undefined || group === 'none' ? group : glanceAtGroup(group, role, action);
+    return group === 'none' ? seen : earlier(seen, group && glanceAtGroup(group, role, action));
   }
 
   search(search: Search): void {
@@ -73,16 +78,4 @@ class ResourceIndex extends PolicyIndex {
     patterns?.search(search.name, search);
     if (globs !== undefined && ofRoles?.search(search) !== true) globs.search(search.name, search);
   }
-}
-
-/** Of assertions for the resource that is asked for, in the order in which they can decide. */
-function glanceAtGroup(group: AssertionGroup, role: string, action: string): Glance {
-  if (group instanceof AssertionIndex) return undefined;
-  for (let next: CompiledAssertion | undefined = group; next !== undefined; next = next.next) {
-    const isHeld = isForRole(next, role);
-    const matches = isHeld && matchesGiven(next.action, action, 0);
-    if (matches === undefined) return undefined;
-    if (matches) return next;
-  }
-  return 'none';
 }

@@ -1,6 +1,7 @@
-import { type AssertionGroup, searchGroup } from './assertion-group.ts';
+import { type AssertionGroup, glanceAtGroup, searchGroup } from './assertion-group.ts';
+import { earlier, type Glance } from './glance.ts';
 import { GlobIndex } from './glob-index.ts';
-import type { PatternKind } from './pattern.ts';
+import { isFolded, type PatternKind } from './pattern.ts';
 import { PrefixIndex } from './prefix-index.ts';
 import type { Search } from './search.ts';
 
@@ -32,5 +33,18 @@ export class PatternIndex {
     if (exact !== undefined) searchGroup(exact, search);
     this.#prefixes?.search(text, search, searchGroup);
     this.#globs?.search(text, search);
+  }
+
+  /** What is seen for a role and an action of the patterns that match the text from there on; without a name as it is only where no pattern is one. */
+  glance(text: string, from: number, role: string, action: string): Glance {
+    if (this.#globs !== undefined) return undefined;
+    const seen = this.#exact.size === 0 ? 'none' : this.#glanceAtName(text, role, action);
+    return this.#prefixes === undefined ? seen : earlier(seen, this.#prefixes.glance(text, from, role, action));
+  }
+
+  #glanceAtName(text: string, role: string, action: string): Glance {
+    const group = this.#exact.get(text);
+    if (group !== undefined) return glanceAtGroup(group, role, action);
+    return isFolded(text) ? 'none' : undefined;
   }
 }

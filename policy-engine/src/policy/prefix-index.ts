@@ -1,4 +1,5 @@
-import type { AssertionGroup } from './assertion-group.ts';
+import { type AssertionGroup, glanceAtGroup } from './assertion-group.ts';
+import { earlier, type Glance, longestLook, longestText } from './glance.ts';
 import { startsWith } from './pattern.ts';
 import type { Work } from './work.ts';
 
@@ -11,6 +12,7 @@ interface Entry {
 }
 
 const firstSize = 8;
+const [capitalA, capitalZ] = [0x41, 0x5a];
 
 /**
  * Prefixes in a table by their hash. A text is hashed once, character by character, and looked up where a prefix may end: as often as prefixes
@@ -55,6 +57,39 @@ export class PrefixIndex {
     }
   }
 
+  /** What is seen for a role and an action of the prefixes that the text has from there on. */
+  glance(text: string, from: number, role: string, action: string): Glance {
+    const lengths = this.#lengths;
+    if (lengths.length > longestLook || text.length - from > longestText) return undefined;
+    let seen: Glance = 'none';
+    let hash = firstHash;
+    let at = from;
+    for (let i = 0; i < lengths.length; i += 1) {
+      const end = from + (lengths[i] ?? 0);
+      if (end > text.length) break;
+      for (; at < end; at += 1) {
+        const unit = text.charCodeAt(at);
+        if (unit <= capitalZ && unit >= capitalA) return undefined;
+        hash = hashedUnit(hash, unit);
+      }
+      const group = this.#groupOf(hash, text, from, end);
+      if (group !== 'none') seen = earlier(seen, group && glanceAtGroup(group, role, action));
+    }
+    return seen;
+  }
+
+  /** What was added for the part of the text that has this hash; `undefined` where that takes more than a look. */
+  #groupOf(hash: number, text: string, from: number, end: number): AssertionGroup | 'none' | undefined {
+    let entry = this.#table[hash & (this.#table.length - 1)];
+    for (let left = longestLook; left > 0; left -= 1) {
+      if (entry === undefined) return 'none';
+      const { prefix } = entry;
+      if (entry.hash === hash && from + prefix.length === end && text.startsWith(prefix, from)) return entry.group;
+      entry = entry.next;
+    }
+    return undefined;
+  }
+
   #grow(): void {
     const table = emptyTable(this.#table.length * 2);
     for (const first of this.#table) {
@@ -83,9 +118,11 @@ const firstHash = 0x811c9dc5 | 0;
 /** The hash of a text up to `end`, from the one up to `from`; its lower bits depend on all characters. */
 function hashed(hash: number, text: string, from: number, end: number): number {
   let next = hash;
-  for (let at = from; at < end; at += 1) {
-    next = Math.imul(next ^ text.charCodeAt(at), 0x01000193);
-    next ^= next >>> 15;
-  }
+  for (let at = from; at < end; at += 1) next = hashedUnit(next, text.charCodeAt(at));
   return next;
+}
+
+function hashedUnit(hash: number, unit: number): number {
+  const next = Math.imul(hash ^ unit, 0x01000193);
+  return next ^ (next >>> 15);
 }

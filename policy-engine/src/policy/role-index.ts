@@ -1,6 +1,7 @@
 import type { Steps } from '../steps/steps.ts';
 import type { CompiledAssertion } from './assertion.ts';
-import { type AssertionGroup, AssertionIndex, searchGroup } from './assertion-group.ts';
+import { type AssertionGroup, AssertionIndex, glanceAtGroup, searchGroup } from './assertion-group.ts';
+import type { Glance } from './glance.ts';
 import { PatternIndex } from './pattern-index.ts';
 import type { Search } from './search.ts';
 import { groupInSteps, sliceLength } from './steps.ts';
@@ -51,6 +52,15 @@ export class RoleIndex extends AssertionIndex {
     if (deny !== undefined) searchPatterns(deny, 1, search);
     if (allow !== undefined) searchPatterns(allow, 3, search);
     search.place = -1;
+  }
+
+  glance(role: string, action: string): Glance {
+    const [deny, allow] = this.#patterns;
+    if (deny !== undefined || allow !== undefined) return undefined;
+    const groups = this.#plain.get(role);
+    if (groups === undefined) return 'none';
+    const denied = groups.deny === undefined ? 'none' : glanceAtGroup(groups.deny, role, action);
+    return denied !== 'none' || groups.allow === undefined ? denied : glanceAtGroup(groups.allow, role, action);
   }
 
   #searchPlain(search: Search): void {

@@ -19,8 +19,6 @@ export class SmallPolicy extends PolicyIndex {
   readonly #rows = new Map<string, readonly RowEntry[]>();
   /** What may match an action that it does not name. */
   readonly #ofOtherActions: readonly RowEntry[];
-  /** Whether comparing a resource may take more than a look. */
-  readonly #hasGlobs: boolean;
   readonly #nameStart: number;
 
   /** `prefix` stands before the names of resources. */
@@ -31,7 +29,6 @@ export class SmallPolicy extends PolicyIndex {
       const { kind, text } = assertion.resource;
       return { assertion, text: kind === 'exact' ? prefix + text : undefined };
     });
-    this.#hasGlobs = assertions.some(({ resource }) => resource.kind === 'glob');
     this.#ofOtherActions = row.filter(({ assertion }) => assertion.action.kind !== 'exact');
     for (const { action } of assertions) {
       if (action.kind !== 'exact') continue;
@@ -41,7 +38,6 @@ export class SmallPolicy extends PolicyIndex {
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    if (this.#hasGlobs) return undefined;
     const row = this.#rows.get(action);
     // Folded, it may be an action that has a row.
     if (row === undefined && this.#rows.size > 0 && !isFolded(action)) return undefined;

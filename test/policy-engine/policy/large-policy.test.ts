@@ -159,14 +159,14 @@ function globsOf(count: number): ReturnType<typeof compileDomain> {
   }));
   return compileDomain('d', [{ name: 'p', assertions: [...assertions, ...numbered(20)] }]);
 }
-test('globs of one role are told apart, whether they are 12 or 13 and names have 256 characters or 257', (t) => {
+test('globs of one role are told apart, whether they are 12 or 13 and names have 128 characters, 256 or one more', (t) => {
   for (const count of [1, 12, 13, 40]) {
     const policy = globsOf(count);
     t.is(statusOf(policy, 'r', 'read', `d:a.x${count - 1}.b.end`), 'ALLOW');
     t.is(statusOf(policy, 'r', 'read', `d:A.X${count - 1}.b.END`), 'ALLOW');
     t.is(statusOf(policy, 'r', 'read', `d:a.x${count}.b.end`), 'DENY_NO_MATCH');
     t.is(statusOf(policy, 'r0', 'read', 'd:a.x0.b.end'), 'DENY_NO_MATCH');
-    for (const length of [256, 257]) {
+    for (const length of [128, 129, 256, 257]) {
       t.is(statusOf(policy, 'r', 'read', `d:${'a.x0.'.padEnd(length - 4, 'b')}.end`), 'ALLOW');
     }
   }
@@ -208,3 +208,25 @@ test('of assertions for one resource the first one decides, however it was writt
     }
   }
 });
+
+for (const count of [16, 17, 40]) {
+  const numbers = Array.from({ length: count }, (_, index) => index + 1);
+
+  test(`of prefixes of so many lengths the first one decides, in any case: ${count}`, (t) => {
+    const assertions = numbers.map((length) => ({ role: 'r', action: 'read', resource: `${'x'.repeat(length)}*` }));
+    const policy = compileDomain('d', [{ name: 'p', assertions }]);
+    t.is(decideInDomain(policy, ['r'], 'read', `d:${'x'.repeat(99)}`).assertion?.resource, 'x*');
+    t.is(statusOf(policy, 'r', 'write', 'd:xx'), 'DENY_NO_MATCH');
+    t.is(statusOf(policy, 'r', 'read', 'd:Xx'), 'ALLOW');
+  });
+
+  test(`equal assertions are one, and others beside them are found: ${count}`, (t) => {
+    const equal = numbers.map(() => ({ role: 'r', action: 'read', resource: 'x' }));
+    const policy = compileDomain('d', [
+      { name: 'p', assertions: [...equal, { role: 'r', action: 'write', resource: 'x', effect: 'DENY' }] },
+    ]);
+    t.is(statusOf(policy, 'r', 'read', 'd:x'), 'ALLOW');
+    t.is(statusOf(policy, 'r', 'write', 'd:x'), 'DENY');
+    t.is(statusOf(policy, 'r', 'list', 'd:x'), 'DENY_NO_MATCH');
+  });
+}
