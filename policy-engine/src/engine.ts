@@ -10,7 +10,13 @@ import {
 } from './engine/explanation.ts';
 import { type Meter, metered, meteredLater, tellDropped } from './engine/meter.ts';
 import { checkOpenOptions } from './engine/open-options.ts';
-import { decideInSet, type LoadedDomain, type PolicySet, type RequestedAccess } from './engine/policy-set.ts';
+import {
+  decideInSet,
+  type LoadedDomain,
+  PolicyLookUp,
+  type PolicySet,
+  type RequestedAccess,
+} from './engine/policy-set.ts';
 import { type Holder, recordOf } from './engine/record-of.ts';
 import type {
   DecideRequest,
@@ -57,7 +63,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   readonly #meter: Meter | undefined;
   readonly #served: ServedDomains;
   readonly #listener: Pick<EngineOptions, 'onError'>;
-  #set: PolicySet;
+  #policies: PolicyLookUp;
   #directory: PolicyDirectories | undefined;
   #openedKeys: OpenedKeys | undefined;
 
@@ -81,7 +87,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       new DecisionRecorder(options.records, (reason, count) => tellDropped(options.meter, reason, count));
     this.#served = served;
     this.#listener = options;
-    this.#set = set;
+    this.#policies = new PolicyLookUp(set);
   }
 
   /**
@@ -112,7 +118,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     engine.#openedKeys = opened;
     engine.#directory = directory;
     directory.onChange((set) => {
-      engine.#set = set;
+      engine.#policies = new PolicyLookUp(set);
     });
     directory.onIssuerChange(() => engine.#authenticator.clear());
     if ((issuers ?? directory.issuers).length > 0) return engine;
@@ -149,13 +155,13 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   /** Decides whether the token lets its holder do the action on the resource. Resolves always. */
   decide(request: DecideRequest): Promise<Decision> {
     const meter = this.#meter;
-    return meter === undefined ? this.#decide(request) : meteredLater(meter, () => this.#decide(request));
+    return meter === undefined ? this.#decide(request) : this.#meteredTokens(meter, request);
   }
 
   /** Decides for roles without a token. Never throws. */
   decideRoles(request: DecideRolesRequest): Decision {
     const meter = this.#meter;
-    return meter === undefined ? this.#decideRoles(request) : metered(meter, () => this.#decideRoles(request));
+    return meter === undefined ? this.#decideRoles(request) : this.#meteredRoles(meter, request);
   }
 
   /**
@@ -221,11 +227,20 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
     try {
       const { domain, roles } = request;
       if (!areStrings(roles)) return this.#refuse('DENY_TOKEN_INVALID', request);
-      const decision = decideInSet(this.#set, domain, roles, request, this.#clock);
+      const decision = decideInSet(this.#policies, domain, roles, request, this.#clock);
       return this.#recorder === undefined ? decision : this.#recorded(decision, request, { domain, roles });
     } catch (error) {
       return this.#failed('decideRoles', error);
     }
+  }
+
+  /** This one and the next are apart from their callers, who would make room for a closure at each call. */
+  #meteredTokens(meter: Meter, request: DecideRequest): Promise<Decision> {
+    return meteredLater(meter, () => this.#decide(request));
+  }
+
+  #meteredRoles(meter: Meter, request: DecideRolesRequest): Decision {
+    return metered(meter, () => this.#decideRoles(request));
   }
 
   #decideRoleCertificate(request: DecideRoleCertificateRequest): Decision {
@@ -256,7 +271,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
       const { domain, roles } = token;
       const explained =
         explainUnserved(this.#served, { domain, roles, action, resource }) ??
-        explainInSet(this.#set, { domain, roles, action, resource, context, now });
+        explainInSet(this.#policies.set, { domain, roles, action, resource, context, now });
       const described = { ...explained, token: describeToken(token) };
       if (refusal === undefined) return described;
       return explanation(refusal, explained.request, {
@@ -272,7 +287,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   explainRoles(request: DecideRolesRequest): Explanation {
     try {
       const { domain, roles, action, resource, context } = request;
-      return explainInSet(this.#set, { domain, roles, action, resource, context, now: this.#clock.now() });
+      return explainInSet(this.#policies.set, { domain, roles, action, resource, context, now: this.#clock.now() });
     } catch (error) {
       return explanation(this.#failed('explainRoles', error).status, nothingAsked, {});
     }
@@ -281,7 +296,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   /** What is in force, how old it is, and what went wrong. */
   health(): EngineHealth {
     const { leftOut = [] } = this.#keys;
-    const health = healthOf(this.#set, this.#directory, this.#recorder?.counts, this.#clock);
+    const health = healthOf(this.#policies.set, this.#directory, this.#recorder?.counts, this.#clock);
     return leftOut.length === 0 ? health : { ...health, keysLeftOut: leftOut };
   }
 
@@ -292,7 +307,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
 
   /** The compiled policy of a domain that is in force, for tools; `undefined` when there is none. It never changes. */
   policyOf(domain: string): DomainPolicy | undefined {
-    return this.#set.get(domain)?.policy;
+    return this.#policies.set.get(domain)?.policy;
   }
 
   /** Stops following directory and keys and writes the records that wait. Decisions go on until the policies expire. */
@@ -370,7 +385,7 @@ export class PolicyEngine implements AsyncDisposable, Disposable {
   #decideHeld(holder: Holder, asked: RequestedAccess, now: number): Decision {
     const refusal = this.#served.refusal(holder.domain, asked.resource);
     if (refusal !== undefined) return bareDecision(refusal);
-    return decideInSet(this.#set, holder.domain, holder.roles, asked, now);
+    return decideInSet(this.#policies, holder.domain, holder.roles, asked, now);
   }
 
   /** A DENY of any token wins, and so does a decision without an end; else an ALLOW of any, else the status of the last. */

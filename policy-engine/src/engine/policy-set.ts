@@ -14,6 +14,25 @@ export interface LoadedDomain {
 /** All policies of an engine. Never changed: a new set takes the place of an old one by one assignment. */
 export type PolicySet = ReadonlyMap<string, LoadedDomain>;
 
+/** A set with the domain that was asked for last beside it: most services are asked for one again and again. */
+export class PolicyLookUp {
+  readonly set: PolicySet;
+  #name: string | undefined;
+  #loaded: LoadedDomain | undefined;
+
+  constructor(set: PolicySet) {
+    this.set = set;
+  }
+
+  get(domain: string): LoadedDomain | undefined {
+    if (domain !== this.#name) {
+      this.#loaded = this.set.get(domain);
+      this.#name = domain;
+    }
+    return this.#loaded;
+  }
+}
+
 /** What is asked, whoever asks. */
 export interface RequestedAccess {
   readonly action: string;
@@ -24,14 +43,14 @@ export interface RequestedAccess {
 /** Decides for roles of a domain. The clock is asked only where the policy has an end; a time in milliseconds since the epoch may stand for it. */
 // biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than some decisions
 export function decideInSet(
-  set: PolicySet,
+  policies: PolicyLookUp,
   domain: string,
   roles: readonly string[],
   asked: RequestedAccess,
   clock: Clock | number,
 ): Decision {
   const { action, resource } = asked;
-  const loaded = set.get(domain);
+  const loaded = policies.get(domain);
   if (loaded !== undefined && isInForce(loaded, clock)) {
     return decideInDomain(loaded.policy, roles, action, resource, asked.context);
   }

@@ -1,87 +1,123 @@
 import type { CompiledAssertion } from './assertion.ts';
 import { counts, inOrder, placeOfRole } from './assertion-group.ts';
-import { type Glance, isForRole, isGiven, matchesGiven } from './glance.ts';
+import { type Glance, isCapital, isGiven, type Match, matchesGiven } from './glance.ts';
 import { isFolded, patternMatches } from './pattern.ts';
 import { PolicyIndex } from './policy-index.ts';
 import type { Search } from './search.ts';
 
-/** Up to here a policy is faster without an index (see bench/). */
+/** Up to here a policy is faster without an index (see bench/). Each has one bit of a number. */
 export const longestRow = 12;
 
-/** An assertion, and its resource in full where that has no wildcard. */
+/** An assertion, and its resource in full where that has no wildcard, with the last unit of that: most names differ there. */
 interface RowEntry {
   readonly assertion: CompiledAssertion;
   readonly text: string | undefined;
+  readonly last: number;
 }
 
-/** A small policy: for each action that it names all assertions that match it, in the order in which they can decide. */
+/**
+ * A small policy: its assertions in the order in which they can decide, and for each role and each action that it names which of them it
+ * matches, one bit each: what a question is about is where the two have a bit in common.
+ */
 export class SmallPolicy extends PolicyIndex {
-  readonly #rows = new Map<string, readonly RowEntry[]>();
-  /** What may match an action that it does not name. */
-  readonly #ofOtherActions: readonly RowEntry[];
+  readonly #row: readonly RowEntry[];
+  readonly #ofRoles = new Map<string, number>();
+  readonly #ofActions = new Map<string, number>();
+  /** What may match a role, and an action, that it does not name. */
+  readonly #ofOtherRoles: number;
+  readonly #ofOtherActions: number;
   readonly #nameStart: number;
 
   /** `prefix` stands before the names of resources. */
   constructor(assertions: readonly CompiledAssertion[], prefix: string) {
     super();
     this.#nameStart = prefix.length;
-    const row = inOrder(assertions).map((assertion): RowEntry => {
+    const row = inOrder(assertions);
+    this.#row = row.map((assertion) => {
       const { kind, text } = assertion.resource;
-      return { assertion, text: kind === 'exact' ? prefix + text : undefined };
+      return { assertion, text: kind === 'exact' ? prefix + text : undefined, last: text.charCodeAt(text.length - 1) };
     });
-    this.#ofOtherActions = row.filter(({ assertion }) => assertion.action.kind !== 'exact');
-    for (const { action } of assertions) {
+    for (const { role, rolePattern, action } of row) {
+      if (rolePattern === undefined)
+        this.#ofRoles.set(
+          role,
+          bitsOf(row, (one) => isOfRole(one, role)),
+        );
       if (action.kind !== 'exact') continue;
-      const matching = row.filter(({ assertion }) => patternMatches(assertion.action, action.text));
-      this.#rows.set(action.text, matching);
+      this.#ofActions.set(
+        action.text,
+        bitsOf(row, (one) => patternMatches(one.action, action.text)),
+      );
     }
+    this.#ofOtherRoles = bitsOf(row, ({ rolePattern }) => rolePattern !== undefined);
+    this.#ofOtherActions = bitsOf(row, ({ action }) => action.kind !== 'exact');
   }
 
   glance(role: string, action: string, resource: string): Glance {
-    const row = this.#rows.get(action);
-    // Folded, it may be an action that has a row.
-    if (row === undefined && this.#rows.size > 0 && !isFolded(action)) return undefined;
-    return glanceAtRow(row ?? this.#ofOtherActions, role, action, resource, this.#nameStart);
+    const ofRole = this.#ofRoles.get(role);
+    const ofAction = this.#ofActions.get(action);
+    // Folded, it may be an action that is named.
+    if (ofAction === undefined && this.#ofActions.size > 0 && !isFolded(action)) return undefined;
+    const bits = (ofRole ?? this.#ofOtherRoles) & (ofAction ?? this.#ofOtherActions);
+    if (bits === 0) return 'none';
+    return this.#glanceAt(
+      bits,
+      ofRole === undefined ? role : undefined,
+      ofAction === undefined ? action : undefined,
+      resource,
+    );
+  }
+
+  /** Role and action are given where they are not named, and so not compared yet. */
+  #glanceAt(bits: number, role: string | undefined, action: string | undefined, resource: string): Glance {
+    const last = resource.charCodeAt(resource.length - 1);
+    if (isCapital(last)) return undefined;
+    for (let at = 0, left = bits; left !== 0; at += 1, left >>>= 1) {
+      const entry = this.#row[at];
+      if ((left & 1) === 0 || entry === undefined || (entry.text !== undefined && entry.last !== last)) continue;
+      const matches = isMeant(entry, role, action, resource, this.#nameStart);
+      if (matches === undefined || (matches && entry.assertion.conditions.kind !== 'none')) return undefined;
+      if (matches) return entry.assertion;
+    }
+    return 'none';
   }
 
   search(search: Search): void {
-    const row = this.#rows.get(search.givenAction) ?? this.#rows.get(search.action);
-    if (row === undefined) searchRow(this.#ofOtherActions, search, true);
-    else searchRow(row, search, false);
+    const named = this.#ofActions.get(search.givenAction) ?? this.#ofActions.get(search.action);
+    let bits = named ?? this.#ofOtherActions;
+    for (let at = 0; bits !== 0; at += 1, bits >>>= 1) {
+      const entry = this.#row[at];
+      if ((bits & 1) === 0 || entry === undefined) continue;
+      if (!search.isOpen(entry.assertion.precedence, 0)) return;
+      search.spend(1);
+      const place = placeWhereNamed(entry, search);
+      if (place < 0 || (named === undefined && !search.matchesAction(entry.assertion.action))) continue;
+      if (counts(entry.assertion, search)) search.offer(entry.assertion, place);
+    }
   }
 }
 
-// biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to look
-function glanceAtRow(
-  row: readonly RowEntry[],
-  role: string,
-  action: string,
+function bitsOf(row: readonly CompiledAssertion[], matches: (assertion: CompiledAssertion) => boolean): number {
+  return row.reduce((bits, assertion, at) => (matches(assertion) ? bits | (1 << at) : bits), 0);
+}
+
+function isOfRole({ role, rolePattern }: CompiledAssertion, held: string): boolean {
+  return rolePattern === undefined ? role === held : patternMatches(rolePattern, held);
+}
+
+/** Whether an assertion matches, as far as that is not known yet. Names are compared before patterns: that takes less time. */
+// biome-ignore lint/complexity/useMaxParams: an object for them takes longer to make than to compare
+function isMeant(
+  { assertion, text }: RowEntry,
+  role: string | undefined,
+  action: string | undefined,
   resource: string,
   nameStart: number,
-): Glance {
-  for (let at = 0; at < row.length; at += 1) {
-    const entry = row[at];
-    if (entry === undefined) break;
-    const { assertion, text } = entry;
-    let matches = isForRole(assertion, role);
-    // The way to the row has compared an action without a wildcard.
-    if (matches && assertion.action.kind !== 'exact') matches = matchesGiven(assertion.action, action, 0);
-    if (matches)
-      matches = text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : isGiven(text, resource);
-    if (matches === undefined) return undefined;
-    if (matches) return assertion;
-  }
-  return 'none';
-}
-
-function searchRow(row: readonly RowEntry[], search: Search, compareActions: boolean): void {
-  for (const entry of row) {
-    if (!search.isOpen(entry.assertion.precedence, 0)) return;
-    search.spend(1);
-    const place = placeWhereNamed(entry, search);
-    if (place < 0 || (compareActions && !search.matchesAction(entry.assertion.action))) continue;
-    if (counts(entry.assertion, search)) search.offer(entry.assertion, place);
-  }
+): Match {
+  let matches: Match = text === undefined || isGiven(text, resource);
+  if (matches && role !== undefined) matches = assertion.rolePattern && matchesGiven(assertion.rolePattern, role, 0);
+  if (matches && action !== undefined) matches = matchesGiven(assertion.action, action, 0);
+  return matches && text === undefined ? matchesGiven(assertion.resource, resource, nameStart) : matches;
 }
 
 /** So many roles are compared in less time than the name of a resource. */
