@@ -1,14 +1,14 @@
 import type { PartContext, PartReport } from '../measure/figure.ts';
 import { formatSpread, markdownTable, verdict } from '../measure/report.ts';
-import type { EngineName } from './engines/index.ts';
+import { type EngineName, handCoded } from './engines/index.ts';
 import { decisionFigures } from './figures.ts';
 import { type Effort, measurePlan, type PlanResult } from './measure-plan.ts';
 import { decisionTables } from './tables.ts';
 import { tokenDecisions } from './token-decisions.ts';
 import { kinds, layouts, type WorkloadPlan } from './workload.ts';
 
-const handCoded: readonly EngineName[] = ['ours', 'hand-coded map', 'hand-coded scan'];
-const all: readonly EngineName[] = [...handCoded, 'CASL', 'casbin', 'Cedar'];
+const byHand: readonly EngineName[] = ['ours', ...handCoded.bare, ...handCoded.ofDomain];
+const all: readonly EngineName[] = [...byHand, 'CASL', 'casbin', 'Cedar'];
 
 /** Decisions a second of processor time, ours against hand-coded look-ups and three engines. */
 export async function decisionsPart({ quick }: PartContext): Promise<PartReport> {
@@ -18,7 +18,7 @@ export async function decisionsPart({ quick }: PartContext): Promise<PartReport>
   const results: PlanResult[] = [];
   for (const plan of plansOf(quick)) {
     console.error(`decisions: ${plan.size}, ${plan.layout}, ${plan.kind}`);
-    results.push(...(await measurePlan(plan, quick ? handCoded : all, effort)));
+    results.push(...(await measurePlan(plan, quick ? byHand : all, effort)));
   }
   const figures = decisionFigures(results);
   const tokens = await tokenDecisions(quick);

@@ -5,7 +5,7 @@ import { type Pattern, patternMatches } from './pattern.ts';
 import { Work } from './work.ts';
 
 /** What is asked. */
-export interface Question {
+interface Question {
   readonly action: string;
   /** With its domain in front. */
   readonly resource: string;
