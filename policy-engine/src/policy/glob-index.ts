@@ -15,6 +15,9 @@ interface GlobEntry {
   seen: number;
 }
 
+/** The runtime finds a text of so many characters in a time that hardly depends on what it is. */
+const shortLabel = 32;
+
 /** By the literal before the first wildcard, there by the one behind the last (backwards), there by the longest between. */
 type ByInner = TrieNode<GlobEntry>;
 type BySuffix = TrieNode<ByInner>;
@@ -64,14 +67,28 @@ export class GlobIndex {
     if (root.value !== undefined) this.#searchEntries(root.value, text, search);
     if (isLeaf(root)) return;
     search.spend(text.length - from);
-    for (let start = from; start < text.length; start += 1) {
-      let at = start;
-      let node = nextNode(root, text, at, search);
-      while (node !== undefined) {
-        if (node.value !== undefined) this.#searchEntries(node.value, text, search);
-        at += node.label.length;
-        node = nextNode(node, text, at, search);
+    const { only } = root;
+    if (only !== undefined && only.label.length <= shortLabel) {
+      for (let at = text.indexOf(only.label, from); at >= 0; at = text.indexOf(only.label, at + 1)) {
+        search.spend(only.label.length);
+        this.#searchFrom(only, text, at, search);
       }
+      return;
+    }
+    for (let at = from; at < text.length; at += 1) {
+      const node = nextNode(root, text, at, search);
+      if (node !== undefined) this.#searchFrom(node, text, at, search);
+    }
+  }
+
+  /** The label of the node stands at that place. */
+  #searchFrom(first: ByInner, text: string, from: number, search: Search): void {
+    let node: ByInner | undefined = first;
+    let at = from;
+    while (node !== undefined) {
+      if (node.value !== undefined) this.#searchEntries(node.value, text, search);
+      at += node.label.length;
+      node = nextNode(node, text, at, search);
     }
   }
 

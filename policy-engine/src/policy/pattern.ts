@@ -110,9 +110,9 @@ export function startsWith(text: string, prefix: string): boolean {
   return true;
 }
 
-/** Whether there is no capital in a text from there on. */
-export function isFolded(text: string, from = 0): boolean {
-  for (let at = from; at < text.length; at += 1) {
+/** Whether there is no capital in a text. */
+export function isFolded(text: string): boolean {
+  for (let at = 0; at < text.length; at += 1) {
     const unit = text.charCodeAt(at);
     if (unit <= capitalZ && unit >= capitalA) return false;
   }

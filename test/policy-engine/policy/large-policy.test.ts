@@ -230,3 +230,20 @@ for (const count of [16, 17, 40]) {
     t.is(statusOf(policy, 'r', 'list', 'd:x'), 'DENY_NO_MATCH');
   });
 }
+
+test('globs are found by what stands between their stars, however long that is', (t) => {
+  for (const length of [1, 29, 30, 31, 32, 33, 100]) {
+    const inner = 'b'.repeat(length);
+    const assertions = Array.from({ length: 20 }, (_, index) => ({
+      role: 'r',
+      action: 'read',
+      resource: `*${inner}.x${index}.*`,
+    }));
+    const policy = compileDomain('d', [{ name: 'p', assertions }]);
+    for (const before of ['', 'b', 'a', `${inner}.x`, `${inner}.x7`]) {
+      t.is(statusOf(policy, 'r', 'read', `d:${before}${inner}.x7.end`), 'ALLOW');
+      t.is(statusOf(policy, 'r', 'read', `d:${before}${inner}.X7.`), 'ALLOW');
+      t.is(statusOf(policy, 'r', 'read', `d:${before}${inner.slice(1)}.x7`), 'DENY_NO_MATCH');
+    }
+  }
+});
