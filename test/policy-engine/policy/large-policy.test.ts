@@ -232,7 +232,7 @@ for (const count of [16, 17, 40]) {
 }
 
 test('globs are found by what stands between their stars, however long that is', (t) => {
-  for (const length of [1, 29, 30, 31, 32, 33, 100]) {
+  for (const length of [2, 29, 30, 31, 32, 33, 100]) {
     const inner = 'b'.repeat(length);
     const assertions = Array.from({ length: 20 }, (_, index) => ({
       role: 'r',
